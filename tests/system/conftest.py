@@ -36,6 +36,7 @@ ALONE = {
     "test_attack.py",
     "test_bad_path.py",
     "test_bench_links.py",
+    "test_bench_peers.py",
     "test_congested_port.py",
     "test_disk_cache.py",
     "test_idle.py",

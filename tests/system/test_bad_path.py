@@ -55,6 +55,20 @@ def test_objects_arrive_whole_over_a_bad_link(routers, tmp_path, law):
     assert statistics["segments"] == 250
 
 
+def test_two_fetches_at_once_share_a_slow_link(routers, tmp_path):
+    """How well they do is in the tests of congestion control, in simulated time; here the whole path is there."""
+    near, far = routers
+    content = tmp_path / "content"
+    content.write_bytes(os.urandom(4_000_000))
+    names = ["/object/one", "/object/two"]
+    one, two = (published(far, name, content, "--segment-size", "8000") for name in names)
+    with one, two, relayed(near, far, "--rate", "20Mbit", "--delay", "10ms", "--loss", "0.5%"):
+        result = near.namehop("traffic", "fetch", *names, "--discard", "--json")
+    rates = [fetched["goodput_bit_per_s"] for fetched in json.loads(result.stdout)["objects"]]
+    # Each has its half of the line until the other ends.
+    assert min(rates) > 0.6 * max(rates) and max(rates) < 16e6, rates
+
+
 def test_relays_that_cannot_be_say_why(tmp_path):
     def refused(*arguments):
         return subprocess.run([PROGRAM, "traffic", "relay", *arguments], capture_output=True, text=True, timeout=PATIENCE)

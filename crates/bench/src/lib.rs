@@ -7,6 +7,7 @@
 //! | [`workload`] | names for a FIB and for packets, computed from their number |
 //! | `engine` | the cost of packets in the forwarding engine |
 //! | `links` | the cost of exchanges from frame to frame, over links between processes |
+//! | `peers` | the same load for several forwarders, over sockets |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
 //! | [`disk`] | the second tier of the Content Store: packets stored and found on a disk |
@@ -19,6 +20,8 @@
 //! Everything runs on the calling thread unless it says otherwise. Numbers are only as good as the machine is quiet.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "dpdk")]
+mod child;
 pub mod counters;
 pub mod disk;
 #[cfg(feature = "dpdk")]
@@ -30,6 +33,8 @@ pub mod lpm;
 pub mod machine;
 mod median;
 pub mod memory;
+#[cfg(feature = "dpdk")]
+pub mod peers;
 pub mod policy;
 pub mod progress;
 pub mod schedule;

@@ -1,12 +1,9 @@
 //! The router that is measured: this program as a process of its own.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
 
 use namehop_forward::strategy::registry::full_name;
 use namehop_manage::client::{ClientError, Controller};
@@ -16,24 +13,18 @@ use namehop_manage::server::LatencyStatus;
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::loadgen::ProcessTimes;
 use namehop_wire::Name;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use tokio::runtime::Runtime;
 
 use super::place::{Place, RouterSettings};
-use super::{ForwarderStatus, LinksError, START_TIMEOUT, TICK};
+use super::{ForwarderStatus, LinksError, START_TIMEOUT};
+use crate::child::ChildProcess;
 
-/// How long a router may take to end before it is ended by force.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
-/// Lines of its log that errors show.
-const LOG_LINES: usize = 10;
 /// An object file with a strategy.
 const OBJECT_FILE: &str = "o";
 
 /// A running router. It ends when this is dropped.
 pub(super) struct RouterProcess {
-    child: Child,
-    log: PathBuf,
+    child: ChildProcess,
     runtime: Runtime,
     controller: Controller<Endpoint>,
 }
@@ -53,19 +44,14 @@ impl RouterProcess {
             text.push_str(&format!("[[loaded_strategy]]\nname = \"{name}\"\nfile = \"{}\"\n", file.display()));
         }
         fs::write(&configuration, text)?;
-        let output = File::create(&log)?;
         let mut command = Command::new(program);
         command.arg("run").arg("--config").arg(&configuration);
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-        let mut child = command.spawn()?;
+        let mut child = ChildProcess::start(command, &log)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let connected = connect(&mut child, &runtime, &format!("unix://{}", place.router_socket().display()));
-        match connected {
-            Ok(endpoint) => Ok(RouterProcess { child, log, runtime, controller: Controller::new(endpoint) }),
-            Err(what) => {
-                end(&mut child);
-                Err(LinksError::Router { what, log: last_lines(&log) })
-            }
+        let uri = format!("unix://{}", place.router_socket().display());
+        match child.connect(&runtime, &uri, START_TIMEOUT) {
+            Ok(endpoint) => Ok(RouterProcess { child, runtime, controller: Controller::new(endpoint) }),
+            Err(what) => Err(LinksError::Router { what, log: child.log() }),
         }
     }
 
@@ -123,59 +109,16 @@ impl RouterProcess {
     /// # Errors
     /// When it does not run any more.
     pub(super) fn check(&mut self) -> Result<(), LinksError> {
-        match self.child.try_wait()? {
-            None => Ok(()),
-            Some(status) => Err(self.failed(format!("has ended ({status})"))),
-        }
+        self.child.check().map_err(|what| self.failed(what))
     }
 
     /// The end of its log.
     pub(super) fn log(&self) -> String {
-        last_lines(&self.log)
+        self.child.log()
     }
 
     fn failed(&self, what: String) -> LinksError {
         LinksError::Router { what, log: self.log() }
-    }
-}
-
-impl Drop for RouterProcess {
-    fn drop(&mut self) {
-        end(&mut self.child);
-    }
-}
-
-fn connect(child: &mut Child, runtime: &Runtime, uri: &str) -> Result<Endpoint, String> {
-    let limit = Instant::now() + START_TIMEOUT;
-    loop {
-        match runtime.block_on(Endpoint::connect(Some(uri))) {
-            Ok(endpoint) => return Ok(endpoint),
-            Err(error) if Instant::now() > limit => return Err(format!("is not reachable: {error}")),
-            Err(_) => {}
-        }
-        match child.try_wait() {
-            Ok(None) => thread::sleep(TICK),
-            Ok(Some(status)) => return Err(format!("did not start ({status})")),
-            Err(error) => return Err(format!("is lost: {error}")),
-        }
-    }
-}
-
-/// Asks a process to end, and ends it when it does not.
-fn end(child: &mut Child) {
-    let ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
-    if let Ok(pid) = i32::try_from(child.id()) {
-        // It may have ended by itself.
-        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
-    }
-    let limit = Instant::now() + END_TIMEOUT;
-    while !ended(child) {
-        if Instant::now() > limit {
-            let _ = child.kill();
-            let _ = child.wait();
-            return;
-        }
-        thread::sleep(TICK);
     }
 }
 
@@ -186,10 +129,4 @@ fn is_object_file(path: &Path) -> bool {
 /// Under which name a file is loaded: one that no strategy of the router has.
 fn loaded_name(file: &Path) -> String {
     format!("loaded-{}", file.file_stem().unwrap_or_default().to_string_lossy())
-}
-
-fn last_lines(log: &Path) -> String {
-    let text = fs::read_to_string(log).unwrap_or_else(|error: io::Error| format!("nothing ({error})"));
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }

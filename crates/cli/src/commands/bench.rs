@@ -19,6 +19,8 @@ use super::bench_idle::IdleArgs;
 #[cfg(feature = "dpdk")]
 use super::bench_links::LinksArgs;
 use super::bench_memory::MemoryArgs;
+#[cfg(feature = "dpdk")]
+use super::bench_peers::PeersArgs;
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
 use crate::failure::{Failure, Kind};
@@ -36,6 +38,8 @@ pub struct BenchArgs {
 #[derive(Subcommand, Debug)]
 enum BenchCommand {
     Sockets(Box<SocketsArgs>),
+    #[cfg(feature = "dpdk")]
+    Peers(PeersArgs),
     Memory(MemoryArgs),
     #[cfg(feature = "dpdk")]
     Engine(Box<EngineArgs>),
@@ -103,7 +107,7 @@ struct SocketsArgs {
     /// Time after which an Interest counts as lost
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     lifetime: Duration,
-    /// Forwarder's process id: report its CPU time
+    /// Forwarder's process id: report its CPU time, and that of what it has started
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
     #[command(flatten)]
@@ -158,9 +162,9 @@ impl BenchResult {
             rtt_p99_us: percentile(99.0),
             rtt_p999_us: percentile(99.9),
             rtt_max_us: rtt.map(|rtt| rtt.max() as f64 / 1e3),
-            forwarder_user_s: report.observed_cpu.map(|times| times.user.as_secs_f64()),
-            forwarder_system_s: report.observed_cpu.map(|times| times.system.as_secs_f64()),
-            forwarder_cpu_us_per_exchange: report.observed_cpu.and_then(|times| report.cpu_us_per_exchange(times)),
+            forwarder_user_s: report.observed_cpu.map(|used| used.total.user.as_secs_f64()),
+            forwarder_system_s: report.observed_cpu.map(|used| used.total.system.as_secs_f64()),
+            forwarder_cpu_us_per_exchange: report.observed_cpu.and_then(|used| report.cpu_us_per_exchange(used)),
             generator_cpu_us_per_exchange: report.cpu_us_per_exchange(report.own_cpu),
         }
     }
@@ -202,6 +206,8 @@ impl BenchArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         match self.command {
             BenchCommand::Sockets(args) => args.run(connection),
+            #[cfg(feature = "dpdk")]
+            BenchCommand::Peers(args) => args.run(),
             BenchCommand::Memory(args) => args.run(),
             #[cfg(feature = "dpdk")]
             BenchCommand::Engine(args) => args.run(),

@@ -16,6 +16,8 @@ mod bench_idle;
 #[cfg(feature = "dpdk")]
 mod bench_links;
 mod bench_memory;
+#[cfg(feature = "dpdk")]
+mod bench_peers;
 mod cache;
 mod capture;
 mod cat;

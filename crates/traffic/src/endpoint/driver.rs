@@ -57,6 +57,10 @@ async fn read_stream(shared: &Arc<Shared>, reader: StreamReader) -> io::Result<(
     while frames.fill().await? {
         while let Some(frame) = frames.next_frame()? {
             shared.receive(frame, None);
+            // Hundreds of Interests come in one read: what answers the first ones leaves while the others are answered.
+            if shared.outgoing.has_much() {
+                tokio::task::yield_now().await;
+            }
         }
         shared.outgoing.wait_for_room().await;
     }

@@ -10,6 +10,8 @@ use tokio::sync::Notify;
 
 /// Bytes asked for in one read: some thirty packets of full size.
 const READ_BUFFER_BYTES: usize = 32 * MAX_PACKET_SIZE;
+/// So much is worth a write of its own.
+const WRITE_BYTES: usize = 128 << 10;
 /// Above this the reader pauses, so that a peer that does not read cannot make us hold its answers
 /// without end.
 const OUTGOING_LIMIT_BYTES: usize = 8 << 20;
@@ -100,6 +102,11 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     fn lock(&self) -> MutexGuard<'_, OutgoingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is time to write.
+    pub(crate) fn has_much(&self) -> bool {
+        self.lock().batch.bytes.len() >= WRITE_BYTES
     }
 
     /// Queues one packet, written by `write`.

@@ -51,7 +51,7 @@ pub use pacing::{MAX_IN_FLIGHT, Pacing};
 pub use packets::numbered_name;
 #[cfg(feature = "dpdk")]
 pub use port_link::{Idle, PortLink};
-pub use process::ProcessTimes;
+pub use process::{CpuUse, ProcessReading, ProcessTimes, process_tree, resident_bytes};
 pub use producer::{DataShape, Producer, ProducerCounts, Reply, ReplyKind, ReplyPattern};
 pub use requests::{MAX_PATTERNS, Names, Pattern};
 pub use session::{
@@ -126,7 +126,7 @@ pub struct LoadConfig {
     pub warm_up: Duration,
     /// Time measured.
     pub duration: Duration,
-    /// Process whose CPU time is reported, normally the forwarder's.
+    /// Process whose CPU time is reported, with that of what it has started; normally the forwarder's.
     pub pid: Option<u32>,
 }
 
@@ -147,14 +147,16 @@ pub struct LoadReport {
     pub unexpected: u64,
     /// Interests that the producer answered, over the whole run; 0 when it runs elsewhere.
     pub served: u64,
+    /// Interests that it answered in the time measured; what others answered came from a cache.
+    pub served_measured: u64,
     /// Frames that neither side understood.
     pub malformed: u64,
     /// Round-trip times in nanoseconds, to a thousandth of each; `None` when the consumer runs elsewhere.
     pub rtt_ns: Option<Histogram<u64>>,
-    /// CPU time that the observed process used in the time measured.
-    pub observed_cpu: Option<ProcessTimes>,
+    /// CPU time that the observed process and what it has started used in the time measured.
+    pub observed_cpu: Option<CpuUse>,
     /// CPU time that this process used in the time measured.
-    pub own_cpu: ProcessTimes,
+    pub own_cpu: CpuUse,
 }
 
 impl LoadReport {
@@ -164,8 +166,8 @@ impl LoadReport {
     }
 
     /// CPU time per exchange in microseconds, for instance of [`LoadReport::observed_cpu`].
-    pub fn cpu_us_per_exchange(&self, times: ProcessTimes) -> Option<f64> {
-        (self.exchanges > 0).then(|| times.total().as_secs_f64() * 1e6 / self.exchanges as f64)
+    pub fn cpu_us_per_exchange(&self, used: CpuUse) -> Option<f64> {
+        (self.exchanges > 0).then(|| used.total.total().as_secs_f64() * 1e6 / self.exchanges as f64)
     }
 }
 
@@ -251,8 +253,8 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     config.load.producer().check()
 }
 
-fn observe(pid: u32) -> Result<ProcessTimes, LoadError> {
-    ProcessTimes::of(pid).map_err(|source| LoadError::Process { pid, source })
+fn observe(pid: u32) -> Result<ProcessReading, LoadError> {
+    ProcessReading::of_tree(pid).map_err(|source| LoadError::Process { pid, source })
 }
 
 /// Runs one measurement; blocks the calling thread for its duration. `stop` ends it early.
@@ -306,16 +308,19 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
             thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
         }
     };
-    let observe_both = || -> Result<(Option<ProcessTimes>, ProcessTimes), LoadError> {
-        Ok((config.pid.map(observe).transpose()?, observe(std::process::id())?))
+    let observe_both = || -> Result<(Option<ProcessReading>, ProcessReading), LoadError> {
+        // The forwarder may be a child of this process.
+        Ok((config.pid.map(observe).transpose()?, ProcessReading::of(std::process::id())?))
     };
     wait(config.warm_up);
     let before = observe_both();
+    let served_before = served.load(Ordering::Relaxed);
     measuring.store(true, Ordering::Release);
     let started = Instant::now();
     wait(config.duration);
     let after = observe_both();
     let elapsed_s = started.elapsed().as_secs_f64();
+    let served_measured = served.load(Ordering::Relaxed) - served_before;
     measuring.store(false, Ordering::Release);
     ended.store(true, Ordering::Release);
 
@@ -335,10 +340,11 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
         nacks: count(|counts| counts.nacks),
         unexpected: count(ConsumerCounts::unexpected),
         served: served.load(Ordering::Relaxed),
+        served_measured,
         malformed: malformed + count(|counts| counts.malformed),
         rtt_ns: consumed.map(|counts| counts.rtt_ns),
-        observed_cpu: observed_after.zip(observed_before).map(|(after, before)| after.since(before)),
-        own_cpu: own_after.since(own_before),
+        observed_cpu: observed_after.zip(observed_before).map(|(after, before)| after.since(&before)),
+        own_cpu: own_after.since(&own_before),
     })
 }
 

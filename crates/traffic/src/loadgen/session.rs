@@ -164,7 +164,8 @@ impl Session {
     /// See [`LoadError`]; then nothing runs, and what was registered is gone with its connection.
     pub fn start(config: &SessionConfig, stop: &AtomicBool) -> Result<Session, LoadError> {
         check(config)?;
-        let cpu_before = super::observe(std::process::id())?;
+        let pid = std::process::id();
+        let cpu_before = ProcessTimes::of(pid).map_err(|source| LoadError::Process { pid, source })?;
         let consumers = config
             .consumers
             .iter()

@@ -43,7 +43,7 @@ impl Default for Impairments {
 
 /// What becomes of a datagram. Times are those of [`Line::pass`]'s clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It arrives then, and `again` a second time if it is doubled.
     Arrives { at: Duration, again: Option<Duration>, is_held_back: bool },
     /// It is lost.
@@ -54,7 +54,7 @@ pub(super) enum Fate {
 
 /// One direction.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     impairments: Impairments,
     chance: SmallRng,
     /// When the line has sent what is in the queue.
@@ -63,12 +63,12 @@ pub(super) struct Line {
 
 impl Line {
     /// Chance goes on from `seed`: the same datagrams at the same times have the same fate.
-    pub(super) fn new(impairments: Impairments, seed: u64) -> Self {
+    pub(crate) fn new(impairments: Impairments, seed: u64) -> Self {
         Line { impairments, chance: SmallRng::seed_from_u64(seed), idle_at: Duration::ZERO }
     }
 
     /// Says what becomes of a datagram of so many bytes that comes now. Time does not go back.
-    pub(super) fn pass(&mut self, now: Duration, bytes: usize) -> Fate {
+    pub(crate) fn pass(&mut self, now: Duration, bytes: usize) -> Fate {
         let Impairments { delay, bits_per_second, queue_bytes, loss, duplication, reordering, reordering_delay } =
             self.impairments;
         // All three are drawn for each datagram, so that one setting does not change what another does.

@@ -19,8 +19,10 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 pub use direction::DirectionCounts;
 use direction::{Direction, Port};
+#[cfg(test)]
+pub(crate) use line::Fate;
 pub use line::Impairments;
-use line::Line;
+pub(crate) use line::Line;
 
 /// How often threads look whether the relay ends.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -42,10 +42,11 @@ const CUBIC_BETA: f64 = 0.7;
 const AIMD_BETA: f64 = 0.5;
 /// For a queue that is longer than it should be and not full: it leaves a short one, so that the line is not idle.
 const QUEUE_BETA: f64 = 0.85;
-/// How much a Data lets the adaptive window grow at the start: half as much as others, so that a queue shows before it is full.
-const ADAPTIVE_START: f64 = 0.5;
-/// By how much the adaptive window grows at least in a round trip, later on.
+/// By how much the adaptive window grows at least in a round trip, later on. On long paths it grows in proportion: its round trips are
+/// few, and the window there is large.
 const ADAPTIVE_GROWTH: f64 = 2.0;
+const ADAPTIVE_GROWTH_ROUND_TRIP: Duration = Duration::from_millis(25);
+const MOST_ADAPTIVE_GROWTH: f64 = 8.0;
 const MIN_WINDOW: f64 = 2.0;
 /// Slow start ends when the round-trip time has grown by this over the smallest one (HyStart,
 /// RFC 9406: between 4 and 16 ms, an eighth of the round-trip time between).
@@ -134,7 +135,7 @@ impl Window {
             return;
         }
         if self.size < self.slow_start_threshold {
-            self.size += if self.kind == WindowKind::Adaptive { ADAPTIVE_START } else { 1.0 };
+            self.size += 1.0;
             if let (Some(rtt), Some(min_rtt)) = (rtt, min_rtt) {
                 self.watch_slow_start(rtt, min_rtt);
             }
@@ -182,7 +183,10 @@ impl Window {
         // RFC 9438 section 4.3: grow at least as fast as an AIMD flow with the same decrease. The adaptive window sees a queue before
         // it is full, so it may come back sooner.
         let alpha = match self.kind {
-            WindowKind::Adaptive => ADAPTIVE_GROWTH,
+            WindowKind::Adaptive => {
+                let round_trips = rtt.as_secs_f64() / ADAPTIVE_GROWTH_ROUND_TRIP.as_secs_f64();
+                (ADAPTIVE_GROWTH * round_trips).clamp(ADAPTIVE_GROWTH, MOST_ADAPTIVE_GROWTH)
+            }
             _ => 3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA),
         };
         self.w_estimate += alpha / self.size;

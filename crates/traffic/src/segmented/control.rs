@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use super::congestion::{Window, WindowKind};
-use super::path::{PathWatch, Sign};
+use super::path::{Loss, PathWatch, Sign};
 
 /// A window and what moves it.
 #[derive(Clone, Debug)]
@@ -62,28 +62,41 @@ impl CongestionControl {
             && let (Some(sent_at), Some(rtt)) = (sent_at, rtt)
             && self.path.on_data(now, sent_at, rtt) == Sign::Queue
         {
-            self.window.on_queue();
+            self.on_queue(now, sent_at);
         }
     }
 
     /// The Interest that was sent at `sent_at`, or its Data, was lost. For the adaptive window not each loss means that there is too
     /// much traffic, but one after which nothing has come always does.
     pub fn on_loss(&mut self, now: Instant, sent_at: Instant) {
-        let is_congestion = !self.is_adaptive() || {
-            let is_of_queue = self.path.is_loss_of_queue();
-            let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent_at);
-            is_of_queue || nothing_comes
-        };
-        if is_congestion {
-            self.on_congestion(now, sent_at);
+        let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent_at);
+        match self.is_adaptive().then(|| self.path.on_loss()) {
+            Some(Loss::BadLine) if !nothing_comes => {}
+            Some(Loss::Queue) if !nothing_comes => self.on_queue(now, sent_at),
+            _ => self.on_congestion(now, sent_at),
         }
     }
 
     /// Somebody on the path says that there is too much traffic: a mark, or a Nack for congestion.
     pub fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
-        if self.last_reduction.is_none_or(|last| sent_at > last) {
-            self.last_reduction = Some(now);
+        if self.may_reduce(now, sent_at) {
             self.window.on_congestion();
         }
+    }
+
+    /// A queue stands on the path that need not be full.
+    fn on_queue(&mut self, now: Instant, sent_at: Instant) {
+        if self.may_reduce(now, sent_at) {
+            self.window.on_queue();
+        }
+    }
+
+    /// Was what was sent then sent after the last reduction? Then there is another one now.
+    fn may_reduce(&mut self, now: Instant, sent_at: Instant) -> bool {
+        let may = self.last_reduction.is_none_or(|last| sent_at > last);
+        if may {
+            self.last_reduction = Some(now);
+        }
+        may
     }
 }

@@ -17,6 +17,8 @@ mod output;
 mod path;
 mod publisher;
 mod rtt;
+#[cfg(test)]
+mod simulation;
 mod state;
 #[cfg(test)]
 mod tests;

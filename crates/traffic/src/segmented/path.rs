@@ -12,6 +12,8 @@ use super::congestion::long_round_trip;
 const HALF_MEMORY: Duration = Duration::from_secs(5);
 /// Of the delay above the path's, at least this part has to go when the window shrinks, else it is the path's.
 const FOLLOWING_SHARE: u32 = 8;
+/// For so long it counts as the path's: the queue may be that of another fetch, which took the place that this one left.
+const RAISED: Duration = Duration::from_secs(1);
 /// Losses above this share are no bad line any more, whatever the delay: a queue may be too short to be seen.
 const MOST_LOSSES: f64 = 0.1;
 /// Interests over which the share is taken.
@@ -26,14 +28,25 @@ pub(super) enum Sign {
     Queue,
 }
 
+/// What a loss is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Of a line that loses packets.
+    BadLine,
+    /// Perhaps of a full queue: at least a long one stands on the path. A bad line loses packets then, too.
+    Queue,
+    /// Of a full queue, or of one too short to be seen: there are too many.
+    Congestion,
+}
+
 /// Watches one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathWatch {
     /// Smallest round-trip time in this half of the memory and in the one before.
     smallest: [Option<Duration>; 2],
     half_began: Option<Instant>,
-    /// Delay that turned out to be the path's although it had been shorter.
-    raised: Option<Duration>,
+    /// Delay that turned out to be the path's although it had been shorter, and when.
+    raised: Option<(Duration, Instant)>,
     /// A round trip lasts from here until an Interest sent after this is answered.
     round_began: Option<Instant>,
     round_smallest: Option<Duration>,
@@ -86,13 +99,14 @@ impl PathWatch {
         self.round_began = Some(now);
         let round = self.round_smallest.take().unwrap_or(rtt);
         self.last_round = Some(round);
-        if was_draining { Sign::Nothing } else { self.judge(round) }
+        if was_draining { Sign::Nothing } else { self.judge(now, round) }
     }
 
     /// Looks at the smallest round-trip time of a round trip that is over.
-    fn judge(&mut self, round: Duration) -> Sign {
+    fn judge(&mut self, now: Instant, round: Duration) -> Sign {
         let Some(smallest) = self.smallest() else { return Sign::Nothing };
-        let path = self.raised.map_or(smallest, |raised| raised.max(smallest));
+        self.raised = self.raised.filter(|(_, since)| now.saturating_duration_since(*since) < RAISED);
+        let path = self.raised.map_or(smallest, |(raised, _)| raised.max(smallest));
         match self.before_shrinking {
             Some((before, false)) => {
                 self.before_shrinking = Some((before, true));
@@ -101,7 +115,7 @@ impl PathWatch {
             Some((before, true)) => {
                 self.before_shrinking = None;
                 if round + before.saturating_sub(path) / FOLLOWING_SHARE > before {
-                    self.raised = Some(round);
+                    self.raised = Some((round, now));
                     return Sign::Nothing;
                 }
             }
@@ -114,20 +128,21 @@ impl PathWatch {
         Sign::Queue
     }
 
-    /// An Interest or its Data was lost. Is it for a full queue?
-    pub(super) fn is_loss_of_queue(&mut self) -> bool {
+    /// An Interest or its Data was lost.
+    pub(super) fn on_loss(&mut self) -> Loss {
         self.lost += 1;
         let samples = self.arrived + self.lost;
         let too_many = samples >= LOSS_SAMPLES && f64::from(self.lost) > MOST_LOSSES * f64::from(samples);
         if samples >= LOSS_SAMPLES {
             (self.arrived, self.lost) = (0, 0);
         }
-        let stands = match (self.smallest(), self.last_round) {
-            (Some(smallest), Some(round)) => round > long_round_trip(smallest),
+        match (self.smallest(), self.last_round) {
+            (Some(_), Some(_)) if too_many => Loss::Congestion,
+            (Some(smallest), Some(round)) if round <= long_round_trip(smallest) => Loss::BadLine,
+            (Some(_), Some(_)) => Loss::Queue,
             // Nothing is known of the path yet.
-            _ => true,
-        };
-        too_many || stands
+            _ => Loss::Congestion,
+        }
     }
 }
 
@@ -171,25 +186,27 @@ mod tests {
         assert_eq!(path.rounds([40, 40, 45, 49, 49]), [Sign::Nothing; 5]);
         // It takes a round trip until one is known to be over.
         assert_eq!(path.rounds([60, 60]), [Sign::Nothing, Sign::Queue]);
-        assert!(path.watch.is_loss_of_queue());
+        assert_eq!(path.watch.on_loss(), Loss::Queue);
         // What was on its way then does not count, and a queue that shrank with the window and is still long does.
         assert_eq!(path.rounds([60, 55, 55]), [Sign::Nothing, Sign::Queue, Sign::Nothing]);
         assert_eq!(path.rounds([45, 45, 45, 45]), [Sign::Nothing; 4]);
-        assert!(!path.watch.is_loss_of_queue());
+        assert_eq!(path.watch.on_loss(), Loss::BadLine);
     }
 
     #[test]
-    fn a_path_that_has_become_longer_costs_one_reduction() {
+    fn a_path_that_has_become_longer_costs_a_reduction_a_second() {
         let mut path = Path::new();
         path.rounds([2, 2, 2, 2]);
-        let signs = path.rounds([50; 20]);
-        assert_eq!(signs.iter().filter(|sign| **sign != Sign::Nothing).count(), 1);
+        // Three seconds.
+        let signs = path.rounds([50; 60]);
+        let reductions = signs.iter().filter(|sign| **sign != Sign::Nothing).count();
+        assert!((2..=3).contains(&reductions), "{reductions}");
         // Later the shorter one is forgotten, and losses are judged by the longer.
         for _ in 0..300 {
             path.round(50);
         }
         assert_eq!(path.watch.smallest(), Some(50 * MS));
-        assert!(!path.watch.is_loss_of_queue());
+        assert_eq!(path.watch.on_loss(), Loss::BadLine);
     }
 
     #[test]
@@ -198,14 +215,14 @@ mod tests {
         path.rounds([20, 20]);
         for round in 0..40 {
             path.round(20);
-            assert!(!path.watch.is_loss_of_queue(), "one of eleven is a bad line, round {round}");
+            assert_eq!(path.watch.on_loss(), Loss::BadLine, "one of eleven is a bad line, round {round}");
         }
         let many = (0..20).any(|_| {
             path.round(20);
-            (0..3).any(|_| path.watch.is_loss_of_queue())
+            (0..3).any(|_| path.watch.on_loss() == Loss::Congestion)
         });
         assert!(many);
-        assert!(PathWatch::default().is_loss_of_queue(), "as long as nothing is known");
+        assert_eq!(PathWatch::default().on_loss(), Loss::Congestion, "as long as nothing is known");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use namehop_wire::builder::DataBuilder;
@@ -124,8 +125,8 @@ pub struct PublishedObject {
     content: Content,
     options: PublishOptions,
     last_segment: u64,
-    /// The first segments, once they were signed, by number.
-    signed: Vec<OnceLock<Vec<u8>>>,
+    /// The first segments, once they were signed, by number. Who signs one holds its lock, so that nobody else does it as well.
+    signed: Vec<Mutex<Option<Vec<u8>>>>,
     segments: AtomicU64,
     metadata: AtomicU64,
     unanswered: AtomicU64,
@@ -149,7 +150,7 @@ impl PublishedObject {
         let object = Self {
             name: name.clone(),
             versioned: name.clone().append_version(version),
-            signed: std::iter::repeat_with(OnceLock::new).take(remembered).collect(),
+            signed: std::iter::repeat_with(Mutex::default).take(remembered).collect(),
             content,
             options,
             last_segment,
@@ -195,10 +196,25 @@ impl PublishedObject {
         }
     }
 
-    /// Starts answering on `endpoint`. Registering the prefix is left to the caller.
+    /// Starts answering on `endpoint`. Registering the prefix is left to the caller. A thread signs the segments that are kept, before they
+    /// are asked for: the first fetch then waits for no signature. It ends with the object.
     pub fn publish(self: &Arc<Self>, endpoint: &Endpoint) {
         let object = Arc::clone(self);
         endpoint.produce(&self.name, move |request| object.answer(request));
+        let (object, segments) = (Arc::downgrade(self), self.signed.len() as u64);
+        let sign_ahead = move || {
+            for segment in 0..segments {
+                let Some(object) = object.upgrade() else { return };
+                if let Err(error) = object.segment(segment) {
+                    // Whoever asks for it is told, or asks later, when it may succeed.
+                    debug!(%error, segment, "cannot sign ahead");
+                    return;
+                }
+            }
+        };
+        if let Err(error) = thread::Builder::new().name("sign-ahead".to_owned()).spawn(sign_ahead) {
+            debug!(%error, "segments are signed when they are asked for");
+        }
     }
 
     fn answer(&self, request: &Request<'_>) -> Answer {
@@ -253,27 +269,30 @@ impl PublishedObject {
 
     /// The signed Data of a segment that exists.
     fn segment(&self, segment: u64) -> Result<Vec<u8>, PublishError> {
-        let keep = self.signed.get(usize::try_from(segment).unwrap_or(usize::MAX));
-        if let Some(packet) = keep.and_then(OnceLock::get) {
+        let Some(kept) = self.signed.get(usize::try_from(segment).unwrap_or(usize::MAX)) else {
+            return self.sign_segment(segment);
+        };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(packet) = &*kept {
             return Ok(packet.clone());
         }
+        let packet = self.sign_segment(segment)?;
+        Ok(kept.insert(packet).clone())
+    }
+
+    fn sign_segment(&self, segment: u64) -> Result<Vec<u8>, PublishError> {
         let offset = segment * self.options.segment_bytes as u64;
         let piece = self
             .content
             .read(offset, self.piece_bytes(segment))
             .map_err(|error| PublishError::Content(error.to_string()))?;
         let last = Name::new().append_segment(self.last_segment);
-        let packet = self.sign(
+        self.sign(
             DataBuilder::new(self.versioned.clone().append_segment(segment))
                 .freshness_ms(self.options.freshness_ms)
                 .final_block_id(last.last().unwrap_or(ComponentRef::generic(b"")))
                 .content(piece),
-        )?;
-        if let Some(keep) = keep {
-            // Another thread may have been faster: then its packet is the one that counts.
-            return Ok(keep.get_or_init(|| packet).clone());
-        }
-        Ok(packet)
+        )
     }
 
     /// A new metadata Data: its own version is the time now, so that caches keep versions apart.

@@ -1,0 +1,137 @@
+//! Cases: what is exchanged over which sockets, and what stands in cache and FIB meanwhile.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Kinds of sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SocketKind {
+    /// Unix stream sockets.
+    Unix,
+    /// TCP over the loopback interface.
+    Tcp,
+    /// UDP over the loopback interface.
+    Udp,
+}
+
+/// What the cache does. The order is the one in which cases follow each other: an empty cache comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheCase {
+    /// It takes nothing in and is empty. Names never repeat.
+    MissEmpty,
+    /// It answers everything, and holds little else than what is asked for.
+    HitFew,
+    /// It is full, and all Data wants to enter. Names never repeat.
+    MissFull,
+    /// It is full, and half of what it holds is asked for, over and over.
+    HitFull,
+}
+
+impl fmt::Display for SocketKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SocketKind::Unix => "unix",
+            SocketKind::Tcp => "tcp",
+            SocketKind::Udp => "udp",
+        })
+    }
+}
+
+impl fmt::Display for CacheCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CacheCase::MissEmpty => "miss-empty",
+            CacheCase::HitFew => "hit-few",
+            CacheCase::MissFull => "miss-full",
+            CacheCase::HitFull => "hit-full",
+        })
+    }
+}
+
+/// Names that are asked for where the cache holds little else.
+const FEW_NAMES: u64 = 1024;
+
+/// One case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Case {
+    /// Sockets of consumer and producer.
+    pub socket: SocketKind,
+    /// Interests in flight.
+    pub window: usize,
+    /// Bytes of content per Data.
+    pub payload_bytes: usize,
+    /// What the cache does.
+    pub cache: CacheCase,
+    /// Routes beside the producer's.
+    pub routes: u64,
+}
+
+impl Case {
+    /// Different names that are asked for; 0 = they never repeat.
+    pub(super) fn names(&self, cache_packets: u64) -> u64 {
+        let names = match self.cache {
+            CacheCase::MissEmpty | CacheCase::MissFull => return 0,
+            CacheCase::HitFew => FEW_NAMES.min(cache_packets / 2),
+            CacheCase::HitFull => cache_packets / 2,
+        };
+        names.max(self.window as u64)
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { socket, window, payload_bytes, cache, routes } = self;
+        write!(f, "{socket}, {window} in flight, {payload_bytes} bytes, {cache}, {routes} routes")
+    }
+}
+
+/// Values that cases have. The first of each is the usual one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axes {
+    /// Kinds of sockets.
+    pub sockets: Vec<SocketKind>,
+    /// Interests in flight.
+    pub windows: Vec<usize>,
+    /// Bytes of content per Data.
+    pub payloads: Vec<usize>,
+    /// What caches do.
+    pub caches: Vec<CacheCase>,
+    /// Routes beside the producer's.
+    pub routes: Vec<u64>,
+    /// Whether all values are combined with each other. Otherwise one differs from the usual at a time.
+    pub all_combinations: bool,
+}
+
+impl Axes {
+    /// All cases, each once: few routes first, because routes are only added.
+    pub fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        let [sockets, windows, payloads, caches, routes] =
+            [self.sockets.len(), self.windows.len(), self.payloads.len(), self.caches.len(), self.routes.len()];
+        for at in 0..sockets * windows * payloads * caches * routes {
+            let (socket, rest) = (at % sockets, at / sockets);
+            let (window, rest) = (rest % windows, rest / windows);
+            let (payload, rest) = (rest % payloads, rest / payloads);
+            let (cache, route) = (rest % caches, rest / caches);
+            let unusual = [socket, window, payload, cache, route].iter().filter(|&&index| index > 0).count();
+            if !self.all_combinations && unusual > 1 {
+                continue;
+            }
+            let case = Case {
+                socket: self.sockets[socket],
+                window: self.windows[window],
+                payload_bytes: self.payloads[payload],
+                cache: self.caches[cache],
+                routes: self.routes[route],
+            };
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+        cases.sort_by_key(|case| (case.routes, case.cache));
+        cases
+    }
+}

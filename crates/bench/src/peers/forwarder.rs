@@ -1,0 +1,397 @@
+//! A forwarder that is measured: how it starts, what is in its cache and its FIB, and its turns.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use namehop_manage::nfd::CsInfo;
+use namehop_traffic::endpoint::Endpoint;
+use namehop_traffic::loadgen::{self, Load, LoadConfig, LoadReport, Role, process_tree, resident_bytes};
+use namehop_traffic::target::{Family, HostPort, TransportUri};
+use namehop_wire::Name;
+use namehop_wire::security::DigestSigner;
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::cases::{CacheCase, Case, SocketKind};
+use super::figures::Turn;
+use super::management::Management;
+use super::processors::stay_on;
+use super::spec::{ForwarderSpec, Placeholders, Way};
+use super::{PeersError, PeersParameters, failure_of};
+use crate::child::ChildProcess;
+
+/// How long it may take to open its socket.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long its cache may take to fill.
+const FILL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The cache is filled in pieces of this length.
+const FILL_PIECE: Duration = Duration::from_millis(300);
+/// Interests in flight meanwhile.
+const FILL_WINDOW: usize = 256;
+/// A full cache has so much of its capacity. Some keep a little free, or divide it among threads.
+const FULL: f64 = 0.9;
+/// A cache that answers has answered so many Interests.
+const ANSWERS: f64 = 0.995;
+/// Entries that an emptied cache may have left: the last one of each thread.
+const EMPTY: u64 = 64;
+/// An Interest is lost after this.
+const LIFETIME: Duration = Duration::from_secs(1);
+/// Data stays fresh for longer than anything lasts here.
+const FRESHNESS_MS: u64 = 3_600_000;
+/// How long the system may take to say that nobody listens at a UDP port.
+const REFUSAL: Duration = Duration::from_millis(100);
+
+/// One that runs. What was started here ends when this is dropped, and what was found running is as before.
+pub(super) struct Forwarder {
+    name: String,
+    /// Before the folder, which it uses.
+    child: Option<ChildProcess>,
+    _folder: Option<TempDir>,
+    pid: u32,
+    socket: PathBuf,
+    port: u16,
+    management: Management,
+    /// What the cache was like, to be restored.
+    cache_before: Option<CsInfo>,
+    /// What the cache is prepared for: case, bytes of Data, names.
+    cache: Option<(CacheCase, usize, u64)>,
+    routes: u64,
+}
+
+impl Forwarder {
+    pub(super) fn start(spec: &ForwarderSpec, processors: &[usize]) -> Result<Forwarder, PeersError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        match &spec.way {
+            Way::ThisProgram => {
+                let program = std::env::current_exe()?.to_string_lossy().into_owned();
+                let words = [&program, "run", "--config", "{folder}/namehop.toml"].map(str::to_owned);
+                Self::run(spec, &words, true, processors, runtime)
+            }
+            Way::Command(words) => Self::run(spec, words, false, processors, runtime),
+            Way::Attach { socket, port, pid } => Self::attach(spec, socket, *port, *pid, runtime),
+        }
+    }
+
+    fn run(
+        spec: &ForwarderSpec,
+        words: &[String],
+        is_own: bool,
+        processors: &[usize],
+        runtime: Runtime,
+    ) -> Result<Forwarder, PeersError> {
+        let failed = |what: String, log: String| PeersError::Forwarder { name: spec.name.clone(), what, log };
+        let folder = tempfile::Builder::new().prefix("namehop-peers-").tempdir()?;
+        let (socket, port) = (folder.path().join("nfd.sock"), free_port()?);
+        let placeholders = Placeholders { folder: folder.path(), socket: &socket, port };
+        let words = if is_own {
+            fs::write(folder.path().join("namehop.toml"), own_configuration(&socket, port))?;
+            words.iter().map(|word| word.replace("{folder}", &folder.path().to_string_lossy())).collect()
+        } else {
+            placeholders.fill(words).map_err(|what| failed(what, String::new()))?
+        };
+        let log = folder.path().join("log.txt");
+        // A process stays where the thread is that has started it.
+        let start = || {
+            stay_on(processors)?;
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]);
+            ChildProcess::start(command, &log)
+        };
+        let started = thread::scope(|scope| scope.spawn(start).join());
+        let started = started.unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it panicked")));
+        let mut child =
+            started.map_err(|error| failed(format!("cannot be started as '{}': {error}", words[0]), String::new()))?;
+        let endpoint = child
+            .connect(&runtime, &format!("unix://{}", socket.display()), START_TIMEOUT)
+            .map_err(|what| failed(what, child.log()))?;
+        Ok(Forwarder {
+            name: spec.name.clone(),
+            pid: child.id(),
+            child: Some(child),
+            _folder: Some(folder),
+            socket,
+            port,
+            management: Management::new(runtime, endpoint),
+            cache_before: None,
+            cache: None,
+            routes: 0,
+        })
+    }
+
+    fn attach(
+        spec: &ForwarderSpec,
+        socket: &Path,
+        port: u16,
+        pid: Option<u32>,
+        runtime: Runtime,
+    ) -> Result<Forwarder, PeersError> {
+        let failed = |what: String| PeersError::Forwarder { name: spec.name.clone(), what, log: String::new() };
+        let peer = UnixStream::connect(socket)
+            .and_then(|stream| Ok(getsockopt(&stream, PeerCredentials)?))
+            .map_err(|error| failed(format!("is not reachable at unix://{}: {error}", socket.display())))?;
+        // 0 in another namespace; 1 when the system's manager has made the socket.
+        let listener = u32::try_from(peer.pid()).ok().filter(|&pid| pid > 1);
+        let pid = pid.or(listener).ok_or_else(|| {
+            failed(format!(
+                "does not say which process it is: add its number, as in unix://{}?pid=1234",
+                socket.display()
+            ))
+        })?;
+        let uri = format!("unix://{}", socket.display());
+        let endpoint = runtime.block_on(Endpoint::connect(Some(&uri))).map_err(|error| failed(error.to_string()))?;
+        let management = Management::new(runtime, endpoint);
+        let cache_before = Some(management.cache().map_err(failed)?);
+        let (name, socket) = (spec.name.clone(), socket.to_owned());
+        let (child, _folder, cache, routes) = (None, None, None, 0);
+        Ok(Forwarder { name, child, _folder, pid, socket, port, management, cache_before, cache, routes })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The end of its log, if it was started here.
+    pub(super) fn log(&self) -> String {
+        self.child.as_ref().map(ChildProcess::log).unwrap_or_default()
+    }
+
+    /// Does it listen where it will be asked?
+    ///
+    /// # Errors
+    /// What to do about it.
+    pub(super) fn check_listeners(&self, sockets: &[SocketKind]) -> Result<(), PeersError> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        for &socket in sockets {
+            let listens = match socket {
+                SocketKind::Unix => Ok(()),
+                SocketKind::Tcp => TcpStream::connect(address).map(drop),
+                SocketKind::Udp => udp_is_not_refused(address),
+            };
+            listens.map_err(|error| PeersError::Forwarder {
+                name: self.name.clone(),
+                what: format!(
+                    "has no {socket} listener at {address} ({error}): tell it to listen there ({{port}} in its command or configuration), \
+                     or measure without it (--socket)"
+                ),
+                log: self.log(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Brings cache and FIB to where the case wants them. `show` says what is being done.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) fn prepare(
+        &mut self,
+        case: &Case,
+        cache_packets: u64,
+        stop: &Arc<AtomicBool>,
+        show: &dyn Fn(String),
+    ) -> Result<(), String> {
+        self.check()?;
+        let name = self.name.clone();
+        if case.routes > self.routes {
+            self.management.add_routes(self.routes, case.routes, |done| {
+                show(format!("{name}: {done} of {} routes", case.routes));
+                stop.load(Ordering::Relaxed)
+            })?;
+            self.routes = case.routes;
+        }
+        let wanted = (case.cache, case.payload_bytes, case.names(cache_packets));
+        if self.cache == Some(wanted)
+            || (case.cache == CacheCase::MissEmpty && self.cache.is_some_and(|cache| cache.0 == case.cache))
+        {
+            return Ok(());
+        }
+        show(format!("{name}: preparing its cache, {}", case.cache));
+        self.cache = None;
+        match case.cache {
+            CacheCase::MissEmpty => self.empty_cache(case, cache_packets, stop)?,
+            CacheCase::HitFew => {
+                self.empty_cache(case, cache_packets, stop)?;
+                self.management.set_cache(cache_packets, true, true)?;
+                self.warm_cache(case, wanted.2, stop)?;
+            }
+            CacheCase::MissFull => self.fill_cache(case, cache_packets, stop)?,
+            CacheCase::HitFull => {
+                self.fill_cache(case, cache_packets, stop)?;
+                self.warm_cache(case, wanted.2, stop)?;
+            }
+        }
+        self.cache = Some(wanted);
+        Ok(())
+    }
+
+    /// Nothing is in it, and nothing enters. Some forwarders let go of Data only when another one enters.
+    fn empty_cache(&self, case: &Case, cache_packets: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
+        if self.management.cache()?.entries > EMPTY {
+            self.management.set_cache(1, true, true)?;
+            self.load(case, FILL_WINDOW, 0, Duration::ZERO, FILL_PIECE, stop)?;
+            let left = self.management.cache()?.entries;
+            if left > EMPTY {
+                return Err(format!("keeps {left} Data in a cache of one"));
+            }
+        }
+        self.management.set_cache(cache_packets, false, true)
+    }
+
+    fn fill_cache(&self, case: &Case, cache_packets: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
+        self.management.set_cache(cache_packets, true, true)?;
+        let end = Instant::now() + FILL_TIMEOUT;
+        let mut exchanges = 0;
+        while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+            exchanges += self.load(case, FILL_WINDOW, 0, Duration::ZERO, FILL_PIECE, stop)?.exchanges;
+            let entries = self.management.cache()?.entries;
+            // Memory may end before the number of packets does: then it is full when as many have come.
+            if entries as f64 >= FULL * cache_packets as f64 || (exchanges > 2 * cache_packets && entries > EMPTY) {
+                return Ok(());
+            }
+        }
+        Err(format!("has not filled its cache of {cache_packets} Data in {} s", FILL_TIMEOUT.as_secs()))
+    }
+
+    /// Asks for the same names until the cache answers all of them. Each load begins with the first name, so it has to last long enough.
+    fn warm_cache(&self, case: &Case, names: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
+        let end = Instant::now() + FILL_TIMEOUT;
+        let (mut hits, mut piece) = (0.0, FILL_PIECE);
+        while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+            let report = self.load(case, FILL_WINDOW, names, Duration::ZERO, piece, stop)?;
+            hits = hit_share(&report);
+            if report.exchanges < names {
+                piece = (2 * piece).min(FILL_TIMEOUT / 4);
+            } else if hits >= ANSWERS {
+                return Ok(());
+            }
+        }
+        let percent = 100.0 * hits;
+        Err(format!("answers {percent:.1} % from its cache and not all, even after {} s", FILL_TIMEOUT.as_secs()))
+    }
+
+    /// Measures for a while.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) fn turn(
+        &mut self,
+        case: &Case,
+        parameters: &PeersParameters,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Turn, String> {
+        self.check()?;
+        let names = case.names(parameters.cache_packets);
+        let report = self.load(case, case.window, names, parameters.warm_up, parameters.turn, stop);
+        self.check()?;
+        let report = report?;
+        if report.exchanges == 0 && !stop.load(Ordering::Relaxed) {
+            let LoadReport { interests, nacks, malformed, .. } = &report;
+            return Err(format!(
+                "answered nothing: of {interests} Interests {nacks} were refused, and {malformed} frames made no sense"
+            ));
+        }
+        let cached_packets = self.management.cache()?.entries;
+        let hit_share = hit_share(&report);
+        Ok(Turn { report, hit_share, resident_bytes: resident_bytes(&process_tree(self.pid)), cached_packets })
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        self.child.as_mut().map_or(Ok(()), ChildProcess::check)
+    }
+
+    fn load(
+        &self,
+        case: &Case,
+        window: usize,
+        names: u64,
+        warm_up: Duration,
+        duration: Duration,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<LoadReport, String> {
+        let on_loopback = || HostPort { host: Ipv4Addr::LOCALHOST.to_string(), port: self.port, family: Family::V4 };
+        let control = TransportUri::Unix(self.socket.clone());
+        let uri = match case.socket {
+            SocketKind::Unix => control.clone(),
+            SocketKind::Tcp => TransportUri::Tcp(on_loopback()),
+            SocketKind::Udp => TransportUri::Udp(on_loopback()),
+        };
+        // Data of different sizes have different names, so that a cache does not give one for the other.
+        let prefix = Name::new().append_generic("namehop").append_generic("peers");
+        let load = Load {
+            prefix: prefix.append_generic(case.payload_bytes.to_string()),
+            in_flight: window.min(usize::try_from(names).ok().filter(|&names| names > 0).unwrap_or(usize::MAX)),
+            payload_bytes: case.payload_bytes,
+            names,
+            freshness_ms: FRESHNESS_MS,
+            lifetime: LIFETIME,
+        };
+        let config = LoadConfig {
+            role: Role::Both,
+            consumer: uri.clone(),
+            producer: uri,
+            control: Some(control),
+            signer: Arc::new(DigestSigner),
+            load,
+            warm_up,
+            duration,
+            pid: Some(self.pid),
+        };
+        loadgen::run(&config, stop).map_err(failure_of)
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        if let Some(before) = &self.cache_before
+            && let Err(what) = self.management.restore_cache(before)
+        {
+            tracing::warn!(name = self.name, "{what}; its cache is not as before");
+        }
+    }
+}
+
+/// Share of the Interests that a cache answered.
+fn hit_share(report: &LoadReport) -> f64 {
+    1.0 - (report.served_measured as f64 / report.exchanges.max(1) as f64).min(1.0)
+}
+
+fn own_configuration(socket: &Path, port: u16) -> String {
+    format!(
+        "[log]\nlevel = \"warn\"\n[faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = [\"127.0.0.1:{port}\"]\n\
+         [faces.udp]\nlisten = [\"127.0.0.1:{port}\"]\n[faces.websocket]\nlisten = []\n[metrics]\nenabled = false\n\
+         [state]\nenabled = false\n",
+        socket.display()
+    )
+}
+
+/// A port that nobody has on TCP or UDP just now.
+fn free_port() -> std::io::Result<u16> {
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        if UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+}
+
+/// Sends a link packet without content, and waits whether the system says that nobody is there.
+fn udp_is_not_refused(address: SocketAddr) -> std::io::Result<()> {
+    let idle_packet = [namehop_wire::tlv::types::LP_PACKET as u8, 0];
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(REFUSAL))?;
+    socket.send(&idle_packet)?;
+    match socket.recv(&mut [0; 16]) {
+        Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Err(error),
+        _ => Ok(()),
+    }
+}

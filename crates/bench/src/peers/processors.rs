@@ -1,0 +1,86 @@
+//! Which processors forwarders run on, and which the load.
+
+use std::io;
+
+use namehop_router::worker::usable_processors;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use serde::Serialize;
+
+use super::PeersError;
+
+/// The load has one consumer and one producer.
+const MOST_FOR_LOAD: usize = 2;
+
+/// Who runs where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Processors {
+    /// Forwarders that are started here. One that runs already stays where it is.
+    pub forwarders: Vec<usize>,
+    /// Consumer and producer.
+    pub generator: Vec<usize>,
+}
+
+impl Processors {
+    /// The first one or two for the load and the others for forwarders, or what was asked for and the rest.
+    pub(super) fn choose(asked: Option<&[usize]>) -> Result<Processors, PeersError> {
+        Self::of(&usable_processors()?, asked)
+    }
+
+    fn of(usable: &[usize], asked: Option<&[usize]>) -> Result<Processors, PeersError> {
+        if usable.len() < 2 {
+            let text = "forwarders and their load need two processors, and this process may use one";
+            return Err(PeersError::Processors(text.to_owned()));
+        }
+        let Some(asked) = asked else {
+            let for_load = (usable.len() / 2).min(MOST_FOR_LOAD);
+            let (generator, forwarders) = usable.split_at(for_load);
+            return Ok(Processors { forwarders: forwarders.to_vec(), generator: generator.to_vec() });
+        };
+        if let Some(missing) = asked.iter().find(|processor| !usable.contains(processor)) {
+            return Err(PeersError::Processors(format!(
+                "this process may not use processor {missing}, only {usable:?}"
+            )));
+        }
+        let generator: Vec<usize> = usable.iter().copied().filter(|processor| !asked.contains(processor)).collect();
+        if generator.is_empty() {
+            let text = "no processor is left for the load: leave at least one out of those of the forwarders";
+            return Err(PeersError::Processors(text.to_owned()));
+        }
+        Ok(Processors { forwarders: asked.to_vec(), generator })
+    }
+}
+
+/// Lets the calling thread, and what it starts from now on, run on these processors only.
+pub(super) fn stay_on(processors: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &processor in processors {
+        set.set(processor)?;
+    }
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_and_forwarders_never_share_one() {
+        let of = |usable: &[usize], asked| {
+            Processors::of(usable, asked)
+                .map(|chosen| (chosen.generator, chosen.forwarders))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(of(&[0, 1], None), Ok((vec![0], vec![1])));
+        assert_eq!(of(&[2, 3, 5], None), Ok((vec![2], vec![3, 5])));
+        assert_eq!(of(&[0, 1, 2, 3, 4], None), Ok((vec![0, 1], vec![2, 3, 4])));
+        assert_eq!(of(&[0, 1, 2], Some(&[0])), Ok((vec![1, 2], vec![0])));
+        for (usable, asked, words) in [
+            (&[3][..], None, "may use one"),
+            (&[0, 1], Some(&[7][..]), "processor 7"),
+            (&[0, 1], Some(&[0, 1]), "left for the load"),
+        ] {
+            assert!(of(usable, asked).is_err_and(|error| error.contains(words)), "{usable:?} {asked:?}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! How forwarders are named on a command line: a command that starts one, or the socket of one that runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where forwarders listen unless they were told otherwise.
+const USUAL_PORT: u16 = 6363;
+/// What stands for this program.
+const THIS_PROGRAM: &str = "namehop";
+const SOCKET_SCHEME: &str = "unix://";
+const COPY: &str = "{copy:";
+
+/// A forwarder to be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwarderSpec {
+    /// What figures call it.
+    pub name: String,
+    pub(super) way: Way,
+}
+
+/// How to come by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Way {
+    /// This program, with a configuration of its own.
+    ThisProgram,
+    /// A command and its arguments, with placeholders.
+    Command(Vec<String>),
+    /// It runs already.
+    Attach { socket: PathBuf, port: u16, pid: Option<u32> },
+}
+
+/// Why a text names no forwarder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Quotes that do not end, or nothing at all.
+    #[error("'{0}' is no command: it is empty, or a quote does not end")]
+    NoCommand(String),
+    /// What stands behind the socket's path makes no sense.
+    #[error("'{0}' is neither port=NUMBER nor pid=NUMBER, as in unix:///run/nfd/nfd.sock?port=6363&pid=1234")]
+    Option(String),
+}
+
+impl FromStr for ForwarderSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || ['-', '_', '.'].contains(&letter))
+        };
+        let (name, what) = match text.split_once('=') {
+            Some((name, what)) if is_name(name) => (Some(name.to_owned()), what),
+            _ => (None, text),
+        };
+        if let Some(path) = what.strip_prefix(SOCKET_SCHEME) {
+            let name = name.unwrap_or_else(|| "running".to_owned());
+            return Ok(ForwarderSpec { name, way: attach(path)? });
+        }
+        let words = shlex::split(what).filter(|words| !words.is_empty());
+        let words = words.ok_or_else(|| SpecError::NoCommand(text.to_owned()))?;
+        let program = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name.unwrap_or(program);
+        let way = if words == [THIS_PROGRAM] { Way::ThisProgram } else { Way::Command(words) };
+        Ok(ForwarderSpec { name, way })
+    }
+}
+
+fn attach(text: &str) -> Result<Way, SpecError> {
+    let (path, options) = text.split_once('?').unwrap_or((text, ""));
+    let (mut port, mut pid) = (USUAL_PORT, None);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let wrong = || SpecError::Option(option.to_owned());
+        match option.split_once('=') {
+            Some(("port", number)) => port = number.parse().map_err(|_| wrong())?,
+            Some(("pid", number)) => pid = Some(number.parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(Way::Attach { socket: PathBuf::from(path), port, pid })
+}
+
+/// What placeholders in a command stand for.
+pub(super) struct Placeholders<'a> {
+    /// A folder that goes when the forwarder ends.
+    pub(super) folder: &'a Path,
+    /// Where it is to open its Unix socket.
+    pub(super) socket: &'a Path,
+    /// Where it is to listen on TCP and UDP.
+    pub(super) port: u16,
+}
+
+impl Placeholders<'_> {
+    /// A command with everything filled in, and copies of the files that it names.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn fill(&self, words: &[String]) -> Result<Vec<String>, String> {
+        let mut names_socket = false;
+        let filled: Result<Vec<String>, String> =
+            words.iter().map(|word| self.fill_word(word, &mut names_socket)).collect();
+        let filled = filled?;
+        if names_socket {
+            return Ok(filled);
+        }
+        Err("does not know where to open its socket: its command, or a file that the command names as {copy:FILE}, must contain {socket}"
+            .to_owned())
+    }
+
+    fn fill_word(&self, word: &str, names_socket: &mut bool) -> Result<String, String> {
+        let mut text = String::new();
+        let mut rest = word;
+        while let Some(at) = rest.find(COPY) {
+            let (before, from) = rest.split_at(at);
+            text.push_str(before);
+            let Some((file, after)) = from[COPY.len()..].split_once('}') else { break };
+            text.push_str(&self.copy(Path::new(file), names_socket)?.to_string_lossy());
+            rest = after;
+        }
+        text.push_str(rest);
+        Ok(self.fill_text(&text, names_socket))
+    }
+
+    fn copy(&self, file: &Path, names_socket: &mut bool) -> Result<PathBuf, String> {
+        let failed = |error: std::io::Error| {
+            format!("has a file in its command that cannot be copied: {}: {error}", file.display())
+        };
+        let text = self.fill_text(&fs::read_to_string(file).map_err(failed)?, names_socket);
+        let copy = self.folder.join(file.file_name().unwrap_or_default());
+        fs::write(&copy, text).map_err(failed)?;
+        Ok(copy)
+    }
+
+    fn fill_text(&self, text: &str, names_socket: &mut bool) -> String {
+        *names_socket |= text.contains("{socket}");
+        text.replace("{folder}", &self.folder.to_string_lossy())
+            .replace("{socket}", &self.socket.to_string_lossy())
+            .replace("{port}", &self.port.to_string())
+    }
+}

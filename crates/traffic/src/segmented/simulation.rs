@@ -1,0 +1,261 @@
+//! Fetches over a simulated link, in simulated time: what congestion control makes of a path with a bottleneck, loss and other fetches.
+//!
+//! ```text
+//!   fetches ── way there ── producer ── queue ── line of 100 Mbit/s ── way back
+//! ```
+//!
+//! The line is that of the relay, and marks are those of a router. Packets keep their order and come up to some milliseconds late now and
+//! then, as on a busy machine.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::time::{Duration, Instant};
+
+use namehop_face::link_service::CongestionMarker;
+use namehop_packet::Timestamp;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+use super::congestion::{Window, WindowKind};
+use super::rtt::{RtoBounds, RttEstimator};
+use super::state::Transfer;
+use crate::relay::{Fate, Impairments, Line};
+
+const BITS_PER_SECOND: u64 = 100_000_000;
+const SEGMENT_BYTES: usize = 8000;
+/// With name, signature and link header.
+const DATA_BYTES: usize = 8115;
+const INTEREST_BYTES: usize = 60;
+/// Longest lateness; most is much less.
+const LATENESS_S: f64 = 0.004;
+/// When routers mark: bytes in the queue, and for how long at first.
+const MARK_THRESHOLD_BYTES: u64 = 65_536;
+const MARK_INTERVAL_NS: u64 = 100_000_000;
+
+/// A path with its fetches.
+#[derive(Clone)]
+struct Scene {
+    round_trip: Duration,
+    /// Each way.
+    loss: f64,
+    queue_bytes: u64,
+    has_marks: bool,
+    law: WindowKind,
+    /// When each fetch begins.
+    starts_s: Vec<f64>,
+    segments: u64,
+    /// End of the simulation, if not all segments have come before.
+    limit_s: f64,
+    seed: u64,
+}
+
+impl Scene {
+    fn of(round_trip_ms: u64, loss: f64) -> Self {
+        Scene {
+            round_trip: Duration::from_millis(round_trip_ms),
+            loss,
+            queue_bytes: 256 << 10,
+            has_marks: false,
+            law: WindowKind::Adaptive,
+            starts_s: vec![0.0],
+            // 100 MB.
+            segments: 12_500,
+            limit_s: 100.0,
+            seed: 1,
+        }
+    }
+}
+
+/// What became of a fetch.
+struct Fetched {
+    arrivals: Vec<Duration>,
+    transfer: Transfer,
+}
+
+impl Fetched {
+    /// Mbit/s between two times.
+    fn goodput(&self, from: Duration, to: Duration) -> f64 {
+        let segments = self.arrivals.iter().filter(|at| (from..=to).contains(at)).count();
+        (segments * SEGMENT_BYTES * 8) as f64 / 1e6 / (to - from).as_secs_f64()
+    }
+
+    fn whole_goodput(&self) -> f64 {
+        self.goodput(Duration::ZERO, self.arrivals.last().copied().unwrap_or(Duration::from_secs(1)))
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Start,
+    Interest { segment: u64, number: u64 },
+    Data { segment: u64, number: u64, is_marked: bool },
+    Timeout { segment: u64, number: u64 },
+}
+
+struct Simulation {
+    events: BinaryHeap<Reverse<(Duration, u64, usize, Event)>>,
+    numbered: u64,
+    there: Line,
+    back: Line,
+    delay: Duration,
+    marker: Option<CongestionMarker>,
+    chance: SmallRng,
+    last_arrival: Duration,
+    lost_in_queue: u64,
+}
+
+impl Simulation {
+    fn at(&mut self, time: Duration, fetch: usize, event: Event) {
+        self.numbered += 1;
+        self.events.push(Reverse((time, self.numbered, fetch, event)));
+    }
+
+    /// The Interest is at the producer, whose Data goes to the line.
+    fn answer(&mut self, now: Duration, fetch: usize, segment: u64, number: u64) {
+        let at = match self.back.pass(now, DATA_BYTES) {
+            Fate::Arrives { at, .. } => at,
+            Fate::QueueFull => {
+                self.lost_in_queue += 1;
+                return;
+            }
+            Fate::Lost => return,
+        };
+        let waits = (at - now).saturating_sub(self.delay);
+        let queue_bytes = (waits.as_secs_f64() * BITS_PER_SECOND as f64 / 8.0) as u64;
+        let stamp = Timestamp(now.as_nanos() as u64 + 1);
+        let is_marked = self
+            .marker
+            .as_mut()
+            .is_some_and(|marker| marker.should_mark(stamp, queue_bytes, MARK_THRESHOLD_BYTES, MARK_INTERVAL_NS));
+        let lateness = Duration::from_secs_f64(LATENESS_S * self.chance.random::<f64>().powi(4));
+        self.last_arrival = self.last_arrival.max(at + lateness);
+        self.at(self.last_arrival, fetch, Event::Data { segment, number, is_marked });
+    }
+}
+
+/// Gives all fetches, and how many Data found no room in the queue.
+fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
+    let began = Instant::now();
+    let delay = scene.round_trip / 2;
+    let line = Impairments { delay, loss: scene.loss, queue_bytes: scene.queue_bytes, ..Impairments::default() };
+    let mut simulation = Simulation {
+        events: BinaryHeap::new(),
+        numbered: 0,
+        there: Line::new(line, scene.seed),
+        back: Line::new(Impairments { bits_per_second: Some(BITS_PER_SECOND), ..line }, scene.seed + 1000),
+        delay,
+        marker: scene.has_marks.then(CongestionMarker::default),
+        chance: SmallRng::seed_from_u64(scene.seed + 2000),
+        last_arrival: Duration::ZERO,
+        lost_in_queue: 0,
+    };
+    let new = || Transfer::new(Window::new(scene.law, 10.0, 1024.0), RttEstimator::new(RtoBounds::default()), 7600);
+    let mut fetches: Vec<Fetched> =
+        scene.starts_s.iter().map(|_| Fetched { arrivals: Vec::new(), transfer: new() }).collect();
+    // Of each fetch, what it waits for: the number of the Interest, and when it was sent.
+    let mut waits: Vec<HashMap<u64, (u64, Duration)>> = vec![HashMap::new(); fetches.len()];
+    for (fetch, start_s) in scene.starts_s.iter().enumerate() {
+        simulation.at(Duration::from_secs_f64(*start_s), fetch, Event::Start);
+    }
+    while let Some(Reverse((now, _, fetch, event))) = simulation.events.pop() {
+        if now.as_secs_f64() > scene.limit_s || fetches.iter().all(|fetch| fetch.transfer.is_complete()) {
+            break;
+        }
+        let (transfer, waits) = (&mut fetches[fetch].transfer, &mut waits[fetch]);
+        match event {
+            Event::Start => {}
+            Event::Interest { segment, number } => {
+                simulation.answer(now, fetch, segment, number);
+                continue;
+            }
+            Event::Data { segment, number, is_marked } => {
+                // One that was given up is not waited for any more, unless it was asked for again.
+                let Some((asked, sent_at)) = waits.remove(&segment) else { continue };
+                let rtt = if asked == number { now - sent_at } else { Duration::ZERO };
+                let arrived = transfer.on_data(began + now, segment, Some(scene.segments - 1), rtt, is_marked);
+                let arrived = arrived.expect("the end is always the same");
+                for lost in &arrived.lost {
+                    waits.remove(lost);
+                }
+                if arrived.is_new {
+                    fetches[fetch].arrivals.push(now);
+                }
+            }
+            Event::Timeout { segment, number } => {
+                if waits.get(&segment).is_none_or(|(waiting, _)| *waiting != number) {
+                    continue;
+                }
+                waits.remove(&segment);
+                transfer.on_timeout(began + now, segment);
+            }
+        }
+        while let Some(request) = fetches[fetch].transfer.next_request(began + now) {
+            let number = simulation.numbered;
+            let segment = request.segment;
+            waits.insert(segment, (number, now));
+            let rto = fetches[fetch].transfer.rtt.rto_after(request.attempt.saturating_sub(1));
+            simulation.at(now + rto, fetch, Event::Timeout { segment, number });
+            if let Fate::Arrives { at, .. } = simulation.there.pass(now, INTEREST_BYTES) {
+                simulation.at(at, fetch, Event::Interest { segment, number });
+            }
+        }
+    }
+    (fetches, simulation.lost_in_queue)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn seeds(scene: &Scene) -> impl Iterator<Item = Scene> {
+    (1..=3).map(|seed| Scene { seed, ..scene.clone() })
+}
+
+#[test]
+fn a_fetch_fills_the_line_and_keeps_its_queue_short() {
+    for (round_trip_ms, loss, least) in [(20, 0.0, 95.0), (50, 0.0, 95.0), (20, 0.01, 93.0), (50, 0.01, 90.0)] {
+        let scene = Scene::of(round_trip_ms, loss);
+        let fetched: Vec<Fetched> = seeds(&scene).flat_map(|scene| run(&scene).0).collect();
+        let goodput = median(fetched.iter().map(Fetched::whole_goodput).collect());
+        let mean_rtt = |fetched: &Fetched| fetched.transfer.rtt.mean().unwrap_or_default().as_secs_f64();
+        let delay = median(fetched.iter().map(mean_rtt).collect()) / scene.round_trip.as_secs_f64();
+        assert!(goodput > least, "{round_trip_ms} ms, loss {loss}: {goodput:.1} Mbit/s");
+        assert!(delay < 1.5, "{round_trip_ms} ms, loss {loss}: mean round trip {delay:.2} times the path's");
+    }
+}
+
+#[test]
+fn two_fetches_have_equal_shares_whoever_comes_first() {
+    for (round_trip_ms, loss, later_s) in [(20, 0.0, 3.0), (50, 0.01, 0.0), (50, 0.01, 3.0)] {
+        let end_s = later_s + 12.0;
+        let (starts_s, segments) = (vec![0.0, later_s], 1 << 32);
+        let scene = Scene { starts_s, segments, limit_s: end_s, ..Scene::of(round_trip_ms, loss) };
+        let [from, to] = [later_s, end_s].map(Duration::from_secs_f64);
+        let shares: Vec<f64> = seeds(&scene)
+            .map(|scene| {
+                let rates: Vec<f64> = run(&scene).0.iter().map(|fetched| fetched.goodput(from, to)).collect();
+                assert!(rates.iter().sum::<f64>() > 90.0, "{round_trip_ms} ms, loss {loss}: {rates:.1?}");
+                rates[0].min(rates[1]) / rates[0].max(rates[1])
+            })
+            .collect();
+        let share = median(shares.clone());
+        assert!(share > 0.8, "{round_trip_ms} ms, loss {loss}, {later_s} s later: {shares:.2?}");
+    }
+}
+
+/// CUBIC fills every queue; a router that marks tells it before the queue is full.
+#[test]
+fn marks_keep_the_queue_from_overflowing() {
+    let unmarked = Scene { law: WindowKind::Cubic, starts_s: vec![0.0, 2.0], segments: 10_000, ..Scene::of(20, 0.0) };
+    let marked = Scene { has_marks: true, ..unmarked.clone() };
+    let [without, with] = [unmarked, marked].map(|scene| {
+        let (fetched, lost) = run(&scene);
+        let marks = fetched.iter().map(|fetched| fetched.transfer.counts.congestion_marks);
+        let end = fetched.iter().filter_map(|fetched| fetched.arrivals.last()).max();
+        (lost, marks.sum::<u64>(), end.copied().unwrap_or_default())
+    });
+    assert_eq!(without.1, 0);
+    assert!(without.0 > 10 && with.0 * 3 < without.0 && with.1 > 5, "without {without:?}, with {with:?}");
+    assert!(with.2 < without.2.mul_f64(1.1), "all have come as soon: without {without:?}, with {with:?}");
+}
