@@ -90,11 +90,13 @@ def reply(timeout=PATIENCE):
 class Wire:
     """A veth pair: the switch has one end, and frames are sent and received at the other."""
 
-    def __init__(self):
-        self.near, self.far = (f"p4c{os.getpid()}{end}" for end in "ab")
+    def __init__(self, number=0):
+        self.near, self.far = (f"p4c{number}-{os.getpid()}{end}" for end in "ab")
 
     def __enter__(self):
-        ip("link", "add", self.near, "type", "veth", "peer", "name", self.far)
+        # One queue at each end, which is all that AF_XDP looks at here.
+        queues = ["numrxqueues", "1", "numtxqueues", "1"]
+        ip("link", "add", self.near, *queues, "type", "veth", "peer", "name", self.far, *queues)
         for device in (self.near, self.far):
             # The kernel sends no packets of its own, so that all can be counted.
             subprocess.run(["sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1"], check=True)
@@ -119,12 +121,13 @@ class Wire:
 class Switch:
     """A running `namehop p4 run` that controllers can reach."""
 
-    def __init__(self, folder, wire):
+    def __init__(self, folder, wire, text=FORWARDING):
         source, self.program, self.p4info = folder / "forward.p4", folder / "forward.so", folder / "forward.p4info.txt"
-        source.write_text(FORWARDING)
+        self.socket = folder / "control"
+        source.write_text(text)
         run_namehop("p4", "compile", source, "-o", self.program, "--p4info", self.p4info, timeout=PATIENCE)
         command = [PROGRAM, "p4", "run", self.program, "--port", f"0=dev://{wire.near}", "--json"]
-        command += ["--p4runtime", "127.0.0.1:0", "--cpu-port", "510", "--device-id", "7"]
+        command += ["--p4runtime", "127.0.0.1:0", "--cpu-port", "510", "--device-id", "7", "--control", self.socket]
         command = list(map(str, command))
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         lines = [self.process.stderr.readline() for _ in range(2)]

@@ -212,6 +212,24 @@ void p4_table_default(struct p4_table *table, uint8_t action, const uint8_t *dat
     pthread_mutex_unlock(&turns);
 }
 
+void p4_value_set_put(struct p4_value_set *set, const uint64_t *rows, size_t count)
+{
+    struct p4_members *new = NULL, *old;
+    size_t bytes = count * set->words * 4 * sizeof *rows;
+    pthread_mutex_lock(&turns);
+    if (count) {
+        new = p4_memory(sizeof *new + bytes);
+        new->count = count;
+        memcpy(new->rows, rows, bytes);
+    }
+    old = (struct p4_members *)set->members;
+    __atomic_store_n(&set->members, new, __ATOMIC_RELEASE);
+    if (old)
+        p4_retire(release_memory, old, 0);
+    p4_reclaim();
+    pthread_mutex_unlock(&turns);
+}
+
 void p4_table_clear(struct p4_table *table)
 {
     struct p4_control *control = table->control;

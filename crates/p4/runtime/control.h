@@ -34,6 +34,8 @@ enum p4_outcome p4_table_modify(struct p4_table *table, const struct p4_new_entr
 enum p4_outcome p4_table_delete(struct p4_table *table, const struct p4_new_entry *entry);
 /* What keys without an entry get. */
 void p4_table_default(struct p4_table *table, uint8_t action, const uint8_t *data);
+/* Members of a value set, instead of those that it has: so many rows. */
+void p4_value_set_put(struct p4_value_set *set, const uint64_t *rows, size_t count);
 /* Without entries and default action, as at the start. No worker may be inside. */
 void p4_table_clear(struct p4_table *table);
 /* Says what went wrong, with the name of the table. */

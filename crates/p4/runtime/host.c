@@ -195,6 +195,15 @@ static bool meter_set(size_t place, size_t index, const struct p4_host_rates *ra
     return true;
 }
 
+static bool value_set(size_t place, const uint64_t *rows, size_t count, size_t words)
+{
+    struct p4_value_set *set = place < program->value_set_count ? &program->value_sets[place] : NULL;
+    if (!set || words != (size_t)set->words * 4 || count > set->size)
+        return false;
+    p4_value_set_put(set, rows, count);
+    return true;
+}
+
 /* The program is another object, so what it has is looked at when it is loaded. */
 static struct p4_host host;
 
@@ -221,6 +230,7 @@ __attribute__((visibility("default"))) const struct p4_host *namehop_p4_host(voi
         .counters = counters,
         .registers = registers,
         .meter_set = meter_set,
+        .value_set = value_set,
         .digest_count = program->digest_count,
     };
     return &host;

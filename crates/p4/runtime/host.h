@@ -6,7 +6,7 @@
 #include "meter.h"
 #include "switch.h"
 
-#define P4_HOST_VERSION 4
+#define P4_HOST_VERSION 5
 
 /* Memory of one thread that processes packets. */
 struct p4_host_worker;
@@ -58,6 +58,8 @@ struct p4_host {
     /* Sets a cell of a meter: packets or bytes in a second, and at most so many at once. NULL stands for no limits. False when there is no
        such cell. No worker may be inside of process. */
     bool (*meter_set)(size_t place, size_t index, const struct p4_host_rates *rates);
+    /* Gives a value set these members, of four words for each word of a value. False when it has other sizes, or no room. */
+    bool (*value_set)(size_t place, const uint64_t *rows, size_t count, size_t words);
     /* Kinds of data that are reported. */
     size_t digest_count;
 };

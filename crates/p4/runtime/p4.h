@@ -9,7 +9,9 @@
 #include <string.h>
 
 /* Functions that are always, and never, written where they are called. */
+#ifndef P4_IN_PLACE
 #define P4_IN_PLACE inline __attribute__((always_inline))
+#endif
 #define P4_APART __attribute__((noinline))
 /* The largest number of packets in a batch: sets of them are bits of a word. */
 #define P4_BATCH 64
@@ -302,6 +304,38 @@ static inline void p4_count(struct p4_counter_cell *cell, uint64_t bytes)
     }
 }
 
+/* A value set: members that the control plane gives it. Each has four words for each word of the values that are compared: which
+   bits matter, what they are, and the bounds of a range. */
+struct p4_members {
+    uint64_t count;
+    uint64_t rows[];
+};
+
+struct p4_value_set {
+    const char *name;
+    /* Of a value. */
+    uint32_t words;
+    uint64_t size;
+    /* NULL when it is empty. */
+    const struct p4_members *members;
+};
+
+static inline bool p4_in_set(const struct p4_value_set *set, const uint64_t *value, unsigned words)
+{
+    const struct p4_members *members = __atomic_load_n(&set->members, __ATOMIC_ACQUIRE);
+    if (!members)
+        return false;
+    for (uint64_t i = 0; i < members->count; i++) {
+        const uint64_t *row = members->rows + i * words * 4;
+        bool fits = true;
+        for (unsigned word = 0; word < words; word++, row += 4)
+            fits &= (value[word] & row[0]) == row[1] && value[word] >= row[2] && value[word] <= row[3];
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
 struct p4_table;
 
 /* A part of the pipeline, for the packets of a set. Gives those that are not lost. */
@@ -384,6 +418,8 @@ struct p4_program {
     size_t meter_count;
     /* Kinds of data that it reports to the control plane. */
     size_t digest_count;
+    struct p4_value_set *value_sets;
+    size_t value_set_count;
     /* Clears metadata and standard metadata. */
     void (*clear)(struct p4_packet *packet);
     void (*begin_ingress)(struct p4_packet *packet, uint64_t port, uint64_t kind);
@@ -404,6 +440,6 @@ struct p4_program {
     void (*burst)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
 };
 
-#define P4_VERSION 4
+#define P4_VERSION 5
 
 #endif

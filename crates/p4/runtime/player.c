@@ -192,6 +192,12 @@ static void command(char *line)
         if (bytes_of(&rest, &bytes) != p4_table_data_bytes(to, action))
             fail("a default action has another size than its table");
         p4_table_default(to, action, bytes);
+    } else if (strcmp(what, "valueset") == 0) {
+        uint64_t place = number(&rest), count = number(&rest);
+        struct p4_value_set *set = &program->value_sets[place];
+        if (place >= program->value_set_count || bytes_of(&rest, &bytes) != count * set->words * 32)
+            fail("a value set has another size");
+        p4_value_set_put(set, (const uint64_t *)bytes, count);
     } else if (strcmp(what, "mirror") == 0) {
         uint64_t session = number(&rest), group = number(&rest);
         p4_switch_mirror(machine, session, group, number(&rest));
@@ -237,6 +243,8 @@ static void end(void)
     machine = NULL;
     for (size_t i = 0; i < program->table_count; i++)
         p4_table_clear(program->tables[i]);
+    for (size_t i = 0; i < program->value_set_count; i++)
+        p4_value_set_put(&program->value_sets[i], NULL, 0);
 }
 
 static void reset(const char *const *entries)

@@ -41,7 +41,7 @@ pub struct Plan {
 }
 
 /// Words that pkg-config gives.
-fn pkg_config(what: &str) -> io::Result<Vec<String>> {
+pub(crate) fn pkg_config(what: &str) -> io::Result<Vec<String>> {
     let missing = || {
         io::Error::other(
             "the headers of DPDK are missing, which are needed to measure: apt install libdpdk-dev pkg-config",

@@ -8,9 +8,9 @@ use clap::{Args, Parser, Subcommand};
 use namehop_switch::ports::PortSpec;
 use serde_json::json;
 
-use crate::compile::{Build, Sanitize, Workshop};
+use crate::compile::{Build, Sanitize, Speed, Workshop};
 use crate::compile_command::{self, CompileArgs, batch, compiled};
-use crate::control::client;
+use crate::control::{client, profile_client};
 use crate::emit::Options;
 use crate::load::{self, Loaded};
 use crate::{bench, run, serve, stf};
@@ -96,6 +96,15 @@ enum Command {
     /// Change and show the tables of a program that runs
     #[command(subcommand)]
     Table(client::TableCommand),
+    /// Change and show the members of action profiles and selectors of a program that runs
+    #[command(subcommand)]
+    Member(profile_client::MemberCommand),
+    /// Change and show the groups of action selectors of a program that runs
+    #[command(subcommand)]
+    Group(profile_client::GroupCommand),
+    /// Set and show the members of value sets, which parsers look at
+    #[command(subcommand)]
+    ValueSet(profile_client::ValueSetCommand),
     /// Show and reset the counters of a program that runs
     #[command(subcommand)]
     Counter(client::CounterCommand),
@@ -164,6 +173,9 @@ pub fn run() -> ExitCode {
     let result = load::on_deep_stack(|| match command {
         Command::Run { .. } => Ok(true),
         Command::Table(command) => client::table(command),
+        Command::Member(command) => profile_client::member(command),
+        Command::Group(command) => profile_client::group(command),
+        Command::ValueSet(command) => profile_client::value_set(command),
         Command::Counter(command) => client::counter(command),
         Command::Register(command) => client::register(command),
         Command::Meter(command) => client::meter(command),
@@ -241,7 +253,7 @@ fn run_test(file: &Path, test: &Path, options: TestOptions, common: &Common) -> 
     if let Some(code) = &code {
         outcome.notes.extend(code.emitted.notes.iter().cloned());
         let sanitize = if options.sanitize { Sanitize::Memory } else { Sanitize::Nothing };
-        let workshop = Workshop::with_player(Build { sanitize, quick: true, native: false })?;
+        let workshop = Workshop::with_player(Build { sanitize, speed: Speed::Some, native: false })?;
         let played = run::Played { operations: &outcome.operations, switch: &switch, types: &program.types };
         let differences = run::compare(&workshop, "program", code, &played, &run::VARIANTS)?;
         outcome.failures.extend(differences);

@@ -123,8 +123,19 @@ pub struct Build {
     /// For the processor of this machine, instead of any of its kind.
     pub native: bool,
     pub sanitize: Sanitize,
-    /// Quickly, for tests.
-    pub quick: bool,
+    pub speed: Speed,
+}
+
+/// How much time the C compiler takes for fast code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Speed {
+    #[default]
+    Best,
+    /// For tests.
+    Some,
+    /// For very many tests.
+    #[cfg(test)]
+    None,
 }
 
 /// A folder with the runtime, which goes away with this value.
@@ -216,7 +227,12 @@ impl Workshop {
             let mut command = Command::new(&compiler);
             // Nothing in programs depends on how C treats what it leaves undefined.
             command.args(["-std=gnu11", "-w", "-fno-strict-aliasing", "-fwrapv"]);
-            command.args(if self.build.quick { ["-O1"] } else { ["-O2"] });
+            command.args(match self.build.speed {
+                Speed::Best => &["-O2"][..],
+                Speed::Some => &["-O1"],
+                #[cfg(test)]
+                Speed::None => &["-O0", "-DP4_IN_PLACE=inline"],
+            });
             if self.build.native {
                 command.arg("-march=native");
             }

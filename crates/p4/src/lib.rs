@@ -30,6 +30,8 @@ mod serve;
 mod source;
 mod stf;
 mod syntax;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod tree;

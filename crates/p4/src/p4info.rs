@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use namehop_p4runtime::info::{
     Action, ActionProfile, ActionRef, BitstringKind, BitstringType, BoolType, ControllerPacketMetadata, Counter,
     DataKind, DataType, Digest, DirectResource, MatchField, MatchType, Member, NamedType, P4Info, Param, PkgInfo,
-    Preamble, Register, Scope, Spec, StructType, Table, TupleType, TypeInfo, Unit, Width, prefix,
+    Preamble, Register, Scope, Spec, StructType, Table, TupleType, TypeInfo, Unit, ValueSet, Width, prefix,
 };
 
 use crate::control::describe::{Description, function};
@@ -203,7 +203,8 @@ impl<'p> Maker<'p> {
                 }
             }
             let mut implementation_id = 0;
-            if let Some((_, found)) = self.property(owner, tree.implementation.as_ref()) {
+            if let Some((object, found)) = self.property(owner, tree.implementation.as_ref()) {
+                let size = self.switch.profiles.get(&object).map_or(0, |profile| profile.size);
                 let profile = self.preamble(prefix::ACTION_PROFILE, &found.name);
                 implementation_id = profile.id;
                 match info.action_profiles.iter_mut().find(|known| known.preamble.id == profile.id) {
@@ -212,7 +213,7 @@ impl<'p> Maker<'p> {
                         preamble: profile,
                         table_ids: vec![preamble.id],
                         with_selector: matches!(&found.instance.class, Class::Extern(name) if &**name == "action_selector"),
-                        size: table.size as i64,
+                        size: size as i64,
                     }),
                 }
             }
@@ -226,6 +227,7 @@ impl<'p> Maker<'p> {
                 implementation_id,
                 direct_resource_ids,
                 size: table.size as i64,
+                idle_timeout_behavior: i32::from(tree.support_timeout),
                 is_const_table: tree.entries_are_const,
                 has_initial_entries: !tree.entries.is_empty(),
             });
@@ -272,6 +274,10 @@ pub fn p4info(
         };
         wanted.entry(prefix).or_default().insert(&found.name, found.instance.naming.id);
     }
+    for set in &compiled.value_sets {
+        let tree = switch.value_set(set.owner);
+        wanted.entry(prefix::VALUE_SET).or_default().insert(&set.path, tree.and_then(|set| set.naming.id));
+    }
     for (name, _) in &headers {
         wanted.entry(prefix::CONTROLLER_HEADER).or_default().insert(name, None);
     }
@@ -289,14 +295,31 @@ pub fn p4info(
     let package = PkgInfo { name: title.to_owned(), arch: "v1model".to_owned() };
     let mut info = P4Info { pkg_info: Some(package), ..P4Info::default() };
     maker.tables(compiled, description, &mut info);
-    for counter in &compiled.counters {
+    for counter in compiled.counters.iter().filter(|counter| counter.table.is_none()) {
         let (preamble, spec) = (maker.preamble(prefix::COUNTER, &counter.path), maker.spec(counter.object));
         info.counters.push(Counter { preamble, spec, size: counter.size as i64 });
     }
-    for meter in &compiled.meters {
+    for meter in compiled.meters.iter().filter(|meter| meter.table.is_none()) {
         let object = object_of.get(&meter.path).copied().unwrap_or(usize::MAX);
         let (preamble, spec) = (maker.preamble(prefix::METER, &meter.path), maker.spec(object));
         info.meters.push(Counter { preamble, spec, size: meter.size as i64 });
+    }
+    for set in &compiled.value_sets {
+        let preamble = maker.preamble(prefix::VALUE_SET, &set.path);
+        let field = |(place, key): (usize, &ir::Key)| MatchField {
+            id: place as u32 + 1,
+            name: key.name.to_string(),
+            bitwidth: key.width as i32,
+            match_type: match key.kind {
+                ir::Match::Lpm => MatchType::Lpm,
+                ir::Match::Ternary => MatchType::Ternary,
+                ir::Match::Range => MatchType::Range,
+                ir::Match::Exact | ir::Match::Selector => MatchType::Exact,
+            } as i32,
+        };
+        let fields = set.fields.iter().enumerate().map(field).collect();
+        let size = i32::try_from(set.size).unwrap_or(i32::MAX);
+        info.value_sets.push(ValueSet { preamble, fields, size });
     }
     for (name, header) in headers {
         let mut preamble = maker.preamble(prefix::CONTROLLER_HEADER, name);

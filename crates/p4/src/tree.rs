@@ -60,6 +60,32 @@ pub enum ExprKind {
     ValueSet(usize),
 }
 
+/// Whether something happens when an expression is evaluated.
+pub fn has_effects(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(_) | ExprKind::Hit(_) | ExprKind::Next(_) | ExprKind::Last(_) => true,
+        ExprKind::Field(inner, _)
+        | ExprKind::Slice(inner, ..)
+        | ExprKind::LastIndex(inner)
+        | ExprKind::Unary(_, inner)
+        | ExprKind::Cast(inner)
+        | ExprKind::IsValid(inner) => has_effects(inner),
+        ExprKind::Index(left, right)
+        | ExprKind::Binary(_, left, right)
+        | ExprKind::Mask(left, right)
+        | ExprKind::Range(left, right) => has_effects(left) || has_effects(right),
+        ExprKind::Choice(condition, yes, no) => has_effects(condition) || has_effects(yes) || has_effects(no),
+        ExprKind::Parts(parts) => parts.iter().any(has_effects),
+        ExprKind::Const(_)
+        | ExprKind::Variable(_)
+        | ExprKind::Constructed(_)
+        | ExprKind::Instance(_)
+        | ExprKind::Construct(_)
+        | ExprKind::DontCare
+        | ExprKind::ValueSet(_) => false,
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Call {
     pub target: Target,
@@ -220,10 +246,21 @@ pub struct Control {
 #[derive(Clone, Debug)]
 pub struct Parser {
     pub shell: Shell,
-    pub value_sets: Vec<(Arc<str>, Ty)>,
+    pub value_sets: Vec<ValueSet>,
     pub states: Vec<State>,
     /// The state `start`.
     pub start: Next,
+}
+
+/// A set of values that the control plane fills.
+#[derive(Clone, Debug)]
+pub struct ValueSet {
+    pub name: Arc<str>,
+    pub naming: Naming,
+    /// How many members it may have.
+    pub size: u64,
+    /// What a member consists of: names, types, and how each is matched.
+    pub fields: Vec<(Arc<str>, Ty, Arc<str>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +301,8 @@ pub struct Table {
     pub implementation: Option<Expr>,
     pub counter: Option<Expr>,
     pub meter: Option<(Expr, Option<Expr>)>,
+    /// Entries may time out when they are not used.
+    pub support_timeout: bool,
 }
 
 #[derive(Clone, Debug)]

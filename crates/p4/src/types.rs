@@ -80,6 +80,8 @@ pub struct StructInfo {
     pub fields: Vec<(Arc<str>, Ty)>,
     /// The lists of fields to preserve (`@field_list`) in which each field is.
     pub field_lists: Vec<Vec<u64>>,
+    /// How each field is matched in value sets (`@match`), where the program says so.
+    pub matches: Vec<Option<Arc<str>>>,
     /// The kind of packets from or to a controller that begin with this header (`@controller_header`).
     pub controller: Option<Arc<str>>,
 }

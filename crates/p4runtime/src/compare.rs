@@ -18,7 +18,7 @@ macro_rules! named {
     })* };
 }
 
-named!(Table, Action, ActionProfile, Counter, DirectResource, ControllerPacketMetadata, Register, Digest);
+named!(Table, Action, ActionProfile, Counter, DirectResource, ControllerPacketMetadata, Register, Digest, ValueSet);
 
 /// Things by their ids, without remarks and what a compiler may choose.
 fn by_id<T: Named>(list: &[T], plain: impl Fn(&mut T)) -> BTreeMap<u32, T> {
@@ -72,6 +72,7 @@ pub fn same(own: &P4Info, given: &P4Info) -> Result<(), String> {
     let (headers, others) = (&own.controller_packet_metadata, &given.controller_packet_metadata);
     same_list("controller header", headers, others, |_| {})?;
     same_list("register", &own.registers, &given.registers, |_| {})?;
+    same_list("value set", &own.value_sets, &given.value_sets, |set| set.size = 0)?;
     same_list("digest", &own.digests, &given.digests, |_| {})
 }
 

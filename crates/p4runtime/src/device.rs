@@ -4,7 +4,7 @@ use tonic::Status;
 
 use crate::entity::Entity;
 use crate::info::P4Info;
-use crate::message::{DigestList, Packet, UpdateType};
+use crate::message::{DigestList, IdleTimeoutNotification, Packet, UpdateType};
 
 /// A part of what was asked for, of a bounded size; the answer ends with the last one.
 pub type Parts<'d> = Box<dyn Iterator<Item = Result<Vec<Entity>, Status>> + Send + 'd>;
@@ -49,4 +49,7 @@ pub trait Device: Send + Sync + 'static {
 
     /// What the program has reported, when it is time to send it.
     fn digests(&self) -> Option<DigestList>;
+
+    /// Entries that no packet has used for as long as they wanted, each told once until a packet uses it.
+    fn idle(&self) -> Option<IdleTimeoutNotification>;
 }

@@ -16,21 +16,21 @@ pub enum Kind {
     #[prost(message, tag = "2")]
     Table(TableEntry),
     #[prost(message, tag = "3")]
-    Member(Unknown),
+    Member(ProfileMember),
     #[prost(message, tag = "4")]
-    Group(Unknown),
+    Group(ProfileGroup),
     #[prost(message, tag = "5")]
     Meter(MeterEntry),
     #[prost(message, tag = "6")]
-    DirectMeter(Unknown),
+    DirectMeter(DirectMeterEntry),
     #[prost(message, tag = "7")]
     Counter(CounterEntry),
     #[prost(message, tag = "8")]
-    DirectCounter(Unknown),
+    DirectCounter(DirectCounterEntry),
     #[prost(message, tag = "9")]
     Replication(ReplicationEntry),
     #[prost(message, tag = "10")]
-    ValueSet(Unknown),
+    ValueSet(ValueSetEntry),
     #[prost(message, tag = "11")]
     Register(RegisterEntry),
     #[prost(message, tag = "12")]
@@ -59,10 +59,83 @@ pub struct TableEntry {
     pub is_default_action: bool,
     #[prost(int64, tag = "9")]
     pub idle_timeout_ns: i64,
+    #[prost(message, optional, tag = "10")]
+    pub time_since_last_hit: Option<IdleTime>,
     #[prost(bytes = "vec", tag = "11")]
     pub metadata: Vec<u8>,
     #[prost(bool, tag = "13")]
     pub is_const: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct IdleTime {
+    #[prost(int64, tag = "1")]
+    pub elapsed_ns: i64,
+}
+
+/// A member of an action profile.
+#[derive(Clone, PartialEq, Message)]
+pub struct ProfileMember {
+    #[prost(uint32, tag = "1")]
+    pub action_profile_id: u32,
+    #[prost(uint32, tag = "2")]
+    pub member_id: u32,
+    #[prost(message, optional, tag = "3")]
+    pub action: Option<Action>,
+}
+
+/// A group of members.
+#[derive(Clone, PartialEq, Message)]
+pub struct ProfileGroup {
+    #[prost(uint32, tag = "1")]
+    pub action_profile_id: u32,
+    #[prost(uint32, tag = "2")]
+    pub group_id: u32,
+    #[prost(message, repeated, tag = "3")]
+    pub members: Vec<GroupMember>,
+    #[prost(int32, tag = "4")]
+    pub max_size: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct GroupMember {
+    #[prost(uint32, tag = "1")]
+    pub member_id: u32,
+    #[prost(int32, tag = "2")]
+    pub weight: i32,
+    #[prost(bytes = "vec", tag = "4")]
+    pub watch_port: Vec<u8>,
+}
+
+/// All members of a value set.
+#[derive(Clone, PartialEq, Message)]
+pub struct ValueSetEntry {
+    #[prost(uint32, tag = "1")]
+    pub value_set_id: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub members: Vec<ValueSetMember>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ValueSetMember {
+    #[prost(message, repeated, tag = "1")]
+    pub matches: Vec<FieldMatch>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct DirectCounterEntry {
+    #[prost(message, optional, tag = "1")]
+    pub table_entry: Option<TableEntry>,
+    #[prost(message, optional, tag = "2")]
+    pub data: Option<CounterData>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct DirectMeterEntry {
+    #[prost(message, optional, tag = "1")]
+    pub table_entry: Option<TableEntry>,
+    #[prost(message, optional, tag = "2")]
+    pub config: Option<MeterConfig>,
 }
 
 #[derive(Clone, PartialEq, Message)]

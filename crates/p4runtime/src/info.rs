@@ -10,6 +10,7 @@ use prost::{Enumeration, Message, Oneof};
 pub mod prefix {
     pub const ACTION: u32 = 1;
     pub const TABLE: u32 = 2;
+    pub const VALUE_SET: u32 = 3;
     pub const CONTROLLER_HEADER: u32 = 4;
     pub const ACTION_PROFILE: u32 = 17;
     pub const COUNTER: u32 = 18;
@@ -40,6 +41,8 @@ pub struct P4Info {
     pub direct_meters: Vec<DirectResource>,
     #[prost(message, repeated, tag = "9")]
     pub controller_packet_metadata: Vec<ControllerPacketMetadata>,
+    #[prost(message, repeated, tag = "10")]
+    pub value_sets: Vec<ValueSet>,
     #[prost(message, repeated, tag = "11")]
     pub registers: Vec<Register>,
     #[prost(message, repeated, tag = "12")]
@@ -91,6 +94,17 @@ pub struct MatchField {
     pub match_type: i32,
 }
 
+/// A value set of a parser.
+#[derive(Clone, PartialEq, Message)]
+pub struct ValueSet {
+    #[prost(message, required, tag = "1")]
+    pub preamble: Preamble,
+    #[prost(message, repeated, tag = "2")]
+    pub fields: Vec<MatchField>,
+    #[prost(int32, tag = "3")]
+    pub size: i32,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum Scope {
@@ -125,6 +139,9 @@ pub struct Table {
     pub direct_resource_ids: Vec<u32>,
     #[prost(int64, tag = "8")]
     pub size: i64,
+    /// 1 when controllers are told of entries that are not used.
+    #[prost(int32, tag = "9")]
+    pub idle_timeout_behavior: i32,
     #[prost(bool, tag = "10")]
     pub is_const_table: bool,
     #[prost(bool, tag = "11")]

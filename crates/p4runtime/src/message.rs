@@ -3,7 +3,7 @@
 
 use prost::{Enumeration, Message, Oneof};
 
-use crate::entity::{Data, Entity};
+use crate::entity::{Data, Entity, TableEntry};
 use crate::info::P4Info;
 
 /// A number of 128 bits; the order is that of numbers.
@@ -161,7 +161,7 @@ pub enum StreamUpdate {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct StreamResponse {
-    #[prost(oneof = "StreamEvent", tags = "1, 2, 3, 6")]
+    #[prost(oneof = "StreamEvent", tags = "1, 2, 3, 4, 6")]
     pub event: Option<StreamEvent>,
 }
 
@@ -173,6 +173,8 @@ pub enum StreamEvent {
     Packet(Packet),
     #[prost(message, tag = "3")]
     Digest(DigestList),
+    #[prost(message, tag = "4")]
+    IdleTimeout(IdleTimeoutNotification),
     #[prost(message, tag = "6")]
     Error(StreamError),
 }
@@ -223,6 +225,15 @@ pub struct DigestList {
     #[prost(message, repeated, tag = "3")]
     pub data: Vec<Data>,
     #[prost(int64, tag = "4")]
+    pub timestamp: i64,
+}
+
+/// Entries that no packet has used for as long as they wanted.
+#[derive(Clone, PartialEq, Message)]
+pub struct IdleTimeoutNotification {
+    #[prost(message, repeated, tag = "1")]
+    pub table_entry: Vec<TableEntry>,
+    #[prost(int64, tag = "2")]
     pub timestamp: i64,
 }
 

@@ -127,7 +127,10 @@ pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
             };
             full_since = None;
             let packet = service.device.receive().map(StreamEvent::Packet);
-            let Some(event) = packet.or_else(|| service.device.digests().map(StreamEvent::Digest)) else { break };
+            let event = packet
+                .or_else(|| service.device.digests().map(StreamEvent::Digest))
+                .or_else(|| service.device.idle().map(StreamEvent::IdleTimeout));
+            let Some(event) = event else { break };
             service.arbiter.send(client, event);
             sent += 1;
         }

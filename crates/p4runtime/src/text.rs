@@ -1,8 +1,8 @@
 //! p4info in the text format of Protocol Buffers, in which programs for controllers read it from a file.
 
 use crate::info::{
-    ActionRef, BitstringKind, Counter, DataKind, DataType, DirectResource, MatchType, P4Info, Param, Preamble, Scope,
-    Table, Unit,
+    ActionRef, BitstringKind, Counter, DataKind, DataType, DirectResource, MatchField, MatchType, P4Info, Param,
+    Preamble, Scope, Table, Unit,
 };
 
 /// What was written so far.
@@ -72,21 +72,26 @@ impl Text {
         });
     }
 
+    fn field(&mut self, name: &str, field: &MatchField) {
+        self.block(name, |text| {
+            text.number("id", field.id.into());
+            text.string("name", &field.name);
+            text.number("bitwidth", field.bitwidth.into());
+            text.line(&format!("match_type: {}", match_name(field.match_type())));
+        });
+    }
+
     fn table(&mut self, table: &Table) {
         self.preamble(&table.preamble);
-        for field in &table.match_fields {
-            self.block("match_fields", |text| {
-                text.number("id", field.id.into());
-                text.string("name", &field.name);
-                text.number("bitwidth", field.bitwidth.into());
-                text.line(&format!("match_type: {}", match_name(field.match_type())));
-            });
-        }
+        table.match_fields.iter().for_each(|field| self.field("match_fields", field));
         table.action_refs.iter().for_each(|action| self.block("action_refs", |text| text.action_ref(action)));
         self.number("const_default_action_id", table.const_default_action_id.into());
         self.number("implementation_id", table.implementation_id.into());
         table.direct_resource_ids.iter().for_each(|id| self.number("direct_resource_ids", i64::from(*id)));
         self.number("size", table.size);
+        if table.idle_timeout_behavior != 0 {
+            self.line("idle_timeout_behavior: NOTIFY_CONTROL");
+        }
         self.flag("is_const_table", table.is_const_table);
         self.flag("has_initial_entries", table.has_initial_entries);
     }
@@ -186,6 +191,13 @@ pub fn text(info: &P4Info) -> String {
         text.block("controller_packet_metadata", |text| {
             text.preamble(&header.preamble);
             header.metadata.iter().for_each(|field| text.param("metadata", field));
+        });
+    }
+    for set in &info.value_sets {
+        text.block("value_sets", |text| {
+            text.preamble(&set.preamble);
+            set.fields.iter().for_each(|field| text.field("match", field));
+            text.number("size", set.size.into());
         });
     }
     for register in &info.registers {

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `P4_HOST_VERSION`
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// Bytes that can be read behind packets and data of entries (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
@@ -81,6 +81,7 @@ pub(crate) struct Host {
     pub(crate) counters: Cells,
     pub(crate) registers: Cells,
     pub(crate) meter_set: unsafe extern "C" fn(usize, usize, *const Rates) -> bool,
+    pub(crate) value_set: unsafe extern "C" fn(usize, *const u64, usize, usize) -> bool,
     pub(crate) digest_count: usize,
 }
 

@@ -226,6 +226,16 @@ impl Program {
         if done { Ok(()) } else { Err(text_of(&why)) }
     }
 
+    /// Gives a value set these members, each of so many words, while packets flow. False when it has other sizes, or no room.
+    pub fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool {
+        let count = rows.len().checked_div(words).unwrap_or(0);
+        if count * words != rows.len() {
+            return false;
+        }
+        // SAFETY: so many words are there, and the function compares their number with that of the set; threads take turns in it.
+        unsafe { (self.host.value_set)(set, rows.as_ptr(), count, words) }
+    }
+
     /// Makes the memory of one worker. `batch` is 0 for what the program was compiled with.
     ///
     /// # Errors

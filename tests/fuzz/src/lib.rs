@@ -75,6 +75,12 @@ pub const TARGETS: &[Target] = &[
     target("state_file", state::state_file, 4),
     target("fib_file", fib_file::fib_file, 2),
     target("cs_disk_file", namehop_disk::testing::check_file, 4),
+    // Each input is a program with its test, in a thread with a deep stack.
+    target("p4_program", namehop_p4::testing::program, 40),
+    // Each input is undone in a program that runs.
+    target("p4_control", namehop_p4::testing::control, 40),
+    target("p4runtime_messages", namehop_p4::testing::messages, 40),
+    target("p4runtime_port", namehop_p4::testing::port, 100),
 ];
 
 /// Runs the check of one target.

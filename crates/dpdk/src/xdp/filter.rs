@@ -166,10 +166,11 @@ pub(super) fn program(wanted: &Wanted, map: i32) -> Vec<Instruction> {
         Step::Plain(instruction(LOAD_4, BEGIN, CONTEXT, CONTEXT_BEGIN, 0)),
         Step::Plain(instruction(LOAD_4, END, CONTEXT, CONTEXT_END, 0)),
     ];
+    // Also where every frame is wanted: the kernel takes no program with a verdict that nothing leads to.
+    steps.extend(at_least(TYPE + 2));
     if wanted.is_everything() {
         steps.push(Step::ToSocket(instruction(JUMP, 0, 0, 0, 0)));
     } else {
-        steps.extend(at_least(TYPE + 2));
         steps.push(Step::Plain(instruction(LOAD_2, KIND, BEGIN, TYPE as i16, 0)));
         steps.push(Step::ToSocket(compare_2(JUMP_IF_EQUAL, KIND, ETHERTYPE_NDN)));
         steps.extend(only_for(KIND, ETHERTYPE_VLAN, with_tag(wanted)));
@@ -267,6 +268,26 @@ mod tests {
         }
     }
 
+    /// The first instruction that nothing leads to.
+    fn unreached(program: &[Instruction]) -> Option<usize> {
+        let mut is_reached = vec![false; program.len()];
+        let mut open = vec![0];
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut is_reached[at], true) {
+                continue;
+            }
+            let Instruction { code, offset, .. } = program[at];
+            let jumps = [JUMP, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, JUMP_IF_EQUAL_32, JUMP_UNLESS_EQUAL_32, JUMP_IF_GREATER];
+            if jumps.contains(&code) {
+                open.push((at as i64 + 1 + i64::from(offset)) as usize);
+            }
+            if ![JUMP, EXIT].contains(&code) {
+                open.push(at + 1);
+            }
+        }
+        is_reached.iter().position(|is_reached| !is_reached)
+    }
+
     fn frame(behind_addresses: &[u8]) -> Vec<u8> {
         [&[2; 12][..], behind_addresses].concat()
     }
@@ -294,7 +315,10 @@ mod tests {
         let wanted = program(&wanted.expect("few"), 99);
         let nothing = program(&Wanted::default(), 99);
         let everything = program(&Wanted::everything(), 99);
-        assert!([&[][..], &frame(&[8, 0]), &frame(&[0x81])].into_iter().all(|frame| takes(&everything, frame)));
+        assert!([&frame(&[8, 0])[..], &frame(&[0x81, 0, 1])].into_iter().all(|frame| takes(&everything, frame)));
+        for program in [&wanted, &nothing, &everything] {
+            assert_eq!(unreached(program), None, "the kernel refuses a program with such an instruction");
+        }
         let v6 = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
         let table = [
             (frame(&[0x86, 0x24]), true, true),

@@ -231,7 +231,14 @@ impl<'a> Checker<'a> {
         for (parameter, argument) in signature.parameters.iter().zip(ordered) {
             let ty = self.types.substitute(parameter.ty, &bindings);
             let value = match argument {
-                Some(Given { value: Some(value), .. }) => Some(self.argument(parameter, ty, value)),
+                Some(Given { value: Some(value), .. }) => {
+                    if ty == Types::INT && parameter.ty != Types::INT && parameter.direction != Direction::None {
+                        let help = "cast it, as in (bit<16>)(…), or write a width, as in 16w1";
+                        self.error_with_help("type", value.span, "the width of this number is not known", help);
+                        return None;
+                    }
+                    Some(self.argument(parameter, ty, value))
+                }
                 Some(Given { value: None, span, .. }) => {
                     let object = !matches!(parameter.direction, Direction::Out);
                     if object && !self.is_package(signature) {

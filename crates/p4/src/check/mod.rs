@@ -11,6 +11,7 @@ mod expression;
 mod infer;
 mod instance;
 mod member;
+mod names;
 mod operator;
 mod parser;
 mod scope;
@@ -82,6 +83,7 @@ pub fn check(program: &[ast::Declaration], diagnostics: &mut Diagnostics) -> tre
         }
     }
     checker.unused_generics();
+    checker.control_plane_names();
     tree::Program {
         types: checker.types,
         functions: checker.functions,

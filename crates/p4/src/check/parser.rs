@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Checker;
 use super::scope::{Entity, Place};
+use crate::source::Span;
 use crate::syntax::ast::{self, DeclarationKind, Name};
 use crate::tree::{self, Expr, ExprKind, Next, Shell, Transition};
 use crate::types::{Ty, Type, Types};
@@ -28,8 +29,10 @@ impl<'a> Checker<'a> {
         for local in locals {
             if let DeclarationKind::ValueSet { ty, size } = &local.kind {
                 let ty = self.type_of(ty);
-                self.constant_int(size);
-                self.context.value_sets.push((local.name.text.clone(), ty));
+                let size = self.constant_number(size).unwrap_or(0);
+                let (name, naming) = (local.name.text.clone(), self.naming(local));
+                let fields = self.set_fields(ty, local.name.span);
+                self.context.value_sets.push(tree::ValueSet { name, naming, size, fields });
                 let place = self.context.value_sets.len() - 1;
                 self.declare(&local.name, Entity::ValueSet(place, ty));
             } else {
@@ -62,9 +65,41 @@ impl<'a> Checker<'a> {
         let context = std::mem::replace(&mut self.context, before);
         let shell = Shell { init, ..context.shell.unwrap_or_default() };
         let start = start.map_or(Next::Reject, Next::State);
+        if !ends(&list, start) {
+            let help = "some state has to go on with 'accept' or 'reject'";
+            self.error_with_help("state", declaration.name.span, "the parser never comes to an end", help);
+        }
         self.parsers.push(tree::Parser { shell, value_sets: context.value_sets, states: list, start });
         self.specific_parsers.insert(key, self.parsers.len() - 1);
         Some(self.parsers.len() - 1)
+    }
+
+    /// What a member of a value set consists of: the fields of a struct or tuple, or one value.
+    fn set_fields(&mut self, ty: Ty, span: Span) -> Vec<(Arc<str>, Ty, Arc<str>)> {
+        let exact: Arc<str> = "exact".into();
+        let fields: Vec<_> = match (self.types.structure(ty), self.types.components(ty)) {
+            (Some(info), _) => {
+                let kinds = info.matches.iter().map(|kind| kind.clone().unwrap_or_else(|| exact.clone()));
+                info.fields.iter().zip(kinds).map(|((name, ty), kind)| (name.clone(), *ty, kind)).collect()
+            }
+            (None, Some(parts)) => {
+                let named = |(place, ty): (usize, &Ty)| (place.to_string().into(), *ty, exact.clone());
+                parts.iter().enumerate().map(named).collect()
+            }
+            (None, None) => vec![("value".into(), ty, exact)],
+        };
+        for (name, ty, kind) in &fields {
+            if !matches!(&**kind, "exact" | "ternary" | "lpm" | "range" | "optional") {
+                self.error("unknown", span, format!("the field '{name}' is matched as '{kind}', which is not known"));
+            }
+            let fine = self.types.width(*ty).is_some() && self.types.components(*ty).is_none()
+                || matches!(self.types.get(self.types.stripped(*ty)), Type::Enum(_) | Type::Error | Type::Unknown);
+            if !fine {
+                let message = format!("a value set has values of type {}", self.types.show(*ty));
+                self.error("type", span, message);
+            }
+        }
+        fields
     }
 
     fn next_state(&mut self, name: &Name, names: &HashMap<Arc<str>, usize>) -> Next {
@@ -142,6 +177,14 @@ impl<'a> Checker<'a> {
 
     fn key_set(&mut self, element: &'a ast::Expr, ty: Ty) -> Expr {
         let set = self.expression(element);
+        if tree::has_effects(&set) {
+            self.error_with_help(
+                "select",
+                set.span,
+                "nothing is called in a set",
+                "call it before, and keep its result",
+            );
+        }
         match set.kind {
             ExprKind::ValueSet(_) => {
                 let fits = set.ty == ty
@@ -176,4 +219,28 @@ impl<'a> Checker<'a> {
         let value = self.coerce(value, ty);
         self.folded(value)
     }
+}
+
+/// Whether some way from a state leads out of the parser. A `select` that may fit nothing leads to `reject`.
+fn ends(states: &[tree::State], start: Next) -> bool {
+    let mut seen = vec![false; states.len()];
+    let mut open = vec![start];
+    while let Some(next) = open.pop() {
+        let Next::State(place) = next else { return true };
+        if std::mem::replace(&mut seen[place], true) {
+            continue;
+        }
+        match &states[place].next {
+            Transition::To(next) => open.push(*next),
+            Transition::Select { cases, .. } => {
+                let fits_all =
+                    |(sets, _): &(Vec<Expr>, Next)| sets.iter().all(|set| matches!(set.kind, ExprKind::DontCare));
+                if !cases.iter().any(fits_all) {
+                    return true;
+                }
+                open.extend(cases.iter().map(|(_, next)| *next));
+            }
+        }
+    }
+    false
 }

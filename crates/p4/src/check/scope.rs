@@ -65,7 +65,7 @@ pub struct Context {
     pub shell: Option<tree::Shell>,
     pub actions: Vec<tree::Function>,
     pub tables: Vec<tree::Table>,
-    pub value_sets: Vec<(Arc<str>, Ty)>,
+    pub value_sets: Vec<crate::tree::ValueSet>,
     /// In a function or action: types of its variables.
     pub locals: Vec<Ty>,
     pub returns: Option<Ty>,

@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
                 list.push(Statement::For { init: first, condition, update: next, body });
             }),
             Syntax::ForIn { ty, name, collection, body } => self.scoped(|checker| {
-                checker.for_in(ty.as_ref(), name, collection, body, span, list);
+                checker.for_in(ty, name, collection, body, span, list);
             }),
             Syntax::Declare(declaration) => self.local(declaration, list),
         }
@@ -164,30 +164,17 @@ impl<'a> Checker<'a> {
 
     fn for_in(
         &mut self,
-        ty: Option<&'a ast::TypeRef>,
+        ty: &'a ast::TypeRef,
         name: &Name,
         collection: &'a ForCollection,
         body: &'a ast::Statement,
         span: Span,
         list: &mut Vec<Statement>,
     ) {
-        let target = match ty {
-            Some(ty) => {
-                let ty = self.type_of(ty);
-                let variable = self.new_variable(ty);
-                self.declare(name, Entity::Variable { variable, ty, writable: true });
-                Expr { kind: ExprKind::Variable(variable), ty, span: name.span }
-            }
-            None => match self.lookup(name, false) {
-                Some(Entity::Variable { variable, ty, writable: true }) => {
-                    Expr { kind: ExprKind::Variable(variable), ty, span: name.span }
-                }
-                _ => {
-                    self.error("unknown", name.span, format!("'{}' is no variable", name.text));
-                    return;
-                }
-            },
-        };
+        let ty = self.type_of(ty);
+        let variable = self.new_variable(ty);
+        self.declare(name, Entity::Variable { variable, ty, writable: true });
+        let target = Expr { kind: ExprKind::Variable(variable), ty, span: name.span };
         match collection {
             ForCollection::Range(first, last) => {
                 let first = self.expression(first);

@@ -60,11 +60,20 @@ impl<'a> Checker<'a> {
             implementation: None,
             counter: None,
             meter: None,
+            support_timeout: false,
         };
         for action in &written.actions {
             self.table_action(action, &mut table);
         }
+        let mut delta = 1;
         for property in &written.properties {
+            if &*property.name.text == "priority_delta" {
+                delta = self.constant_number(&property.value).unwrap_or(1);
+                if delta == 0 {
+                    self.error("constant", property.value.span, "a difference of priorities is at least 1");
+                }
+                continue;
+            }
             self.property(property, &mut table);
         }
         if table.default.is_none() {
@@ -95,10 +104,51 @@ impl<'a> Checker<'a> {
                     table.entries.push(Entry { keys, action, priority, rank: entry.rank });
                 }
             }
+            self.priorities(&entries.list, delta, &mut table);
         }
         self.context.tables.push(table);
         let place = self.context.tables.len() - 1;
         self.declare(&declaration.name, Entity::Table(place));
+    }
+
+    /// Gives priorities to entries that have none: each comes `delta` behind the one before it. Without any priority the
+    /// first entry has the highest one (language specification, section 14.2.1.4).
+    fn priorities(&mut self, written: &[ast::Entry], delta: u64, table: &mut Table) {
+        let ranked = table.keys.iter().any(|key| !matches!(&*key.kind, "exact" | "lpm" | "selector"));
+        if written.len() != table.entries.len() || table.entries.iter().any(|entry| entry.rank.is_some()) {
+            return;
+        }
+        match table.entries.iter().position(|entry| entry.priority.is_some()) {
+            Some(first) if !ranked => {
+                let help = "leave the priority out; of several prefixes the longest one wins";
+                let span = written[first].action.span;
+                self.error_with_help(
+                    "table",
+                    span,
+                    "only tables with ternary, range or optional keys have priorities",
+                    help,
+                );
+                return;
+            }
+            Some(first) if first > 0 => {
+                self.error("table", written[0].action.span, "the first entry needs a priority, since others have one");
+                return;
+            }
+            None if !ranked => return,
+            _ => {}
+        }
+        let falls = table.largest_priority_wins;
+        let mut next =
+            if falls { (table.entries.len() as u64 - 1).checked_mul(delta).map(|rest| rest + 1) } else { Some(1) };
+        for (entry, written) in table.entries.iter_mut().zip(written) {
+            let Some(priority) = entry.priority.or(next).filter(|priority| i32::try_from(*priority).is_ok()) else {
+                let message = format!("the priority of this entry is below 0 or above {}", i32::MAX);
+                let help = "priorities that are left out follow from the one before and 'priority_delta'";
+                return self.error_with_help("table", written.action.span, message, help);
+            };
+            entry.priority = Some(priority);
+            next = if falls { priority.checked_sub(delta) } else { priority.checked_add(delta) };
+        }
     }
 
     fn action_by_name(&self, name: &Name, global: bool) -> Option<(Target, &Function)> {
@@ -246,8 +296,12 @@ impl<'a> Checker<'a> {
                 let value = self.coerce(value, Types::BOOL);
                 table.largest_priority_wins = !matches!(self.constant(&value), Some(Value::Bool(false)));
             }
-            "priority_delta" => drop(self.constant_number(&property.value)),
-            "support_timeout" | "junk" | "const_entries" => drop(self.expression(&property.value)),
+            "support_timeout" => {
+                let value = self.expression(&property.value);
+                let value = self.coerce(value, Types::BOOL);
+                table.support_timeout = matches!(self.constant(&value), Some(Value::Bool(true)));
+            }
+            "junk" | "const_entries" => drop(self.expression(&property.value)),
             other => {
                 let message = format!("the table property '{other}' is not known and has no effect");
                 self.diagnostics.warning("table", property.name.span, message);

@@ -204,9 +204,17 @@ impl<'a> Checker<'a> {
                 lists.flat_map(|annotation| annotation.numbers.iter().copied()).collect()
             })
             .collect();
+        let matches = fields
+            .iter()
+            .map(|field| {
+                let found = field.annotations.iter().find(|annotation| &*annotation.name == "match");
+                found.and_then(|annotation| annotation.word.clone())
+            })
+            .collect();
         let controller = declaration.annotations.iter().find(|annotation| &*annotation.name == "controller_header");
         let controller = controller.and_then(|annotation| annotation.text.clone());
-        let info = StructInfo { name, kind, declaration: number, arguments, fields: list, field_lists, controller };
+        let info =
+            StructInfo { name, kind, declaration: number, arguments, fields: list, field_lists, matches, controller };
         let ty = self.types.struct_type(info);
         if self.types.is_too_large(ty) {
             self.error(

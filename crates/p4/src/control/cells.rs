@@ -1,22 +1,23 @@
 //! Requests about counters, registers, meters and what programs report: cells by name and index, and their values.
 
 use std::ops::Range;
-use std::sync::PoisonError;
+use std::sync::Arc;
 
-use namehop_switch::cells::{Rates, Standstill};
+use namehop_switch::cells::Rates;
 use num_bigint::{BigInt, Sign};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::describe::{Description, RegisterDescription};
+use super::entry;
+use super::live::{Live, at};
 use super::server::Control;
+use super::state::State;
 use crate::ir::{Leaf, Shape};
 use crate::stf::command::integer;
 use crate::stf::tables::resolve;
 use crate::value;
 
-/// Cells of a register that are looked at while packets wait.
-const CELLS_AT_ONCE: u64 = 4096;
 /// Reports in one answer, at most.
 const MOST_DIGESTS: u64 = 1024;
 
@@ -124,10 +125,6 @@ fn parts<'l>(path: &str, leaves: &'l [Leaf], values: &[String]) -> Result<Vec<(&
     if read.is_empty() { Err(format!("register {path}: a value is missing")) } else { Ok(read) }
 }
 
-fn at(index: u64) -> usize {
-    usize::try_from(index).unwrap_or(usize::MAX)
-}
-
 /// The cells that a request names: of something with this name, or the end of it, the one of this index, or all.
 pub(super) struct Asked<'a> {
     description: &'a Description,
@@ -167,47 +164,54 @@ impl<'a> Asked<'a> {
     }
 }
 
+/// Entries of a table with the numbers of their cells: of one cell, or all.
+fn entries_with_cells(state: &State<Arc<Live>>, table: usize, only: Option<u64>) -> Vec<(u64, String)> {
+    let described = &state.description.tables[table];
+    let all = state.entries_after(table, None, usize::MAX).into_iter();
+    let numbered = all.filter_map(|(identity, entry)| {
+        let cell = u64::from(state.cell(table, &entry)?);
+        let reference = state.extra(table, &identity).and_then(|extra| extra.reference.as_ref());
+        let wanted = only.is_none_or(|only| only == cell);
+        wanted.then(|| (cell, entry::show(described, &entry, reference)))
+    });
+    numbered.collect()
+}
+
 impl Control {
-    pub(super) fn read_counter(&self, asked: &Asked<'_>) -> Result<Value, String> {
+    pub(super) fn read_counter(&self, state: &State<Arc<Live>>, asked: &Asked<'_>) -> Result<Value, String> {
         let (place, path, indices) = asked.counter_cells()?;
-        let cell = |index: u64| self.program.counter(place, at(index)).map(|cell| (index, cell));
+        let counter = |cell: u64| self.live.program.counter(place, at(cell));
+        if let Some(table) = asked.description.counters[place].table {
+            let cells = entries_with_cells(state, table, asked.index).into_iter().filter_map(|(cell, entry)| {
+                let (packets, bytes) = counter(cell)?;
+                Some(json!({"index": cell, "entry": entry, "packets": packets, "bytes": bytes}))
+            });
+            return Ok(json!({ "counter": path, "cells": cells.collect::<Vec<_>>() }));
+        }
+        let cell = |index: u64| counter(index).map(|cell| (index, cell));
         let cells = indices.filter_map(cell).filter(|(_, cell)| asked.index.is_some() || *cell != (0, 0));
         let cells = cells.map(|(index, (packets, bytes))| json!({"index": index, "packets": packets, "bytes": bytes}));
         Ok(json!({ "counter": path, "cells": cells.collect::<Vec<_>>() }))
     }
 
-    pub(super) fn reset_counter(&self, asked: &Asked<'_>) -> Result<Value, String> {
+    pub(super) fn reset_counter(&self, state: &State<Arc<Live>>, asked: &Asked<'_>) -> Result<Value, String> {
         let (place, path, indices) = asked.counter_cells()?;
-        for index in indices {
-            self.program.set_counter(place, at(index), 0, 0);
+        let reset = |cell: u64| {
+            // A cell that an entry has is there.
+            let _ = self.live.program.set_counter(place, at(cell), 0, 0);
+        };
+        match asked.description.counters[place].table {
+            Some(table) => entries_with_cells(state, table, asked.index).into_iter().for_each(|(cell, _)| reset(cell)),
+            None => indices.for_each(reset),
         }
         Ok(json!({ "counter": path }))
-    }
-
-    /// Does something with cells of a register, some at a time, so that packets do not wait for long.
-    pub(crate) fn each_register_cell(
-        &self,
-        register: usize,
-        indices: Range<u64>,
-        mut work: impl FnMut(u64, &mut [u8]),
-    ) {
-        let mut next = indices.start;
-        while next < indices.end {
-            let end = (next + CELLS_AT_ONCE).min(indices.end);
-            self.switch.between_bursts(|standstill: &mut Standstill<'_>| {
-                for index in next..end {
-                    standstill.register(register, at(index), |cell| work(index, cell));
-                }
-            });
-            next = end;
-        }
     }
 
     pub(super) fn read_register(&self, asked: &Asked<'_>) -> Result<Value, String> {
         let (place, path, indices) = asked.register_cells()?;
         let leaves = leaves_of(&asked.description.registers[place])?;
         let mut cells = Vec::new();
-        self.each_register_cell(place, indices, |at, cell| {
+        self.live.each_register_cell(place, indices, |at, cell| {
             if asked.index.is_some() || cell.iter().any(|byte| *byte != 0) {
                 let numbers: Vec<_> = leaves.iter().map(|leaf| read_leaf(leaf, cell)).collect();
                 cells.push(json!({"index": at, "value": show(&leaves, &numbers)}));
@@ -220,7 +224,7 @@ impl Control {
         let (place, path, indices) = asked.register_cells()?;
         let leaves = leaves_of(&asked.description.registers[place])?;
         let parts = parts(&path, &leaves, values)?;
-        self.each_register_cell(place, indices, |_, cell| {
+        self.live.each_register_cell(place, indices, |_, cell| {
             parts.iter().for_each(|(leaf, number)| write_leaf(leaf, cell, number));
         });
         Ok(json!({ "register": path }))
@@ -228,16 +232,24 @@ impl Control {
 
     pub(super) fn reset_register(&self, asked: &Asked<'_>) -> Result<Value, String> {
         let (place, path, indices) = asked.register_cells()?;
-        self.each_register_cell(place, indices, |_, cell| cell.fill(0));
+        self.live.each_register_cell(place, indices, |_, cell| cell.fill(0));
         Ok(json!({ "register": path }))
     }
 
-    pub(super) fn read_meter(&self, asked: &Asked<'_>) -> Result<Value, String> {
+    pub(super) fn read_meter(&self, state: &State<Arc<Live>>, asked: &Asked<'_>) -> Result<Value, String> {
         let (place, path, indices) = asked.meter_cells()?;
-        let unit = if asked.description.meters[place].bytes { "bytes" } else { "packets" };
-        let all = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let set = all.get(place).into_iter().flat_map(|cells| cells.range(indices.clone()));
-        let cells: Vec<_> = set.map(|(index, rates)| json!({"index": index, "rates": rates})).collect();
+        let described = &asked.description.meters[place];
+        let unit = if described.bytes { "bytes" } else { "packets" };
+        let all = self.live.rates();
+        let known = all.get(place).ok_or("a meter is missing")?;
+        let cells: Vec<_> = match described.table {
+            Some(table) => {
+                let entries = entries_with_cells(state, table, asked.index).into_iter();
+                let set = entries.filter_map(|(cell, entry)| Some((cell, entry, known.get(&cell)?)));
+                set.map(|(cell, entry, rates)| json!({"index": cell, "entry": entry, "rates": rates})).collect()
+            }
+            None => known.range(indices).map(|(index, rates)| json!({"index": index, "rates": rates})).collect(),
+        };
         Ok(json!({ "meter": path, "unit": unit, "cells": cells }))
     }
 
@@ -249,43 +261,26 @@ impl Control {
                 "meter {path}: the committed rate of {committed_rate} is above the peak rate of {peak_rate}"
             ));
         }
-        self.set_rates(place, indices, Some(rates));
+        self.live.set_rates(place, indices, Some(rates));
         Ok(json!({ "meter": path }))
     }
 
     pub(super) fn reset_meter(&self, asked: &Asked<'_>) -> Result<Value, String> {
         let (place, path, indices) = asked.meter_cells()?;
-        self.set_rates(place, indices, None);
+        self.live.set_rates(place, indices, None);
         Ok(json!({ "meter": path }))
-    }
-
-    /// Sets cells of a meter, or lets them pass everything; those are not looked at that do so already.
-    pub(crate) fn set_rates(&self, meter: usize, indices: Range<u64>, rates: Option<MeterRates>) {
-        let mut all = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(known) = all.get_mut(meter) else { return };
-        let changed: Vec<u64> = match rates {
-            Some(_) => indices.collect(),
-            None => known.range(indices).map(|(index, _)| *index).collect(),
-        };
-        for index in changed {
-            self.switch.between_bursts(|standstill| standstill.set_meter(meter, at(index), rates.map(Rates::from)));
-            match rates {
-                Some(rates) => drop(known.insert(index, rates)),
-                None => drop(known.remove(&index)),
-            }
-        }
     }
 
     pub(super) fn take_digests(&self, description: &Description, most: u64) -> Result<Value, String> {
         let mut taken = Vec::new();
         while (taken.len() as u64) < most.min(MOST_DIGESTS)
-            && let Some(digest) = self.program.digests.take()
+            && let Some(digest) = self.live.program.digests.take()
         {
             let Some(described) = description.digests.get(digest.number as usize) else { continue };
             let (leaves, _) = described.shape.leaves();
             let values = show(&leaves, &unpack(&leaves, digest.bytes()));
             taken.push(json!({"digest": described.name, "value": values}));
         }
-        Ok(json!({ "digests": taken, "dropped": self.program.digests.dropped() }))
+        Ok(json!({ "digests": taken, "dropped": self.live.program.digests.dropped() }))
     }
 }

@@ -316,7 +316,7 @@ pub fn mirror(args: MirrorArgs) -> io::Result<bool> {
     ask(&args.to, &Request::Mirror { session: args.session, port: args.port, group: args.group })
 }
 
-fn ask(to: &To, request: &Request) -> io::Result<bool> {
+pub(super) fn ask(to: &To, request: &Request) -> io::Result<bool> {
     let answer = answer(&to.control, request)?;
     let mut output = io::stdout().lock();
     if to.json {
@@ -334,7 +334,7 @@ fn lines(answer: &Value) -> String {
     let entries = list("entries").filter_map(Value::as_str).map(|entry| format!("{entry}\n"));
     let counters = list("cells").filter(|_| answer["counter"].is_string()).map(|cell| {
         let counter = answer["counter"].as_str().unwrap_or_default();
-        format!("{counter}({}): {} packets, {} bytes\n", cell["index"], cell["packets"], cell["bytes"])
+        format!("{}: {} packets, {} bytes\n", cell_name(counter, cell), cell["packets"], cell["bytes"])
     });
     let registers = list("cells").filter(|_| answer["register"].is_string()).map(|cell| {
         let register = answer["register"].as_str().unwrap_or_default();
@@ -344,12 +344,40 @@ fn lines(answer: &Value) -> String {
         let (meter, unit) = (answer["meter"].as_str().unwrap_or_default(), answer["unit"].as_str().unwrap_or_default());
         let rates = &cell["rates"];
         format!(
-            "{meter}({}): committed {} {unit}/s, at once {}; peak {} {unit}/s, at once {}\n",
-            cell["index"], rates["committed_rate"], rates["committed_burst"], rates["peak_rate"], rates["peak_burst"]
+            "{}: committed {} {unit}/s, at once {}; peak {} {unit}/s, at once {}\n",
+            cell_name(meter, cell),
+            rates["committed_rate"],
+            rates["committed_burst"],
+            rates["peak_rate"],
+            rates["peak_burst"]
         )
     });
+    let members =
+        list("members").map(|member| format!("{}: {}\n", member["id"], member["action"].as_str().unwrap_or_default()));
+    let groups = list("groups").map(|group| {
+        let shares = group["members"].as_array().into_iter().flatten();
+        let shares: Vec<String> = shares.map(|share| format!("{}:{}", share[0], share[1])).collect();
+        format!("{}: {}\n", group["id"], shares.join(" "))
+    });
+    let values = list("values").filter_map(Value::as_str).map(|member| format!("{member}\n"));
     let loaded = answer["loaded"].as_u64().map(|count| format!("{count} entries loaded\n"));
-    entries.chain(counters).chain(registers).chain(meters).chain(loaded).collect()
+    entries
+        .chain(counters)
+        .chain(registers)
+        .chain(meters)
+        .chain(members)
+        .chain(groups)
+        .chain(values)
+        .chain(loaded)
+        .collect()
+}
+
+/// A cell by its index, or by the entry that has it.
+fn cell_name(of: &str, cell: &Value) -> String {
+    match cell["entry"].as_str() {
+        Some(entry) => format!("{of}: {entry}"),
+        None => format!("{of}({})", cell["index"]),
+    }
 }
 
 /// Sends a request and waits for its answer.

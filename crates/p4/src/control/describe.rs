@@ -18,6 +18,8 @@ pub struct Description {
     pub counters: Vec<CounterDescription>,
     pub registers: Vec<RegisterDescription>,
     pub meters: Vec<MeterDescription>,
+    pub profiles: Vec<ProfileDescription>,
+    pub value_sets: Vec<ValueSetDescription>,
     pub digests: Vec<DigestDescription>,
     /// p4info as Protocol Buffers write it, in Base64; things are in the order of the lists above.
     pub p4info: String,
@@ -45,6 +47,24 @@ pub struct ActionDescription {
 pub struct CounterDescription {
     pub path: String,
     pub size: u64,
+    /// Its cells are those of the entries of this table.
+    pub table: Option<usize>,
+}
+
+/// A set of values that a parser looks at.
+#[derive(Serialize, Deserialize)]
+pub struct ValueSetDescription {
+    pub path: String,
+    pub size: u64,
+    pub fields: Vec<ir::Key>,
+}
+
+/// An action profile or selector.
+#[derive(Serialize, Deserialize)]
+pub struct ProfileDescription {
+    pub path: String,
+    pub size: u64,
+    pub selector: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -61,6 +81,8 @@ pub struct MeterDescription {
     pub size: u64,
     /// It counts bytes, and not packets.
     pub bytes: bool,
+    /// Its cells are those of the entries of this table.
+    pub table: Option<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -109,6 +131,9 @@ pub fn describe(
     title: &str,
 ) -> Result<Description, String> {
     let table = |table: &ir::Table| {
+        let shape = table;
+        // What members of groups do is what entries of their table do.
+        let table = table.members_of.map_or(table, |main| &compiled.tables[main]);
         let unit = switch.unit(table.owner.0)?;
         let control = unit.control()?;
         let tree = &program.controls[control].tables[table.owner.1];
@@ -123,26 +148,43 @@ pub fn describe(
             })
         };
         Some(TableDescription {
-            table: table.clone(),
+            table: shape.clone(),
             actions: tree.actions.iter().map(action).collect::<Option<_>>()?,
             entries_are_const: tree.entries_are_const,
             default_is_const: tree.default_is_const,
         })
     };
-    let counter = |counter: &ir::Counter| CounterDescription { path: counter.path.clone(), size: counter.size as u64 };
+    let counter = |counter: &ir::Counter| CounterDescription {
+        path: counter.path.clone(),
+        size: counter.size as u64,
+        table: counter.table,
+    };
     let register = |register: &ir::Register| RegisterDescription {
         path: register.path.clone(),
         size: register.size as u64,
         shape: Shape::of(&program.types, register.ty),
     };
-    let meter =
-        |meter: &ir::Meter| MeterDescription { path: meter.path.clone(), size: meter.size as u64, bytes: meter.bytes };
+    let meter = |meter: &ir::Meter| MeterDescription {
+        path: meter.path.clone(),
+        size: meter.size as u64,
+        bytes: meter.bytes,
+        table: meter.table,
+    };
+    let value_set =
+        |set: &ir::ValueSet| ValueSetDescription { path: set.path.clone(), size: set.size, fields: set.fields.clone() };
+    let profile = |profile: &ir::Profile| ProfileDescription {
+        path: profile.path.clone(),
+        size: profile.size,
+        selector: profile.selector,
+    };
     let digest = |digest: &ir::Digest| DigestDescription { name: digest.name.clone(), shape: digest.shape.clone() };
     let mut description = Description {
         tables: compiled.tables.iter().filter_map(table).collect(),
         counters: compiled.counters.iter().map(counter).collect(),
         registers: compiled.registers.iter().map(register).collect(),
         meters: compiled.meters.iter().map(meter).collect(),
+        profiles: compiled.profiles.iter().map(profile).collect(),
+        value_sets: compiled.value_sets.iter().map(value_set).collect(),
         digests: compiled.digests.iter().map(digest).collect(),
         p4info: String::new(),
     };

@@ -7,6 +7,7 @@ use num_traits::ToPrimitive;
 use namehop_switch::program::Entry;
 
 use super::describe::{Description, TableDescription};
+use super::profiles::Reference;
 use crate::emit::lines;
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::ir;
@@ -17,7 +18,9 @@ use crate::value::{self, Value};
 
 /// The place of a table by its name or the end of it.
 pub fn table(description: &Description, name: &str) -> Result<usize, String> {
-    let paths = description.tables.iter().map(|table| &*table.table.path);
+    // Tables of members stand behind all others.
+    let own = description.tables.iter().take_while(|table| table.table.members_of.is_none());
+    let paths = own.map(|table| &*table.table.path);
     resolve(name, paths).map_err(|reason| format!("table: {reason}"))
 }
 
@@ -42,9 +45,10 @@ pub fn action(table: &TableDescription, call: &ActionCall) -> Result<(usize, Vec
     Ok((place, values))
 }
 
-fn key(path: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, String> {
+/// Reads what a key of a table, or a value of a value set, is to be.
+pub fn key(what: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, String> {
     let (width, all) = (key.width, value::mask(key.width));
-    let refused = |what: String| format!("table {path}, key {}: {what}", key.name);
+    let refused = |reason: String| format!("{what}, key {}: {reason}", key.name);
     let Some(number) = number else {
         return match key.kind {
             ir::Match::Exact => Err(refused("it is exact, so it needs a value".into())),
@@ -88,8 +92,22 @@ fn key(path: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, Stri
     }
 }
 
+/// What an entry has instead of an action: `member(id:1)` or `group(id:1)`, where the program has no action of this name.
+fn reference(table: &TableDescription, call: &ActionCall) -> Result<Option<Reference>, String> {
+    let is_action = resolve(&call.name, table.actions.iter().map(|action| &*action.path)).is_ok();
+    if table.table.profile.is_none() || is_action || !matches!(&*call.name, "member" | "group") {
+        return Ok(None);
+    }
+    let [(name, id)] = &call.arguments[..] else {
+        return Err(format!("table {}: write {}(id:NUMBER)", table.table.path, call.name));
+    };
+    let id = id.to_u32().filter(|_| name == "id");
+    let id = id.ok_or_else(|| format!("table {}: write {}(id:NUMBER)", table.table.path, call.name))?;
+    Ok(Some(if call.name == "group" { Reference::Group(id) } else { Reference::Member(id) }))
+}
+
 /// Reads an entry. Without an action, for deleting, the first one stands for it.
-pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry), String> {
+pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry, Option<Reference>), String> {
     let place = table(description, &text.table)?;
     let described = &description.tables[place];
     let table = &described.table;
@@ -97,8 +115,10 @@ pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry
     if described.entries_are_const {
         return Err(format!("the entries of table {path} are constant"));
     }
+    let referred = text.action.as_ref().map(|call| reference(described, call)).transpose()?.flatten();
     let (action, arguments) = match &text.action {
         None => (0, Vec::new()),
+        Some(_) if referred.is_some() => (0, Vec::new()),
         Some(call) => {
             let (action, values) = action(described, call)?;
             if described.actions[action].default_only {
@@ -129,11 +149,12 @@ pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry
     }
     let mut keys = Vec::new();
     for (described, number) in table.keys.iter().zip(given) {
-        keys.push(key(path, described, number)?);
+        keys.push(key(&format!("table {path}"), described, number)?);
     }
     let ranked = table.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range));
     let priority = text.priority.filter(|_| ranked).unwrap_or(0);
-    Ok((place, packed(table, RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 })))
+    let entry = RuntimeEntry { keys, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
+    Ok((place, packed(table, entry), referred))
 }
 
 /// An entry in the form of compiled programs.
@@ -152,20 +173,21 @@ pub fn packed(table: &ir::Table, entry: RuntimeEntry) -> Entry {
         key: words(&packed.key),
         mask: words(&packed.mask),
         ranges: packed.ranges.iter().flat_map(|(first, last)| [bound(first), bound(last)]).collect(),
-        data: lines::data_bytes(&table.actions[entry.action], &packed.data),
+        data: lines::data_bytes(table, entry.action, &packed.data),
     }
 }
 
 /// The values of an action, of the bytes that entries have.
-pub fn values(action: &ir::Action, data: &[u8]) -> Vec<BigInt> {
-    let bits: u32 = action.arguments.iter().sum();
-    let mut left = bits;
+pub fn values(table: &ir::Table, action: usize, data: &[u8]) -> Vec<BigInt> {
+    let Some(listed) = table.actions.get(action) else { return Vec::new() };
+    let bits = table.bits_of(action);
+    let mut left = bits - table.cell_bits();
     let all = BigInt::from_bytes_be(num_bigint::Sign::Plus, data) >> (data.len() as u32 * 8).saturating_sub(bits);
     let value = |width: &u32| {
         left -= width;
         (&all >> left) & value::mask(*width)
     };
-    action.arguments.iter().map(value).collect()
+    listed.arguments.iter().map(value).collect()
 }
 
 /// A key of an entry: where it is among the table's, its bits, which of them matter, and the bounds of a range.
@@ -201,16 +223,25 @@ fn number(words: &[u64]) -> BigInt {
 /// Writes an action with its values.
 pub fn show_action(table: &TableDescription, action: u32, data: &[u8]) -> String {
     let place = action as usize;
-    let (Some(described), Some(listed)) = (table.actions.get(place), table.table.actions.get(place)) else {
-        return "?".to_owned();
-    };
-    let values = values(listed, data);
+    let Some(described) = table.actions.get(place) else { return "?".to_owned() };
+    let values = values(&table.table, place, data);
     let values = described.parameters.iter().zip(values).map(|(name, value)| format!("{name}:{value:#x}"));
     format!("{}({})", described.path, values.collect::<Vec<_>>().join(", "))
 }
 
+/// Writes a value of a value set.
+pub fn show_match(wanted: &Match) -> String {
+    match wanted {
+        Match::Any => "*".to_owned(),
+        Match::Exact(value) => format!("{:#x}", value.int()),
+        Match::Masked(value, mask) => format!("{value:#x}&&&{mask:#x}"),
+        Match::Prefix(value, _, length) => format!("{value:#x}/{length}"),
+        Match::Range(first, last) => format!("{first:#x}..{last:#x}"),
+    }
+}
+
 /// Writes an entry in the form that is read.
-pub fn show(table: &TableDescription, entry: &Entry) -> String {
+pub fn show(table: &TableDescription, entry: &Entry, reference: Option<&Reference>) -> String {
     let shape = &table.table;
     let mut parts = vec![shape.path.clone()];
     if shape.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range)) {
@@ -229,6 +260,12 @@ pub fn show(table: &TableDescription, entry: &Entry) -> String {
         };
         parts.push(format!("\"{}\":{text}", described.name));
     }
-    parts.push(show_action(table, entry.action, &entry.data));
+    parts.push(match reference {
+        None => show_action(table, entry.action, &entry.data),
+        Some(Reference::Member(id)) => format!("member(id:{id})"),
+        Some(Reference::Group(id)) => format!("group(id:{id})"),
+        // Only controllers that use P4Runtime make and read such sets.
+        Some(Reference::Set(actions)) => format!("actions(count:{})", actions.len()),
+    });
     parts.join(" ")
 }

@@ -1,10 +1,14 @@
-//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`), where
+//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`) and action profiles (`profiles`), where
 //! copies go (`replication`), and requests over a socket (`server`, `client`).
 
 pub mod cells;
 pub mod client;
 pub mod describe;
 pub mod entry;
+pub mod live;
+pub mod profile_client;
+mod profile_requests;
+pub mod profiles;
 mod replication;
 pub mod server;
 pub mod state;

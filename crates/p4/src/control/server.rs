@@ -1,7 +1,6 @@
 //! The control socket of a program that runs: a request is a line of JSON, and so is its answer. Only the user who runs the program
 //! can connect.
 
-use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -20,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::cells::{Asked, MeterRates};
 use super::describe::Description;
+use super::live::Live;
 use super::replication::Replication;
 use super::state::State;
 
@@ -50,6 +50,24 @@ pub enum Request {
     TableLoad { text: String },
     /// All entries of a table, or of all tables.
     TableList { table: Option<String> },
+    /// Adds a member to an action profile or selector: `action(name:value, …)`.
+    MemberAdd { profile: String, id: u32, action: String },
+    /// Gives a member another action; entries and groups that have it change with it.
+    MemberModify { profile: String, id: u32, action: String },
+    /// Takes out a member that no entry and no group has.
+    MemberDelete { profile: String, id: u32 },
+    /// All members of a profile.
+    MemberList { profile: String },
+    /// Makes a group or changes it: members with their weights.
+    GroupSet { profile: String, id: u32, members: Vec<(u32, u32)> },
+    /// Takes out a group that no entry has.
+    GroupDelete { profile: String, id: u32 },
+    /// All groups of a selector.
+    GroupList { profile: String },
+    /// Gives a value set these members and no others: values with commas between them.
+    ValueSetPut { set: String, members: Vec<String> },
+    /// All members of a value set.
+    ValueSetList { set: String },
     /// A cell of a counter, or all that are not zero.
     CounterRead { counter: String, index: Option<u64> },
     /// Lets a cell, or all, begin at nothing.
@@ -76,12 +94,9 @@ pub enum Request {
 
 /// What answers requests.
 pub struct Control {
-    state: Mutex<State<Arc<Program>>>,
-    pub(crate) program: Arc<Program>,
-    pub(crate) switch: Switch,
+    state: Mutex<State<Arc<Live>>>,
+    pub(crate) live: Arc<Live>,
     replication: Mutex<Replication>,
-    /// Of each meter the cells that are set; they cannot be read where they are.
-    pub(crate) rates: Mutex<Vec<BTreeMap<u64, MeterRates>>>,
 }
 
 impl Control {
@@ -93,14 +108,13 @@ impl Control {
         let description: Description = serde_json::from_str(&program.description)
             .map_err(|error| format!("the description of {} does not fit: {error}", program.name))?;
         let initial: Vec<(usize, Entry)> = program.own_entries()?;
-        let rates = Mutex::new(description.meters.iter().map(|_| BTreeMap::new()).collect());
-        let state =
-            Mutex::new(State::new(description, Arc::clone(program), initial).with_defaults(program.own_defaults()?));
-        Ok(Control { state, program: Arc::clone(program), switch, replication: Mutex::default(), rates })
+        let live = Arc::new(Live::new(Arc::clone(program), switch, description.meters.len()));
+        let state = State::new(description, Arc::clone(&live), initial).with_defaults(program.own_defaults()?);
+        Ok(Control { state: Mutex::new(state), live, replication: Mutex::default() })
     }
 
     /// What is in the tables; others wait meanwhile.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State<Arc<Program>>> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State<Arc<Live>>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -113,18 +127,19 @@ impl Control {
     pub(crate) fn reset(&self) -> Result<(), String> {
         let mut state = self.state();
         state.reset()?;
-        for (place, counter) in state.description.counters.iter().enumerate() {
+        let own = state.description.counters.iter().enumerate().filter(|(_, counter)| counter.table.is_none());
+        for (place, counter) in own {
             for index in 0..counter.size as usize {
-                self.program.set_counter(place, index, 0, 0);
+                self.live.program.set_counter(place, index, 0, 0);
             }
         }
         for (place, register) in state.description.registers.iter().enumerate() {
-            self.each_register_cell(place, 0..register.size, |_, cell| cell.fill(0));
+            self.live.each_register_cell(place, 0..register.size, |_, cell| cell.fill(0));
         }
         for (place, meter) in state.description.meters.iter().enumerate() {
-            self.set_rates(place, 0..meter.size, None);
+            self.live.set_rates(place, 0..meter.size, None);
         }
-        self.replication().reset(&self.switch)
+        self.replication().reset(&self.live.switch)
     }
 
     /// Answers a line, whatever is in it.
@@ -145,11 +160,20 @@ impl Control {
             Request::TableDefault { action } => state.set_default(&action).map(|()| Value::Null),
             Request::TableLoad { text } => state.load(&text).map(|count| json!({ "loaded": count })),
             Request::TableList { table } => state.list(table.as_deref()).map(|entries| json!({ "entries": entries })),
+            Request::MemberAdd { profile, id, action } => state.member(Change::Insert, &profile, id, Some(&action)),
+            Request::MemberModify { profile, id, action } => state.member(Change::Modify, &profile, id, Some(&action)),
+            Request::MemberDelete { profile, id } => state.member(Change::Delete, &profile, id, None),
+            Request::MemberList { profile } => state.members(&profile),
+            Request::GroupSet { profile, id, members } => state.group(&profile, id, Some(&members)),
+            Request::GroupDelete { profile, id } => state.group(&profile, id, None),
+            Request::GroupList { profile } => state.groups(&profile),
+            Request::ValueSetPut { set, members } => state.put_value_set(&set, &members),
+            Request::ValueSetList { set } => state.value_set(&set),
             Request::CounterRead { counter, index } => {
-                self.read_counter(&Asked::new(&state.description, &counter, index))
+                self.read_counter(&state, &Asked::new(&state.description, &counter, index))
             }
             Request::CounterReset { counter, index } => {
-                self.reset_counter(&Asked::new(&state.description, &counter, index))
+                self.reset_counter(&state, &Asked::new(&state.description, &counter, index))
             }
             Request::RegisterRead { register, index } => {
                 self.read_register(&Asked::new(&state.description, &register, index))
@@ -160,17 +184,19 @@ impl Control {
             Request::RegisterReset { register, index } => {
                 self.reset_register(&Asked::new(&state.description, &register, index))
             }
-            Request::MeterRead { meter, index } => self.read_meter(&Asked::new(&state.description, &meter, index)),
+            Request::MeterRead { meter, index } => {
+                self.read_meter(&state, &Asked::new(&state.description, &meter, index))
+            }
             Request::MeterSet { meter, index, rates } => {
                 self.set_meter(&Asked::new(&state.description, &meter, Some(index)), rates)
             }
             Request::MeterReset { meter, index } => self.reset_meter(&Asked::new(&state.description, &meter, index)),
             Request::DigestTake { most } => self.take_digests(&state.description, most),
             Request::Multicast { group, members } => {
-                self.replication().group(&self.switch, group, &members).map(|()| Value::Null)
+                self.replication().group(&self.live.switch, group, &members).map(|()| Value::Null)
             }
             Request::Mirror { session, port, group } => {
-                self.replication().mirror(&self.switch, session, port, group).map(|()| Value::Null)
+                self.replication().mirror(&self.live.switch, session, port, group).map(|()| Value::Null)
             }
         }
     }

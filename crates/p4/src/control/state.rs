@@ -1,14 +1,19 @@
 //! What is in the tables of a program that runs: changed here and there together, one request at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use std::sync::Arc;
 
-use namehop_switch::program::{Change, Entry, Program};
+use namehop_switch::program::{Change, Entry};
 
 use super::describe::Description;
 use super::entry;
+use super::profiles::{Placed, Profile, Reference};
+use crate::emit::lines;
+use crate::interpret::table::Match;
+use crate::ir::{self, Cells};
+use crate::lower;
 use crate::stf::command;
+use crate::value::Value;
 
 /// How many faulty lines of a file are named.
 const NAMED_LINES: usize = 10;
@@ -27,23 +32,46 @@ pub trait Tables {
     fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String>;
     /// Sets what keys without an entry get.
     fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String>;
+    /// What a cell of entries has counted, and what it lets pass, begins anew.
+    fn clear_cell(&self, cells: Cells, cell: u32);
+    /// Gives a value set these members, each of so many words.
+    fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool;
+    /// Waits until no packet is on its way that has seen tables as they were.
+    fn wait(&self);
 }
 
-impl Tables for Arc<Program> {
-    fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String> {
-        Program::change(self, table, change, entry)
-    }
+/// What an entry has beside its key and action.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extra {
+    /// Where its action comes from, when it is not its own.
+    pub reference: Option<Reference>,
+    set: Option<Placed>,
+    /// After so long without a packet the controller is told; 0 is never.
+    pub timeout_ns: i64,
+    /// What the controller keeps with it.
+    pub metadata: Vec<u8>,
+}
 
-    fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String> {
-        Program::set_default(self, table, action, data)
-    }
+/// Cells of a table that no entry has.
+#[derive(Default)]
+struct FreeCells {
+    /// Of entries that are gone, the oldest first: packets on their way may still be counted in the newest.
+    gone: VecDeque<u32>,
+    next: u32,
 }
 
 /// The tables of a program, and what is in them.
 pub struct State<T> {
     pub description: Description,
-    tables: T,
+    pub(super) tables: T,
     entries: Vec<BTreeMap<Identity, Entry>>,
+    extras: Vec<BTreeMap<Identity, Extra>>,
+    free_cells: Vec<FreeCells>,
+    /// In the order of the description.
+    pub profiles: Vec<Profile>,
+    /// Members of value sets, in the order of the description.
+    pub value_sets: Vec<Vec<Vec<Match>>>,
+    pub(super) next_group: u32,
     /// What the program began with.
     initial: Vec<(usize, Entry)>,
     defaults: Vec<Option<DefaultAction>>,
@@ -57,13 +85,29 @@ impl<T: Tables> State<T> {
     /// Of tables in which these entries are already.
     pub fn new(description: Description, tables: T, initial: Vec<(usize, Entry)>) -> Self {
         let mut entries: Vec<BTreeMap<_, _>> = description.tables.iter().map(|_| BTreeMap::new()).collect();
+        let mut free_cells: Vec<FreeCells> = description.tables.iter().map(|_| FreeCells::default()).collect();
         for (table, entry) in &initial {
             if let Some(known) = entries.get_mut(*table) {
                 known.insert(identity(entry), entry.clone());
+                let free = &mut free_cells[*table];
+                let cell = cell_of(&description.tables[*table].table.cells, entry);
+                free.next = free.next.max(cell.map_or(0, |cell| cell + 1));
             }
         }
         let defaults = vec![None; description.tables.len()];
-        State { description, tables, entries, initial, initial_defaults: defaults.clone(), defaults }
+        State {
+            extras: description.tables.iter().map(|_| BTreeMap::new()).collect(),
+            value_sets: description.value_sets.iter().map(|_| Vec::new()).collect(),
+            profiles: description.profiles.iter().map(|_| Profile::default()).collect(),
+            next_group: 0,
+            initial_defaults: defaults.clone(),
+            description,
+            tables,
+            entries,
+            free_cells,
+            initial,
+            defaults,
+        }
     }
 
     /// The default actions that tables have already.
@@ -80,7 +124,11 @@ impl<T: Tables> State<T> {
     /// Makes tables as they were when the program began.
     pub fn reset(&mut self) -> Result<(), String> {
         for table in 0..self.entries.len() {
-            if self.description.tables[table].entries_are_const {
+            let described = &self.description.tables[table];
+            let cells = described.table.cells;
+            if described.entries_are_const {
+                let used = self.entries[table].values().filter_map(|entry| cell_of(&cells, entry));
+                used.for_each(|cell| self.tables.clear_cell(cells, cell));
                 continue;
             }
             while let Some(entry) = self.entries[table].values().next().cloned() {
@@ -91,7 +139,36 @@ impl<T: Tables> State<T> {
             }
             self.reset_default(table)?;
         }
+        self.reset_profiles();
+        for set in 0..self.value_sets.len() {
+            self.set_members(set, Vec::new())?;
+        }
         Ok(())
+    }
+
+    /// What an entry has besides, when it has something.
+    pub fn extra(&self, table: usize, identity: &Identity) -> Option<&Extra> {
+        self.extras.get(table)?.get(identity)
+    }
+
+    /// The same to change.
+    pub fn set_extra(&mut self, table: usize, identity: &Identity, timeout_ns: i64, metadata: Vec<u8>) {
+        let known = self.extras[table].entry(identity.clone()).or_default();
+        (known.timeout_ns, known.metadata) = (timeout_ns, metadata);
+        if *known == Extra::default() {
+            self.extras[table].remove(identity);
+        }
+    }
+
+    /// Entries of a table that can time out, with how long that takes.
+    pub fn timeouts(&self, table: usize) -> impl Iterator<Item = (&Identity, i64)> {
+        let all = self.extras[table].iter();
+        all.filter(|(_, extra)| extra.timeout_ns > 0).map(|(identity, extra)| (identity, extra.timeout_ns))
+    }
+
+    /// The cell of an entry, where its table has cells.
+    pub fn cell(&self, table: usize, entry: &Entry) -> Option<u32> {
+        cell_of(&self.description.tables[table].table.cells, entry)
     }
 
     /// The entry of a table with this identity.
@@ -129,30 +206,112 @@ impl<T: Tables> State<T> {
         }
     }
 
+    /// Gives a value set these members and no others.
+    pub fn set_members(&mut self, set: usize, members: Vec<Vec<Match>>) -> Result<(), String> {
+        let described = &self.description.value_sets[set];
+        if members.len() as u64 > described.size {
+            return Err(format!("value set {} has room for {} members", described.path, described.size));
+        }
+        let words: u32 = described.fields.iter().map(|field| field.width.div_ceil(64).max(1) * 4).sum();
+        let rows: Vec<u64> = members.iter().flat_map(|member| lower::pack_member(&described.fields, member)).collect();
+        if !self.tables.set_members(set, words as usize, &rows) {
+            return Err(format!("value set {} does not take its members", described.path));
+        }
+        self.value_sets[set] = members;
+        Ok(())
+    }
+
     /// Changes one entry, given as text.
     pub fn change(&mut self, change: Change, text: &str) -> Result<(), String> {
         let text = command::entry(text)?;
         if text.action.is_none() && change != Change::Delete {
             return Err(format!("an action is missing, for table {}", text.table));
         }
-        let (table, mut entry) = entry::read(&self.description, &text)?;
+        let (table, mut entry, reference) = entry::read(&self.description, &text)?;
         if change == Change::Delete {
             // The size of its values is compared with that of its action.
             let known = self.entries[table].get(&identity(&entry));
             let path = &self.description.tables[table].table.path;
             entry = known.cloned().ok_or_else(|| format!("table {path} has no entry with this key"))?;
         }
-        self.apply(table, change, entry)
+        self.put(table, change, entry, reference)
     }
 
-    /// Changes one entry.
+    /// Changes one entry, which has an action of its own.
     pub fn apply(&mut self, table: usize, change: Change, entry: Entry) -> Result<(), String> {
-        self.tables.change(table, change, &entry)?;
-        match change {
-            Change::Insert | Change::Modify => self.entries[table].insert(identity(&entry), entry),
-            Change::Delete => self.entries[table].remove(&identity(&entry)),
-        };
+        self.put(table, change, entry, None)
+    }
+
+    /// Changes one entry, whose action may come from somewhere else. It gets a cell where its table has them.
+    pub fn put(
+        &mut self,
+        table: usize,
+        change: Change,
+        mut entry: Entry,
+        reference: Option<Reference>,
+    ) -> Result<(), String> {
+        let identity = identity(&entry);
+        let cells = self.description.tables[table].table.cells;
+        let known = self.entries[table].get(&identity);
+        let known_cell = known.and_then(|known| cell_of(&cells, known));
+        let mut set = None;
+        if let Some(reference) = &reference {
+            set = self.place_set(table, reference)?;
+            match self.referred(table, reference, set) {
+                Ok((action, data)) => (entry.action, entry.data) = (action, data),
+                Err(reason) => {
+                    set.into_iter().for_each(|set| self.remove_set(table, set));
+                    return Err(reason);
+                }
+            }
+        }
+        let new_cell = (cells.are_there() && known_cell.is_none()).then(|| self.take_cell(table));
+        if let Some(cell) = known_cell.or(new_cell) {
+            if new_cell.is_some() {
+                self.tables.clear_cell(cells, cell);
+            }
+            entry.data[..CELL_BYTES].copy_from_slice(&cell.to_be_bytes());
+        }
+        if let Err(reason) = self.tables.change(table, change, &entry) {
+            self.free_cells[table].gone.extend(new_cell);
+            set.into_iter().for_each(|set| self.remove_set(table, set));
+            return Err(reason);
+        }
+        let before = self.extras[table].remove(&identity);
+        if let Some(Extra { reference: Some(reference), .. }) = &before {
+            self.note_user(table, &identity, reference, false);
+        }
+        let old_set = before.as_ref().and_then(|extra| extra.set);
+        if change == Change::Delete {
+            self.entries[table].remove(&identity);
+            if let Some(cell) = known_cell {
+                self.tables.clear_cell(cells, cell);
+                self.free_cells[table].gone.push_back(cell);
+            }
+        } else {
+            if let Some(reference) = &reference {
+                self.note_user(table, &identity, reference, true);
+            }
+            let extra = Extra { reference, set, ..before.unwrap_or_default() };
+            if extra != Extra::default() {
+                self.extras[table].insert(identity.clone(), extra);
+            }
+            self.entries[table].insert(identity, entry);
+        }
+        old_set.into_iter().for_each(|set| self.remove_set(table, set));
         Ok(())
+    }
+
+    fn take_cell(&mut self, table: usize) -> u32 {
+        let size = self.description.tables[table].table.size;
+        let free = &mut self.free_cells[table];
+        // Those that were never used come first, so that cells are used again as late as can be.
+        if u64::from(free.next) < size {
+            free.next += 1;
+            return free.next - 1;
+        }
+        // A table that is full refuses the entry.
+        free.gone.pop_front().unwrap_or(Cells::NONE)
     }
 
     /// Sets the default action of a table: `table action(name:value, …)`.
@@ -168,8 +327,7 @@ impl<T: Tables> State<T> {
         if described.actions[action].table_only {
             return Err(format!("table {path}: action {} is for entries only", described.actions[action].path));
         }
-        let listed = &described.table.actions[action];
-        let data = crate::emit::lines::data_bytes(listed, &crate::lower::pack_arguments(listed, &values));
+        let data = default_data(&described.table, action, &values);
         self.put_default(place, action as u32, data)
     }
 
@@ -187,7 +345,7 @@ impl<T: Tables> State<T> {
                 None => Err("an action is missing".to_owned()),
             });
             match entry {
-                Ok((table, entry)) => read.push((number + 1, table, entry)),
+                Ok((table, entry, reference)) => read.push((number + 1, table, entry, reference)),
                 Err(reason) if faults.len() < NAMED_LINES => faults.push(format!("line {}: {reason}", number + 1)),
                 Err(_) => {}
             }
@@ -196,10 +354,11 @@ impl<T: Tables> State<T> {
             return Err(format!("nothing was loaded: {}", faults.join("; ")));
         }
         for place in 0..read.len() {
-            let (line, table, entry) = read[place].clone();
-            let Err(reason) = self.apply(table, Change::Insert, entry) else { continue };
-            for (_, table, entry) in read.drain(..place).rev() {
-                self.apply(table, Change::Delete, entry)
+            let (line, table, entry, reference) = read[place].clone();
+            let Err(reason) = self.put(table, Change::Insert, entry, reference) else { continue };
+            for (_, table, entry, _) in read.drain(..place).rev() {
+                let known = self.entry(table, &identity(&entry)).cloned();
+                self.apply(table, Change::Delete, known.unwrap_or(entry))
                     .map_err(|failed| format!("line {line}: {reason}; and {failed}"))?;
             }
             return Err(format!("nothing was loaded: line {line}: {reason}"));
@@ -212,6 +371,25 @@ impl<T: Tables> State<T> {
         let only = table.map(|name| entry::table(&self.description, name)).transpose()?;
         let all = self.description.tables.iter().zip(&self.entries).enumerate();
         let wanted = all.filter(|(place, _)| only.is_none_or(|only| only == *place));
-        Ok(wanted.flat_map(|(_, (table, entries))| entries.values().map(|entry| entry::show(table, entry))).collect())
+        let wanted = wanted.filter(|(_, (table, _))| table.table.members_of.is_none());
+        let show = |(place, (table, entries)): (usize, (_, &BTreeMap<Identity, Entry>))| {
+            let extras = &self.extras[place];
+            let of = |identity| extras.get(identity).and_then(|extra| extra.reference.as_ref());
+            entries.iter().map(|(identity, entry)| entry::show(table, entry, of(identity))).collect::<Vec<_>>()
+        };
+        Ok(wanted.flat_map(show).collect())
     }
+}
+
+/// Bytes of the number of a cell, which stands before the values of an entry.
+const CELL_BYTES: usize = Cells::BITS as usize / 8;
+
+fn cell_of(cells: &Cells, entry: &Entry) -> Option<u32> {
+    let bytes = entry.data.first_chunk::<CELL_BYTES>().filter(|_| cells.are_there())?;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+/// The bytes of a default action, which has no cell.
+pub fn default_data(table: &ir::Table, action: usize, values: &[Value]) -> Vec<u8> {
+    lines::data_bytes(table, action, &lower::pack_values(table, action, Cells::NONE, values))
 }

@@ -11,7 +11,7 @@ use super::describe::Description;
 use super::server::Request;
 use super::state::{State, Tables};
 use crate::emit::Options;
-use crate::ir::Shape;
+use crate::ir::{Cells, Shape};
 use crate::{compile, load};
 
 /// Tables that remember their entries one by one, and have room for some.
@@ -45,6 +45,14 @@ impl Tables for &Model {
     fn set_default(&self, _: usize, _: u32, _: &[u8]) -> Result<(), String> {
         Ok(())
     }
+
+    fn clear_cell(&self, _: Cells, _: u32) {}
+
+    fn set_members(&self, _: usize, _: usize, _: &[u64]) -> bool {
+        true
+    }
+
+    fn wait(&self) {}
 }
 
 const PROGRAM: &str = "#include <core.p4>\n#include <v1model.p4>\nheader h_t { bit<32> a; bit<48> b; bit<16> c; }\n\

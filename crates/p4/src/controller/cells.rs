@@ -1,7 +1,6 @@
 //! Counters, meters and registers as P4Runtime has them: cells by index, and values of any type.
 
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
@@ -58,8 +57,32 @@ fn index(index: u64) -> Option<Index> {
 }
 
 /// A number of 64 bits that is not negative.
-fn amount(what: &str, number: i64) -> Result<u64, Status> {
+pub(super) fn amount(what: &str, number: i64) -> Result<u64, Status> {
     u64::try_from(number).map_err(|_| Status::invalid_argument(format!("{what}: {number} is below 0")))
+}
+
+/// What a meter lets pass.
+pub(super) fn rates(config: MeterConfig) -> Result<MeterRates, Status> {
+    let rates = MeterRates {
+        committed_rate: amount("cir", config.cir)?,
+        committed_burst: amount("cburst", config.cburst)?,
+        peak_rate: amount("pir", config.pir)?,
+        peak_burst: amount("pburst", config.pburst)?,
+    };
+    let MeterRates { committed_rate, peak_rate, .. } = rates;
+    if committed_rate > peak_rate {
+        return Err(Status::invalid_argument(format!("cir {committed_rate} is above pir {peak_rate}")));
+    }
+    Ok(rates)
+}
+
+pub(super) fn config(rates: &MeterRates) -> MeterConfig {
+    MeterConfig {
+        cir: rates.committed_rate as i64,
+        cburst: rates.committed_burst as i64,
+        pir: rates.peak_rate as i64,
+        pburst: rates.peak_burst as i64,
+    }
 }
 
 /// A value, of the numbers that it consists of.
@@ -116,7 +139,7 @@ impl Running {
         let data = given.data.unwrap_or_default();
         let (packets, bytes) = (amount("packets", data.packet_count)?, amount("bytes", data.byte_count)?);
         for index in indices {
-            self.control.program.set_counter(place, index as usize, packets, bytes);
+            self.control.live.program.set_counter(place, index as usize, packets, bytes);
         }
         Ok(())
     }
@@ -125,7 +148,7 @@ impl Running {
         let all = self.counter_cells(given)?.into_iter();
         let all = all.flat_map(|(place, indices)| indices.map(move |index| (place, index)));
         Ok(parts(all.filter_map(|(place, at)| {
-            let (packets, bytes) = self.control.program.counter(place, at as usize)?;
+            let (packets, bytes) = self.control.live.program.counter(place, at as usize)?;
             let data = CounterData { byte_count: bytes as i64, packet_count: packets as i64 };
             let counter_id = self.info.counters[place].preamble.id;
             let entry = CounterEntry { counter_id, index: index(at), data: Some(data) };
@@ -139,20 +162,8 @@ impl Running {
 
     pub(super) fn change_meter(&self, update: UpdateType, given: &MeterEntry) -> Result<(), Status> {
         let (place, indices) = changed("meter", update, given.meter_id, self.meter_cells(given)?)?;
-        let rates = match given.config {
-            None => None,
-            Some(config) => Some(MeterRates {
-                committed_rate: amount("cir", config.cir)?,
-                committed_burst: amount("cburst", config.cburst)?,
-                peak_rate: amount("pir", config.pir)?,
-                peak_burst: amount("pburst", config.pburst)?,
-            }),
-        };
-        if let Some(rates) = rates.filter(|rates| rates.committed_rate > rates.peak_rate) {
-            let MeterRates { committed_rate, peak_rate, .. } = rates;
-            return Err(Status::invalid_argument(format!("cir {committed_rate} is above pir {peak_rate}")));
-        }
-        self.control.set_rates(place, indices, rates);
+        let rates = given.config.map(rates).transpose()?;
+        self.control.live.set_rates(place, indices, rates);
         Ok(())
     }
 
@@ -160,13 +171,8 @@ impl Running {
         let all = self.meter_cells(given)?.into_iter();
         let all = all.flat_map(|(place, indices)| indices.map(move |index| (place, index)));
         Ok(parts(all.map(|(place, at)| {
-            let known = self.control.rates.lock().unwrap_or_else(PoisonError::into_inner);
-            let config = known.get(place).and_then(|cells| cells.get(&at)).map(|rates| MeterConfig {
-                cir: rates.committed_rate as i64,
-                cburst: rates.committed_burst as i64,
-                pir: rates.peak_rate as i64,
-                pburst: rates.peak_burst as i64,
-            });
+            let known = self.control.live.rates();
+            let config = known.get(place).and_then(|cells| cells.get(&at)).map(config);
             let meter_id = self.info.meters[place].preamble.id;
             Ok(Entity { kind: Some(Kind::Meter(MeterEntry { meter_id, index: index(at), config })) })
         })))
@@ -188,7 +194,7 @@ impl Running {
             (Some(shape), Some(data)) => numbers(&described.path, shape, data, &mut values)?,
             _ => return Err(Status::invalid_argument(format!("register {}: the value is missing", described.path))),
         }
-        self.control.each_register_cell(place, indices, |_, cell| {
+        self.control.live.each_register_cell(place, indices, |_, cell| {
             leaves.iter().zip(&values).for_each(|(leaf, number)| write_leaf(leaf, cell, number));
         });
         Ok(())
@@ -208,7 +214,7 @@ impl Running {
             let shape = described.shape.as_ref().ok_or_else(|| Status::internal("a register without a type"))?;
             let register_id = self.info.registers[place].preamble.id;
             let mut part = Vec::new();
-            self.control.each_register_cell(place, indices, |at, cell| {
+            self.control.live.each_register_cell(place, indices, |at, cell| {
                 let data = data(shape, &mut leaves.iter().map(|leaf| read_leaf(leaf, cell)));
                 let entry = RegisterEntry { register_id, index: index(at), data: Some(data) };
                 part.push(Entity { kind: Some(Kind::Register(entry)) });

@@ -85,7 +85,7 @@ impl Running {
         if update != UpdateType::Delete && list.is_empty() {
             return Err(Status::invalid_argument(format!("{what} has no replicas: delete it instead")));
         }
-        let switch = &self.control.switch;
+        let switch = &self.control.live.switch;
         let done = if is_group { known.group(switch, key, &list) } else { known.session(switch, key, &list) };
         done.map_err(Status::invalid_argument)
     }

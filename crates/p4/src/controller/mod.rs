@@ -1,14 +1,19 @@
-//! A program that runs as controllers see it by P4Runtime: entries of tables (`tables`), counters, meters and registers (`cells`), groups
-//! and sessions (`copies`), packets (`packets`) and reports (`reports`).
+//! A program that runs as controllers see it by P4Runtime: entries of tables (`tables`), members and groups of action profiles
+//! (`profiles`), members of value sets (`value_sets`), counters, meters and registers (`cells`), those of entries (`direct`), entries that nobody uses (`idle`), groups
+//! and sessions of copies (`copies`), packets (`packets`) and reports (`reports`).
 
 mod bits;
 mod cells;
 mod copies;
+mod direct;
+mod idle;
 mod packets;
+mod profiles;
 mod reports;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod value_sets;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,10 +21,11 @@ use namehop_p4runtime::Status;
 use namehop_p4runtime::device::{Device, Parts};
 use namehop_p4runtime::entity::{Entity, Kind};
 use namehop_p4runtime::info::{P4Info, Preamble};
-use namehop_p4runtime::message::{DigestList, Packet, UpdateType};
+use namehop_p4runtime::message::{DigestList, IdleTimeoutNotification, Packet, UpdateType};
 use namehop_switch::controller::Controller;
 
 use crate::control::server::Control;
+use idle::Idle;
 use packets::Headers;
 use reports::Reports;
 
@@ -35,6 +41,7 @@ pub struct Running {
     port: Option<Arc<Controller>>,
     headers: Headers,
     reports: Mutex<Reports>,
+    idle: Mutex<Idle>,
 }
 
 impl Running {
@@ -50,7 +57,7 @@ impl Running {
     ) -> Result<Running, String> {
         let info = control.state().description.p4info()?;
         let headers = Headers::of(&info);
-        Ok(Running { id, control, info, program, port, headers, reports: Mutex::default() })
+        Ok(Running { id, control, info, program, port, headers, reports: Mutex::default(), idle: Mutex::default() })
     }
 }
 
@@ -105,6 +112,11 @@ impl Device for Running {
             Some(Kind::Register(entry)) => self.change_register(update, entry),
             Some(Kind::Replication(entry)) => self.change_copies(update, entry),
             Some(Kind::Digest(entry)) => self.change_digest(update, entry),
+            Some(Kind::Member(member)) => self.change_member(update, member),
+            Some(Kind::Group(group)) => self.change_group(update, group),
+            Some(Kind::ValueSet(entry)) => self.change_value_set(update, entry),
+            Some(Kind::DirectCounter(entry)) => self.change_direct_counter(update, entry),
+            Some(Kind::DirectMeter(entry)) => self.change_direct_meter(update, entry),
             other => Err(other_kind(other.as_ref())),
         }
     }
@@ -117,6 +129,11 @@ impl Device for Running {
             Some(Kind::Register(entry)) => self.read_registers(entry),
             Some(Kind::Replication(entry)) => self.read_copies(entry),
             Some(Kind::Digest(entry)) => self.read_digests(entry),
+            Some(Kind::Member(member)) => self.read_members(member),
+            Some(Kind::Group(group)) => self.read_groups(group),
+            Some(Kind::ValueSet(entry)) => self.read_value_sets(entry),
+            Some(Kind::DirectCounter(entry)) => self.read_direct_counters(entry),
+            Some(Kind::DirectMeter(entry)) => self.read_direct_meters(entry),
             other => Err(other_kind(other.as_ref())),
         }
     }
@@ -147,14 +164,14 @@ impl Device for Running {
     fn digests(&self) -> Option<DigestList> {
         self.due_reports()
     }
+
+    fn idle(&self) -> Option<IdleTimeoutNotification> {
+        self.idle_entries()
+    }
 }
 
 fn other_kind(kind: Option<&Kind>) -> Status {
     unsupported(match kind {
-        Some(Kind::Member(_) | Kind::Group(_)) => "members and groups of action profiles",
-        Some(Kind::DirectCounter(_)) => "counters of entries",
-        Some(Kind::DirectMeter(_)) => "meters of entries",
-        Some(Kind::ValueSet(_)) => "value sets",
         Some(Kind::Extern(_)) => "other externs",
         _ => return Status::invalid_argument("an entity is empty"),
     })

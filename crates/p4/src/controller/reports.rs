@@ -87,13 +87,13 @@ impl Running {
             if reports.wanted.values().any(Wanted::is_due) {
                 break;
             }
-            let Some(report) = self.control.program.digests.take() else { break };
+            let Some(report) = self.control.live.program.digests.take() else { break };
             let place = report.number as usize;
             let state = self.control.state();
             let (Some(wanted), Some(described)) =
                 (reports.wanted.get_mut(&place), state.description.digests.get(place))
             else {
-                self.control.program.digests.count_dropped();
+                self.control.live.program.digests.count_dropped();
                 continue;
             };
             let (leaves, _) = described.shape.leaves();

@@ -14,10 +14,9 @@ use num_bigint::BigInt;
 use super::{PART, Running, bits, parts, place, places, unsupported};
 use crate::control::describe::TableDescription;
 use crate::control::entry;
-use crate::control::state::{Identity, identity};
-use crate::emit::lines;
+use crate::control::profiles::{ActionOf, Profile, Reference, SetAction};
+use crate::control::state::{Extra, Identity, default_data, identity};
 use crate::interpret::table::{Match, RuntimeEntry};
-use crate::lower;
 use crate::value::{self, Value};
 
 /// A table as p4info and the compiled program have it.
@@ -26,8 +25,65 @@ pub(super) struct Table<'t> {
     pub(super) described: &'t TableDescription,
 }
 
+/// What a key of `of`, a table or value set, is to be.
+pub(super) fn key_match(
+    of: &str,
+    field: &info::MatchField,
+    is_signed: bool,
+    given: Option<&FieldMatch>,
+) -> Result<Match, Status> {
+    let width = field.bitwidth as u32;
+    let what = || format!("{of}, key {}", field.name);
+    let bad = |reason: &str| Status::invalid_argument(format!("{}: {reason}", what()));
+    let read = |bytes: &[u8]| bits::read(&what(), bytes, width);
+    let Some(given) = given else {
+        return match field.match_type() {
+            MatchType::Exact => Err(bad("it is exact, so it needs a value")),
+            MatchType::Lpm => Ok(Match::Prefix(0.into(), 0.into(), 0)),
+            _ => Ok(Match::Any),
+        };
+    };
+    match (field.match_type(), &given.kind) {
+        (MatchType::Exact, Some(FieldKind::Exact(exact))) => Ok(Match::Exact(Value::Int(read(&exact.value)?))),
+        (MatchType::Optional, Some(FieldKind::Optional(exact))) => {
+            Ok(Match::Masked(read(&exact.value)?, value::mask(width)))
+        }
+        (MatchType::Lpm, Some(FieldKind::Lpm(prefix))) => {
+            let length = u32::try_from(prefix.length).ok().filter(|length| (1..=width).contains(length));
+            let length = length.ok_or_else(|| bad("a prefix has at least one bit, and not more than the key"))?;
+            let (number, mask) = (read(&prefix.value)?, value::mask(length) << (width - length));
+            if &number & &mask != number {
+                return Err(bad("bits behind the prefix are set"));
+            }
+            Ok(Match::Prefix(number, mask, length))
+        }
+        (MatchType::Ternary, Some(FieldKind::Ternary(pair))) => {
+            let (number, mask) = (read(&pair.first)?, read(&pair.second)?);
+            if mask == BigInt::from(0) {
+                return Err(bad("no bit matters: leave the key out"));
+            }
+            if &number & &mask != number {
+                return Err(bad("bits are set that the mask leaves out"));
+            }
+            Ok(Match::Masked(number, mask))
+        }
+        (MatchType::Range, Some(FieldKind::Range(pair))) => {
+            let bound = |bytes: &[u8]| Ok::<_, Status>(value::wrap(&read(bytes)?, width, is_signed));
+            let (low, high) = (bound(&pair.first)?, bound(&pair.second)?);
+            if low > high {
+                return Err(bad("the range is empty"));
+            }
+            if (&low, &high) == (&value::limits(width, is_signed).0, &value::limits(width, is_signed).1) {
+                return Err(bad("the range has all values: leave the key out"));
+            }
+            Ok(Match::Range(low, high))
+        }
+        _ => Err(bad("the value is not of its kind of match")),
+    }
+}
+
 impl Table<'_> {
-    fn bad(&self, reason: &str) -> Status {
+    pub(super) fn bad(&self, reason: &str) -> Status {
         Status::invalid_argument(format!("table {}: {reason}", self.info.preamble.name))
     }
 
@@ -37,60 +93,8 @@ impl Table<'_> {
         self.info.match_fields.iter().any(|field| ranked(field.match_type()))
     }
 
-    fn key(&self, field: &info::MatchField, given: Option<&FieldMatch>) -> Result<Match, Status> {
-        let width = field.bitwidth as u32;
-        let what = || format!("table {}, key {}", self.info.preamble.name, field.name);
-        let bad = |reason: &str| Status::invalid_argument(format!("{}: {reason}", what()));
-        let read = |bytes: &[u8]| bits::read(&what(), bytes, width);
-        let Some(given) = given else {
-            return match field.match_type() {
-                MatchType::Exact => Err(bad("it is exact, so it needs a value")),
-                MatchType::Lpm => Ok(Match::Prefix(0.into(), 0.into(), 0)),
-                _ => Ok(Match::Any),
-            };
-        };
-        match (field.match_type(), &given.kind) {
-            (MatchType::Exact, Some(FieldKind::Exact(exact))) => Ok(Match::Exact(Value::Int(read(&exact.value)?))),
-            (MatchType::Optional, Some(FieldKind::Optional(exact))) => {
-                Ok(Match::Masked(read(&exact.value)?, value::mask(width)))
-            }
-            (MatchType::Lpm, Some(FieldKind::Lpm(prefix))) => {
-                let length = u32::try_from(prefix.length).ok().filter(|length| (1..=width).contains(length));
-                let length = length.ok_or_else(|| bad("a prefix has at least one bit, and not more than the key"))?;
-                let (number, mask) = (read(&prefix.value)?, value::mask(length) << (width - length));
-                if &number & &mask != number {
-                    return Err(bad("bits behind the prefix are set"));
-                }
-                Ok(Match::Prefix(number, mask, length))
-            }
-            (MatchType::Ternary, Some(FieldKind::Ternary(pair))) => {
-                let (number, mask) = (read(&pair.first)?, read(&pair.second)?);
-                if mask == BigInt::from(0) {
-                    return Err(bad("no bit matters: leave the key out"));
-                }
-                if &number & &mask != number {
-                    return Err(bad("bits are set that the mask leaves out"));
-                }
-                Ok(Match::Masked(number, mask))
-            }
-            (MatchType::Range, Some(FieldKind::Range(pair))) => {
-                let is_signed = self.described.table.keys.get(field.id as usize - 1).is_some_and(|key| key.signed);
-                let bound = |bytes: &[u8]| Ok::<_, Status>(value::wrap(&read(bytes)?, width, is_signed));
-                let (low, high) = (bound(&pair.first)?, bound(&pair.second)?);
-                if low > high {
-                    return Err(bad("the range is empty"));
-                }
-                if (&low, &high) == (&value::limits(width, is_signed).0, &value::limits(width, is_signed).1) {
-                    return Err(bad("the range has all values: leave the key out"));
-                }
-                Ok(Match::Range(low, high))
-            }
-            _ => Err(bad("the value is not of its kind of match")),
-        }
-    }
-
     /// The place of an action in the table's list, and its values.
-    fn action(&self, action: &Action, is_default: bool) -> Result<(usize, Vec<Value>), Status> {
+    pub(super) fn action(&self, action: &Action, is_default: bool) -> Result<(usize, Vec<Value>), Status> {
         let found = self.info.action_refs.iter().position(|listed| listed.id == action.action_id);
         let place = found.ok_or_else(|| self.bad(&format!("it has no action with id {:#010x}", action.action_id)))?;
         let (described, listed) = (&self.described.actions[place], &self.described.table.actions[place]);
@@ -114,28 +118,47 @@ impl Table<'_> {
         Ok((place, values))
     }
 
-    /// The action of an entry.
-    fn table_action(&self, action: &TableAction, is_default: bool) -> Result<(usize, Vec<Value>), Status> {
+    /// The action of an entry, by its place and with its values, or what it refers to.
+    fn table_action(&self, action: &TableAction, is_default: bool) -> Result<Chosen, Status> {
         match &action.kind {
             Some(TableActionKind::Action(action)) if self.info.implementation_id == 0 || is_default => {
-                self.action(action, is_default)
+                self.action(action, is_default).map(|(place, values)| Chosen::Own(place, values))
             }
             Some(TableActionKind::Action(_)) => {
                 Err(self.bad("it has an action profile: give an action profile action set with one action"))
             }
-            Some(TableActionKind::Set(set)) if self.info.implementation_id != 0 => match &set.actions[..] {
-                [WeightedAction { action: Some(action), weight: 1.., .. }] => self.action(action, is_default),
-                [_] => Err(self.bad("an action of a set has a weight of at least 1")),
-                _ => Err(unsupported("action sets with more than one action")),
-            },
-            Some(TableActionKind::Set(_)) => Err(self.bad("it has no action profile")),
-            Some(_) => Err(unsupported("members and groups of action profiles")),
+            Some(_) if is_default => Err(self.bad("a default action is an action, and no member, group or set")),
+            Some(_) if self.info.implementation_id == 0 => Err(self.bad("it has no action profile")),
+            Some(TableActionKind::MemberId(id)) => Ok(Chosen::Other(Reference::Member(*id))),
+            Some(TableActionKind::GroupId(id)) => Ok(Chosen::Other(Reference::Group(*id))),
+            Some(TableActionKind::Set(set)) => self.action_set(set),
             None => Err(self.bad("the action is empty")),
         }
     }
 
+    /// An action set: its only action, or more of them with weights.
+    fn action_set(&self, set: &ActionSet) -> Result<Chosen, Status> {
+        let mut actions = Vec::new();
+        for weighted in &set.actions {
+            let Some(action) = &weighted.action else { return Err(self.bad("an action of a set is empty")) };
+            let (place, values) = self.action(action, false)?;
+            let weight = u32::try_from(weighted.weight).ok().filter(|weight| *weight > 0);
+            let weight = weight.ok_or_else(|| self.bad("an action of a set has a weight of at least 1"))?;
+            let path = self.described.actions[place].path.clone();
+            let watch_port = weighted.watch_port.clone();
+            actions.push(SetAction { action: ActionOf { path, values }, weight, watch_port });
+        }
+        match &actions[..] {
+            [] => Err(self.bad("an action set has no actions")),
+            [_, _, ..] if self.described.table.members.is_none() => {
+                Err(self.bad("its action profile is no selector, so its sets have one action"))
+            }
+            _ => Ok(Chosen::Other(Reference::Set(actions))),
+        }
+    }
+
     /// Reads an entry. Without an action, for deleting and looking for it, the first one stands for it.
-    pub(super) fn entry(&self, given: &TableEntry, needs_action: bool) -> Result<Entry, Status> {
+    pub(super) fn entry(&self, given: &TableEntry, needs_action: bool) -> Result<(Entry, Option<Reference>), Status> {
         let mut keys = Vec::new();
         for (number, key) in self.described.table.keys.iter().enumerate() {
             let Some(field) = self.info.match_fields.iter().find(|field| field.id as usize == number + 1) else {
@@ -148,7 +171,8 @@ impl Table<'_> {
             if values.next().is_some() {
                 return Err(self.bad(&format!("key {} is given twice", key.name)));
             }
-            keys.push(self.key(field, value)?);
+            let of = format!("table {}", self.info.preamble.name);
+            keys.push(key_match(&of, field, key.signed, value)?);
         }
         let known = |id: u32| self.info.match_fields.iter().any(|field| field.id == id);
         if let Some(unknown) = given.matches.iter().find(|value| !known(value.field_id)) {
@@ -161,22 +185,39 @@ impl Table<'_> {
             (false, priority) if priority != 0 => return Err(self.bad("its entries have no priorities")),
             _ => {}
         }
-        let (action, arguments) = match &given.action {
-            Some(action) if needs_action => self.table_action(action, false)?,
+        let (action, arguments, reference) = match &given.action {
+            Some(action) if needs_action => match self.table_action(action, false)? {
+                Chosen::Own(place, values) => (place, values, None),
+                Chosen::Other(reference) => (0, Vec::new(), Some(reference)),
+            },
             None if needs_action => return Err(self.bad("an entry needs an action")),
-            _ => (0, Vec::new()),
+            _ => (0, Vec::new(), None),
         };
         let priority = i64::from(given.priority);
-        let entry = RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 };
-        Ok(entry::packed(&self.described.table, entry))
+        let entry = RuntimeEntry { keys, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
+        Ok((entry::packed(&self.described.table, entry), reference))
+    }
+
+    /// The action of an entry that refers to something.
+    fn show_reference(&self, reference: &Reference, actions: &[info::Action]) -> TableAction {
+        let weighted = |set: &SetAction| WeightedAction {
+            action: Some(show_action(&set.action, actions)),
+            weight: set.weight as i32,
+            watch_port: set.watch_port.clone(),
+        };
+        let kind = match reference {
+            Reference::Member(id) => TableActionKind::MemberId(*id),
+            Reference::Group(id) => TableActionKind::GroupId(*id),
+            Reference::Set(set) => TableActionKind::Set(ActionSet { actions: set.iter().map(weighted).collect() }),
+        };
+        TableAction { kind: Some(kind) }
     }
 
     fn show_action(&self, action: u32, data: &[u8]) -> TableAction {
         let place = action as usize;
         let id = self.info.action_refs.get(place).map_or(0, |action| action.id);
-        let values = self.described.table.actions.get(place).map(|listed| entry::values(listed, data));
-        let field = |(place, value): (usize, BigInt)| Field { id: place as u32 + 1, value: bits::write(&value) };
-        let action = Action { action_id: id, params: values.into_iter().flatten().enumerate().map(field).collect() };
+        let values = entry::values(&self.described.table, place, data);
+        let action = Action { action_id: id, params: fields(values) };
         let kind = if self.info.implementation_id == 0 {
             TableActionKind::Action(action)
         } else {
@@ -186,7 +227,7 @@ impl Table<'_> {
         TableAction { kind: Some(kind) }
     }
 
-    pub(super) fn show(&self, entry: &Entry) -> TableEntry {
+    pub(super) fn show(&self, entry: &Entry, extra: Option<&Extra>, actions: &[info::Action]) -> TableEntry {
         let shape = &self.described.table;
         let mut matches = Vec::new();
         for key in entry::keys(shape, entry) {
@@ -219,11 +260,44 @@ impl Table<'_> {
         TableEntry {
             table_id: self.info.preamble.id,
             matches,
-            action: Some(self.show_action(entry.action, &entry.data)),
+            action: Some(match extra.and_then(|extra| extra.reference.as_ref()) {
+                Some(reference) => self.show_reference(reference, actions),
+                None => self.show_action(entry.action, &entry.data),
+            }),
+            idle_timeout_ns: extra.map_or(0, |extra| extra.timeout_ns),
+            metadata: extra.map(|extra| extra.metadata.clone()).unwrap_or_default(),
             priority: if self.is_ranked() { i32::try_from(entry.priority).unwrap_or(i32::MAX) } else { 0 },
             is_const: self.described.entries_are_const,
             ..TableEntry::default()
         }
+    }
+}
+
+/// What an entry does: an action of its own, or what it refers to.
+enum Chosen {
+    Own(usize, Vec<Value>),
+    Other(Reference),
+}
+
+/// Values of an action by their numbers.
+fn fields(values: impl IntoIterator<Item = BigInt>) -> Vec<Field> {
+    let field = |(place, value): (usize, BigInt)| Field { id: place as u32 + 1, value: bits::write(&value) };
+    values.into_iter().enumerate().map(field).collect()
+}
+
+/// An action of a profile.
+pub(super) fn show_action(action: &ActionOf, actions: &[info::Action]) -> Action {
+    let known = actions.iter().find(|known| known.preamble.name == action.path);
+    let params = fields(action.values.iter().map(Value::int));
+    Action { action_id: known.map_or(0, |known| known.preamble.id), params }
+}
+
+/// Whether a profile has what is referred to; otherwise what it has not.
+fn known_reference(profile: &Profile, reference: &Reference) -> Result<(), String> {
+    match reference {
+        Reference::Member(id) if !profile.members.contains_key(id) => Err(format!("member {id}")),
+        Reference::Group(id) if !profile.groups.contains_key(id) => Err(format!("group {id}")),
+        _ => Ok(()),
     }
 }
 
@@ -237,13 +311,14 @@ impl Running {
         let mut state = self.control.state();
         let description = state.description.tables.get(number).ok_or_else(|| Status::internal("a table is missing"))?;
         let table = Table { info: &self.info.tables[number], described: description };
-        if given.counter_data.is_some() || given.meter_config.is_some() {
-            return Err(unsupported("counters and meters of entries"));
-        }
-        if given.idle_timeout_ns != 0 || !given.metadata.is_empty() {
-            return Err(unsupported("idle time-outs and metadata of entries"));
-        }
+        let direct = table.check_direct(given)?;
         if given.is_default_action {
+            if given.counter_data.is_some() || given.meter_config.is_some() || given.idle_timeout_ns != 0 {
+                return Err(table.bad("a default action has no counter, meter and time-out"));
+            }
+            if !given.metadata.is_empty() {
+                return Err(unsupported("metadata of default actions"));
+            }
             if description.default_is_const {
                 return Err(Status::permission_denied(format!(
                     "the default action of table {} is constant",
@@ -256,18 +331,20 @@ impl Running {
             let Some(action) = &given.action else {
                 return state.reset_default(number).map_err(Status::internal);
             };
-            let (action, values) = table.table_action(action, true)?;
-            let listed = &description.table.actions[action];
-            let data = lines::data_bytes(listed, &lower::pack_arguments(listed, &values));
+            let Chosen::Own(action, values) = table.table_action(action, true)? else {
+                return Err(Status::internal("a default action refers to something"));
+            };
+            let data = default_data(&description.table, action, &values);
             return state.put_default(number, action as u32, data).map_err(Status::internal);
         }
         if description.entries_are_const {
             let name = &table.info.preamble.name;
             return Err(Status::permission_denied(format!("the entries of table {name} are constant")));
         }
-        let mut new = table.entry(given, update != UpdateType::Delete)?;
+        let (mut new, reference) = table.entry(given, update != UpdateType::Delete)?;
         let name = table.info.preamble.name.as_str();
-        let known = state.entry(number, &identity(&new));
+        let identity = identity(&new);
+        let known = state.entry(number, &identity);
         let change = match (update, known) {
             (UpdateType::Insert, None) => Change::Insert,
             (UpdateType::Insert, Some(_)) => {
@@ -281,8 +358,22 @@ impl Running {
             }
             _ => return Err(Status::not_found(format!("table {name} has no entry with this key"))),
         };
+        if let (Some(reference), Some(profile)) = (&reference, description.table.profile) {
+            known_reference(&state.profiles[profile], reference).map_err(|what| {
+                let path = &state.description.profiles[profile].path;
+                Status::not_found(format!("table {name}: profile {path} has no {what}"))
+            })?;
+        }
         // What is wrong with an entry by itself was found before.
-        state.apply(number, change, new).map_err(Status::resource_exhausted)
+        state.put(number, change, new, reference).map_err(Status::resource_exhausted)?;
+        if change != Change::Delete {
+            state.set_extra(number, &identity, given.idle_timeout_ns, given.metadata.clone());
+            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, entry));
+            if let Some(cell) = cell {
+                self.set_direct(&state.description.tables[number].table.cells, cell, &direct);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn read_tables(&self, given: &TableEntry) -> Result<Parts<'_>, Status> {
@@ -299,7 +390,7 @@ impl Running {
                 return self.one_entry(number, given).map(|found| parts(found.into_iter().map(Ok)));
             }
         }
-        let priority = i64::from(given.priority);
+        let (priority, asked) = (i64::from(given.priority), given.clone());
         let mut numbers = numbers.into_iter().peekable();
         let mut after: Option<Identity> = None;
         Ok(Box::new(std::iter::from_fn(move || {
@@ -315,7 +406,10 @@ impl Running {
                 after = Some(last.clone());
                 let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
                 let wanted = found.iter().filter(|(_, entry)| priority == 0 || entry.priority == priority);
-                let part: Vec<Entity> = wanted.map(|(_, entry)| entity(table.show(entry))).collect();
+                let show = |(identity, entry): &(Identity, Entry)| {
+                    entity(self.with_direct(&state, number, (identity, entry), &asked, &table))
+                };
+                let part: Vec<Entity> = wanted.map(show).collect();
                 if !part.is_empty() {
                     return Some(Ok(part));
                 }
@@ -326,8 +420,9 @@ impl Running {
     fn one_entry(&self, number: usize, given: &TableEntry) -> Result<Option<Entity>, Status> {
         let state = self.control.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-        let wanted = identity(&table.entry(given, false)?);
-        Ok(state.entry(number, &wanted).map(|entry| entity(table.show(entry))))
+        let wanted = identity(&table.entry(given, false)?.0);
+        let found = state.entry(number, &wanted);
+        Ok(found.map(|entry| entity(self.with_direct(&state, number, (&wanted, entry), given, &table))))
     }
 
     fn default_entry(&self, number: usize) -> Option<Entity> {

@@ -83,12 +83,12 @@ fn entries_are_written_as_they_are_read() {
     ] {
         let given = known.entry(table, &matches, priority);
         let table = known.table(table);
-        let shown = table.show(&table.entry(&given, true).expect("it fits"));
+        let shown = table.show(&table.entry(&given, true).expect("it fits").0, None, &known.info.actions);
         assert_eq!(shown, given);
     }
     // Zeros before a value do not matter.
     let (given, table) = (known.entry(MACS, &[exact(1, &[0, 0, 7]), exact(2, &[0, 9])], 0), known.table(MACS));
-    let shown = table.show(&table.entry(&given, true).expect("it fits"));
+    let shown = table.show(&table.entry(&given, true).expect("it fits").0, None, &known.info.actions);
     assert_eq!(shown.matches, [exact(1, &[7]), exact(2, &[9])]);
 }
 
@@ -124,7 +124,7 @@ fn what_is_wrong_is_named() {
         (empty, "empty"),
         (known.action("I.send", &[&[3]]), "2 parameters"),
         (known.action("I.send", &[&[2, 0], &[1]]), "9 bits"),
-        (Some(TableAction { kind: Some(TableActionKind::MemberId(1)) }), "members"),
+        (Some(TableAction { kind: Some(TableActionKind::MemberId(1)) }), "no action profile"),
     ] {
         let given = TableEntry { action, ..known.entry(ROUTE, &[], 0) };
         let error = known.table(ROUTE).entry(&given, true).expect_err(part);
@@ -155,7 +155,7 @@ proptest! {
                 let given = TableEntry { action, ..known.entry(name, std::slice::from_ref(&field), number) };
                 let table = known.table(name);
                 let Ok(entry) = table.entry(&given, true) else { continue };
-                let shown = table.show(&entry);
+                let shown = table.show(&entry.0, None, &known.info.actions);
                 // What is shown is read as the same entry.
                 prop_assert_eq!(table.entry(&shown, true).expect("it was shown"), entry);
             }

@@ -299,6 +299,21 @@ impl Emitter<'_> {
                 }
             }
             Kind::Port => "(came_in & 511)".into(),
+            Kind::InSet(number, values) => {
+                let set = &self.program.value_sets[*number];
+                let mut words = Vec::new();
+                for (value, field) in values.iter().zip(&set.fields) {
+                    let text = self.expr(value);
+                    match self.form(value.ty) {
+                        Form::Wide(..) => {
+                            words.extend((0..field.width.div_ceil(64)).map(|word| format!("({text}).w[{word}]")));
+                        }
+                        _ => words.push(format!("((uint64_t)({text}) & {})", mask(field.width))),
+                    }
+                }
+                let count = words.len();
+                format!("p4_in_set(&value_sets[{number}], (const uint64_t[{count}]){{{}}}, {count})", words.join(", "))
+            }
             Kind::Left => {
                 let (_, length, position) = self.input();
                 format!("({length} * 8 - {position})")

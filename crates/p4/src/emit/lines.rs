@@ -27,8 +27,8 @@ fn words(number: &BigInt, count: u32) -> String {
 }
 
 /// Values for an action: in network order, from the first bit on.
-pub fn data_bytes(action: &ir::Action, number: &BigInt) -> Vec<u8> {
-    let bits: u32 = action.arguments.iter().sum();
+pub fn data_bytes(table: &ir::Table, action: usize, number: &BigInt) -> Vec<u8> {
+    let bits = table.bits_of(action);
     let length = bits.div_ceil(8) as usize;
     let (_, bytes) = (number << (length as u32 * 8 - bits)).to_bytes_be();
     let mut padded = vec![0; length.saturating_sub(bytes.len())];
@@ -36,13 +36,13 @@ pub fn data_bytes(action: &ir::Action, number: &BigInt) -> Vec<u8> {
     padded
 }
 
-fn data(action: &ir::Action, number: &BigInt) -> String {
-    hexadecimal(&data_bytes(action, number))
+fn data(table: &ir::Table, action: usize, number: &BigInt) -> String {
+    hexadecimal(&data_bytes(table, action, number))
 }
 
 pub fn default(number: usize, table: &ir::Table, action: usize, values: &[Value]) -> String {
-    let listed = &table.actions[action];
-    format!("default {number} {action} {}", data(listed, &lower::pack_arguments(listed, values)))
+    let packed = lower::pack_values(table, action, ir::Cells::NONE, values);
+    format!("default {number} {action} {}", data(table, action, &packed))
 }
 
 pub fn add(number: usize, table: &ir::Table, entry: &RuntimeEntry) -> String {
@@ -58,7 +58,7 @@ pub fn add(number: usize, table: &ir::Table, entry: &RuntimeEntry) -> String {
         words(&packed.key, count),
         words(&packed.mask, count),
         if ranges.is_empty() { "-" } else { &ranges },
-        data(&table.actions[packed.action], &packed.data),
+        data(table, packed.action, &packed.data),
     )
 }
 

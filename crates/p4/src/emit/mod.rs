@@ -215,7 +215,8 @@ impl<'a> Emitter<'a> {
             "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = \"{}\",\n    \
              .packet_bytes = {packet_bytes},\n    .parts = {{{}}},\n    \
              .tables = tables,\n    .table_count = {},\n    .registers = registers,\n    .register_count = {},\n    \
-             .counters = counters,\n    .counter_count = {},\n    .meters = meters,\n    .meter_count = {},\n    .digest_count = {},\n    .clear = clear,\n    \
+             .counters = counters,\n    .counter_count = {},\n    .meters = meters,\n    .meter_count = {},\n    .digest_count = {},\n    \
+             .value_sets = value_sets,\n    .value_set_count = {},\n    .clear = clear,\n    \
              .begin_ingress = begin_ingress,\n    .begin_egress = begin_egress,\n    \
              .after_parser = after_parser,\n    .after_verify = after_verify,\n    .egress_spec = egress_spec,\n    \
              .multicast_group = multicast_group,\n    .ingress_port = ingress_port,\n    .preserve = preserve,\n    \
@@ -227,6 +228,7 @@ impl<'a> Emitter<'a> {
             self.program.counters.len(),
             self.program.meters.len(),
             self.program.digests.len(),
+            self.program.value_sets.len(),
             if self.options.staged { self.options.batch } else { 1 },
         );
         text += &entries;

@@ -101,7 +101,7 @@ impl Emitter<'_> {
         for (table, name) in self.program.tables.iter().zip(&self.tables) {
             let shape = Shape::of(table);
             let arguments: Vec<String> =
-                table.actions.iter().map(|action| action.arguments.iter().sum::<u32>().to_string()).collect();
+                (0..table.actions.len()).map(|action| table.bits_of(action).to_string()).collect();
             let mut bit = table.key_bits();
             let mut ranges = Vec::new();
             for place in table.packed() {
@@ -163,8 +163,14 @@ impl Emitter<'_> {
             let _ = writeln!(text, "static struct p4_meter_cell {name}[{}];", size.max(1));
             lists[2].push(format!("{{\"{}\", {name}, sizeof {name}[0], {size}}}", quoted(&meter.path)));
         }
+        let sets = self.program.value_sets.iter().map(|set| {
+            let words: u32 = set.fields.iter().map(|field| field.width.div_ceil(64).max(1)).sum();
+            format!("{{\"{}\", {words}, {}, NULL}}", quoted(&set.path), set.size)
+        });
+        let sets: Vec<String> = sets.collect();
+        let _ = writeln!(text, "static struct p4_value_set value_sets[] = {{{}}};", or_empty(&sets));
         for (name, list) in ["registers", "counters", "meters"].into_iter().zip(lists) {
-            let list = if list.is_empty() { "{0}".to_owned() } else { list.join(", ") };
+            let list = or_empty(&list);
             let _ = writeln!(text, "static const struct p4_cells {name}[] = {{{list}}};");
         }
         text + "\n"
@@ -235,6 +241,11 @@ fn distinct<'e>(table: &ir::Table, entries: &'e [RuntimeEntry]) -> Vec<&'e Runti
 
 fn none_as_zero(list: &[String]) -> String {
     if list.is_empty() { "0".into() } else { list.join(", ") }
+}
+
+/// A list of structs.
+fn or_empty(list: &[String]) -> String {
+    if list.is_empty() { "{0}".to_owned() } else { list.join(", ") }
 }
 
 /// A name in a string of C.

@@ -67,7 +67,7 @@ pub struct Unit {
     instances: Vec<usize>,
     pub tables: Vec<TableState>,
     /// The members of value sets.
-    pub value_sets: Vec<Vec<Vec<Value>>>,
+    pub value_sets: Vec<Vec<Vec<table::Match>>>,
 }
 
 /// Variables of what runs.
@@ -76,6 +76,13 @@ pub struct Frame {
     unit: usize,
     variables: Vec<Value>,
     locals: Vec<Value>,
+}
+
+/// How many members an action profile has at most; of a selector the algorithm of its hash, and how many bits of that count.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    pub size: u64,
+    pub selector: Option<(u64, u32)>,
 }
 
 /// What programs ask of the traffic manager while they run.
@@ -97,6 +104,8 @@ pub struct Switch<'p> {
     cells: u64,
     /// What counters and meters count, as `CounterType` and `MeterType` number it.
     pub units: HashMap<usize, u64>,
+    /// Action profiles and selectors.
+    pub profiles: HashMap<usize, Profile>,
     /// Mirroring sessions: to a port or to a multicast group.
     pub mirror_ports: HashMap<u64, u64>,
     pub mirror_groups: HashMap<u64, u64>,
@@ -126,6 +135,7 @@ impl<'p> Switch<'p> {
             globals: Vec::new(),
             cells: 0,
             units: HashMap::new(),
+            profiles: HashMap::new(),
             mirror_ports: HashMap::new(),
             mirror_groups: HashMap::new(),
             groups: BTreeMap::new(),
@@ -202,6 +212,15 @@ impl<'p> Switch<'p> {
                 // The last argument of their constructors.
                 if matches!(&**name, "counter" | "meter" | "direct_counter" | "direct_meter") {
                     self.units.insert(place, arguments.last().map_or(0, Value::number));
+                }
+                let number = |place: usize| arguments.get(place).map_or(0, Value::number);
+                match &**name {
+                    "action_profile" => drop(self.profiles.insert(place, Profile { size: number(0), selector: None })),
+                    "action_selector" => {
+                        let selector = Some((number(0), number(2) as u32));
+                        self.profiles.insert(place, Profile { size: number(1), selector });
+                    }
+                    _ => {}
                 }
                 self.extern_object(name, instance, &arguments)?
             }
@@ -363,6 +382,14 @@ impl<'p> Switch<'p> {
     pub fn unit(&self, object: usize) -> Option<&Unit> {
         match self.objects.get(object) {
             Some(Object::Unit(unit)) => Some(unit),
+            _ => None,
+        }
+    }
+
+    /// A value set of an instance of a parser.
+    pub fn value_set(&self, (owner, place): (usize, usize)) -> Option<&'p crate::tree::ValueSet> {
+        match self.unit(owner)?.class {
+            Class::Parser(parser) => self.program.parsers[parser].value_sets.get(place),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! Parsers: states, transitions, and reading from the packet.
 
+use super::table::Match;
 use super::{Frame, Run, Stop, Switch};
 use crate::syntax::ast::StructKind;
 use crate::tree::{Argument, Expr, ExprKind, Next, Parser, Transition};
@@ -45,7 +46,7 @@ impl<'p> Switch<'p> {
     fn matches_all(&mut self, frame: &mut Frame, values: &[Value], sets: &'p [Expr]) -> Run<bool> {
         if let [Expr { kind: ExprKind::ValueSet(number), .. }] = sets {
             let members = self.unit_of(frame).and_then(|unit| unit.value_sets.get(*number));
-            return Ok(members.is_some_and(|members| members.iter().any(|member| member == values)));
+            return Ok(members.is_some_and(|members| members.iter().any(|member| fits(member, values))));
         }
         for (value, set) in values.iter().zip(sets) {
             if !self.is_in(frame, value, set)? {
@@ -70,7 +71,7 @@ impl<'p> Switch<'p> {
             }
             ExprKind::ValueSet(number) => {
                 let members = self.unit_of(frame).and_then(|unit| unit.value_sets.get(*number));
-                members.is_some_and(|members| members.iter().any(|member| member[..] == [value.clone()]))
+                members.is_some_and(|members| members.iter().any(|member| fits(member, std::slice::from_ref(value))))
             }
             _ => self.evaluate(frame, set)? == *value,
         })
@@ -164,4 +165,9 @@ impl<'p> Switch<'p> {
         }
         Ok(Value::Header { valid: true, fields: values })
     }
+}
+
+/// Whether values are what a member of a value set wants.
+fn fits(member: &[Match], values: &[Value]) -> bool {
+    member.len() == values.len() && member.iter().zip(values).all(|(wanted, value)| wanted.fits(value))
 }

@@ -20,7 +20,7 @@ pub enum Match {
 }
 
 impl Match {
-    fn fits(&self, value: &Value) -> bool {
+    pub(super) fn fits(&self, value: &Value) -> bool {
         match self {
             Match::Any => true,
             Match::Exact(other) => other == value,
@@ -40,6 +40,8 @@ pub struct RuntimeEntry {
     pub arguments: Vec<Value>,
     /// The largest one wins, then the longest prefix, then the first.
     pub priority: i64,
+    /// The number of its cell in compiled programs, where its table has counters or meters of entries.
+    pub cell: u32,
     pub packets: u64,
     pub bytes: u64,
 }
@@ -92,7 +94,7 @@ impl<'p> Switch<'p> {
                 None => priority.saturating_sub(1),
             };
             let action = entry.action.action;
-            entries.push(RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 });
+            entries.push(RuntimeEntry { keys, action, arguments, priority, cell: number as u32, packets: 0, bytes: 0 });
         }
         // Prefixes decide by length, whatever the order.
         let by_length = table.keys.iter().any(|key| &*key.kind == "lpm")

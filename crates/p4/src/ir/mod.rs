@@ -17,7 +17,7 @@ use crate::types::Ty;
 use crate::value::Value;
 
 pub use shape::{Leaf, Shape};
-pub use table::{Action, Key, Match, Table, TableKind};
+pub use table::{Action, Cells, Key, Match, Table, TableKind};
 
 /// Number of a variable in `Program::variables`.
 pub type Var = usize;
@@ -97,6 +97,8 @@ pub enum Kind {
     Sum(Vec<Expr>),
     /// Where the packet came in.
     Port,
+    /// Whether a value set has a member that fits these values.
+    InSet(usize, Vec<Expr>),
 }
 
 /// What a program asks of the traffic manager.
@@ -218,19 +220,45 @@ pub struct Register {
     pub size: usize,
 }
 
+/// Those of entries stand behind all others.
 #[derive(Clone, Debug)]
 pub struct Counter {
     pub path: String,
     pub object: usize,
     pub size: usize,
+    /// It counts for the entries of this table.
+    pub table: Option<usize>,
 }
 
+/// Those of entries stand behind all others.
 #[derive(Clone, Debug)]
 pub struct Meter {
     pub path: String,
     pub size: usize,
     /// Bytes are metered, and not packets.
     pub bytes: bool,
+    /// It meters for the entries of this table.
+    pub table: Option<usize>,
+}
+
+/// A set of values that the control plane fills, which a parser looks at.
+#[derive(Clone, Debug)]
+pub struct ValueSet {
+    pub path: String,
+    /// The instance of the parser, and its place there.
+    pub owner: (usize, usize),
+    pub size: u64,
+    pub fields: Vec<Key>,
+}
+
+/// An action profile, or a selector, which has groups besides.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub path: String,
+    pub object: usize,
+    /// Members, and of a selector places in all groups, at most.
+    pub size: u64,
+    pub selector: bool,
 }
 
 /// What programs report to the control plane.
@@ -259,6 +287,8 @@ pub struct Program {
     pub registers: Vec<Register>,
     pub counters: Vec<Counter>,
     pub meters: Vec<Meter>,
+    pub profiles: Vec<Profile>,
+    pub value_sets: Vec<ValueSet>,
     pub digests: Vec<Digest>,
     /// Calls that have no effect in compiled code.
     pub notes: Vec<String>,

@@ -205,6 +205,10 @@ impl Shown<'_> {
                 format!("checksum of {}", parts.iter().map(|part| self.expr(part)).collect::<Vec<_>>().join(", "))
             }
             Kind::Port => "port".into(),
+            Kind::InSet(set, values) => {
+                let values = values.iter().map(|value| self.expr(value)).collect::<Vec<_>>().join(", ");
+                format!("({values}) in {}", self.program.value_sets[*set].path)
+            }
         }
     }
 }

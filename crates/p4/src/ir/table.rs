@@ -42,6 +42,35 @@ pub struct Table {
     pub size: u64,
     /// Entries of the program have priorities of their own.
     pub ranked: bool,
+    pub cells: Cells,
+    /// The action profile or selector that its entries take their actions from, by its place.
+    pub profile: Option<usize>,
+    /// With a selector: the table of the members of groups. The last action of this one, behind those of the program, stands for a group:
+    /// its values are the number of the group there, and how many places it has.
+    pub members: Option<usize>,
+    /// It is such a table of members: of this one.
+    pub members_of: Option<usize>,
+}
+
+/// What each entry of a table has for itself: a cell of a counter and a meter, by their places. Its number stands before the values of
+/// the entry.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Cells {
+    pub counter: Option<usize>,
+    pub meter: Option<usize>,
+    /// Entries can time out when they are not used, which the counter tells.
+    pub timeout: bool,
+}
+
+impl Cells {
+    /// Bits of the number of a cell.
+    pub const BITS: u32 = 32;
+    /// The number of no cell, which default actions have.
+    pub const NONE: u32 = u32::MAX;
+
+    pub fn are_there(self) -> bool {
+        self.counter.is_some() || self.meter.is_some()
+    }
 }
 
 /// How keys are looked up.
@@ -97,9 +126,20 @@ impl Table {
         self.keys.iter().filter(|key| key.kind == Match::Exact).map(|key| key.width).sum()
     }
 
+    /// Bits before the values of an entry: the number of its cell, if it has one.
+    pub fn cell_bits(&self) -> u32 {
+        if self.cells.are_there() { Cells::BITS } else { 0 }
+    }
+
+    /// Bits that an entry has for an action.
+    pub fn bits_of(&self, action: usize) -> u32 {
+        let arguments = self.actions.get(action).map_or(0, |action| action.arguments.iter().sum());
+        self.cell_bits() + arguments
+    }
+
     /// Bits that an entry has for its action, at most.
     pub fn data_bits(&self) -> u32 {
-        self.actions.iter().map(|action| action.arguments.iter().sum()).max().unwrap_or(0)
+        (0..self.actions.len()).map(|action| self.bits_of(action)).max().unwrap_or(0)
     }
 
     pub fn kind(&self) -> TableKind {

@@ -40,7 +40,7 @@ impl Expr {
                 each(yes);
                 each(no);
             }
-            Kind::Parts(parts) | Kind::Sum(parts) => parts.iter().for_each(each),
+            Kind::Parts(parts) | Kind::Sum(parts) | Kind::InSet(_, parts) => parts.iter().for_each(each),
         }
     }
 
@@ -71,7 +71,9 @@ impl Expr {
                 yes.change(each);
                 no.change(each);
             }
-            Kind::Parts(parts) | Kind::Sum(parts) => parts.iter_mut().for_each(|part| part.change(each)),
+            Kind::Parts(parts) | Kind::Sum(parts) | Kind::InSet(_, parts) => {
+                parts.iter_mut().for_each(|part| part.change(each));
+            }
         }
         each(self);
     }

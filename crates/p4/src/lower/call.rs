@@ -1,12 +1,11 @@
 //! Calls, written out: arguments are copied in before and out after, also when the callee ends with `exit` or an error.
 
-use super::expression::has_effects;
 use super::place::Target;
 use super::scope::Scope;
 use super::{Lower, Lowerer, MAX_DEPTH};
 use crate::ir::{Expr, Kind, Label, Place, Statement, Step, Var};
 use crate::syntax::ast::{Direction, StructKind};
-use crate::tree::{self, Argument, Call, Class, ExprKind, Function, InstanceRef};
+use crate::tree::{self, Argument, Call, Class, ExprKind, Function, InstanceRef, has_effects};
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
 

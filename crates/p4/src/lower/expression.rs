@@ -6,35 +6,9 @@ use num_traits::Signed;
 use super::{Lower, Lowerer};
 use crate::ir::{Expr, Kind, Place, Statement, Step};
 use crate::syntax::ast::{Binary, StructKind};
-use crate::tree::{self, ExprKind};
+use crate::tree::{self, ExprKind, has_effects};
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
-
-/// Whether lowering an expression gives statements.
-pub fn has_effects(expr: &tree::Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Call(_) | ExprKind::Hit(_) | ExprKind::Next(_) | ExprKind::Last(_) => true,
-        ExprKind::Field(inner, _)
-        | ExprKind::Slice(inner, ..)
-        | ExprKind::LastIndex(inner)
-        | ExprKind::Unary(_, inner)
-        | ExprKind::Cast(inner)
-        | ExprKind::IsValid(inner) => has_effects(inner),
-        ExprKind::Index(left, right)
-        | ExprKind::Binary(_, left, right)
-        | ExprKind::Mask(left, right)
-        | ExprKind::Range(left, right) => has_effects(left) || has_effects(right),
-        ExprKind::Choice(condition, yes, no) => has_effects(condition) || has_effects(yes) || has_effects(no),
-        ExprKind::Parts(parts) => parts.iter().any(has_effects),
-        ExprKind::Const(_)
-        | ExprKind::Variable(_)
-        | ExprKind::Constructed(_)
-        | ExprKind::Instance(_)
-        | ExprKind::Construct(_)
-        | ExprKind::DontCare
-        | ExprKind::ValueSet(_) => false,
-    }
-}
 
 impl<'p> Lowerer<'p> {
     pub(super) fn expression(&mut self, expr: &'p tree::Expr) -> Lower<Expr> {

@@ -28,12 +28,17 @@ impl<'p> Lowerer<'p> {
                 }
                 Object::Counter(cells) if !cells.is_empty() => {
                     self.counters.insert(number, self.counter_list.len());
-                    self.counter_list.push(ir::Counter { path: path(), object: number, size: cells.len() });
+                    self.counter_list.push(ir::Counter {
+                        path: path(),
+                        object: number,
+                        size: cells.len(),
+                        table: None,
+                    });
                 }
                 Object::Meter(colours) if !colours.is_empty() => {
                     self.meters.insert(number, self.meter_list.len());
                     let bytes = self.switch.units.get(&number) == Some(&METER_BYTES);
-                    let meter = ir::Meter { path: path(), size: colours.len(), bytes };
+                    let meter = ir::Meter { path: path(), size: colours.len(), bytes, table: None };
                     self.meter_list.push(meter);
                 }
                 _ => {}
@@ -49,7 +54,7 @@ impl<'p> Lowerer<'p> {
             let out = argument.direction == Direction::Out;
             list.push(match &argument.value {
                 // What is only written to may be a place whose reading has no effect.
-                Some(value) if out && !super::expression::has_effects(value) => None,
+                Some(value) if out && !tree::has_effects(value) => None,
                 Some(value) if matches!(value.kind, tree::ExprKind::Const(Value::Text(_))) => None,
                 Some(value) => {
                     let value = self.expression(value)?;
@@ -295,6 +300,8 @@ impl<'p> Lowerer<'p> {
                 let value = self.cast(value, self.register_list[register].ty)?;
                 self.push(Statement::WriteRegister(register, index, value))?;
             }
+            // Every packet that an entry matches is counted, as the behavioural model does.
+            (Object::Counter(_), "count") if arguments.is_empty() => {}
             (Object::Counter(_), "count") => {
                 if let Some(counter) = self.counters.get(&object).copied() {
                     let index = take(0).unwrap_or_else(|| self.word(0));
@@ -308,8 +315,12 @@ impl<'p> Lowerer<'p> {
                 let colour = self.keep(Expr { kind, ty: self.common.byte })?;
                 self.write_argument(arguments, 1, colour)?;
             }
+            (Object::Meter(_), "read") if self.colors.contains_key(&object) => {
+                let color = self.colors[&object].clone();
+                self.write_argument(arguments, 0, color)?;
+            }
             (Object::Meter(_), "execute_meter" | "read") => {
-                // Meters of entries, and those without cells, always give green, which is 0.
+                // Meters without cells always give green, which is 0.
                 let place = usize::from(name == "execute_meter");
                 if let Some(argument) = arguments.get(place) {
                     let green = self.zero(argument.ty);

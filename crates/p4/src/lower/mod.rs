@@ -8,6 +8,7 @@ mod expression;
 mod externs;
 mod parser;
 mod place;
+mod profile;
 mod scope;
 mod statement;
 mod table;
@@ -22,7 +23,7 @@ use crate::tree::{Class, Program};
 use crate::types::{Ty, Types};
 use crate::value::Value;
 use scope::Scope;
-pub use table::{initial, pack, pack_arguments};
+pub use table::{initial, pack, pack_member, pack_values};
 
 /// How many statements a program may have when all calls are written out.
 const MAX_STATEMENTS: usize = 400_000;
@@ -68,6 +69,12 @@ struct Lowerer<'p> {
     counter_list: Vec<ir::Counter>,
     meters: HashMap<usize, usize>,
     meter_list: Vec<ir::Meter>,
+    /// Tables of the members of groups; they come behind all others.
+    member_tables: Vec<ir::Table>,
+    profiles: Vec<ir::Profile>,
+    value_sets: Vec<ir::ValueSet>,
+    /// The colors that meters of entries gave, by the meter, while an action is lowered.
+    colors: HashMap<usize, Expr>,
     digests: Vec<ir::Digest>,
     paths: HashMap<usize, String>,
     notes: BTreeSet<String>,
@@ -112,6 +119,10 @@ pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
         counter_list: Vec::new(),
         meters: HashMap::new(),
         meter_list: Vec::new(),
+        member_tables: Vec::new(),
+        profiles: Vec::new(),
+        value_sets: Vec::new(),
+        colors: HashMap::new(),
         digests: Vec::new(),
         paths: switch.extern_paths().into_iter().map(|(path, object)| (object, path)).collect(),
         notes: BTreeSet::new(),
@@ -128,6 +139,7 @@ pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
     for (part, name) in PARTS.into_iter().enumerate() {
         parts.push(lowerer.part(part, name, types)?);
     }
+    profile::number_member_tables(&mut parts, &mut lowerer.table_list, lowerer.member_tables);
     Ok(ir::Program {
         variables: lowerer.variables,
         parts,
@@ -135,6 +147,8 @@ pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
         registers: lowerer.register_list,
         counters: lowerer.counter_list,
         meters: lowerer.meter_list,
+        profiles: lowerer.profiles,
+        value_sets: lowerer.value_sets,
         digests: lowerer.digests,
         notes: lowerer.notes.into_iter().collect(),
     })

@@ -1,10 +1,10 @@
 //! Parsers: their states become a machine.
 
-use super::expression::has_effects;
+use super::table::MAX_RANGE;
 use super::{Lower, Lowerer};
-use crate::ir::{Expr, State, Statement};
+use crate::ir::{self, Expr, Kind, State, Statement};
 use crate::syntax::ast::Binary;
-use crate::tree::{self, ExprKind, Next, Parser, Transition};
+use crate::tree::{self, Class, ExprKind, Next, Parser, Transition, has_effects};
 use crate::types::Types;
 
 impl<'p> Lowerer<'p> {
@@ -54,24 +54,70 @@ impl<'p> Lowerer<'p> {
             values.push(if later { self.keep(value)? } else { value });
         }
         for (sets, next) in cases {
-            // Value sets are empty.
-            if sets.iter().any(|set| matches!(set.kind, ExprKind::ValueSet(_))) {
-                continue;
-            }
-            let mut fits = self.truth(true);
-            for (value, set) in values.iter().zip(sets) {
-                let one = self.is_in(value.clone(), set)?;
-                fits = self.binary(Binary::And, fits, one, Types::BOOL);
-            }
+            let fits = match &sets[..] {
+                // One set for all values.
+                [tree::Expr { kind: ExprKind::ValueSet(set), .. }] => self.in_value_set(*set, values.clone())?,
+                _ => {
+                    let mut fits = self.truth(true);
+                    for (value, set) in values.iter().zip(sets) {
+                        let one = self.is_in(value.clone(), set)?;
+                        fits = self.binary(Binary::And, fits, one, Types::BOOL);
+                    }
+                    fits
+                }
+            };
             let then = self.list(|lowerer| lowerer.go(*next))?;
             self.push(Statement::If(fits, then, Vec::new()))?;
         }
         self.reject("NoMatch")
     }
 
+    fn in_value_set(&mut self, place: usize, values: Vec<Expr>) -> Lower<Expr> {
+        let owner = (self.scope.unit, place);
+        let known = self.value_sets.iter().position(|set| set.owner == owner);
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let set = self.value_set(owner)?;
+                self.value_sets.push(set);
+                self.value_sets.len() - 1
+            }
+        };
+        Ok(Expr { kind: Kind::InSet(number, values), ty: Types::BOOL })
+    }
+
+    fn value_set(&mut self, owner: (usize, usize)) -> Lower<ir::ValueSet> {
+        let Some(unit) = self.switch.unit(owner.0) else { return self.refuse("a value set is missing") };
+        let Class::Parser(parser) = unit.class() else { return self.refuse("value sets are in parsers") };
+        let set = &self.program.parsers[*parser].value_sets[owner.1];
+        let mut fields = Vec::new();
+        for (name, ty, kind) in &set.fields {
+            let (width, signed) = self.packed_width(*ty)?;
+            let kind = match &**kind {
+                "exact" => ir::Match::Exact,
+                "lpm" => ir::Match::Lpm,
+                "range" if width > MAX_RANGE || signed => {
+                    return self.refuse(format!(
+                        "ranges of more than {MAX_RANGE} bits, or signed ones, in value sets are not compiled"
+                    ));
+                }
+                "range" => ir::Match::Range,
+                _ => ir::Match::Ternary,
+            };
+            fields.push(ir::Key { name: name.clone(), kind, width, signed });
+        }
+        let path = match &set.naming.name {
+            Some(name) if name.starts_with('.') => name[1..].to_owned(),
+            Some(name) => format!("{}.{name}", unit.path),
+            None => format!("{}.{}", unit.path, set.name),
+        };
+        Ok(ir::ValueSet { path, owner, size: set.size, fields })
+    }
+
     fn is_in(&mut self, value: Expr, set: &'p tree::Expr) -> Lower<Expr> {
         Ok(match &set.kind {
             ExprKind::DontCare => self.truth(true),
+            ExprKind::ValueSet(set) => self.in_value_set(*set, vec![value])?,
             ExprKind::Mask(left, mask) => {
                 let (left, mask) = (self.expression(left)?, self.expression(mask)?);
                 let ty = mask.ty;

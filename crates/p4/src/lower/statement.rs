@@ -1,10 +1,9 @@
 //! Statements.
 
-use super::expression::has_effects;
 use super::{Lower, Lowerer};
 use crate::ir::{Expr, Kind, Place, Statement, Step};
 use crate::syntax::ast::Binary;
-use crate::tree::{self, Statement as Tree};
+use crate::tree::{self, Statement as Tree, has_effects};
 use crate::types::{Type, Types};
 use crate::value::Value;
 

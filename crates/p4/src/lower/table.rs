@@ -3,23 +3,22 @@
 use num_bigint::BigInt;
 
 use super::call::Passed;
-use super::expression::has_effects;
 use super::{Lower, Lowerer};
 use crate::interpret::table::{Match, RuntimeEntry, TableState};
 use crate::ir::{self, Apply, Expr, Kind, Statement};
-use crate::tree::{self, Call, Class, Table, Target};
+use crate::tree::{self, Call, Class, Table, Target, has_effects};
 use crate::types::{Ty, Type, Types};
 use crate::value::{self, Value};
 
 /// The width of the largest range.
-const MAX_RANGE: u32 = 64;
+pub(super) const MAX_RANGE: u32 = 64;
 /// How many entries a table may have when the program does not say so, and at most.
 const DEFAULT_SIZE: u64 = 1 << 20;
 const MAX_SIZE: u64 = 1 << 28;
 
 impl<'p> Lowerer<'p> {
     /// The width with which a value of a key or argument is packed.
-    fn packed_width(&self, ty: Ty) -> Lower<(u32, bool)> {
+    pub(super) fn packed_width(&self, ty: Ty) -> Lower<(u32, bool)> {
         let types = self.types();
         match types.get(types.stripped(ty)) {
             Type::Bool => Ok((1, false)),
@@ -71,7 +70,22 @@ impl<'p> Lowerer<'p> {
         let number = self.table_list.len();
         let size = table.size.unwrap_or(DEFAULT_SIZE).max(table.entries.len() as u64).min(MAX_SIZE);
         let ranked = table.entries.iter().any(|entry| entry.priority.is_some() || entry.rank.is_some());
-        self.table_list.push(ir::Table { path, owner: (owner, place), keys, actions, size, ranked });
+        let (cells, profile) = (ir::Cells::default(), None);
+        let (members, members_of) = (None, None);
+        self.table_list.push(ir::Table {
+            path,
+            owner: (owner, place),
+            keys,
+            actions,
+            size,
+            ranked,
+            cells,
+            profile,
+            members,
+            members_of,
+        });
+        self.cells_of(number, table)?;
+        self.profile_of(number, table)?;
         self.tables.insert((owner, place), number);
         Ok((number, table))
     }
@@ -85,14 +99,30 @@ impl<'p> Lowerer<'p> {
         for (place, key) in table.keys.iter().enumerate() {
             let value = self.expression(&key.value)?;
             let later = table.keys[place + 1..].iter().any(|key| has_effects(&key.value));
-            keys.push(if later { self.keep(value)? } else { value });
+            // What chooses among members is looked at after the lookup.
+            keys.push(if later || &*key.kind == "selector" { self.keep(value)? } else { value });
         }
         let hit = self.variable("hit", Types::BOOL);
         let chosen = self.variable("action", self.common.byte);
         let mut actions = Vec::new();
+        let first_bit = u64::from(self.table_list[number].cell_bits());
         for listed in &table.actions {
-            actions.push(self.list(|lowerer| lowerer.table_action(listed))?);
+            actions.push(self.list(|lowerer| {
+                lowerer.use_cell(number, table)?;
+                lowerer.table_action(listed, first_bit)
+            })?);
         }
+        let selected = self.group_action(number, table, &mut actions)?;
+        let chooses: Vec<Expr> = match &selected {
+            Some(_) => table
+                .keys
+                .iter()
+                .zip(&keys)
+                .filter(|(key, _)| &*key.kind == "selector")
+                .map(|(_, value)| value.clone())
+                .collect(),
+            None => Vec::new(),
+        };
         self.push(Statement::Apply(Apply {
             table: number,
             keys,
@@ -101,15 +131,20 @@ impl<'p> Lowerer<'p> {
             actions,
             kept: Vec::new(),
         }))?;
+        if let Some(selected) = selected {
+            self.select_member(number, table, selected, chooses, chosen)?;
+        }
+        self.colors.clear();
         let hit = Expr::read(ir::Place::variable(hit, Types::BOOL));
         Ok((hit, Expr::read(ir::Place::variable(chosen, self.common.byte))))
     }
 
-    fn table_action(&mut self, listed: &'p tree::TableAction) -> Lower<()> {
+    /// What an action of a table does with the values of an entry, which begin at a bit of it.
+    pub(super) fn table_action(&mut self, listed: &'p tree::TableAction, first_bit: u64) -> Lower<()> {
         let function = self.action(&listed.action)?;
         let names: Vec<&str> = function.parameters.iter().map(|parameter| &*parameter.name).collect();
         let mut passed = self.pass(&listed.bound, &names, false)?;
-        let mut offset = 0;
+        let mut offset = first_bit;
         for parameter in function.parameters.iter().skip(listed.bound.len()) {
             let (width, _) = self.packed_width(parameter.ty)?;
             let place = self.temporary(&parameter.name, parameter.ty);
@@ -138,13 +173,14 @@ pub struct Packed {
     pub data: BigInt,
 }
 
-/// Packs the values for an action.
-pub fn pack_arguments(action: &ir::Action, values: &[Value]) -> BigInt {
-    action
+/// Packs the values of an entry for an action, behind the number of its cell where it has one.
+pub fn pack_values(table: &ir::Table, action: usize, cell: u32, values: &[Value]) -> BigInt {
+    let first = BigInt::from(if table.cells.are_there() { cell } else { 0 });
+    table.actions[action]
         .arguments
         .iter()
         .zip(values)
-        .fold(BigInt::from(0), |data, (width, value)| (data << *width) | value::wrap(&value.int(), *width, false))
+        .fold(first, |data, (width, value)| (data << *width) | value::wrap(&value.int(), *width, false))
 }
 
 /// Packs an entry.
@@ -156,7 +192,7 @@ pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
         ranges: Vec::new(),
         priority: entry.priority,
         prefix: 0,
-        data: pack_arguments(&table.actions[entry.action], &entry.arguments),
+        data: pack_values(table, entry.action, entry.cell, &entry.arguments),
     };
     for place in table.packed() {
         let (key, wanted) = (&table.keys[place], &entry.keys[place]);
@@ -192,6 +228,32 @@ pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
     packed.key <<= table.key_shift();
     packed.mask <<= table.key_shift();
     packed
+}
+
+/// A member of a value set as compiled programs compare it: for each word of a value which bits matter, what they are, and the bounds.
+pub fn pack_member(fields: &[ir::Key], member: &[Match]) -> Vec<u64> {
+    let mut row = Vec::new();
+    for (field, wanted) in fields.iter().zip(member) {
+        let all = value::mask(field.width);
+        let (mut value, mut mask) = (BigInt::from(0), BigInt::from(0));
+        let (mut first, mut last) = (0, u64::MAX);
+        match wanted {
+            Match::Any => {}
+            Match::Exact(exact) => (value, mask) = (value::wrap(&exact.int(), field.width, false), all),
+            Match::Masked(number, bits) | Match::Prefix(number, bits, _) => {
+                (value, mask) =
+                    (value::wrap(&(number & bits), field.width, false), value::wrap(bits, field.width, false));
+            }
+            Match::Range(low, high) => {
+                (first, last) = (u64::try_from(low).unwrap_or(u64::MAX), u64::try_from(high).unwrap_or(u64::MAX));
+            }
+        }
+        let word = |number: &BigInt, place: u32| u64::try_from((number >> (place * 64)) & value::mask(64)).unwrap_or(0);
+        for place in 0..field.width.div_ceil(64).max(1) {
+            row.extend([word(&mask, place), word(&value, place), first, last]);
+        }
+    }
+    row
 }
 
 /// The entries and the default action that a table has when the program starts.

@@ -27,6 +27,8 @@ pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
         registers: program.registers.clone(),
         counters: program.counters.clone(),
         meters: program.meters.clone(),
+        profiles: program.profiles.clone(),
+        value_sets: program.value_sets.clone(),
         digests: program.digests.clone(),
         notes: Vec::new(),
     };

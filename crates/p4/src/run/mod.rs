@@ -54,6 +54,18 @@ fn script(compiled: &Compiled, types: &Types, operations: &[Operation]) -> Strin
                 let cell = lines::cell(types, ir.registers[number].ty, value)?;
                 Some(format!("register {number} {index} {cell}"))
             }),
+            Operation::ValueSet(object, place, members) => {
+                let found = ir.value_sets.iter().position(|set| set.owner == (*object, *place));
+                found.map(|number| {
+                    let fields = &ir.value_sets[number].fields;
+                    let rows: Vec<u8> = members
+                        .iter()
+                        .flat_map(|member| crate::lower::pack_member(fields, member))
+                        .flat_map(u64::to_le_bytes)
+                        .collect();
+                    format!("valueset {number} {} {}", members.len(), lines::hexadecimal(&rows))
+                })
+            }
             Operation::RegisterReset(object) => register(*object).map(|number| format!("clear {number}")),
             Operation::Counter(object, index, packets, bytes) => ir
                 .counters
@@ -82,7 +94,14 @@ fn final_state(compiled: &Compiled, types: &Types, switch: &Switch<'_>) -> Vec<S
         }
     }
     for (number, counter) in compiled.ir.counters.iter().enumerate() {
-        let Some(Object::Counter(cells)) = switch.objects.get(counter.object) else { continue };
+        let cells: Vec<(u64, u64)> = match (counter.table, switch.objects.get(counter.object)) {
+            (Some(table), _) => {
+                let state = crate::lower::initial(switch, &compiled.ir.tables[table]);
+                state.into_iter().flat_map(|state| &state.entries).map(|entry| (entry.packets, entry.bytes)).collect()
+            }
+            (None, Some(Object::Counter(cells))) => cells.clone(),
+            _ => continue,
+        };
         for (index, (packets, bytes)) in cells.iter().enumerate().filter(|(_, cell)| **cell != (0, 0)) {
             let mut memory = packets.to_le_bytes().to_vec();
             memory.extend(bytes.to_le_bytes());

@@ -85,6 +85,11 @@ pub enum Command {
         packets: u64,
         bytes: u64,
     },
+    /// A value set gets one more member.
+    ValueSetAdd {
+        name: String,
+        values: Vec<Number>,
+    },
     /// Reads something; nothing is compared.
     Read,
 }
@@ -178,6 +183,11 @@ pub fn parse(line: &str) -> Result<Option<Command>, String> {
             };
             Command::CounterWrite { name, index: next("the index")?, packets: next("packets")?, bytes: next("bytes")? }
         }
+        "value_set_add" => {
+            let mut tokens = Tokens::new(rest);
+            let name = tokens.word("the name of a value set")?;
+            Command::ValueSetAdd { name, values: tokens.numbers()? }
+        }
         "register_read"
         | "counter_read"
         | "mirroring_get"
@@ -270,6 +280,19 @@ pub fn default_action(rest: &str) -> Result<(String, ActionCall), String> {
     Ok((table, action))
 }
 
+/// Reads a member of a value set: values with commas between them.
+pub fn member(text: &str) -> Result<Vec<Number>, String> {
+    Tokens::new(text).numbers()
+}
+
+/// Reads `action(name:value, …)`.
+pub fn action(text: &str) -> Result<ActionCall, String> {
+    let mut tokens = Tokens::new(text);
+    let action = tokens.action()?;
+    tokens.end()?;
+    Ok(action)
+}
+
 /// Reads `table [priority] key:value … [action(name:value, …)]`.
 pub fn entry(rest: &str) -> Result<EntryText, String> {
     let mut tokens = Tokens::new(rest);
@@ -360,6 +383,17 @@ impl<'a> Tokens<'a> {
     /// Nothing may follow.
     fn end(&self) -> Result<(), String> {
         if self.rest.is_empty() { Ok(()) } else { Err(format!("'{}' is too much", self.rest)) }
+    }
+
+    /// Values of keys, up to the end.
+    fn numbers(&mut self) -> Result<Vec<Number>, String> {
+        let mut list = Vec::new();
+        while !self.rest.is_empty() {
+            let word = self.word("a value")?;
+            list.push(key_number(&word, self)?);
+            self.take(",");
+        }
+        Ok(list)
     }
 
     fn action(&mut self) -> Result<ActionCall, String> {

@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use command::Command;
 
-use crate::interpret::table::{RuntimeEntry, key_value};
+use crate::interpret::table::{Match, RuntimeEntry, key_value};
 use crate::interpret::{Object, Sent, Switch};
-use crate::tree::Program;
+use crate::tree::{ExprKind, Program};
 use crate::value::Value;
 
 /// What a port is to send: nibbles, none for any, and whether nothing may follow.
@@ -37,6 +37,8 @@ pub enum Operation {
     Register(usize, u64, Value),
     RegisterReset(usize),
     Counter(usize, u64, u64, u64),
+    /// The parser, the place of the value set there, and its members.
+    ValueSet(usize, usize, Vec<Vec<Match>>),
 }
 
 /// What came of a test.
@@ -173,6 +175,7 @@ impl<'p> Test<'p> {
                 }
                 self.record(Operation::Counter(object, index, packets, bytes));
             }
+            Command::ValueSetAdd { name, values } => self.add_member(&name, &values)?,
             Command::Read => {}
         }
         Ok(())
@@ -190,9 +193,30 @@ impl<'p> Test<'p> {
         if self.switch.objects.get(place).is_some() { Ok(place) } else { Err(format!("there is no {name}")) }
     }
 
+    /// The entries of the table that has a counter for them.
+    fn direct_counter(&self, object: usize) -> Option<&[RuntimeEntry]> {
+        for (owner, found) in self.switch.objects.iter().enumerate() {
+            let Object::Unit(unit) = found else { continue };
+            let Some(control) = unit.control() else { continue };
+            for (table, state) in self.program.controls[control].tables.iter().zip(&unit.tables) {
+                if let Some(ExprKind::Instance(counter)) = table.counter.as_ref().map(|counter| &counter.kind)
+                    && self.switch.instance(owner, *counter) == Some(object)
+                {
+                    return Some(&state.entries);
+                }
+            }
+        }
+        None
+    }
+
     fn counter(&self, name: &str, index: u64) -> Result<(u64, u64), String> {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         match &self.switch.objects[self.object(name)?] {
+            // One without cells is that of a table, which has one for each entry, in the order in which they came.
+            Object::Counter(cells) if cells.is_empty() => {
+                let entry = self.direct_counter(self.object(name)?).and_then(|entries| entries.get(index));
+                entry.map(|entry| (entry.packets, entry.bytes)).ok_or_else(|| format!("{name} has no entry {index}"))
+            }
             Object::Counter(cells) => {
                 cells.get(index).copied().ok_or_else(|| "the index is outside of the counter".into())
             }

@@ -125,7 +125,7 @@ impl<'p> Test<'p> {
         // Where no key is ternary, no two entries with different keys are as good as each other.
         let ranked = found.table.keys.iter().any(|key| !matches!(&*key.kind, "exact" | "lpm" | "selector"));
         let priority = priority.filter(|_| ranked).unwrap_or(0);
-        let entry = RuntimeEntry { keys: matches, action, arguments, priority, packets: 0, bytes: 0 };
+        let mut entry = RuntimeEntry { keys: matches, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
         let Some(Object::Unit(unit)) = self.switch.objects.get_mut(found.object) else {
             return Err(format!("table {table} is missing"));
         };
@@ -133,8 +133,45 @@ impl<'p> Test<'p> {
         if state.entries.iter().any(|other| other.keys == entry.keys && (!ranked || other.priority == entry.priority)) {
             return Err(format!("table {table} has an entry with these keys already"));
         }
+        entry.cell = state.entries.len() as u32;
         state.entries.push(entry.clone());
         self.record(Operation::Add(found.object, found.number, entry));
+        Ok(())
+    }
+
+    /// Gives a value set one more member.
+    pub(super) fn add_member(&mut self, name: &str, values: &[Number]) -> Result<(), String> {
+        let mut sets = Vec::new();
+        for (object, found) in self.switch.objects.iter().enumerate() {
+            let Object::Unit(unit) = found else { continue };
+            for place in 0..unit.value_sets.len() {
+                let Some(set) = self.switch.value_set((object, place)) else { continue };
+                let path = match &set.naming.name {
+                    Some(name) => name.trim_start_matches('.').to_owned(),
+                    None => format!("{}.{}", unit.path, set.name),
+                };
+                sets.push((path, object, place));
+            }
+        }
+        let found =
+            resolve(name, sets.iter().map(|(path, ..)| &**path)).map_err(|reason| format!("value set: {reason}"))?;
+        let (_, object, place) = sets[found];
+        let set = self.switch.value_set((object, place)).ok_or("a value set is missing")?;
+        if values.len() != set.fields.len() {
+            return Err(format!("a member of {name} consists of {} values", set.fields.len()));
+        }
+        let mut member = Vec::new();
+        for ((_, ty, kind), number) in set.fields.iter().zip(values) {
+            member.push(self.key(kind, *ty, Some(number))?);
+        }
+        let Some(Object::Unit(unit)) = self.switch.objects.get_mut(object) else { return Ok(()) };
+        let members = &mut unit.value_sets[place];
+        if members.len() as u64 >= set.size {
+            return Err(format!("value set {name} has {} members, and no room for more", set.size));
+        }
+        members.push(member);
+        let members = members.clone();
+        self.record(Operation::ValueSet(object, place, members));
         Ok(())
     }
 

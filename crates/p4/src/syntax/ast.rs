@@ -17,6 +17,8 @@ pub struct Name {
 pub struct Annotation {
     pub name: Arc<str>,
     pub text: Option<Arc<str>>,
+    /// The name that it consists of, if it does.
+    pub word: Option<Arc<str>>,
     /// All numbers in it that fit into 64 bits.
     pub numbers: Vec<u64>,
 }
@@ -329,7 +331,7 @@ pub enum StatementKind {
     Continue,
     Switch { value: Expr, cases: Vec<SwitchCase> },
     For { init: Vec<Statement>, condition: Expr, update: Vec<Statement>, body: Box<Statement> },
-    ForIn { ty: Option<TypeRef>, name: Name, collection: ForCollection, body: Box<Statement> },
+    ForIn { ty: TypeRef, name: Name, collection: ForCollection, body: Box<Statement> },
     Declare(Box<Declaration>),
 }
 

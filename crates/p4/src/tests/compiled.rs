@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use super::{generate, rules};
-use crate::compile::{self, Build, Sanitize, Workshop};
+use crate::compile::{self, Build, Sanitize, Speed, Workshop};
 use crate::emit::Options;
 use crate::run::{self, Played};
 use crate::{load, stf};
@@ -30,7 +30,8 @@ fn agree(workshop: &Workshop, name: &str, text: &str, test: &str) -> Result<(), 
 /// Runs programs with several workers. Gives what differs.
 fn all_agree(programs: &[(String, String, String)]) -> Vec<String> {
     let sanitize = if std::env::var_os("NAMEHOP_P4_SANITIZE").is_some() { Sanitize::Memory } else { Sanitize::Nothing };
-    let workshop = Workshop::with_player(Build { quick: true, sanitize, native: false }).expect("a C compiler");
+    let speed = if std::env::var_os("NAMEHOP_P4_MANY").is_some() { Speed::None } else { Speed::Some };
+    let workshop = Workshop::with_player(Build { speed, sanitize, native: false }).expect("a C compiler");
     let next = Mutex::new(programs.iter());
     let failures = Mutex::new(Vec::new());
     let workers = thread::available_parallelism().map_or(2, usize::from);

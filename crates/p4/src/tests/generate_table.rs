@@ -23,10 +23,15 @@ impl Generator {
             keys.push((name, width, kind));
         }
         let list: String = keys.iter().map(|(name, _, kind)| format!("{name}: {kind}; ")).collect();
+        let default = self.one_of(&["NoAction()", "act0()", "act1(16w7, true)"]);
+        let mut counters = String::new();
+        if self.below(3) == 0 {
+            let _ = writeln!(text, "direct_counter(CounterType.packets_and_bytes) hits{number};");
+            counters = format!("counters = hits{number}; size = 64;");
+        }
         let _ = writeln!(
             text,
-            "table t{number} {{ key = {{ {list}}} actions = {{ act0; act1; NoAction; }} default_action = {}; }}",
-            self.one_of(&["NoAction()", "act0()", "act1(16w7, true)"])
+            "table t{number} {{ key = {{ {list}}} actions = {{ act0; act1; NoAction; }} default_action = {default}; {counters} }}",
         );
         let ranked = kinds.iter().any(|kind| matches!(*kind, "ternary" | "range"));
         let mut known = Vec::new();

@@ -3,11 +3,12 @@
 use std::fs;
 use std::process::Command;
 
-use crate::compile::{Build, Sanitize, Workshop};
+use crate::bench::pkg_config;
+use crate::compile::{Build, Sanitize, Speed, Workshop};
 
 /// Builds `runtime/check.c` with checks of the C compiler and runs it: so many changes alone, and so many while others read.
 fn check(sanitize: Sanitize, changes: u32, shared: u32) {
-    let workshop = Workshop::new(Build { sanitize, quick: true, native: false }).expect("a folder");
+    let workshop = Workshop::new(Build { sanitize, speed: Speed::Some, native: false }).expect("a folder");
     fs::write(workshop.folder().join("check.c"), include_str!("../../runtime/check.c")).expect("a file");
     let program = workshop.folder().join("check");
     workshop.executable("check.c", &[], &program).expect("a C compiler");
@@ -26,4 +27,23 @@ fn tables_are_lists_of_entries() {
 #[test]
 fn tables_change_while_threads_look_up() {
     check(Sanitize::Threads, 0, 60);
+}
+
+#[test]
+fn prefixes_are_found_as_by_dpdk() {
+    let workshop = Workshop::new(Build { speed: Speed::Some, ..Build::default() }).expect("a folder");
+    fs::write(workshop.folder().join("check_lpm.c"), include_str!("../../runtime/check_lpm.c")).expect("a file");
+    let program = workshop.folder().join("check_lpm");
+    let flags =
+        [pkg_config("--cflags"), pkg_config("--libs")].map(|flags| flags.expect("the headers of DPDK")).concat();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    workshop.executable("check_lpm.c", &flags, &program).expect("a C compiler");
+    let output = Command::new(program).arg("1").output().expect("a process");
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    for table in ["ipv4", "ipv6"] {
+        let line = said.lines().find(|line| line.starts_with(table)).unwrap_or_else(|| panic!("{said}{errors}"));
+        let found = line.strip_prefix(&format!("{table}: 0 of 1000000 differ, "));
+        let found: Option<u32> = found.and_then(|rest| rest.strip_suffix(" found")?.parse().ok());
+        assert!(found.is_some_and(|found| found > 500_000), "{line}");
+    }
 }

@@ -265,13 +265,13 @@ impl Parser<'_> {
                 TokenKind::Sign("(") => ")",
                 TokenKind::Sign("[") => "]",
                 _ => {
-                    list.push(Annotation { name, text: None, numbers: Vec::new() });
+                    list.push(Annotation { name, text: None, word: None, numbers: Vec::new() });
                     continue;
                 }
             };
             let open = self.advance();
             let mut nesting = vec![close];
-            let mut text = None;
+            let (mut text, mut word) = (None, None);
             let mut numbers = Vec::new();
             let first = self.at;
             while let Some(innermost) = nesting.last().copied() {
@@ -293,10 +293,13 @@ impl Parser<'_> {
                         numbers.extend(value);
                     }
                     TokenKind::Bad(reason) => return self.error(token.span, *reason, None),
+                    _ if self.at == first + 1 => word = token.identifier().cloned(),
                     _ => {}
                 }
             }
-            list.push(Annotation { name, text: text.filter(|_| self.at == first + 2), numbers });
+            let is_alone = self.at == first + 2;
+            let (text, word) = (text.filter(|_| is_alone), word.filter(|_| is_alone));
+            list.push(Annotation { name, text, word, numbers });
         }
         Ok(list)
     }

@@ -172,14 +172,12 @@ impl Parser<'_> {
             parser.expect_sign("(")?;
             if let Some((ty, name)) = parser.attempt(|parser| {
                 parser.annotations()?;
-                let ty = if parser.peek_at(1).is_word("in") { None } else { Some(parser.type_ref()?) };
+                let ty = parser.type_ref()?;
                 let name = parser.name()?;
                 parser.expect_word("in")?;
                 Ok((ty, name))
             }) {
-                if ty.is_some() {
-                    parser.declare(&name, false);
-                }
+                parser.declare(&name, false);
                 let first = parser.expression()?;
                 let collection = if parser.take_sign("..") {
                     ForCollection::Range(first, parser.expression()?)

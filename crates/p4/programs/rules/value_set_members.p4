@@ -1,0 +1,47 @@
+// A value set matches the members that the control plane gave it.
+#include <core.p4>
+#include <v1model.p4>
+
+header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+
+struct headers_t { bytes_t h; }
+struct meta_t { bit<8> x; }
+
+parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    value_set<bit<8>>(4) known;
+    state start {
+        packet.extract(hdr.h);
+        transition select(hdr.h.a) {
+            known: found;
+            default: other;
+        }
+    }
+    state found {
+        meta.x = 1;
+        transition accept;
+    }
+    state other {
+        meta.x = 2;
+        transition accept;
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply {
+        standard.egress_spec = 1;
+        hdr.h.d = meta.x;
+    }
+}
+
+control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
+control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control DeparserImpl(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.h);
+    }
+}
+
+V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;

@@ -1,0 +1,97 @@
+//! The program that runs under the control: tables, and cells that no worker may be using.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use namehop_switch::Control as Switch;
+use namehop_switch::cells::{Rates, Standstill};
+use namehop_switch::program::{Change, Entry, Program};
+
+use super::cells::MeterRates;
+use super::state::Tables;
+use crate::ir::Cells;
+
+/// Cells of a register that are looked at while packets wait.
+const CELLS_AT_ONCE: u64 = 4096;
+
+/// A program that runs.
+pub struct Live {
+    pub program: Arc<Program>,
+    pub switch: Switch,
+    /// Of each meter the cells that are set; they cannot be read where they are.
+    rates: Mutex<Vec<BTreeMap<u64, MeterRates>>>,
+}
+
+pub(super) fn at(index: u64) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+impl Live {
+    pub fn new(program: Arc<Program>, switch: Switch, meters: usize) -> Live {
+        Live { program, switch, rates: Mutex::new(vec![BTreeMap::new(); meters]) }
+    }
+
+    /// What is known of meters.
+    pub fn rates(&self) -> MutexGuard<'_, Vec<BTreeMap<u64, MeterRates>>> {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets cells of a meter, or lets them pass everything; those are not looked at that do so already.
+    pub fn set_rates(&self, meter: usize, indices: Range<u64>, rates: Option<MeterRates>) {
+        let mut all = self.rates();
+        let Some(known) = all.get_mut(meter) else { return };
+        let changed: Vec<u64> = match rates {
+            Some(_) => indices.collect(),
+            None => known.range(indices).map(|(index, _)| *index).collect(),
+        };
+        for index in changed {
+            self.switch.between_bursts(|standstill| standstill.set_meter(meter, at(index), rates.map(Rates::from)));
+            match rates {
+                Some(rates) => drop(known.insert(index, rates)),
+                None => drop(known.remove(&index)),
+            }
+        }
+    }
+
+    /// Does something with cells of a register, some at a time, so that packets do not wait for long.
+    pub fn each_register_cell(&self, register: usize, indices: Range<u64>, mut work: impl FnMut(u64, &mut [u8])) {
+        let mut next = indices.start;
+        while next < indices.end {
+            let end = (next + CELLS_AT_ONCE).min(indices.end);
+            self.switch.between_bursts(|standstill: &mut Standstill<'_>| {
+                for index in next..end {
+                    standstill.register(register, at(index), |cell| work(index, cell));
+                }
+            });
+            next = end;
+        }
+    }
+}
+
+impl Tables for Arc<Live> {
+    fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String> {
+        self.program.change(table, change, entry)
+    }
+
+    fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String> {
+        self.program.set_default(table, action, data)
+    }
+
+    fn clear_cell(&self, cells: Cells, cell: u32) {
+        if let Some(counter) = cells.counter {
+            self.program.set_counter(counter, cell as usize, 0, 0);
+        }
+        if let Some(meter) = cells.meter {
+            self.set_rates(meter, u64::from(cell)..u64::from(cell) + 1, None);
+        }
+    }
+
+    fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool {
+        self.program.set_members(set, words, rows)
+    }
+
+    fn wait(&self) {
+        self.switch.between_bursts(|_| ());
+    }
+}

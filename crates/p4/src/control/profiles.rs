@@ -1,0 +1,470 @@
+//! Action profiles and selectors of a program that runs: members, groups of them, and the entries that take their actions from them.
+//!
+//! Compiled programs know no members: an entry that names one has its action, and is written again when the member changes. A group
+//! has a number of its own in the table of members (see `lower::profile`). A group that changes gets another number with all its
+//! places first, then the entries are written again, and the old places go when no packet looks for them any more. So a packet meets
+//! the group before or after the change, never in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use namehop_switch::program::{Change, Entry};
+
+use super::entry;
+use super::state::{Identity, State, Tables};
+use crate::emit::lines;
+use crate::interpret::table::{Match, RuntimeEntry};
+use crate::lower;
+use crate::value::Value;
+
+/// An action with its values, as tables that share a profile have it: by its whole name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActionOf {
+    pub path: String,
+    pub values: Vec<Value>,
+}
+
+/// A member of a group: so many places of the group are its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    pub member: u32,
+    pub weight: u32,
+    /// The port that a controller watches for it, as it gave it.
+    pub watch_port: Vec<u8>,
+}
+
+/// An action of a set that an entry has for itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetAction {
+    pub action: ActionOf,
+    pub weight: u32,
+    pub watch_port: Vec<u8>,
+}
+
+/// What an entry has instead of an action of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reference {
+    Member(u32),
+    Group(u32),
+    Set(Vec<SetAction>),
+}
+
+/// Entries by their tables.
+type Users = BTreeSet<(usize, Identity)>;
+
+pub struct Member {
+    pub action: ActionOf,
+    users: Users,
+}
+
+pub struct Group {
+    pub shares: Vec<Share>,
+    /// Places at most, as a controller gave it; 0 says nothing.
+    pub most: u32,
+    /// Its number in tables of members.
+    number: u32,
+    users: Users,
+}
+
+/// A profile with what is in it.
+#[derive(Default)]
+pub struct Profile {
+    pub members: BTreeMap<u32, Member>,
+    pub groups: BTreeMap<u32, Group>,
+    /// Places in groups and sets.
+    places: u64,
+}
+
+/// Places that are in tables of members: the number of their group, and how many.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    pub number: u32,
+    count: u32,
+}
+
+/// Why a change was not made.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    NotFound(String),
+    Exists(String),
+    Invalid(String),
+    Full(String),
+    InUse(String),
+}
+
+impl Refused {
+    pub fn text(self) -> String {
+        match self {
+            Refused::NotFound(text)
+            | Refused::Exists(text)
+            | Refused::Invalid(text)
+            | Refused::Full(text)
+            | Refused::InUse(text) => text,
+        }
+    }
+}
+
+impl<T: Tables> State<T> {
+    fn profile_path(&self, profile: usize) -> &str {
+        &self.description.profiles[profile].path
+    }
+
+    /// The place of an action in the list of a table.
+    fn place_of(&self, table: usize, action: &ActionOf) -> Result<usize, String> {
+        let described = &self.description.tables[table];
+        let path = &described.table.path;
+        let place = described.actions.iter().position(|known| known.path == action.path);
+        let place = place.ok_or_else(|| format!("table {path} has no action {}", action.path))?;
+        if described.actions[place].default_only {
+            return Err(format!("table {path}: action {} is for the default only", action.path));
+        }
+        Ok(place)
+    }
+
+    /// The action and the bytes of values of an entry that refers to something; sets are placed before.
+    pub(super) fn referred(
+        &self,
+        table: usize,
+        reference: &Reference,
+        set: Option<Placed>,
+    ) -> Result<(u32, Vec<u8>), String> {
+        let shape = &self.description.tables[table].table;
+        let path = &shape.path;
+        let profile = shape.profile.ok_or_else(|| format!("table {path} has no action profile"))?;
+        let group = |placed: Placed| {
+            let action = self.description.tables[table].actions.len();
+            let values = [placed.number, placed.count].map(|number| Value::Int(number.into()));
+            (action, values.to_vec())
+        };
+        let none =
+            |what: &str, id: u32| format!("table {path}: profile {} has no {what} {id}", self.profile_path(profile));
+        let (action, values) = match reference {
+            Reference::Member(id) => {
+                let member = self.profiles[profile].members.get(id).ok_or_else(|| none("member", *id))?;
+                (self.place_of(table, &member.action)?, member.action.values.clone())
+            }
+            Reference::Group(id) => {
+                let known = self.profiles[profile].groups.get(id).ok_or_else(|| none("group", *id))?;
+                group(Placed { number: known.number, count: weights(&known.shares) as u32 })
+            }
+            Reference::Set(actions) => match (set, &actions[..]) {
+                (Some(placed), _) => group(placed),
+                (None, [only]) => (self.place_of(table, &only.action)?, only.action.values.clone()),
+                _ => return Err(format!("table {path}: an action set has no actions")),
+            },
+        };
+        let data = lines::data_bytes(shape, action, &lower::pack_values(shape, action, 0, &values));
+        Ok((action as u32, data))
+    }
+
+    /// Remembers that an entry refers to something, or does no more.
+    pub(super) fn note_user(&mut self, table: usize, identity: &Identity, reference: &Reference, uses: bool) {
+        let Some(profile) = self.description.tables[table].table.profile else { return };
+        let known = &mut self.profiles[profile];
+        let users = match reference {
+            Reference::Member(id) => known.members.get_mut(id).map(|member| &mut member.users),
+            Reference::Group(id) => known.groups.get_mut(id).map(|group| &mut group.users),
+            Reference::Set(_) => None,
+        };
+        let Some(users) = users else { return };
+        if uses {
+            users.insert((table, identity.clone()));
+        } else {
+            users.remove(&(table, identity.clone()));
+        }
+    }
+
+    /// Tables that have groups of a profile: each with its table of members.
+    fn tables_of(&self, profile: usize) -> Vec<(usize, usize)> {
+        let own = self.description.tables.iter().enumerate().filter(|(_, table)| table.table.profile == Some(profile));
+        own.filter_map(|(place, table)| Some((place, table.table.members?))).collect()
+    }
+
+    fn place_entry(&self, members: usize, number: u32, place: u32, action: usize, values: &[Value]) -> Entry {
+        let key = |number: u32| Match::Exact(Value::Int(number.into()));
+        let keys = vec![key(number), key(place)];
+        let entry =
+            RuntimeEntry { keys, action, arguments: values.to_vec(), priority: 0, cell: 0, packets: 0, bytes: 0 };
+        entry::packed(&self.description.tables[members].table, entry)
+    }
+
+    /// Gives a new number to actions, each with so many places, in these tables. Nothing is there after an error.
+    fn fill(&mut self, tables: &[(usize, usize)], actions: &[(&ActionOf, u32)]) -> Result<Placed, String> {
+        self.next_group = self.next_group.wrapping_add(1);
+        let mut placed = Placed { number: self.next_group, count: 0 };
+        let mut work = || {
+            let mut next = 0;
+            for (action, weight) in actions {
+                for _ in 0..*weight {
+                    for (main, members) in tables {
+                        let place = self.place_of(*main, action)?;
+                        let entry = self.place_entry(*members, placed.number, next, place, &action.values);
+                        self.tables.change(*members, Change::Insert, &entry)?;
+                    }
+                    next += 1;
+                    placed.count = next;
+                }
+            }
+            Ok(())
+        };
+        let outcome: Result<(), String> = work();
+        outcome.map(|()| placed).inspect_err(|_| self.clear(tables, Placed { count: placed.count + 1, ..placed }))
+    }
+
+    /// Takes places out of tables.
+    fn clear(&self, tables: &[(usize, usize)], placed: Placed) {
+        for (_, members) in tables {
+            for place in 0..placed.count {
+                // Its values are not looked at; their size is that of the first action.
+                let entry = self.place_entry(*members, placed.number, place, 0, &[]);
+                // One that is not there need not be taken out.
+                let _ = self.tables.change(*members, Change::Delete, &entry);
+            }
+        }
+    }
+
+    /// Room for more places in groups.
+    fn has_room(&self, profile: usize, before: u64, after: u64) -> Result<(), Refused> {
+        let size = self.description.profiles[profile].size;
+        if self.profiles[profile].places - before + after > size {
+            let path = self.profile_path(profile);
+            return Err(Refused::Full(format!(
+                "profile {path} has room for members with weights of {size} in all groups"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Places the actions of a set of more than one.
+    pub(super) fn place_set(&mut self, table: usize, reference: &Reference) -> Result<Option<Placed>, String> {
+        let shape = &self.description.tables[table].table;
+        let Reference::Set(actions) = reference else { return Ok(None) };
+        if actions.len() < 2 {
+            return Ok(None);
+        }
+        let (Some(profile), Some(members)) = (shape.profile, shape.members) else {
+            return Err(format!("table {} has no action selector, so its sets have one action", shape.path));
+        };
+        let count = actions.iter().map(|action| u64::from(action.weight)).sum();
+        self.has_room(profile, 0, count).map_err(Refused::text)?;
+        let list: Vec<(&ActionOf, u32)> = actions.iter().map(|action| (&action.action, action.weight)).collect();
+        let placed = self.fill(&[(table, members)], &list)?;
+        self.profiles[profile].places += count;
+        Ok(Some(placed))
+    }
+
+    /// Takes a set out that no entry has any more.
+    pub(super) fn remove_set(&mut self, table: usize, placed: Placed) {
+        let shape = &self.description.tables[table].table;
+        let (Some(profile), Some(members)) = (shape.profile, shape.members) else { return };
+        self.tables.wait();
+        self.clear(&[(table, members)], placed);
+        self.profiles[profile].places -= u64::from(placed.count);
+    }
+
+    /// Writes entries again that refer to something that has changed. The first ones may be written when there is an error.
+    fn write_again(&mut self, users: &Users, reference: &Reference) -> Result<(), String> {
+        for (table, identity) in users {
+            let Some(entry) = self.entry(*table, identity).cloned() else { continue };
+            self.put(*table, Change::Modify, entry, Some(reference.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// Adds, changes or deletes a member. Entries and groups that have it change with it.
+    pub fn change_member(
+        &mut self,
+        profile: usize,
+        id: u32,
+        change: Change,
+        action: Option<ActionOf>,
+    ) -> Result<(), Refused> {
+        let path = self.profile_path(profile).to_owned();
+        let what = format!("member {id} of profile {path}");
+        let size = self.description.profiles[profile].size;
+        let known = &self.profiles[profile];
+        match (change, known.members.get(&id)) {
+            (Change::Insert, Some(_)) => return Err(Refused::Exists(format!("{what} is there already"))),
+            (Change::Modify | Change::Delete, None) => return Err(Refused::NotFound(format!("there is no {what}"))),
+            (Change::Insert, None) if known.members.len() as u64 >= size => {
+                return Err(Refused::Full(format!("profile {path} is full: it has {size} members")));
+            }
+            _ => {}
+        }
+        if change == Change::Delete {
+            let grouped = known.groups.iter().find(|(_, group)| group.shares.iter().any(|share| share.member == id));
+            if let Some((group, _)) = grouped {
+                return Err(Refused::InUse(format!("{what} is in group {group}")));
+            }
+            if known.members.get(&id).is_some_and(|member| !member.users.is_empty()) {
+                return Err(Refused::InUse(format!("entries have {what}")));
+            }
+            self.profiles[profile].members.remove(&id);
+            return Ok(());
+        }
+        let Some(action) = action else { return Err(Refused::Invalid(format!("{what} needs an action"))) };
+        let of_profile: Vec<usize> = (0..self.description.tables.len())
+            .filter(|table| self.description.tables[*table].table.profile == Some(profile))
+            .collect();
+        for table in of_profile {
+            self.place_of(table, &action).map_err(Refused::Invalid)?;
+        }
+        let known = &mut self.profiles[profile];
+        let Some(member) = known.members.get_mut(&id) else {
+            known.members.insert(id, Member { action, users: Users::new() });
+            return Ok(());
+        };
+        let before = std::mem::replace(&mut member.action, action);
+        let users = member.users.clone();
+        let groups = known.groups.iter().filter(|(_, group)| group.shares.iter().any(|share| share.member == id));
+        let groups: Vec<u32> = groups.map(|(id, _)| *id).collect();
+        let again = |state: &mut Self| {
+            state.write_again(&users, &Reference::Member(id))?;
+            groups.iter().try_for_each(|group| state.place_again(profile, *group))
+        };
+        again(self).map_err(|reason| {
+            if let Some(member) = self.profiles[profile].members.get_mut(&id) {
+                member.action = before;
+            }
+            // What could be written before can be written again.
+            let _ = again(self);
+            Refused::Full(reason)
+        })
+    }
+
+    /// Gives a group new places, with what its members do now.
+    fn place_again(&mut self, profile: usize, id: u32) -> Result<(), String> {
+        let tables = self.tables_of(profile);
+        let Some(group) = self.profiles[profile].groups.get(&id) else { return Ok(()) };
+        let (before, users) =
+            (Placed { number: group.number, count: weights(&group.shares) as u32 }, group.users.clone());
+        let placed = self.place_shares(profile, &tables, &group.shares.clone())?;
+        self.exchange(profile, id, placed.number);
+        let outcome = self.write_again(&users, &Reference::Group(id));
+        let old = if outcome.is_ok() { before } else { placed };
+        if outcome.is_err() {
+            self.exchange(profile, id, before.number);
+            // As before.
+            let _ = self.write_again(&users, &Reference::Group(id));
+        }
+        self.tables.wait();
+        self.clear(&tables, old);
+        outcome
+    }
+
+    fn exchange(&mut self, profile: usize, id: u32, number: u32) {
+        if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
+            group.number = number;
+        }
+    }
+
+    fn place_shares(&mut self, profile: usize, tables: &[(usize, usize)], shares: &[Share]) -> Result<Placed, String> {
+        let action =
+            |share: &Share| Some((self.profiles[profile].members.get(&share.member)?.action.clone(), share.weight));
+        let actions: Vec<(ActionOf, u32)> = shares.iter().filter_map(action).collect();
+        let list: Vec<(&ActionOf, u32)> = actions.iter().map(|(action, weight)| (action, *weight)).collect();
+        self.fill(tables, &list)
+    }
+
+    /// Adds, changes or deletes a group.
+    pub fn change_group(
+        &mut self,
+        profile: usize,
+        id: u32,
+        change: Change,
+        shares: Vec<Share>,
+        most: u32,
+    ) -> Result<(), Refused> {
+        let path = self.profile_path(profile).to_owned();
+        let what = format!("group {id} of profile {path}");
+        if !self.description.profiles[profile].selector {
+            return Err(Refused::Invalid(format!("profile {path} has no groups: it is no action selector")));
+        }
+        let tables = self.tables_of(profile);
+        let known = self.profiles[profile].groups.get(&id);
+        match (change, known.is_some()) {
+            (Change::Insert, true) => return Err(Refused::Exists(format!("{what} is there already"))),
+            (Change::Modify | Change::Delete, false) => return Err(Refused::NotFound(format!("there is no {what}"))),
+            _ => {}
+        }
+        let before = known.map_or(0, |group| weights(&group.shares));
+        if change == Change::Delete {
+            if known.is_some_and(|group| !group.users.is_empty()) {
+                return Err(Refused::InUse(format!("entries have {what}")));
+            }
+            if let Some(group) = self.profiles[profile].groups.remove(&id) {
+                self.tables.wait();
+                self.clear(&tables, Placed { number: group.number, count: before as u32 });
+                self.profiles[profile].places -= before;
+            }
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        for share in &shares {
+            if !self.profiles[profile].members.contains_key(&share.member) {
+                return Err(Refused::NotFound(format!("{what}: there is no member {}", share.member)));
+            }
+            if share.weight == 0 || !seen.insert(share.member) {
+                return Err(Refused::Invalid(format!(
+                    "{what}: member {} needs a weight of at least 1, and is in a group once",
+                    share.member
+                )));
+            }
+        }
+        let after = weights(&shares);
+        let limit = match known {
+            Some(group) if most == 0 => group.most,
+            _ => most,
+        };
+        if limit > 0 && after > u64::from(limit) {
+            return Err(Refused::Full(format!(
+                "{what}: the weights are {after} together, and it has room for {limit}"
+            )));
+        }
+        self.has_room(profile, before, after)?;
+        if change == Change::Insert {
+            let placed = self.place_shares(profile, &tables, &shares).map_err(Refused::Full)?;
+            let group = Group { shares, most: limit, number: placed.number, users: Users::new() };
+            self.profiles[profile].groups.insert(id, group);
+        } else {
+            let Some(group) = self.profiles[profile].groups.get_mut(&id) else { return Ok(()) };
+            let old = (std::mem::replace(&mut group.shares, shares), std::mem::replace(&mut group.most, limit));
+            // The old places are as many as the old shares have.
+            let (number, users) = (group.number, group.users.clone());
+            let new = group.shares.clone();
+            let outcome = self.place_shares(profile, &tables, &new).and_then(|placed| {
+                self.exchange(profile, id, placed.number);
+                self.write_again(&users, &Reference::Group(id)).inspect_err(|_| self.clear(&tables, placed))
+            });
+            if let Err(reason) = outcome {
+                if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
+                    (group.shares, group.most, group.number) = (old.0, old.1, number);
+                }
+                // As before.
+                let _ = self.write_again(&users, &Reference::Group(id));
+                return Err(Refused::Full(reason));
+            }
+            self.tables.wait();
+            self.clear(&tables, Placed { number, count: before as u32 });
+        }
+        let places = &mut self.profiles[profile].places;
+        *places = *places - before + after;
+        Ok(())
+    }
+
+    /// Empties all profiles; no entry refers to them any more.
+    pub(super) fn reset_profiles(&mut self) {
+        self.tables.wait();
+        for profile in 0..self.profiles.len() {
+            let tables = self.tables_of(profile);
+            let old = std::mem::take(&mut self.profiles[profile]);
+            for group in old.groups.values() {
+                self.clear(&tables, Placed { number: group.number, count: weights(&group.shares) as u32 });
+            }
+        }
+    }
+}
+
+/// The weights of a group together.
+fn weights(shares: &[Share]) -> u64 {
+    shares.iter().map(|share| u64::from(share.weight)).sum()
+}

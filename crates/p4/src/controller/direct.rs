@@ -1,0 +1,197 @@
+//! Counters and meters of entries as P4Runtime has them: with the entry, or by themselves.
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::device::Parts;
+use namehop_p4runtime::entity::{
+    CounterData, DirectCounterEntry, DirectMeterEntry, Entity, IdleTime, Kind, TableEntry,
+};
+use namehop_p4runtime::info::prefix;
+use namehop_p4runtime::message::UpdateType;
+use namehop_switch::program::Entry;
+
+use super::tables::Table;
+use super::{Running, cells, place};
+use crate::control::cells::MeterRates;
+use crate::control::live::Live;
+use crate::control::state::{Identity, State, identity};
+use crate::ir::Cells;
+
+/// What is to be set of an entry; what is not named stays.
+#[derive(Default)]
+pub(super) struct Direct {
+    counter: Option<(u64, u64)>,
+    /// Without rates it lets everything pass.
+    meter: Option<Option<MeterRates>>,
+}
+
+fn counted(data: CounterData) -> Result<(u64, u64), Status> {
+    Ok((cells::amount("packets", data.packet_count)?, cells::amount("bytes", data.byte_count)?))
+}
+
+impl Table<'_> {
+    fn has(&self, kind: u32) -> bool {
+        self.info.direct_resource_ids.iter().any(|id| id >> 24 == kind)
+    }
+
+    fn needs(&self, kind: u32, what: &str) -> Result<(), Status> {
+        if self.has(kind) { Ok(()) } else { Err(self.bad(&format!("its entries have no {what}"))) }
+    }
+
+    /// What is given for the counter and the meter of an entry, and whether its time-out can be.
+    pub(super) fn check_direct(&self, given: &TableEntry) -> Result<Direct, Status> {
+        let mut direct = Direct::default();
+        if let Some(data) = given.counter_data {
+            self.needs(prefix::DIRECT_COUNTER, "counters")?;
+            direct.counter = Some(counted(data)?);
+        }
+        if let Some(config) = given.meter_config {
+            self.needs(prefix::DIRECT_METER, "meters")?;
+            direct.meter = Some(Some(cells::rates(config)?));
+        }
+        match given.idle_timeout_ns {
+            0 => Ok(direct),
+            ..0 => Err(self.bad("a time-out is not below 0")),
+            _ if self.info.idle_timeout_behavior == 0 => {
+                Err(self.bad("its entries do not time out: it needs the property 'support_timeout = true'"))
+            }
+            _ => Ok(direct),
+        }
+    }
+}
+
+impl Running {
+    pub(super) fn set_direct(&self, cells: &Cells, cell: u32, direct: &Direct) {
+        if let (Some(counter), Some((packets, bytes))) = (cells.counter, direct.counter) {
+            self.control.live.program.set_counter(counter, cell as usize, packets, bytes);
+        }
+        if let (Some(meter), Some(rates)) = (cells.meter, direct.meter) {
+            self.control.live.set_rates(meter, u64::from(cell)..u64::from(cell) + 1, rates);
+        }
+    }
+
+    fn counter_data(&self, cells: &Cells, cell: Option<u32>) -> Option<CounterData> {
+        let (packets, bytes) = self.control.live.program.counter(cells.counter?, cell? as usize)?;
+        Some(CounterData { byte_count: bytes as i64, packet_count: packets as i64 })
+    }
+
+    /// An entry with what was asked for of its counter, meter and time-out.
+    pub(super) fn with_direct(
+        &self,
+        state: &State<std::sync::Arc<Live>>,
+        number: usize,
+        (identity, entry): (&Identity, &Entry),
+        asked: &TableEntry,
+        table: &Table<'_>,
+    ) -> TableEntry {
+        let mut shown = table.show(entry, state.extra(number, identity), &self.info.actions);
+        let (cells, cell) = (table.described.table.cells, state.cell(number, entry));
+        if asked.counter_data.is_some() && table.has(prefix::DIRECT_COUNTER) {
+            shown.counter_data = self.counter_data(&cells, cell);
+        }
+        if asked.meter_config.is_some() && table.has(prefix::DIRECT_METER) {
+            shown.meter_config = self.meter_config(&cells, cell);
+        }
+        if asked.time_since_last_hit.is_some() && shown.idle_timeout_ns > 0 {
+            shown.time_since_last_hit = self.idle_time(number, identity).map(|elapsed_ns| IdleTime { elapsed_ns });
+        }
+        shown
+    }
+
+    fn meter_config(&self, cells: &Cells, cell: Option<u32>) -> Option<namehop_p4runtime::entity::MeterConfig> {
+        let known = self.control.live.rates();
+        known.get(cells.meter?)?.get(&u64::from(cell?)).map(cells::config)
+    }
+
+    /// Changes what an entry has that is there.
+    fn change_direct(
+        &self,
+        update: UpdateType,
+        given: Option<&TableEntry>,
+        (kind, what): (u32, &str),
+        direct: &Direct,
+    ) -> Result<(), Status> {
+        if update != UpdateType::Modify {
+            return Err(Status::invalid_argument(format!("the {what} of an entry is only modified")));
+        }
+        let given = given.ok_or_else(|| Status::invalid_argument(format!("the entry of the {what} is missing")))?;
+        let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        let state = self.control.state();
+        let described = &state.description.tables[number];
+        let table = Table { info: &self.info.tables[number], described };
+        table.needs(kind, &format!("{what}s"))?;
+        if given.is_default_action {
+            return Err(table.bad(&format!("a default action has no {what}")));
+        }
+        let (entry, _) = table.entry(given, false)?;
+        let name = &table.info.preamble.name;
+        let known = state.entry(number, &identity(&entry));
+        let known = known.ok_or_else(|| Status::not_found(format!("table {name} has no entry with this key")))?;
+        if let Some(cell) = state.cell(number, known) {
+            self.set_direct(&described.table.cells, cell, direct);
+        }
+        Ok(())
+    }
+
+    pub(super) fn change_direct_counter(&self, update: UpdateType, given: &DirectCounterEntry) -> Result<(), Status> {
+        let counter = Some(counted(given.data.unwrap_or_default())?);
+        let kind = (prefix::DIRECT_COUNTER, "counter");
+        self.change_direct(update, given.table_entry.as_ref(), kind, &Direct { counter, ..Direct::default() })
+    }
+
+    pub(super) fn change_direct_meter(&self, update: UpdateType, given: &DirectMeterEntry) -> Result<(), Status> {
+        let meter = Some(given.config.map(cells::rates).transpose()?);
+        let kind = (prefix::DIRECT_METER, "meter");
+        self.change_direct(update, given.table_entry.as_ref(), kind, &Direct { meter, ..Direct::default() })
+    }
+
+    /// Entries that a request is for, of tables that have something of this kind; what they do is left out.
+    fn direct_parts(
+        &self,
+        given: Option<&TableEntry>,
+        kind: u32,
+        make: impl Fn(TableEntry) -> Kind + Send + 'static,
+    ) -> Result<Parts<'_>, Status> {
+        let mut asked = given.cloned().unwrap_or_default();
+        asked.counter_data = Some(CounterData::default());
+        asked.meter_config = Some(namehop_p4runtime::entity::MeterConfig::default());
+        if asked.is_default_action {
+            return Err(Status::invalid_argument("default actions have no counters and meters"));
+        }
+        let kept: Vec<u32> = self
+            .info
+            .tables
+            .iter()
+            .filter(|table| table.direct_resource_ids.iter().any(|id| id >> 24 == kind))
+            .map(|table| table.preamble.id)
+            .collect();
+        let parts = self.read_tables(&asked)?;
+        let entities = move |part: Vec<Entity>| {
+            let entry = |entity: Entity| match entity.kind {
+                Some(Kind::Table(entry)) if kept.contains(&entry.table_id) => Some(Entity { kind: Some(make(entry)) }),
+                _ => None,
+            };
+            part.into_iter().filter_map(entry).collect::<Vec<_>>()
+        };
+        Ok(Box::new(parts.map(move |part| part.map(&entities))))
+    }
+
+    pub(super) fn read_direct_counters(&self, given: &DirectCounterEntry) -> Result<Parts<'_>, Status> {
+        self.direct_parts(given.table_entry.as_ref(), prefix::DIRECT_COUNTER, |entry| {
+            let data = entry.counter_data;
+            Kind::DirectCounter(DirectCounterEntry { table_entry: Some(key_of(entry)), data })
+        })
+    }
+
+    pub(super) fn read_direct_meters(&self, given: &DirectMeterEntry) -> Result<Parts<'_>, Status> {
+        self.direct_parts(given.table_entry.as_ref(), prefix::DIRECT_METER, |entry| {
+            let config = entry.meter_config;
+            Kind::DirectMeter(DirectMeterEntry { table_entry: Some(key_of(entry)), config })
+        })
+    }
+}
+
+/// What tells an entry apart from others.
+pub(super) fn key_of(entry: TableEntry) -> TableEntry {
+    let TableEntry { table_id, matches, priority, .. } = entry;
+    TableEntry { table_id, matches, priority, ..TableEntry::default() }
+}

@@ -1,0 +1,91 @@
+//! Entries that no packet uses: their counters are looked at from time to time, and the controller is told once when one has stood
+//! still for as long as the entry wants.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use namehop_p4runtime::entity::TableEntry;
+use namehop_p4runtime::message::IdleTimeoutNotification;
+
+use super::Running;
+use super::direct::key_of;
+use super::tables::Table;
+use crate::control::state::Identity;
+
+/// Between two looks at all counters.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Entries in one message.
+const MOST_IN_MESSAGE: usize = 256;
+
+/// What is known of an entry that can time out.
+struct Watched {
+    packets: u64,
+    since: Instant,
+    is_told: bool,
+    /// The look in which it was seen last.
+    look: u64,
+}
+
+/// All that is watched.
+#[derive(Default)]
+pub struct Idle {
+    watched: HashMap<(usize, Identity), Watched>,
+    look: u64,
+    looked: Option<Instant>,
+    due: VecDeque<TableEntry>,
+}
+
+impl Running {
+    /// Entries that have timed out and that the controller does not know of.
+    pub(super) fn idle_entries(&self) -> Option<IdleTimeoutNotification> {
+        if self.info.tables.iter().all(|table| table.idle_timeout_behavior == 0) {
+            return None;
+        }
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.due.is_empty() && idle.looked.is_none_or(|looked| looked.elapsed() >= PAUSE) {
+            idle.looked = Some(Instant::now());
+            self.look(&mut idle);
+        }
+        let count = idle.due.len().min(MOST_IN_MESSAGE);
+        let table_entry: Vec<TableEntry> = idle.due.drain(..count).collect();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (count > 0).then_some(IdleTimeoutNotification { table_entry, timestamp: now.as_nanos() as i64 })
+    }
+
+    fn look(&self, idle: &mut Idle) {
+        let state = self.control.state();
+        let now = Instant::now();
+        idle.look += 1;
+        let Idle { watched, look, due, .. } = idle;
+        for (number, info) in self.info.tables.iter().enumerate().filter(|(_, info)| info.idle_timeout_behavior != 0) {
+            let described = &state.description.tables[number];
+            let table = Table { info, described };
+            let Some(counter) = described.table.cells.counter else { continue };
+            for (identity, timeout_ns) in state.timeouts(number) {
+                let Some(entry) = state.entry(number, identity) else { continue };
+                let Some(cell) = state.cell(number, entry) else { continue };
+                let (packets, _) = self.control.live.program.counter(counter, cell as usize).unwrap_or_default();
+                let fresh = || Watched { packets, since: now, is_told: false, look: *look };
+                let known = watched.entry((number, identity.clone())).or_insert_with(fresh);
+                known.look = *look;
+                if known.packets != packets {
+                    (known.packets, known.since, known.is_told) = (packets, now, false);
+                } else if !known.is_told && (now - known.since).as_nanos() >= timeout_ns as u128 {
+                    known.is_told = true;
+                    let shown = table.show(entry, state.extra(number, identity), &self.info.actions);
+                    let (idle_timeout_ns, metadata) = (shown.idle_timeout_ns, shown.metadata.clone());
+                    due.push_back(TableEntry { idle_timeout_ns, metadata, ..key_of(shown) });
+                }
+            }
+        }
+        watched.retain(|_, known| known.look == *look);
+    }
+
+    /// For how long no packet has used an entry, as far as is known.
+    pub(super) fn idle_time(&self, table: usize, identity: &Identity) -> Option<i64> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = idle.watched.get(&(table, identity.clone()))?;
+        Some(known.since.elapsed().as_nanos() as i64)
+    }
+}

@@ -1,0 +1,117 @@
+//! Members and groups of action profiles as P4Runtime has them.
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::device::Parts;
+use namehop_p4runtime::entity::{Action, Entity, GroupMember, Kind, ProfileGroup, ProfileMember};
+use namehop_p4runtime::message::UpdateType;
+use namehop_switch::program::Change;
+
+use super::tables::{Table, show_action};
+use super::{Running, parts, place, places};
+use crate::control::profiles::{ActionOf, Refused, Share};
+
+fn status(refused: Refused) -> Status {
+    match refused {
+        Refused::NotFound(text) => Status::not_found(text),
+        Refused::Exists(text) => Status::already_exists(text),
+        Refused::Invalid(text) => Status::invalid_argument(text),
+        Refused::Full(text) => Status::resource_exhausted(text),
+        Refused::InUse(text) => Status::failed_precondition(text),
+    }
+}
+
+fn change(update: UpdateType) -> Result<Change, Status> {
+    match update {
+        UpdateType::Insert => Ok(Change::Insert),
+        UpdateType::Modify => Ok(Change::Modify),
+        UpdateType::Delete => Ok(Change::Delete),
+        UpdateType::Unspecified => Err(Status::invalid_argument("an update inserts, modifies or deletes")),
+    }
+}
+
+impl Running {
+    /// The place of a profile in the program, by its place in p4info.
+    fn own_profile(&self, number: usize) -> Result<usize, Status> {
+        let name = &self.info.action_profiles[number].preamble.name;
+        let state = self.control.state();
+        let found = state.description.profiles.iter().position(|profile| profile.path == *name);
+        found.ok_or_else(|| Status::internal(format!("action profile {name} is missing")))
+    }
+
+    fn profile(&self, id: u32) -> Result<usize, Status> {
+        let number = place(&self.info.action_profiles, "action profile", id, |profile| &profile.preamble)?;
+        self.own_profile(number)
+    }
+
+    fn member_action(&self, profile: usize, given: &Action) -> Result<ActionOf, Status> {
+        let state = self.control.state();
+        let of = state.description.tables.iter().position(|table| table.table.profile == Some(profile));
+        let number = of.ok_or_else(|| Status::internal("no table has this action profile"))?;
+        let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
+        let (place, values) = table.action(given, false)?;
+        Ok(ActionOf { path: table.described.actions[place].path.clone(), values })
+    }
+
+    pub(super) fn change_member(&self, update: UpdateType, given: &ProfileMember) -> Result<(), Status> {
+        let profile = self.profile(given.action_profile_id)?;
+        let change = change(update)?;
+        let action = match &given.action {
+            Some(action) if change != Change::Delete => Some(self.member_action(profile, action)?),
+            _ => None,
+        };
+        self.control.state().change_member(profile, given.member_id, change, action).map_err(status)
+    }
+
+    pub(super) fn change_group(&self, update: UpdateType, given: &ProfileGroup) -> Result<(), Status> {
+        let profile = self.profile(given.action_profile_id)?;
+        let share = |member: &GroupMember| {
+            let weight = u32::try_from(member.weight).map_err(|_| Status::invalid_argument("a weight is below 0"))?;
+            Ok(Share { member: member.member_id, weight, watch_port: member.watch_port.clone() })
+        };
+        let shares = given.members.iter().map(share).collect::<Result<_, Status>>()?;
+        let most =
+            u32::try_from(given.max_size).map_err(|_| Status::invalid_argument("the largest size is below 0"))?;
+        self.control.state().change_group(profile, given.group_id, change(update)?, shares, most).map_err(status)
+    }
+
+    /// The profiles that a request is for: each with its id.
+    fn asked_profiles(&self, id: u32) -> Result<Vec<(u32, usize)>, Status> {
+        let numbers = places(&self.info.action_profiles, "action profile", id, |profile| &profile.preamble)?;
+        let with_id = |number: usize| Ok((self.info.action_profiles[number].preamble.id, self.own_profile(number)?));
+        numbers.into_iter().map(with_id).collect()
+    }
+
+    pub(super) fn read_members(&self, given: &ProfileMember) -> Result<Parts<'_>, Status> {
+        let mut found = Vec::new();
+        for (action_profile_id, profile) in self.asked_profiles(given.action_profile_id)? {
+            let state = self.control.state();
+            let all = state.profiles[profile].members.iter();
+            for (id, member) in all.filter(|(id, _)| given.member_id == 0 || **id == given.member_id) {
+                let action = Some(show_action(&member.action, &self.info.actions));
+                let member = ProfileMember { action_profile_id, member_id: *id, action };
+                found.push(Entity { kind: Some(Kind::Member(member)) });
+            }
+        }
+        Ok(parts(found.into_iter().map(Ok)))
+    }
+
+    pub(super) fn read_groups(&self, given: &ProfileGroup) -> Result<Parts<'_>, Status> {
+        let mut found = Vec::new();
+        for (action_profile_id, profile) in self.asked_profiles(given.action_profile_id)? {
+            let state = self.control.state();
+            let all = state.profiles[profile].groups.iter();
+            for (id, group) in all.filter(|(id, _)| given.group_id == 0 || **id == given.group_id) {
+                let member = |share: &Share| GroupMember {
+                    member_id: share.member,
+                    weight: share.weight as i32,
+                    watch_port: share.watch_port.clone(),
+                };
+                let members = group.shares.iter().map(member).collect();
+                let max_size = group.most as i32;
+                let group = ProfileGroup { action_profile_id, group_id: *id, members, max_size };
+                found.push(Entity { kind: Some(Kind::Group(group)) });
+            }
+        }
+        Ok(parts(found.into_iter().map(Ok)))
+    }
+}

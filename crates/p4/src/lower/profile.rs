@@ -1,0 +1,205 @@
+//! What tables have beside keys and actions: counters, meters and time-outs of entries, and action profiles and selectors.
+//!
+//! An entry with a counter or a meter has the number of a cell before its values, so that such a counter is one with an index like any
+//! other. An entry of a table with a selector may stand for a group instead of an action. A second table then has the members of groups:
+//! its keys are the group and one of its places, which a hash chooses.
+
+use super::{Lower, Lowerer};
+use crate::interpret::{Object, Profile};
+use crate::ir::{self, Apply, Cells, Expr, Kind, Place, Sink, Statement, Var};
+use crate::syntax::ast::Binary;
+use crate::tree::Table;
+use crate::types::Types;
+
+/// Entries of a table that have cells, at most.
+const MOST_CELLS: u64 = 1 << 24;
+/// Places in groups, at most.
+const MOST_PLACES: u64 = 1 << 22;
+/// Bits of the number of a group and of a place in it.
+const GROUP_BITS: u32 = 32;
+/// Numbers of tables of members, until all tables are known.
+const FIRST_MEMBER_TABLE: usize = 1 << 32;
+/// `MeterType.bytes`
+const METER_BYTES: u64 = 1;
+
+/// The group that an entry has given.
+pub(super) struct Selected {
+    group: Place,
+    places: Place,
+    profile: Profile,
+    bodies: Vec<Vec<Statement>>,
+}
+
+impl<'p> Lowerer<'p> {
+    /// Gives a table the counter and the meter that its entries have.
+    pub(super) fn cells_of(&mut self, number: usize, table: &'p Table) -> Lower<()> {
+        let size = self.table_list[number].size;
+        let path = self.table_list[number].path.clone();
+        let mut cells = Cells { timeout: table.support_timeout, ..Cells::default() };
+        let counted = table.counter.as_ref().map(|counter| self.object(counter)).transpose()?;
+        if counted.is_some_and(|object| matches!(self.switch.objects[object], Object::Counter(_))) || cells.timeout {
+            let named = counted.and_then(|object| self.paths.get(&object).cloned());
+            // Nobody names the one that tells whether entries are used.
+            let path = named.unwrap_or_else(|| format!("{path}.$used"));
+            let object = counted.unwrap_or(usize::MAX);
+            cells.counter = Some(self.counter_list.len());
+            self.counter_list.push(ir::Counter { path, object, size: size as usize, table: Some(number) });
+        }
+        if let Some((meter, _)) = &table.meter {
+            let object = self.object(meter)?;
+            if matches!(self.switch.objects[object], Object::Meter(_)) {
+                let path = self.paths.get(&object).cloned().unwrap_or_else(|| format!("{path}.$meter"));
+                let bytes = self.switch.units.get(&object) == Some(&METER_BYTES);
+                cells.meter = Some(self.meter_list.len());
+                self.meter_list.push(ir::Meter { path, size: size as usize, bytes, table: Some(number) });
+            }
+        }
+        if cells.are_there() && size > MOST_CELLS {
+            return self.refuse(format!(
+                "table {path} has counters, meters or time-outs of entries, of which there may be {MOST_CELLS}: give it a smaller 'size'"
+            ));
+        }
+        self.table_list[number].cells = cells;
+        Ok(())
+    }
+
+    /// At the beginning of an action: the packet is counted and metered for the entry. Default actions have no cell.
+    pub(super) fn use_cell(&mut self, number: usize, table: &'p Table) -> Lower<()> {
+        let cells = self.table_list[number].cells;
+        let cell = Expr { kind: Kind::Argument(0), ty: self.common.index };
+        if let Some(counter) = cells.counter {
+            self.push(Statement::Count(counter, cell.clone()))?;
+        }
+        if let (Some(meter), Some((object, _))) = (cells.meter, &table.meter) {
+            let object = self.object(object)?;
+            let color = self.keep(Expr { kind: Kind::Meter(meter, Box::new(cell)), ty: self.common.byte })?;
+            self.colors.insert(object, color);
+        }
+        Ok(())
+    }
+
+    /// Gives a table the action profile that its entries take actions from, and with a selector the table of members.
+    pub(super) fn profile_of(&mut self, number: usize, table: &'p Table) -> Lower<()> {
+        let Some(implementation) = &table.implementation else { return Ok(()) };
+        let object = self.object(implementation)?;
+        let Some(Profile { size, selector }) = self.switch.profiles.get(&object).copied() else { return Ok(()) };
+        let size = size.clamp(1, MOST_PLACES);
+        let known = self.profiles.iter().position(|known| known.object == object);
+        let place = known.unwrap_or(self.profiles.len());
+        if known.is_none() {
+            let path = self.paths.get(&object).cloned().unwrap_or_else(|| format!("profile_{object}"));
+            self.profiles.push(ir::Profile { path, object, size, selector: selector.is_some() });
+        }
+        let main = &mut self.table_list[number];
+        main.profile = Some(place);
+        if selector.is_none() {
+            return Ok(());
+        }
+        let key = |name: &str| ir::Key { name: name.into(), kind: ir::Match::Exact, width: GROUP_BITS, signed: false };
+        self.member_tables.push(ir::Table {
+            path: format!("{}.$members", main.path),
+            owner: (usize::MAX, number),
+            keys: vec![key("group"), key("place")],
+            actions: main.actions.clone(),
+            // A group that changes is there twice for a moment.
+            size: size * 2,
+            ranked: false,
+            cells: Cells::default(),
+            profile: None,
+            members: None,
+            members_of: Some(number),
+        });
+        main.actions.push(ir::Action { name: "group".into(), arguments: vec![GROUP_BITS, GROUP_BITS] });
+        main.members = Some(FIRST_MEMBER_TABLE + self.member_tables.len() - 1);
+        Ok(())
+    }
+
+    /// What is done with an entry that stands for a group, as one more action; and what members of groups do.
+    pub(super) fn group_action(
+        &mut self,
+        number: usize,
+        table: &'p Table,
+        actions: &mut Vec<Vec<Statement>>,
+    ) -> Lower<Option<Selected>> {
+        if self.table_list[number].members.is_none() {
+            return Ok(None);
+        }
+        let Some(implementation) = &table.implementation else { return Ok(None) };
+        let object = self.object(implementation)?;
+        let Some(profile) = self.switch.profiles.get(&object).copied() else { return Ok(None) };
+        let index = self.common.index;
+        let (group, places) = (self.temporary("group", index), self.temporary("places", index));
+        let first = u64::from(self.table_list[number].cell_bits());
+        actions.push(self.list(|lowerer| {
+            lowerer.use_cell(number, table)?;
+            lowerer.set(group.clone(), Expr { kind: Kind::Argument(first), ty: index })?;
+            lowerer.set(places.clone(), Expr { kind: Kind::Argument(first + u64::from(GROUP_BITS)), ty: index })
+        })?);
+        let mut bodies = Vec::new();
+        for listed in &table.actions {
+            bodies.push(self.list(|lowerer| lowerer.table_action(listed, 0))?);
+        }
+        Ok(Some(Selected { group, places, profile, bodies }))
+    }
+
+    /// When an entry stands for a group: looks up the member that a hash of the keys for selection chooses, and runs its action.
+    pub(super) fn select_member(
+        &mut self,
+        number: usize,
+        table: &'p Table,
+        selected: Selected,
+        values: Vec<Expr>,
+        chosen: Var,
+    ) -> Lower<()> {
+        let (word, index, byte) = (self.common.word, self.common.index, self.common.byte);
+        let Some(members) = self.table_list[number].members else { return Ok(()) };
+        let read = Expr::read(Place::variable(chosen, byte));
+        let is_group = self.number(table.actions.len() as u64, byte);
+        let is_group = self.binary(Binary::Equal, read, is_group, Types::BOOL);
+        let Selected { group, places, profile, bodies } = selected;
+        let (algorithm, width) = profile.selector.unwrap_or_default();
+        let then = self.list(|lowerer| {
+            lowerer.push(Statement::BeginData)?;
+            for value in values {
+                lowerer.append(Sink::Data, value)?;
+            }
+            let algorithm = lowerer.number(algorithm, word);
+            let hash = Expr { kind: Kind::Hash(Box::new(algorithm)), ty: word };
+            let kept = lowerer.word(if width >= 64 { u64::MAX } else { (1 << width) - 1 });
+            let hash = lowerer.binary(Binary::BitAnd, hash, kept, word);
+            let count = lowerer.cast(Expr::read(places), word)?;
+            let place = lowerer.binary(Binary::Mod, hash, count, word);
+            let place = lowerer.cast(place, index)?;
+            let place = lowerer.keep(place)?;
+            lowerer.push(Statement::Apply(Apply {
+                table: members,
+                keys: vec![Expr::read(group), place],
+                hit: None,
+                chosen: Some(chosen),
+                actions: bodies,
+                kept: Vec::new(),
+            }))
+        })?;
+        self.push(Statement::If(is_group, then, Vec::new()))
+    }
+}
+
+/// Puts tables of members behind all others, under the numbers that they have there.
+pub(super) fn number_member_tables(parts: &mut [ir::Part], tables: &mut Vec<ir::Table>, members: Vec<ir::Table>) {
+    let first = tables.len();
+    let number =
+        |number: usize| if number >= FIRST_MEMBER_TABLE { first + number - FIRST_MEMBER_TABLE } else { number };
+    for table in &mut *tables {
+        table.members = table.members.map(number);
+    }
+    tables.extend(members);
+    let mut open: Vec<&mut Vec<Statement>> = parts.iter_mut().map(|part| &mut part.body).collect();
+    while let Some(list) = open.pop() {
+        for statement in list {
+            if let Statement::Apply(apply) = statement {
+                apply.table = number(apply.table);
+            }
+            open.extend(statement.inner_mut());
+        }
+    }
+}

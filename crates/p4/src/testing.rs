@@ -1,0 +1,234 @@
+//! What fuzz targets call: each function takes any bytes, and panics only when something is wrong.
+//!
+//! A program that has one of everything runs in this process; what an input has changed is undone before the next one.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use namehop_p4runtime::Message as _;
+use namehop_p4runtime::device::Device;
+use namehop_p4runtime::entity::{
+    CounterEntry, DigestEntry, DirectCounterEntry, DirectMeterEntry, Entity, Kind, MeterEntry, ProfileGroup,
+    ProfileMember, RegisterEntry, ReplicationEntry, TableEntry, ValueSetEntry,
+};
+use namehop_p4runtime::message::{Packet, ReadRequest, SetPipelineRequest, UpdateType, WriteRequest};
+use namehop_p4runtime::server::Server;
+use namehop_switch::Switch;
+use namehop_switch::ports::PortSpec;
+use namehop_switch::program::Program;
+
+use crate::compile::{self, Build, Speed, Workshop};
+use crate::control::server::Control;
+use crate::controller::Running;
+use crate::emit::Options;
+use crate::{load, stf};
+
+const PROGRAM: &str = include_str!("../programs/everything.p4");
+const CPU_PORT: u32 = 510;
+/// What connections of HTTP/2 begin with.
+const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// How long a connection may stay after its other end has said all.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A program that runs, with those that control it.
+struct Rig {
+    control: Arc<Control>,
+    running: Running,
+    server: Server,
+    /// Inputs take turns.
+    turn: Mutex<()>,
+}
+
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+fn rig() -> &'static Rig {
+    static RIG: OnceLock<Rig> = OnceLock::new();
+    RIG.get_or_init(|| {
+        // A thread of the server that fails is seen too.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            HAS_FAILED.store(true, Ordering::Relaxed);
+            before(info);
+        }));
+        let workshop = Workshop::new(Build { speed: Speed::Some, ..Build::default() }).expect("a folder");
+        let file = workshop.folder().join("everything.so");
+        let text = load::on_deep_stack(|| {
+            let mut loaded = load::text_of(Path::new("everything.p4"), PROGRAM.into(), &[]);
+            let program = loaded.program.as_mut().expect("it is correct");
+            compile::compile(program, "everything", &Options::default()).map(|compiled| compiled.emitted.text)
+        });
+        let text = text.expect("a stack").unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        workshop.loadable(&text, &file).expect("a C compiler");
+        let bytes = std::fs::read(&file).expect("it was made");
+        let program = Program::load(&file, 1).expect("it can be loaded");
+        let switch = Switch::start(program, &[PortSpec::controller(CPU_PORT)], 1, 0).expect("it starts");
+        let port = switch.controller.clone();
+        let control = Arc::new(Control::new(&switch.program, switch.control()).expect("it is described"));
+        let running = || Running::new(1, Arc::clone(&control), bytes.clone(), port.clone()).expect("it has p4info");
+        let server = Server::start(([127, 0, 0, 1], 0).into(), running()).expect("a port");
+        let running = running();
+        // It runs until the process ends.
+        std::mem::forget(switch);
+        Rig { control, running, server, turn: Mutex::new(()) }
+    })
+}
+
+fn check_failures() {
+    assert!(!HAS_FAILED.load(Ordering::Relaxed), "a thread has failed");
+}
+
+/// The text of a program, and behind a line of dashes a test for it: checked, run by the interpreter and written as C.
+pub fn program(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let (text, test) = text.split_once("\n----\n").unwrap_or((&text, ""));
+    let (text, test) = (text.to_owned(), test.to_owned());
+    load::on_deep_stack(move || {
+        let mut loaded = load::text_of(Path::new("program.p4"), text.into(), &[]);
+        if let Some(program) = &mut loaded.program {
+            // A program that cannot run, or not be compiled, is refused; which of it is does not matter.
+            drop(stf::run(program, &test));
+            drop(compile::compile(program, "program", &Options::default()));
+        }
+    })
+    .expect("the compiler does not fail");
+}
+
+/// Lines that a client of the control socket sends.
+pub fn control(bytes: &[u8]) {
+    let rig = rig();
+    let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let answer = rig.control.answer(line);
+        let is_one = answer.get("answer").is_some() != answer.get("error").is_some_and(serde_json::Value::is_string);
+        assert!(is_one, "{answer}");
+    }
+    // What is listed can be loaded again, and is the same then.
+    let list = || {
+        let mut lines = rig.control.state().list(None).expect("all tables");
+        lines.sort();
+        lines
+    };
+    let before = list();
+    let own =
+        |line: &&String| !line.contains(" member(id:") && !line.contains(" group(id:") && !line.contains("services");
+    let plain: Vec<String> = before.iter().filter(own).cloned().collect();
+    rig.control.reset().expect("as at first");
+    let loaded = rig.control.state().load(&plain.join("\n"));
+    assert_eq!(loaded, Ok(plain.len()), "{plain:?}");
+    let again = list();
+    assert!(plain.iter().all(|line| again.contains(line)), "{plain:?} {again:?}");
+    rig.control.reset().expect("as at first");
+    assert_eq!(list().len(), 1, "only the constant entry is left");
+    check_failures();
+}
+
+fn everything() -> Vec<Kind> {
+    let table = TableEntry {
+        counter_data: Some(Default::default()),
+        meter_config: Some(Default::default()),
+        time_since_last_hit: Some(Default::default()),
+        ..TableEntry::default()
+    };
+    vec![
+        Kind::Table(TableEntry { is_default_action: true, ..TableEntry::default() }),
+        Kind::Member(ProfileMember::default()),
+        Kind::Group(ProfileGroup::default()),
+        Kind::Table(table),
+        Kind::DirectCounter(DirectCounterEntry::default()),
+        Kind::DirectMeter(DirectMeterEntry::default()),
+        Kind::Counter(CounterEntry::default()),
+        Kind::Meter(MeterEntry::default()),
+        Kind::Register(RegisterEntry::default()),
+        Kind::Replication(ReplicationEntry::default()),
+        Kind::ValueSet(ValueSetEntry::default()),
+        Kind::Digest(DigestEntry::default()),
+    ]
+}
+
+fn read_all(rig: &Rig) -> Vec<Entity> {
+    let mut all = Vec::new();
+    for kind in everything() {
+        let parts = rig.running.read(&Entity { kind: Some(kind) }).expect("all of a kind");
+        parts.for_each(|part| all.extend(part.expect("a part")));
+    }
+    all
+}
+
+/// Messages of P4Runtime: each a byte that says which, two for its length, and itself.
+pub fn messages(bytes: &[u8]) {
+    let rig = rig();
+    let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut rest = bytes;
+    while let Some(([kind, high, low], behind)) = rest.split_first_chunk::<3>() {
+        let length = usize::from(u16::from_be_bytes([*high, *low])).min(behind.len());
+        let (message, next) = behind.split_at(length);
+        rest = next;
+        let update = [UpdateType::Insert, UpdateType::Modify, UpdateType::Delete].get(usize::from(kind % 8)).copied();
+        // What is wrong is refused, with any status.
+        match (update, kind % 8) {
+            (Some(update), _) => {
+                if let Ok(entity) = Entity::decode(message) {
+                    drop(rig.running.change(update, &entity));
+                }
+            }
+            (_, 3) => {
+                for entity in ReadRequest::decode(message).unwrap_or_default().entities {
+                    if let Ok(parts) = rig.running.read(&entity) {
+                        parts.for_each(drop);
+                    }
+                }
+            }
+            (_, 4) => drop(Packet::decode(message).map(|packet| rig.running.send(&packet))),
+            (_, 5) => drop(SetPipelineRequest::decode(message)),
+            _ => {
+                for update in WriteRequest::decode(message).unwrap_or_default().updates {
+                    if let Some(entity) = &update.entity {
+                        drop(rig.running.change(update.update_type(), entity));
+                    }
+                }
+            }
+        }
+    }
+    while rig.running.receive().is_some() {}
+    drop(rig.running.idle());
+    // What is read can be written again, and is the same then.
+    let all = read_all(rig);
+    for entity in &all {
+        let is_constant = matches!(&entity.kind, Some(Kind::Table(entry)) if entry.is_const);
+        let is_time = matches!(&entity.kind, Some(Kind::Table(entry)) if entry.is_default_action);
+        if is_constant || is_time {
+            continue;
+        }
+        let done = rig.running.change(UpdateType::Modify, entity);
+        assert!(done.is_ok(), "{entity:?}: {done:?}");
+    }
+    let count = |all: &[Entity]| all.len();
+    assert_eq!(count(&read_all(rig)), count(&all));
+    rig.running.reset().expect("as at first");
+    let tables = read_all(rig).into_iter().filter(|entity| {
+        matches!(&entity.kind, Some(Kind::Table(entry)) if !entry.is_default_action)
+            || matches!(&entity.kind, Some(Kind::Member(_) | Kind::Group(_)))
+    });
+    assert_eq!(tables.count(), 1, "only the constant entry is left");
+    check_failures();
+}
+
+/// What comes at the port of P4Runtime behind the beginning of HTTP/2.
+pub fn port(bytes: &[u8]) {
+    let rig = rig();
+    let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut client = TcpStream::connect(rig.server.address).expect("it listens");
+    client.set_read_timeout(Some(PATIENCE)).expect("a time");
+    // The server may end the connection before it has everything.
+    let _ = client.write_all(HELLO).and_then(|()| client.write_all(bytes));
+    let _ = client.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    if let Err(error) = client.read_to_end(&mut answer) {
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "the connection stays");
+    }
+    check_failures();
+}

@@ -1,0 +1,126 @@
+"""Kinds of ports of P4 programs that run: AF_XDP, and memory that two of them share (memif). Packet sockets and captures are in
+`test_p4_run.py` and in the tests of the crate."""
+
+import contextlib
+import json
+import signal
+import subprocess
+
+import pytest
+from conftest import PATIENCE, PROGRAM, run_namehop, wait_until
+from port_links import needs_root
+from test_p4_runtime import Wire
+
+pytestmark = needs_root
+
+# What comes in by one port of a pair leaves by the other, with a mark of the switch.
+CROSSING = """
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> destination; bit<48> source; bit<16> kind; bit<8> hops; }
+struct headers_t { ethernet_t ethernet; }
+struct meta_t { }
+parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start { packet.extract(hdr.ethernet); transition accept; }
+}
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+control Cross(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply { standard.egress_spec = standard.ingress_port ^ 1; hdr.ethernet.hops = hdr.ethernet.hops + 1; }
+}
+control CrossEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
+control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
+control Deparse(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.ethernet); } }
+V1Switch(Parse(), Verify(), Cross(), CrossEgress(), Update(), Deparse()) main;
+"""
+FRAMES = 200
+
+
+@pytest.fixture
+def program(tmp_path):
+    source, result = tmp_path / "crossing.p4", tmp_path / "crossing.so"
+    source.write_text(CROSSING)
+    run_namehop("p4", "compile", source, "-o", result, timeout=PATIENCE)
+    return result
+
+
+@contextlib.contextmanager
+def switch(program, *ports):
+    """A switch that runs; a list that its report comes into when it ends."""
+    command = [PROGRAM, "p4", "run", str(program), "--json"]
+    for number, port in enumerate(ports):
+        command += ["--port", f"{number}={port}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    reports = []
+    try:
+        first = process.stderr.readline()
+        assert first.startswith("running"), first + process.stderr.read()
+        yield reports
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, errors) == (0, "")
+        reports.append(json.loads(output.splitlines()[-1]))
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def frame(number, hops=0):
+    head = bytes.fromhex("020000000001" "020000000077" "88b5") + bytes([hops]) + number.to_bytes(2)
+    return head + bytes([number % 256]) * (50 + number * 7 % 1300)
+
+
+def passes(one, other):
+    """Whether a frame comes through, when the way may not be there yet."""
+    one.socket.send(frame(0))
+    other.socket.settimeout(0.2)
+    try:
+        return bool(other.receive())
+    except TimeoutError:
+        return False
+    finally:
+        other.socket.settimeout(PATIENCE)
+
+
+def settle(*wires):
+    """Takes what is still on its way."""
+    for wire in wires:
+        wire.socket.settimeout(0.3)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                wire.receive()
+        wire.socket.settimeout(PATIENCE)
+
+
+def exchange(one, other, hops):
+    """Frames both ways, each of which comes whole and in its order."""
+    settle(one, other)
+    for from_wire, to_wire in [(one, other), (other, one)]:
+        for first in range(1, FRAMES, 20):
+            numbers = range(first, min(first + 20, FRAMES))
+            for number in numbers:
+                from_wire.socket.send(frame(number))
+            for number in numbers:
+                assert to_wire.receive() == frame(number, hops)
+
+
+def test_frames_cross_between_interfaces_over_af_xdp(program):
+    with Wire(1) as one, Wire(2) as other:
+        with switch(program, f"xdp://{one.near}", f"xdp://{other.near}") as reports:
+            wait_until(lambda: passes(one, other), what="the interfaces are attached")
+            exchange(one, other, 1)
+        (report,) = reports
+        assert (report["lost"], report["no_port"], report["oversized"]) == (0, 0, 0)
+        assert all(port["sent_packets"] >= FRAMES - 1 for port in report["ports"])
+
+
+def test_frames_cross_two_switches_that_share_memory(program, tmp_path):
+    link = f"memif://{tmp_path}/memif.sock?id=3"
+    with Wire(1) as one, Wire(2) as other:
+        with switch(program, f"dev://{one.near}", link) as near, switch(program, f"{link}&role=client", f"dev://{other.near}") as far:
+            wait_until(lambda: passes(one, other), what="the memif connects")
+            exchange(one, other, 2)
+        for report in [*near, *far]:
+            assert (report["lost"], report["no_port"]) == (0, 0)
+            losses = ["receive_ring_full", "malformed", "send_failed", "no_buffer"]
+            assert all(port[loss] == 0 for port in report["ports"] for loss in losses), report
