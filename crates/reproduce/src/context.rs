@@ -9,10 +9,11 @@ use namehop_simulate::workload::{Workload, WorkloadShape};
 use namehop_table::table_memory_by_pages;
 
 use crate::caching::compared;
-use crate::items::{ITEMS, Item};
+use crate::items::{ITEMS, Item, PROGRAM_ITEMS};
 use crate::measured::engine::{self, ScheduleRuns};
 use crate::measured::memory::{self, Dram};
 use crate::measured::policies::Policies;
+use crate::measured::programs::{ProgramMeasurements, ProgramRuns};
 use crate::measured::{MachineFigures, Measured};
 use crate::report::{Report, number};
 use crate::{ReproduceError, Settings, published};
@@ -22,6 +23,9 @@ pub struct Context<'a> {
     pub(crate) settings: Settings,
     pub(crate) machine: Machine,
     engine: Option<&'a mut dyn EngineMeasurements>,
+    pub(crate) programs: Option<&'a mut dyn ProgramMeasurements>,
+    /// P4 programs that were measured before, with the entries that were asked for.
+    pub(crate) programs_measured: Vec<(String, u64, ProgramRuns)>,
     /// What the engine was asked before, by number of workers, and its answers: most items ask the same.
     measured: Vec<(usize, Vec<ScheduleRuns>)>,
     /// Pages that tables lay on when the engine was measured last.
@@ -53,6 +57,8 @@ impl<'a> Context<'a> {
             settings,
             machine,
             engine,
+            programs: None,
+            programs_measured: Vec::new(),
             measured: Vec::new(),
             table_pages: String::new(),
             dram: None,
@@ -62,10 +68,17 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The same with compiled P4 programs.
+    pub fn with_programs(mut self, programs: &'a mut dyn ProgramMeasurements) -> Self {
+        self.programs = Some(programs);
+        self
+    }
+
     /// The items that can be run.
     pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
         let engine = self.has_engine();
-        ITEMS.iter().filter(move |item| engine || !item.needs_engine)
+        let of_programs = if self.programs.is_some() { PROGRAM_ITEMS } else { &[] };
+        ITEMS.iter().filter(move |item| engine || !item.needs_engine).chain(of_programs)
     }
 
     /// Runs the item with this identifier.

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::report::Report;
 use crate::{
-    ReproduceError, caching, engine_figures, engine_tables, estimates, lookups, power, prefetches, throughput,
+    ReproduceError, caching, engine_figures, engine_tables, estimates, lookups, power, prefetches, programs, throughput,
 };
 
 /// One published table, figure or estimate.
@@ -119,4 +119,20 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa (2019), figure 6.9, 6.5", power::figure_6_9;
     "figure-6.10", false, "Power of the naive and the optimised router by device",
         "Takemasa (2019), figure 6.10, 6.5", power::figure_6_10;
+];
+
+/// Items about compiled P4 programs.
+pub(crate) const PROGRAM_ITEMS: &[Item] = items![
+    "p4-figure-1", false, "P4 programs: throughput gained by batching and by prefetching",
+        "APSys (2017), figure 1, 4.2", programs::figure_1;
+    "p4-figure-2", false, "P4 programs beside vanilla code, G-Opt and loops by hand",
+        "APSys (2017), figure 2, 4.3", programs::figure_2;
+    "p4-figure-3", false, "P4 programs: throughput by number of cores",
+        "APSys (2017), figure 3, 4.4", programs::figure_3;
+    "p4-figure-4", false, "P4 programs: throughput by size of batches and tables",
+        "APSys (2017), figure 4, 4.5", programs::figure_4;
+    "p4-equations", false, "P4 programs: the best batch by the model and by measuring",
+        "APSys (2017), equations 1 to 6, 3", programs::equations;
+    "p4-trie", false, "IPv6 with a plain and with a compressed trie",
+        "APSys (2017), 4.6", programs::trie;
 ];

@@ -11,7 +11,8 @@
 //!
 //! Sources: Taniguchi et al., "A Method for Designing High-speed Software NDN Routers" (poster, ICN 2016); Takemasa,
 //! Koizumi and Hasegawa, "Toward an Ideal NDN Router on a Commercial Off-the-shelf Computer" (ICN 2017); Takemasa, "A
-//! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019).
+//! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019); "Compiler Based
+//! Optimization For Software Packet Processing" (APSys 2017).
 #![forbid(unsafe_code)]
 
 mod caching;
@@ -24,6 +25,7 @@ mod lookups;
 mod measured;
 mod power;
 mod prefetches;
+mod programs;
 pub mod published;
 mod report;
 mod svg;
@@ -41,6 +43,9 @@ use namehop_simulate::run::SimulationError;
 pub use context::Context;
 pub use items::Item;
 pub use measured::Measured;
+pub use measured::programs::{
+    InputOutputTerms, ModelFigures, ModelTerms, ProcessingTerms, ProgramFigures, ProgramMeasurements, WayFigures,
+};
 pub use published::Published;
 pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series};
 
@@ -115,6 +120,9 @@ pub enum ReproduceError {
     /// The engine could not be measured.
     #[error("the forwarding engine could not be measured: {0}")]
     Engine(Box<dyn Error + Send + Sync>),
+    /// Compiled P4 programs could not be measured.
+    #[error("P4 programs could not be measured: {0}")]
+    Program(Box<dyn Error + Send + Sync>),
     /// The engine's figures lack a schedule that was asked for.
     #[error("there are no figures for the schedule {0}")]
     MissingSchedule(ScheduleKind),

@@ -19,7 +19,8 @@ use crate::units::parse_seconds;
 /// Prints each beside its published values, and says why they differ, how it was measured and what the figures leave out.
 /// Each value is marked as published, computed or measured; what is measured is the median of several runs, with their
 /// least and most. Without an ID, lists what there is; 'all' runs everything. The published number of prefixes takes 4 GB
-/// of memory and some minutes. Huge pages, when they are reserved, are used.
+/// of memory and some minutes. Huge pages, when they are reserved, are used. Items about P4 programs run 'namehop p4 bench', which needs
+/// a C compiler and the headers of DPDK, and 8 GiB of memory.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop reproduce
@@ -84,9 +85,11 @@ impl ReproduceArgs {
         #[cfg(feature = "dpdk")]
         let mut engine = namehop_bench::engine::EngineOnDemand::default();
         #[cfg(feature = "dpdk")]
-        let mut context = Context::new(settings, Some(&mut engine), &on_progress);
+        let context = Context::new(settings, Some(&mut engine), &on_progress);
         #[cfg(not(feature = "dpdk"))]
-        let mut context = Context::new(settings, None, &on_progress);
+        let context = Context::new(settings, None, &on_progress);
+        let mut programs = super::p4::Bench;
+        let mut context = context.with_programs(&mut programs);
         if self.list || self.ids.is_empty() {
             return list(context.items(), self.json);
         }

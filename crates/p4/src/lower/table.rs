@@ -100,6 +100,9 @@ impl<'p> Lowerer<'p> {
             chosen: Some(chosen),
             actions,
             kept: Vec::new(),
+            position: None,
+            located: Vec::new(),
+            known: Vec::new(),
         }))?;
         let hit = Expr::read(ir::Place::variable(hit, Types::BOOL));
         Ok((hit, Expr::read(ir::Place::variable(chosen, self.common.byte))))
