@@ -29,6 +29,7 @@ static const struct sort sorts[] = {
     {"direct 24", P4_DIRECT, 0, 0, 0, 24, 16},
     {"direct 27", P4_DIRECT, 0, 0, 0, 27, 32},
     {"direct 5", P4_DIRECT, 0, 0, 0, 5, 16},
+    {"direct, exact 9", P4_DIRECT, 9, 0, 0, 0, 16},
     {"trie 64", P4_TRIE, 0, 0, 0, 64, 16},
     {"trie 128", P4_TRIE, 0, 0, 0, 128, 16},
     {"trie 128, large values", P4_TRIE, 0, 0, 0, 128, 160},
@@ -77,7 +78,7 @@ static void open_table(const struct sort *of, uint64_t size)
     sort = of;
     bits = sort->exact_bits + sort->ternary_bits + sort->range_bits + sort->prefix_bits;
     words = (bits + 63) / 64;
-    shift = sort->prefix_bits ? words * 64 - bits : 0;
+    shift = sort->prefix_bits || sort->kind == P4_DIRECT ? words * 64 - bits : 0;
     argument_bits[0] = 0;
     argument_bits[1] = sort->data_bits;
     argument_bits[2] = sort->data_bits / 2;

@@ -14,8 +14,9 @@ static bool prefetching = true;
 
 static void decide_ahead(struct p4_table *table)
 {
-    bool ahead = prefetching && p4_table_footprint(table) > p4_ahead_bytes;
-    __atomic_store_n(&table->ahead, ahead, __ATOMIC_RELAXED);
+    uint64_t footprint = p4_table_footprint(table);
+    __atomic_store_n(&table->footprint, footprint, __ATOMIC_RELAXED);
+    __atomic_store_n(&table->ahead, prefetching && footprint > p4_ahead_bytes, __ATOMIC_RELAXED);
 }
 
 void p4_prefetch(struct p4_table *const *tables, size_t count, bool wanted)
@@ -251,6 +252,7 @@ void p4_table_clear(struct p4_table *table)
     table->control = NULL;
     table->count = 0;
     table->ahead = false;
+    table->footprint = 0;
     pthread_mutex_unlock(&turns);
 }
 
@@ -260,8 +262,8 @@ size_t p4_table_footprint(const struct p4_table *table)
     case P4_EXACT:
         return table->hash ? table->hash->bytes : 0;
     case P4_DIRECT:
-        /* Each prefix has at least a cache line of the first level. */
-        return table->count * 64;
+        /* Each prefix has at least a cache line of the first level, as long as there are so many. */
+        return table->key_bits < 16 && table->count * 64 > (size_t)4 << table->key_bits ? (size_t)4 << table->key_bits : table->count * 64;
     case P4_TRIE:
         return table->control ? table->control->arena.used * 64 : 0;
     default:

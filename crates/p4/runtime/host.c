@@ -12,6 +12,9 @@ extern const char namehop_p4_description[];
 
 struct p4_host_worker {
     unsigned batch;
+    /* The batch is chosen by measuring. */
+    bool automatic;
+    struct p4_tuner tuner;
     struct p4_listener listener;
     /* Of a straight program. */
     struct p4_worker *worker;
@@ -48,8 +51,11 @@ static struct p4_packet *packet_at(const struct p4_host_worker *worker, unsigned
 static struct p4_host_worker *worker_new(unsigned batch, p4_sent *sent, p4_lost *lost, p4_digest *digest, void *owner)
 {
     struct p4_host_worker *worker = p4_memory(sizeof *worker);
-    batch = batch ? batch : program->batch;
     worker->listener = (struct p4_listener){digest, owner};
+    worker->automatic = batch == 0 && program->automatic && !program->one_at_a_time;
+    batch = batch ? batch : program->batch;
+    if (worker->automatic)
+        p4_tuner_start(&worker->tuner, program->tables, program->table_count);
     worker->batch = program->one_at_a_time || batch == 0 ? 1 : batch > P4_BATCH ? P4_BATCH : batch;
     if (!program->burst) {
         worker->machine = p4_switch_new(program, sent, lost, owner);
@@ -83,11 +89,9 @@ static void worker_free(struct p4_host_worker *worker)
     free(worker);
 }
 
-static void process(struct p4_host_worker *worker, struct p4_frame *frames, size_t count)
+/* Takes frames through the program in batches of the size that the worker has now. */
+static void process_batches(struct p4_host_worker *worker, struct p4_frame *frames, size_t count)
 {
-    p4_listener = worker->listener;
-    if (program->meter_count)
-        p4_now = ticks() - began;
     if (worker->machine) {
         for (size_t i = 0; i < count; i++)
             p4_switch_packet(worker->machine, frames[i].port, frames[i].data, frames[i].length);
@@ -98,6 +102,31 @@ static void process(struct p4_host_worker *worker, struct p4_frame *frames, size
     for (size_t at = 0; at < count; at += worker->batch)
         program->burst(worker->packets, frames + at, (unsigned)(count - at < worker->batch ? count - at : worker->batch));
     p4_outside(worker->worker);
+}
+
+static void process(struct p4_host_worker *worker, struct p4_frame *frames, size_t count)
+{
+    uint64_t began_at;
+    p4_listener = worker->listener;
+    if (program->meter_count)
+        p4_now = ticks() - began;
+    if (!worker->automatic) {
+        process_batches(worker, frames, count);
+        return;
+    }
+    worker->batch = p4_tuner_batch(&worker->tuner, count);
+    if (worker->machine)
+        p4_switch_batch(worker->machine, worker->batch);
+    began_at = p4_tuner_clock(&worker->tuner);
+    process_batches(worker, frames, count);
+    p4_tuner_took(&worker->tuner, count, p4_tuner_clock(&worker->tuner) - began_at);
+}
+
+static bool tuned(const struct p4_host_worker *worker, struct p4_tuned *tuned)
+{
+    if (worker->automatic)
+        *tuned = worker->tuner.tuned;
+    return worker->automatic;
 }
 
 /* Straight programs do not copy packets, so they have no use for sessions and groups. */
@@ -217,6 +246,7 @@ __attribute__((visibility("default"))) const struct p4_host *namehop_p4_host(voi
         .straight = program->burst != NULL,
         .one_worker = program->register_count > 0 || program->one_at_a_time,
         .batch = program->batch,
+        .automatic = program->automatic,
         .start = start,
         .worker_new = worker_new,
         .worker_free = worker_free,
@@ -232,6 +262,9 @@ __attribute__((visibility("default"))) const struct p4_host *namehop_p4_host(voi
         .meter_set = meter_set,
         .value_set = value_set,
         .digest_count = program->digest_count,
+        .size_count = P4_SIZES,
+        .sizes = p4_sizes,
+        .tuned = tuned,
     };
     return &host;
 }

@@ -5,6 +5,7 @@
 
 #include "meter.h"
 #include "switch.h"
+#include "tune.h"
 
 #define P4_HOST_VERSION 5
 
@@ -36,9 +37,11 @@ struct p4_host {
     /* What the program remembers of packets sees one at a time: registers, random numbers. */
     bool one_worker;
     uint32_t batch;
+    /* It was compiled to choose the batch by measuring. */
+    bool automatic;
     /* Before anything else, with the number of workers. False when there are no random numbers. */
     bool (*start)(unsigned workers);
-    /* For packets in batches of so many, 0 for what the program was compiled with. NULL when there are too many. All is called by one
+    /* For packets in batches of so many, 0 for what the program was compiled with, which may be to choose by measuring. NULL when there are too many. All is called by one
        thread at a time. */
     struct p4_host_worker *(*worker_new)(unsigned batch, p4_sent *sent, p4_lost *lost, p4_digest *digest, void *owner);
     void (*worker_free)(struct p4_host_worker *worker);
@@ -62,6 +65,10 @@ struct p4_host {
     bool (*value_set)(size_t place, const uint64_t *rows, size_t count, size_t words);
     /* Kinds of data that are reported. */
     size_t digest_count;
+    /* The sizes of batches that are tried, and what a worker has chosen. False when it does not choose. */
+    size_t size_count;
+    const uint32_t *sizes;
+    bool (*tuned)(const struct p4_host_worker *worker, struct p4_tuned *tuned);
 };
 
 #endif

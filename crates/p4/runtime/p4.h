@@ -62,17 +62,13 @@ struct p4_found {
     bool hit;
 };
 
-/* A packet in flight; the program's own state follows it in memory. */
+/* A packet in flight; the program's own state follows it in memory. What every lookup needs is last, beside that. */
 struct p4_packet {
     /* As it came in, with P4_SLACK bytes behind. */
     const uint8_t *data;
     /* In bytes. */
     uint64_t length;
-    /* In bits: how much of it is parsed. */
-    uint64_t position;
-    struct p4_cursor cursor;
     struct p4_found found;
-    struct p4_sink output;
     uint32_t steps;
     uint32_t error;
     bool rejected;
@@ -81,6 +77,10 @@ struct p4_packet {
     bool clones, resubmits, recirculates, truncates;
     bool clone_listed, resubmit_listed, recirculate_listed;
     uint64_t clone_session, clone_list, resubmit_list, recirculate_list, truncate_length;
+    struct p4_sink output;
+    /* In bits: how much of it is parsed. */
+    uint64_t position;
+    struct p4_cursor cursor;
 };
 
 /* Makes room for more bits. False when there is no memory; the packet is lost then. */
@@ -219,6 +219,8 @@ static inline uint64_t p4_folded(uint64_t sum)
 /* Of a header that is not in the packet; the longest header is P4_LONGEST_HEADER bytes long. */
 #define P4_LONGEST_HEADER 8192
 extern const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
+/* The result of a table of prefixes that has none. */
+extern const uint32_t p4_no_result;
 
 static inline void p4_request_truncate(struct p4_packet *packet, uint64_t length)
 {
@@ -435,9 +437,13 @@ struct p4_program {
     /* Registers are to be seen in the order of packets, so they go one at a time. */
     bool one_at_a_time;
     uint32_t batch;
+    /* The batch is to be chosen by measuring: see tune.h. */
+    bool automatic;
     /* Takes up to P4_BATCH frames through all parts, in place, with as much memory for packets, which was zero at first. NULL
        when the program copies packets, sends them round, or has fields across bytes. */
     void (*burst)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
+    /* The same with packets in turns, one lookup each: for comparison. NULL when it was not compiled. */
+    void (*in_turns)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
 };
 
 #define P4_VERSION 5

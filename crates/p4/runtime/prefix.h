@@ -28,29 +28,20 @@ static inline void p4_result(const struct p4_table *table, struct p4_found *foun
     }
 }
 
-/* A direct table (DIR-24-8) has a result for all values of the first 24 bits, or a group of 256 for the next 8.
+/* A direct table has a result for each key of up to 16 bits that has to fit exactly. For prefixes (DIR-24-8) it has a result for all values of the first 24 bits, or a group of 256 for the next 8.
    P. Gupta, S. Lin, N. McKeown: Routing lookups in hardware at memory access speeds, INFOCOM 1998, section 2. */
 static P4_IN_PLACE void p4_direct_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned bits)
 {
     unsigned first_bits = bits < P4_FIRST_BITS ? bits : P4_FIRST_BITS;
     const struct p4_direct *direct = __atomic_load_n(&table->direct, __ATOMIC_ACQUIRE);
-    cursor->place = NULL;
-    cursor->word = P4_GROUP;
-    if (!direct)
-        return;
-    cursor->place = (const uint8_t *)&direct->first[first_bits ? key[0] >> (64 - first_bits) : 0];
+    cursor->place = (const uint8_t *)(direct ? &direct->first[first_bits ? key[0] >> (64 - first_bits) : 0] : &p4_no_result);
     p4_fetch(table, cursor->place, 4);
 }
 
 static P4_IN_PLACE bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
     const uint64_t *key, unsigned bits, unsigned data_bits)
 {
-    uint32_t result;
-    if (!cursor->place) {
-        p4_missed(table, found);
-        return true;
-    }
-    result = __atomic_load_n((const uint32_t *)cursor->place, __ATOMIC_ACQUIRE);
+    uint32_t result = __atomic_load_n((const uint32_t *)cursor->place, __ATOMIC_ACQUIRE);
     if (bits > P4_FIRST_BITS && (result & P4_GROUP)) {
         const struct p4_direct *direct = __atomic_load_n(&table->direct, __ATOMIC_RELAXED);
         cursor->place = (const uint8_t *)&direct->groups[result & ~P4_GROUP][key[0] >> 32 & 0xff];

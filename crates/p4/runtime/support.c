@@ -8,6 +8,7 @@
 #define LONGEST (64u << 20)
 
 const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
+const uint32_t p4_no_result;
 __thread struct p4_sink p4_data;
 __thread uint64_t p4_now;
 __thread struct p4_listener p4_listener;

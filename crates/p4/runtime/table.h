@@ -1,7 +1,7 @@
 /* Tables, and how packets look up keys in them: a start, which asks for memory, and steps, each of which looks at memory that
    the one before asked for. Entries may change while lookups are under way; see epoch.h.
 
-   There are four kinds, by what the keys are matched with: exact, direct (one prefix of up to 32 bits), trie (a prefix
+   There are four kinds, by what the keys are matched with: exact, direct (one prefix of up to 32 bits, or few exact bits), trie (a prefix
    behind exact keys), and tuples (all others). */
 #ifndef P4_TABLE_H
 #define P4_TABLE_H
@@ -81,8 +81,9 @@ struct p4_table {
     const uint8_t *lines;
     /* What a key gets that has no entry. */
     const uint64_t *otherwise;
-    /* It is so large that memory is to be asked for ahead. */
+    /* It is so large that memory is to be asked for ahead; and how large that is, in bytes. */
     bool ahead;
+    uint64_t footprint;
     /* A table of DPDK that is looked up instead, in comparisons: see bench/dpdk_tables.h. */
     void *other;
     /* For the one that changes it. */

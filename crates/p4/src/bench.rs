@@ -1,5 +1,7 @@
 //! Measures compiled programs between two rings of DPDK: `namehop p4 bench`.
 
+mod model;
+
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -12,18 +14,22 @@ use crate::emit::Options;
 use crate::load;
 
 /// The programs that can be measured: name and text.
-pub const PROGRAMS: [(&str, &str); 4] = [
+pub const PROGRAMS: [(&str, &str); 6] = [
     ("l2", include_str!("../programs/l2.p4")),
     ("ipv4", include_str!("../programs/ipv4.p4")),
     ("ipv6", include_str!("../programs/ipv6.p4")),
     ("ndn", include_str!("../programs/ndn.p4")),
+    ("l2fwd", include_str!("../programs/l2fwd.p4")),
+    ("flows", include_str!("../programs/flows.p4")),
 ];
 
 /// What the measurement consists of, beside the runtime.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 6] = [
     ("bench.h", include_str!("../runtime/bench/bench.h")),
     ("bench.c", include_str!("../runtime/bench/bench.c")),
     ("workloads.c", include_str!("../runtime/bench/workloads.c")),
+    ("gopt.c", include_str!("../runtime/bench/gopt.c")),
+    ("examples.c", include_str!("../runtime/bench/examples.c")),
     ("dpdk_tables.h", include_str!("../runtime/bench/dpdk_tables.h")),
 ];
 
@@ -58,7 +64,11 @@ pub(crate) fn pkg_config(what: &str) -> io::Result<Vec<String>> {
 fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool, to: &Path) -> io::Result<()> {
     let mut loaded = load::text_of(Path::new(name), text.into(), &[]);
     let program = loaded.program.as_mut().ok_or_else(|| io::Error::other(format!("the program {name} has errors")))?;
-    let options = if dpdk { Options { batch: 1, staged: false, prefetch: false } } else { Options::default() };
+    let options = if dpdk {
+        Options { batch: 1, staged: false, prefetch: false, ..Options::default() }
+    } else {
+        Options { in_turns: true, ..Options::default() }
+    };
     let compiled = compile::compile(program, name, &options).map_err(|refusal| io::Error::other(refusal.message))?;
     let mut flags = Vec::new();
     if dpdk {
@@ -84,7 +94,7 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     }
     let path = |file: &str| workshop.folder().join(file);
     let mut arguments = pkg_config("--cflags")?;
-    arguments.push(path("workloads.c").to_string_lossy().into_owned());
+    arguments.extend(["workloads.c", "examples.c", "gopt.c"].map(|file| path(file).to_string_lossy().into_owned()));
     arguments.extend(pkg_config("--libs")?);
     arguments.extend(["-rdynamic", "-ldl"].map(str::to_owned));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -117,7 +127,9 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     let mut result = lines.next().ok_or_else(|| io::Error::other("nothing was measured"))?;
     result["program"] = name.into();
     result["huge_pages"] = huge.into();
-    result["ways"] = lines.collect();
+    let ways: Vec<Value> = lines.collect();
+    result["model"] = serde_json::to_value(model::predict(&ways, result["tsc_hz"].as_f64().unwrap_or_default()))?;
+    result["ways"] = ways.into();
     Ok(result)
 }
 
@@ -133,18 +145,30 @@ pub fn table(result: &Value) -> String {
         number(&result["footprint_bytes"]) / f64::from(1 << 20),
         number(&result["load_seconds"]),
     );
-    text += "  way                            batch   cycles per packet (10 % to 90 %)   speed\n";
+    text += "  way                            burst   batch   prefetch   cycles per packet (10 % to 90 %)   speed\n";
     for way in ways {
         let cycles = number(&way["cycles"]);
         text += &format!(
-            "  {:<30} {:>5}   {cycles:>8.1} ({:.1} to {:.1}){:>w$}{:.2}\n",
+            "  {:<30} {:>5}   {:>5}   {:<8}   {cycles:>8.1} ({:.1} to {:.1}){:>w$}{:.2}\n",
             way["way"].as_str().unwrap_or_default(),
+            way["burst"],
             way["batch"],
+            way["prefetch"].as_str().unwrap_or_default(),
             number(&way["low"]),
             number(&way["high"]),
             "",
             base / cycles,
             w = 6,
+        );
+    }
+    let model = &result["model"];
+    if !model.is_null() {
+        text += &format!(
+            "  the model predicts bursts of {} and batches of {}: {:.1} % from the best when measured, which were {}\n",
+            model["burst"],
+            model["batch"],
+            number(&model["loss_percent"]),
+            model["measured_batch"],
         );
     }
     text

@@ -9,7 +9,7 @@ use namehop_switch::ports::PortSpec;
 use serde_json::json;
 
 use crate::compile::{Build, Sanitize, Speed, Workshop};
-use crate::compile_command::{self, CompileArgs, batch, compiled};
+use crate::compile_command::{self, Batch, CompileArgs, batch, compiled};
 use crate::control::{client, profile_client};
 use crate::emit::Options;
 use crate::load::{self, Loaded};
@@ -124,10 +124,12 @@ enum Command {
     Mirror(client::MirrorArgs),
     /// Measure programs between two rings of DPDK, in cycles per packet
     ///
-    /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one lookup of the longest prefix) and ndn (names). Each is
-    /// measured packet by packet and in batches, with and without prefetching, on Namehop's tables, and for comparison on
-    /// those of DPDK; all ways take turns and have to give the same packets. Headers of DPDK are needed (apt install
-    /// libdpdk-dev). DPDK's tables lie on huge pages where there are some. The large tables need 8 GiB of memory.
+    /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one lookup of the longest prefix), ndn (names), and what DPDK's
+    /// examples do: l2fwd (ports and their partners) and flows (IPv4 by addresses, protocol and ports). Each is measured packet by
+    /// packet and in batches of several sizes, with and without prefetching, on Namehop's tables, and for comparison on those of DPDK
+    /// and in the order of G-Opt; all ways take turns and have to give the same packets. A model of batches is fitted and says which
+    /// size it takes for the best. Headers of DPDK are needed (apt install libdpdk-dev). Packets and DPDK's tables lie on huge pages
+    /// where there are some. The large tables need 8 GiB of memory.
     Bench {
         /// The programs; all when none is named
         programs: Vec<String>,
@@ -148,7 +150,7 @@ enum Command {
 
 /// The same for a program that is compiled already: 0 is what it was compiled with.
 fn run_batch(text: &str) -> Result<u32, String> {
-    if text == "auto" { Ok(0) } else { batch(text) }
+    batch(text).map(|batch| if let Batch::Fixed(batch) = batch { batch } else { 0 })
 }
 
 #[derive(Args)]

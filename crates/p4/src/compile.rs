@@ -38,6 +38,7 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "switch.h",
     "flight.h",
     "host.h",
+    "tune.h",
     "epoch.c",
     "memory.c",
     "hash.c",
@@ -50,6 +51,7 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "flight.c",
     "support.c",
     "switch.c",
+    "tune.c",
     "host.c",
     "player.c",
 ];

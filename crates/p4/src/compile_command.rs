@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::command_line::{Common, print_json, report};
 use crate::compile::{self, Build, Compiled, Workshop};
-use crate::emit::Options;
+use crate::emit::{Options, USUAL_BATCH};
 use crate::load::{self, Loaded};
 
 /// What is compiled, and how.
@@ -22,8 +22,11 @@ pub(crate) struct CompileArgs {
     #[arg(long, short, value_name = "OUT", required_unless_present_any = ["emit", "p4info"])]
     output: Option<PathBuf>,
     /// How many packets go through a stage together: 1 to 64, or auto
+    ///
+    /// With auto the program measures, on the packets that come, what they cost in batches of 1 to 64, and takes the size that is best for
+    /// its tables and this machine.
     #[arg(long, value_name = "N", default_value = "auto", value_parser = batch)]
-    batch: u32,
+    batch: Batch,
     /// Do not fetch tables into the cache ahead
     #[arg(long)]
     no_prefetch: bool,
@@ -52,14 +55,20 @@ enum Emit {
     C,
 }
 
-/// The batch that `auto` means, as long as nothing is measured at start.
-const AUTO_BATCH: u32 = 32;
+/// How many packets go through a stage together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// What is best, by measuring.
+    Auto,
+    /// 1 to 64
+    Fixed(u32),
+}
 
-pub fn batch(text: &str) -> Result<u32, String> {
+pub fn batch(text: &str) -> Result<Batch, String> {
     match text.parse() {
-        _ if text == "auto" => Ok(AUTO_BATCH),
-        Ok(batch @ 1..=64) => Ok(batch),
-        _ => Err("a batch has 1 to 64 packets".into()),
+        _ if text == "auto" => Ok(Batch::Auto),
+        Ok(batch @ 1..=64) => Ok(Batch::Fixed(batch)),
+        _ => Err("a batch has 1 to 64 packets, or auto".into()),
     }
 }
 
@@ -77,8 +86,13 @@ pub fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<C
 
 /// Does what the command asks for. False when there are errors in the program.
 pub fn run(args: &CompileArgs) -> io::Result<bool> {
-    let options =
-        Options { batch: args.batch, staged: !args.per_packet && args.batch > 1, prefetch: !args.no_prefetch };
+    let options = Options {
+        batch: if let Batch::Fixed(batch) = args.batch { batch } else { USUAL_BATCH },
+        automatic: args.batch == Batch::Auto,
+        staged: !args.per_packet && args.batch != Batch::Fixed(1),
+        prefetch: !args.no_prefetch,
+        in_turns: false,
+    };
     let (file, common) = (&*args.file, &args.common);
     let mut loaded = load::file(file, &common.include).map_err(io::Error::other)?;
     let compiled = compiled(&mut loaded, file, &options);

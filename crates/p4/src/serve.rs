@@ -15,7 +15,7 @@ use crate::control::server::{Control, Server};
 use crate::controller::Running;
 use namehop_switch::ports::PortSpec;
 use namehop_switch::program::Program;
-use namehop_switch::{Report, Switch};
+use namehop_switch::{BatchReport, Report, Switch};
 use nix::sys::signal::{SigSet, Signal};
 
 /// Between two looks at ports and signals.
@@ -183,5 +183,28 @@ fn write_report(report: &Report, json: bool) -> io::Result<()> {
         output,
         "{}: {} bursts; dropped by the program {}, not ended {}, no buffer {}, oversized {}, no such port {}",
         report.program, report.bursts, report.dropped, report.lost, report.no_buffer, report.oversized, report.no_port
-    )
+    )?;
+    for (worker, report) in report.batches.iter().enumerate() {
+        writeln!(output, "worker {worker}: {}", batches(report))?;
+    }
+    Ok(())
+}
+
+/// How a worker chose its batches, in words.
+fn batches(report: &BatchReport) -> String {
+    if report.choices == 0 {
+        return format!("batches of up to {}; never 32 packets at once, so nothing was measured", report.batch);
+    }
+    let measured: Vec<String> =
+        report.measured.iter().map(|size| format!("{}: {:.0}", size.batch, size.cycles)).collect();
+    let mut text = format!(
+        "batches of up to {}, measured {} times; cycles per packet by size: {}",
+        report.batch,
+        report.choices,
+        measured.join(", ")
+    );
+    if let (Some(batch), Some(loss)) = (report.model_batch, report.model_loss_percent) {
+        text += &format!("; the model predicts {batch}, {loss:.0} % from the best");
+    }
+    text
 }

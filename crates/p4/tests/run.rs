@@ -234,6 +234,27 @@ fn packets_go_in_place_through_one_and_several_workers_in_their_order() {
 }
 
 #[test]
+fn the_size_of_batches_is_chosen_on_the_packets_that_come() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ingress = "if (hdr.first.kind == 0x0800) { all.count(0); } mark_to_drop(standard);";
+    let sink = compile(folder.path(), "sink", "counter(1, CounterType.packets) all;", ingress);
+    let frames = vec![[&[2; 12][..], &[8, 0], &[0; 46]].concat(); 20_000];
+    let (_, report) = run(folder.path(), &sink, &frames, &[]);
+    assert_eq!((&report["dropped"], &report["lost"]), (&20_000.into(), &0.into()), "none is lost while it measures");
+    let batches = &report["batches"][0];
+    assert!(batches["choices"].as_u64().is_some_and(|choices| choices >= 1), "{report}");
+    let measured = batches["measured"].as_array().expect("a list");
+    assert!(measured.iter().any(|size| size["batch"] == batches["batch"]), "{report}");
+    assert!(measured.len() >= 6 && measured.iter().all(|size| size["cycles"].as_f64() > Some(0.0)), "{report}");
+    assert!(batches["model_batch"].is_u64(), "{report}");
+    let (_, report) = run(folder.path(), &sink, &frames, &["--batch", "8"]);
+    assert_eq!((&report["batches"], &report["dropped"]), (&serde_json::json!([]), &20_000.into()));
+    // Too few packets at once say nothing.
+    let (_, report) = run(folder.path(), &sink, &frames[..20], &[]);
+    assert_eq!((&report["batches"][0]["choices"], &report["batches"][0]["batch"]), (&0.into(), &32.into()));
+}
+
+#[test]
 fn packets_are_copied_dropped_and_go_round() {
     let folder = tempfile::tempdir().expect("a folder");
     let again = compile(

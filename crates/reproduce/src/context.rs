@@ -14,6 +14,7 @@ use crate::items::{ITEMS, Item, Needs};
 use crate::measured::engine::{self, ScheduleRuns};
 use crate::measured::memory::{self, Dram};
 use crate::measured::policies::Policies;
+use crate::measured::programs::{ProgramMeasurements, ProgramRuns};
 use crate::measured::{MachineFigures, Measured};
 use crate::report::{Report, number};
 use crate::{ReproduceError, Settings, published};
@@ -25,13 +26,17 @@ pub struct Instruments<'a> {
     pub engine: Option<&'a mut dyn EngineMeasurements>,
     /// Routers between links.
     pub links: Option<&'a mut dyn SweepMeasurements>,
+    /// Compiled P4 programs.
+    pub programs: Option<&'a mut dyn ProgramMeasurements>,
 }
 
 /// What items are run with.
 pub struct Context<'a> {
     pub(crate) settings: Settings,
     pub(crate) machine: Machine,
-    instruments: Instruments<'a>,
+    pub(crate) instruments: Instruments<'a>,
+    /// P4 programs that were measured before, with the entries that were asked for.
+    pub(crate) programs_measured: Vec<(String, u64, ProgramRuns)>,
     /// What the engine was asked before, by number of workers, and its answers: most items ask the same.
     measured: Vec<(usize, Vec<ScheduleRuns>)>,
     /// Pages that tables lay on when the engine was measured last.
@@ -67,6 +72,7 @@ impl<'a> Context<'a> {
             settings,
             machine,
             instruments,
+            programs_measured: Vec::new(),
             measured: Vec::new(),
             table_pages: String::new(),
             dram: None,
@@ -79,11 +85,13 @@ impl<'a> Context<'a> {
 
     /// The items that can be run.
     pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
-        let (engine, links) = (self.has_engine(), self.instruments.links.is_some());
+        let Instruments { engine, links, programs } = &self.instruments;
+        let (engine, links, programs) = (engine.is_some(), links.is_some(), programs.is_some());
         ITEMS.iter().filter(move |item| match item.needs {
             Needs::Nothing => true,
             Needs::Engine => engine,
             Needs::Links => links,
+            Needs::Programs => programs,
         })
     }
 

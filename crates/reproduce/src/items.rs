@@ -3,7 +3,8 @@
 use crate::context::Context;
 use crate::report::Report;
 use crate::{
-    ReproduceError, caching, engine_figures, engine_tables, estimates, links, lookups, power, prefetches, throughput,
+    ReproduceError, caching, engine_figures, engine_tables, estimates, links, lookups, power, prefetches, programs,
+    throughput,
 };
 
 /// What measures whole packets for an item.
@@ -15,6 +16,8 @@ pub enum Needs {
     Engine,
     /// Routers between links.
     Links,
+    /// Compiled P4 programs.
+    Programs,
 }
 
 /// One published table, figure or estimate.
@@ -144,4 +147,16 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa (2019), figure 6.9, 6.5", power::figure_6_9;
     "figure-6.10", Nothing, "Power of the naive and the optimised router by device",
         "Takemasa (2019), figure 6.10, 6.5", power::figure_6_10;
+    "p4-figure-1", Programs, "P4 programs: throughput gained by batching and by prefetching",
+        "APSys (2017), figure 1, 4.2", programs::figure_1;
+    "p4-figure-2", Programs, "P4 programs beside vanilla code, G-Opt and loops by hand",
+        "APSys (2017), figure 2, 4.3", programs::figure_2;
+    "p4-figure-3", Programs, "P4 programs: throughput by number of cores",
+        "APSys (2017), figure 3, 4.4", programs::figure_3;
+    "p4-figure-4", Programs, "P4 programs: throughput by size of batches and tables",
+        "APSys (2017), figure 4, 4.5", programs::figure_4;
+    "p4-equations", Programs, "P4 programs: the best batch by the model and by measuring",
+        "APSys (2017), equations 1 to 6, 3", programs::equations;
+    "p4-trie", Programs, "IPv6 with a plain and with a compressed trie",
+        "APSys (2017), 4.6", programs::trie;
 ];

@@ -13,7 +13,8 @@
 //! Sources: Taniguchi et al., "A Method for Designing High-speed Software NDN Routers" (poster, ICN 2016); Takemasa,
 //! Koizumi and Hasegawa, "Toward an Ideal NDN Router on a Commercial Off-the-shelf Computer" (ICN 2017); Takemasa, "A
 //! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019); Shi, Pesavento and
-//! Benmohamed, "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware" (ICN 2020).
+//! Benmohamed, "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware" (ICN 2020); "Compiler Based Optimization For Software
+//! Packet Processing" (APSys 2017).
 #![forbid(unsafe_code)]
 
 mod caching;
@@ -27,6 +28,7 @@ mod lookups;
 mod measured;
 mod power;
 mod prefetches;
+mod programs;
 pub mod published;
 mod report;
 mod svg;
@@ -45,6 +47,9 @@ pub use context::{Context, Instruments};
 pub use items::{Item, Needs};
 pub use links::charts as link_charts;
 pub use measured::Measured;
+pub use measured::programs::{
+    InputOutputTerms, ModelFigures, ModelTerms, ProcessingTerms, ProgramFigures, ProgramMeasurements, WayFigures,
+};
 pub use published::Published;
 pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series};
 
@@ -122,6 +127,9 @@ pub enum ReproduceError {
     /// Routers between links could not be measured.
     #[error("routers between links could not be measured: {0}")]
     Links(Box<dyn Error + Send + Sync>),
+    /// Compiled P4 programs could not be measured.
+    #[error("P4 programs could not be measured: {0}")]
+    Program(Box<dyn Error + Send + Sync>),
     /// The engine's figures lack a schedule that was asked for.
     #[error("there are no figures for the schedule {0}")]
     MissingSchedule(ScheduleKind),

@@ -3,11 +3,12 @@
 //! Bars and curves of the figures are printed without numbers; what the text says about them is here. Order of the three
 //! ways that packets take, everywhere: I-miss (an Interest that the Content Store does not answer), I-hit, Data.
 //!
-//! What is shown as published is of the type [`Published`], which only this file, [`links`] and [`power`] can make. Sizes of the published
+//! What is shown as published is of the type [`Published`], which only this file, [`links`], [`power`] and [`programs`] can make. Sizes of the published
 //! experiments, which measurements here are made with, are plain numbers.
 
 pub mod links;
 pub mod power;
+pub mod programs;
 
 /// A number that was printed in a publication, in the unit that its constant says.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -47,6 +47,18 @@ pub(crate) type Sent = unsafe extern "C" fn(*mut c_void, u64, u64, *const u8, us
 pub(crate) type Lost = unsafe extern "C" fn(*mut c_void, u64);
 /// `p4_digest`
 pub(crate) type Digest = unsafe extern "C" fn(*mut c_void, u64, *const u8, usize);
+/// How many sizes of batches are tried (`P4_SIZES`).
+pub(crate) const SIZES: usize = 7;
+
+/// `struct p4_tuned`
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct Tuned {
+    pub(crate) batch: u32,
+    pub(crate) choices: u32,
+    pub(crate) cycles: [f32; SIZES],
+}
+
 type Cells = unsafe extern "C" fn(usize, *mut usize, *mut usize) -> *mut c_void;
 
 /// `struct p4_host_rates`
@@ -68,6 +80,7 @@ pub(crate) struct Host {
     pub(crate) straight: bool,
     pub(crate) one_worker: bool,
     pub(crate) batch: u32,
+    pub(crate) automatic: bool,
     pub(crate) start: unsafe extern "C" fn(c_uint) -> bool,
     pub(crate) worker_new: unsafe extern "C" fn(c_uint, Sent, Lost, Digest, *mut c_void) -> *mut Worker,
     pub(crate) worker_free: unsafe extern "C" fn(*mut Worker),
@@ -83,6 +96,9 @@ pub(crate) struct Host {
     pub(crate) meter_set: unsafe extern "C" fn(usize, usize, *const Rates) -> bool,
     pub(crate) value_set: unsafe extern "C" fn(usize, *const u64, usize, usize) -> bool,
     pub(crate) digest_count: usize,
+    pub(crate) size_count: usize,
+    pub(crate) sizes: *const u32,
+    pub(crate) tuned: unsafe extern "C" fn(*const Worker, *mut Tuned) -> bool,
 }
 
 // SAFETY: nobody writes to the list once the program is loaded. Functions that change tables take turns; those for one worker are

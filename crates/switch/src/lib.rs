@@ -8,6 +8,7 @@
 //!
 //! `unsafe` is in [`program`] and [`cells`] alone, where C is called.
 
+mod batches;
 pub mod cells;
 pub mod controller;
 pub mod digests;
@@ -28,6 +29,7 @@ use namehop_face::wake::Waker;
 use namehop_packet::BufferPool;
 use serde::Serialize;
 
+pub use batches::{BatchReport, Measured};
 use cells::Standstill;
 use controller::Controller;
 use ports::{Opener, Port, PortSpec};
@@ -93,6 +95,8 @@ pub struct Report {
     pub oversized: u64,
     /// Packets for ports that the switch has not.
     pub no_port: u64,
+    /// How each worker chose its batches; none where their size was given.
+    pub batches: Vec<BatchReport>,
     /// Its ports, as they were named.
     pub ports: Vec<PortReport>,
 }
@@ -270,6 +274,11 @@ impl Switch {
             no_buffer: sum(&|counters| counters.no_buffer.get()),
             oversized: sum(&|counters| counters.oversized.get()),
             no_port: sum(&|counters| counters.no_port.get()),
+            batches: self
+                .engines
+                .iter()
+                .filter_map(|engine| engine.lock().unwrap_or_else(PoisonError::into_inner).tuned())
+                .collect(),
             ports: self.ports.iter().enumerate().map(port).collect(),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use libloading::{Library, Symbol};
 use namehop_packet::{BufferPool, PacketBuffer};
 
+use crate::batches::BatchReport;
 use crate::digests::Digests;
 use crate::ffi::{self, DROPPED, Frame, HEADROOM_BYTES, Host, SLACK_BYTES};
 
@@ -377,6 +378,24 @@ impl Engine {
             leaving.push((frame.port, packet));
         }
         fates
+    }
+
+    /// How the batch was chosen, when it is chosen by measuring.
+    pub(crate) fn tuned(&self) -> Option<BatchReport> {
+        let mut tuned = ffi::Tuned::default();
+        // SAFETY: the worker is ours, and nobody processes packets meanwhile.
+        if !unsafe { (self.host.tuned)(self.worker, &raw mut tuned) } {
+            return None;
+        }
+        // SAFETY: a list of so many numbers, in the library.
+        let sizes = unsafe { slice::from_raw_parts(self.host.sizes, self.host.size_count.min(ffi::SIZES)) };
+        let points: Vec<(u32, f64)> = sizes
+            .iter()
+            .zip(tuned.cycles)
+            .map(|(&size, cycles)| (size, f64::from(cycles)))
+            .filter(|(_, cycles)| *cycles > 0.0)
+            .collect();
+        Some(BatchReport::new(tuned.batch, tuned.choices, &points))
     }
 
     /// Copies of a mirroring session go to a port, or to the members of a multicast group.

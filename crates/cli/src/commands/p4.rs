@@ -1,6 +1,7 @@
 //! `namehop p4`: executes `namehop-p4`, a program of its own, so that a router is built without a compiler.
 
 use std::env;
+use std::error::Error;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use namehop_reproduce::{ProgramFigures, ProgramMeasurements};
 
 use crate::failure::Failure;
 
@@ -35,6 +37,23 @@ impl P4Args {
         // Comes back only when the program cannot be executed.
         let error = Command::new(&program).args(&self.arguments).exec();
         Err(Failure::failed(explain(&program, &error)))
+    }
+}
+
+/// Measures compiled programs, by 'namehop p4 bench --json'.
+#[derive(Debug, Default)]
+pub struct Bench;
+
+impl ProgramMeasurements for Bench {
+    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramFigures, Box<dyn Error + Send + Sync>> {
+        let this = beside(env::current_exe().ok().as_deref());
+        let output = Command::new(&this).args(["bench", program, "--json", "--entries", &entries.to_string()]).output();
+        let output = output.map_err(|error| explain(&this, &error))?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().into());
+        }
+        let mut figures: Vec<ProgramFigures> = serde_json::from_slice(&output.stdout)?;
+        figures.pop().ok_or_else(|| "nothing was measured".into())
     }
 }
 

@@ -19,7 +19,8 @@ use crate::units::parse_seconds;
 /// Prints each beside its published values, and says why they differ, how it was measured and what the figures leave out.
 /// Each value is marked as published, computed or measured; what is measured is the median of several runs, with their
 /// least and most. Without an ID, lists what there is; 'all' runs everything. The published number of prefixes takes 4 GB
-/// of memory and some minutes. Huge pages, when they are reserved, are used.
+/// of memory and some minutes. Huge pages, when they are reserved, are used. Items about P4 programs run 'namehop p4 bench', which needs
+/// a C compiler and the headers of DPDK, and 8 GiB of memory.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop reproduce
@@ -87,10 +88,15 @@ impl ReproduceArgs {
         let stop = std::sync::atomic::AtomicBool::new(false);
         #[cfg(feature = "dpdk")]
         let mut links = super::bench_links::default_sweeps(&stop)?;
-        #[cfg(feature = "dpdk")]
-        let instruments = Instruments { engine: Some(&mut engine), links: Some(&mut links) };
-        #[cfg(not(feature = "dpdk"))]
-        let instruments = Instruments::default();
+        let mut programs = super::p4::Bench;
+        let instruments = Instruments {
+            #[cfg(feature = "dpdk")]
+            engine: Some(&mut engine),
+            #[cfg(feature = "dpdk")]
+            links: Some(&mut links),
+            programs: Some(&mut programs),
+            ..Instruments::default()
+        };
         let mut context = Context::new(settings, instruments, &on_progress);
         if self.list || self.ids.is_empty() {
             return list(context.items(), self.json);

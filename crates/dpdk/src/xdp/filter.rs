@@ -277,7 +277,8 @@ mod tests {
                 continue;
             }
             let Instruction { code, offset, .. } = program[at];
-            let jumps = [JUMP, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, JUMP_IF_EQUAL_32, JUMP_UNLESS_EQUAL_32, JUMP_IF_GREATER];
+            let jumps =
+                [JUMP, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, JUMP_IF_EQUAL_32, JUMP_UNLESS_EQUAL_32, JUMP_IF_GREATER];
             if jumps.contains(&code) {
                 open.push((at as i64 + 1 + i64::from(offset)) as usize);
             }

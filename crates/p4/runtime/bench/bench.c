@@ -1,6 +1,7 @@
 /* Runs a compiled program between two rings of DPDK, in several ways that take turns, and writes how many cycles a packet
    took: one JSON object a line. All ways have to give the same packets. */
 #include "bench.h"
+#include "tune.h"
 
 #include <dlfcn.h>
 #include <rte_cycles.h>
@@ -15,12 +16,27 @@
 #define CHUNK 4096u
 #define MOST_ROUNDS 10000u
 
-/* A way to process packets. */
+enum kind {
+    /* A program in batches; in batches of a size that it chooses; its packets in turns. */
+    COMPILED,
+    TUNED,
+    IN_TURNS,
+    /* Loops written by hand: on tables of DPDK, and as published elsewhere. */
+    BY_HAND,
+    PUBLISHED,
+    /* From one ring to the other, and nothing else. */
+    RINGS,
+};
+
+enum prefetch { NEVER, BY_SIZE, ALWAYS };
+
+/* A way to process packets: how many are taken from the ring at a time, and how many of these go through a stage together. */
 struct way {
     const char *name;
+    enum kind kind;
     const struct p4_program *program;
-    unsigned batch;
-    bool prefetch, by_hand;
+    unsigned burst, batch;
+    enum prefetch prefetch;
     double *cycles;
 };
 
@@ -29,6 +45,7 @@ static struct rte_ring *input, *output;
 static struct rte_mbuf *packets[CHUNK];
 static struct p4_packet *memory;
 static struct p4_worker *worker;
+static struct p4_tuner tuner;
 
 void fail(const char *what)
 {
@@ -62,7 +79,7 @@ static void refill(uint64_t round, uint64_t entries)
         struct rte_mbuf *packet = packets[i];
         uint64_t random = mixed(round * CHUNK + i);
         packet->data_off = RTE_PKTMBUF_HEADROOM;
-        packet->port = 0;
+        packet->port = (uint16_t)(random & 7);
         packet->data_len = (uint16_t)workload->packet(rte_pktmbuf_mtod(packet, uint8_t *), random % entries, mixed(random) % entries);
         packet->pkt_len = packet->data_len;
     }
@@ -70,18 +87,46 @@ static void refill(uint64_t round, uint64_t entries)
         fail("the ring is too short");
 }
 
-/* Takes a burst through the program, in batches. */
-static void compiled(const struct way *way, struct rte_mbuf **burst, unsigned count)
+/* Takes a burst through a compiled program. */
+static void compiled(const struct way *way, unsigned batch, struct rte_mbuf **burst, unsigned count)
 {
-    struct p4_frame frames[P4_BATCH];
+    void (*take)(struct p4_packet *, struct p4_frame *, unsigned) = way->kind == IN_TURNS ? way->program->in_turns : way->program->burst;
+    struct p4_frame frames[MOST_BURST];
     for (unsigned i = 0; i < count; i++)
         frames[i] = (struct p4_frame){rte_pktmbuf_mtod(burst[i], uint8_t *), burst[i]->data_len, burst[i]->port};
-    for (unsigned start = 0; start < count; start += way->batch)
-        way->program->burst(memory, frames + start, count - start < way->batch ? count - start : way->batch);
+    for (unsigned start = 0; start < count; start += batch)
+        take(memory, frames + start, count - start < batch ? count - start : batch);
     for (unsigned i = 0; i < count; i++) {
-        burst[i]->data_off = (uint16_t)(frames[i].data - (uint8_t *)burst[i]->buf_addr);
-        burst[i]->pkt_len = burst[i]->data_len = (uint16_t)frames[i].length;
         burst[i]->port = (uint16_t)frames[i].port;
+        if (unlikely(frames[i].data != rte_pktmbuf_mtod(burst[i], uint8_t *) || frames[i].length != burst[i]->data_len)) {
+            burst[i]->data_off = (uint16_t)(frames[i].data - (uint8_t *)burst[i]->buf_addr);
+            burst[i]->pkt_len = burst[i]->data_len = (uint16_t)frames[i].length;
+        }
+    }
+}
+
+static void process(const struct way *way, struct rte_mbuf **burst, unsigned count)
+{
+    void (*loop)(struct rte_mbuf **, unsigned) = way->kind == BY_HAND ? workload->by_hand : workload->published;
+    switch (way->kind) {
+    case COMPILED:
+    case IN_TURNS:
+        compiled(way, way->batch, burst, count);
+        break;
+    case TUNED: {
+        unsigned batch = p4_tuner_batch(&tuner, count);
+        uint64_t start = p4_tuner_clock(&tuner);
+        compiled(way, batch, burst, count);
+        p4_tuner_took(&tuner, count, p4_tuner_clock(&tuner) - start);
+        break;
+    }
+    case BY_HAND:
+    case PUBLISHED:
+        for (unsigned at = 0; at < count; at += way->batch)
+            loop(burst + at, count - at < way->batch ? count - at : way->batch);
+        break;
+    case RINGS:
+        break;
     }
     p4_quiet(worker);
 }
@@ -89,16 +134,13 @@ static void compiled(const struct way *way, struct rte_mbuf **burst, unsigned co
 /* All packets from the input to the output. Gives the cycles that it took. */
 static uint64_t run(const struct way *way)
 {
-    unsigned size = way->batch > BURST ? way->batch : BURST, count;
-    struct rte_mbuf *burst[P4_BATCH];
+    struct rte_mbuf *burst[MOST_BURST];
+    unsigned count;
     uint64_t start = rte_rdtsc_precise();
-    while ((count = rte_ring_dequeue_burst(input, (void **)burst, size, NULL)) > 0) {
+    while ((count = rte_ring_dequeue_burst(input, (void **)burst, way->burst, NULL)) > 0) {
         for (unsigned i = 0; i < count; i++)
             rte_prefetch0(rte_pktmbuf_mtod(burst[i], void *));
-        if (way->by_hand)
-            workload->by_hand(burst, count);
-        else
-            compiled(way, burst, count);
+        process(way, burst, count);
         rte_ring_enqueue_burst(output, (void **)burst, count, NULL);
     }
     return rte_rdtsc_precise() - start;
@@ -128,9 +170,38 @@ static int by_size(const void *one, const void *other)
 
 static void report(struct way *way, unsigned rounds)
 {
+    static const char *const prefetches[] = {"never", "by size", "always"};
     qsort(way->cycles, rounds, sizeof *way->cycles, by_size);
-    printf("{\"way\": \"%s\", \"batch\": %u, \"prefetch\": %s, \"cycles\": %.1f, \"low\": %.1f, \"high\": %.1f}\n", way->name, way->batch,
-        way->prefetch ? "true" : "false", way->cycles[rounds / 2], way->cycles[rounds / 10], way->cycles[rounds - 1 - rounds / 10]);
+    printf("{\"way\": \"%s\", \"burst\": %u, \"batch\": %u, \"prefetch\": \"%s\", \"cycles\": %.1f, \"low\": %.1f, \"high\": %.1f}\n",
+        way->name, way->burst, way->kind == TUNED ? tuner.tuned.batch : way->batch, prefetches[way->prefetch], way->cycles[rounds / 2],
+        way->cycles[rounds / 10], way->cycles[rounds - 1 - rounds / 10]);
+}
+
+/* Whether there is anything to measure. */
+static bool exists(const struct way *way)
+{
+    switch (way->kind) {
+    case BY_HAND:
+        return way->program && workload->by_hand;
+    case PUBLISHED:
+        return workload->published != NULL;
+    case IN_TURNS:
+        return way->program && way->program->in_turns;
+    case RINGS:
+        return true;
+    default:
+        return way->program != NULL;
+    }
+}
+
+static void set_prefetch(const struct way *way)
+{
+    static size_t usual;
+    if (!usual)
+        usual = p4_ahead_bytes;
+    p4_ahead_bytes = way->prefetch == ALWAYS ? 0 : usual;
+    if (way->program)
+        p4_prefetch(way->program->tables, way->program->table_count, way->prefetch != NEVER);
 }
 
 /* Arguments: workload, entries (0 for those of the paper), rounds, program, program with tables of DPDK or "-"; then those for
@@ -147,6 +218,9 @@ int main(int given, char **arguments)
     uint64_t entries = strtoull(arguments[2], NULL, 10), dropped = 0;
     unsigned rounds = (unsigned)strtoul(arguments[3], NULL, 10);
     entries = entries ? entries : workload->entries;
+    /* Ports are as many as there are. */
+    if (strcmp(workload->name, "l2fwd") == 0)
+        entries = workload->entries;
     if (rounds == 0 || rounds > MOST_ROUNDS)
         fail("rounds are 1 to 10000");
     const char *ours_path = arguments[4], *theirs_path = arguments[5];
@@ -177,17 +251,44 @@ int main(int given, char **arguments)
         workload->fill_dpdk(theirs, entries);
         dpdk_load = seconds() - start;
     }
+    if (workload->fill_published)
+        workload->fill_published(entries);
+    p4_tuner_start(&tuner, ours->tables, ours->table_count);
     printf("{\"entries\": %llu, \"load_seconds\": %.3f, \"dpdk_load_seconds\": %.3f, \"footprint_bytes\": %zu, \"tsc_hz\": %llu}\n",
         (unsigned long long)filled, own_load, dpdk_load, footprint, (unsigned long long)rte_get_tsc_hz());
+    const char *batches = "batches", *ahead = "batches, prefetch", *rings = "rings alone", *together = "burst and batch";
     struct way ways[] = {
-        {.name = "DPDK tables, per packet", .program = theirs, .batch = 1},
-        {.name = "by hand on DPDK tables", .program = theirs, .batch = BURST, .by_hand = true},
-        {.name = "per packet", .program = ours, .batch = 1},
-        {.name = "batches", .program = ours, .batch = 32},
-        {.name = "batches, prefetch", .program = ours, .batch = 8, .prefetch = true},
-        {.name = "batches, prefetch", .program = ours, .batch = 16, .prefetch = true},
-        {.name = "batches, prefetch", .program = ours, .batch = 32, .prefetch = true},
-        {.name = "batches, prefetch", .program = ours, .batch = 64, .prefetch = true},
+        {"DPDK tables, per packet", COMPILED, theirs, BURST, 1, NEVER, NULL},
+        {"by hand on DPDK tables", BY_HAND, theirs, BURST, HAND, NEVER, NULL},
+        {"per packet", COMPILED, ours, BURST, 1, NEVER, NULL},
+        {batches, COMPILED, ours, BURST, 8, NEVER, NULL},
+        {batches, COMPILED, ours, BURST, 32, NEVER, NULL},
+        {batches, COMPILED, ours, BURST, 64, NEVER, NULL},
+        {ahead, COMPILED, ours, BURST, 1, BY_SIZE, NULL},
+        {ahead, COMPILED, ours, BURST, 2, BY_SIZE, NULL},
+        {ahead, COMPILED, ours, BURST, 4, BY_SIZE, NULL},
+        {ahead, COMPILED, ours, BURST, 8, BY_SIZE, NULL},
+        {ahead, COMPILED, ours, BURST, 16, BY_SIZE, NULL},
+        {ahead, COMPILED, ours, BURST, 32, BY_SIZE, NULL},
+        {ahead, COMPILED, ours, BURST, 64, BY_SIZE, NULL},
+        {"batches, prefetch always", COMPILED, ours, BURST, 32, ALWAYS, NULL},
+        {"batches, auto", TUNED, ours, BURST, 0, BY_SIZE, NULL},
+        {"G-Opt's order, prefetch", IN_TURNS, ours, BURST, 16, BY_SIZE, NULL},
+        {"G-Opt's order, prefetch", IN_TURNS, ours, BURST, 32, BY_SIZE, NULL},
+        {"G-Opt's order and tables", PUBLISHED, NULL, BURST, 16, ALWAYS, NULL},
+        {together, COMPILED, ours, 1, 1, BY_SIZE, NULL},
+        {together, COMPILED, ours, 8, 8, BY_SIZE, NULL},
+        {together, COMPILED, ours, 16, 16, BY_SIZE, NULL},
+        {together, COMPILED, ours, 32, 32, BY_SIZE, NULL},
+        {together, COMPILED, ours, 64, 64, BY_SIZE, NULL},
+        {together, COMPILED, ours, 128, 64, BY_SIZE, NULL},
+        {together, COMPILED, ours, 256, 64, BY_SIZE, NULL},
+        {rings, RINGS, NULL, 1, 0, NEVER, NULL},
+        {rings, RINGS, NULL, 8, 0, NEVER, NULL},
+        {rings, RINGS, NULL, 32, 0, NEVER, NULL},
+        {rings, RINGS, NULL, 64, 0, NEVER, NULL},
+        {rings, RINGS, NULL, 128, 0, NEVER, NULL},
+        {rings, RINGS, NULL, 256, 0, NEVER, NULL},
     };
     size_t count = sizeof ways / sizeof *ways;
     for (size_t i = 0; i < count; i++)
@@ -200,12 +301,14 @@ int main(int given, char **arguments)
         for (size_t i = 0; i < count; i++) {
             struct way *way = &ways[i];
             unsigned set = (unsigned)((round + i * rounds / count) % rounds);
-            if (!way->program || (way->by_hand && !workload->by_hand))
+            if (!exists(way))
                 continue;
             refill(set, entries);
-            p4_prefetch(way->program->tables, way->program->table_count, way->prefetch);
+            set_prefetch(way);
             way->cycles[round] = (double)run(way) / CHUNK;
             uint64_t came = drain(&dropped);
+            if (way->kind == RINGS)
+                continue;
             if (digests[set] && came != digests[set]) {
                 fprintf(stderr, "%s gives other packets\n", way->name);
                 return 1;
@@ -216,7 +319,7 @@ int main(int given, char **arguments)
     if (dropped)
         fail("packets are dropped");
     for (size_t i = 0; i < count; i++)
-        if (ways[i].program && (!ways[i].by_hand || workload->by_hand))
+        if (exists(&ways[i]))
             report(&ways[i], rounds);
     return 0;
 }

@@ -6,8 +6,11 @@
 
 #include <rte_mbuf.h>
 
-/* How many packets are taken from a ring at a time, when nothing else is said. */
-#define BURST 32
+/* How many packets are taken from a ring at a time, when nothing else is said, and at most. */
+#define BURST 64
+#define MOST_BURST 256
+/* How many keys programs written by hand look up at once. */
+#define HAND 32
 
 /* What a program forwards by, and how packets are made that meet its entries. */
 struct workload {
@@ -19,8 +22,11 @@ struct workload {
     bool (*fill_dpdk)(const struct p4_program *theirs, uint64_t entries);
     /* Writes a packet for an entry and gives its length. */
     uint32_t (*packet)(uint8_t *to, uint64_t entry, uint64_t random);
-    /* What a program written by hand does with a burst, on tables of DPDK; ports of dropped packets are UINT16_MAX. */
+    /* What a program written by hand does with up to HAND packets, on tables of DPDK; ports of dropped packets are UINT16_MAX. */
     void (*by_hand)(struct rte_mbuf **packets, unsigned count);
+    /* The same as another publication does it, on tables of its own, which have to be filled; NULL where there is none. */
+    void (*fill_published)(uint64_t entries);
+    void (*published)(struct rte_mbuf **packets, unsigned count);
 };
 
 extern const struct workload workloads[];
@@ -32,6 +38,28 @@ uint64_t mixed(uint64_t number);
 #define VALUE_OF(entry) ((uint64_t)PORT_OF(entry) << 55)
 
 void fail(const char *what);
+/* Bytes in network order. */
+void put_big(uint8_t *to, uint64_t value, unsigned bytes);
+uint64_t get_big(const uint8_t *from, unsigned bytes);
+/* A packet of IPv4; and what l3fwd changes in it: the addresses of Ethernet, time to live and checksum. */
+uint32_t ipv4_packet(uint8_t *to, uint64_t entry, uint64_t random);
+void new_addresses(uint8_t *data, uint32_t port);
+void next_hop(uint8_t *data);
+/* The programs of examples.c. */
+#define PORTS 8
+uint64_t l2fwd_fill(const struct p4_program *ours, uint64_t entries);
+bool l2fwd_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
+void l2fwd_by_hand(struct rte_mbuf **packets, unsigned count);
+uint64_t flows_fill(const struct p4_program *ours, uint64_t entries);
+bool flows_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
+uint32_t flows_packet(uint8_t *to, uint64_t entry, uint64_t random);
+void flows_by_hand(struct rte_mbuf **packets, unsigned count);
+/* The lookups of names of G-Opt: see gopt.c. */
+void gopt_fill(uint64_t entries);
+void gopt_names(struct rte_mbuf **packets, unsigned count);
+/* The words of a prefix of an entry's name, the last component first; and how many components its name has. */
+void name_of(uint64_t entry, unsigned count, uint64_t *key);
+unsigned components(uint64_t entry);
 struct p4_table *table_of(const struct p4_program *program, const char *end);
 /* Adds an entry whose action is the first one, with a port. False when it is there already. */
 bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsigned prefix, uint64_t entry);

@@ -32,7 +32,9 @@ static inline bool p4_direct_step(const struct p4_table *table, struct p4_cursor
     const uint64_t *key, unsigned bits, unsigned data_bits)
 {
     uint32_t number;
-    (void)bits, (void)data_bits;
+    (void)data_bits;
+    if (bits < 32)
+        return p4_dpdk_exact_step(table, found, key);
     p4_numbered(table, found, rte_lpm_lookup(table->other, (uint32_t)(key[0] >> 32), &number) == 0 ? (int64_t)number : -1);
     return true;
 }

@@ -68,13 +68,13 @@ void dpdk_ports(struct p4_table *table)
     table->values = (const uint8_t *)values;
 }
 
-static void put_big(uint8_t *to, uint64_t value, unsigned bytes)
+void put_big(uint8_t *to, uint64_t value, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++)
         to[i] = (uint8_t)(value >> (8 * (bytes - 1 - i)));
 }
 
-static uint64_t get_big(const uint8_t *from, unsigned bytes)
+uint64_t get_big(const uint8_t *from, unsigned bytes)
 {
     uint64_t value = 0;
     for (unsigned i = 0; i < bytes; i++)
@@ -128,9 +128,9 @@ static uint32_t l2_packet(uint8_t *to, uint64_t entry, uint64_t random)
 /* As DPDK's l3fwd with exact matches: lookups of a whole burst at once. */
 static void l2_by_hand(struct rte_mbuf **packets, unsigned count)
 {
-    uint64_t from[BURST], to[BURST];
-    const void *from_keys[BURST], *to_keys[BURST];
-    int32_t known[BURST], found[BURST];
+    uint64_t from[HAND], to[HAND];
+    const void *from_keys[HAND], *to_keys[HAND];
+    int32_t known[HAND], found[HAND];
     for (unsigned i = 0; i < count; i++) {
         const uint8_t *data = rte_pktmbuf_mtod(packets[i], const uint8_t *);
         uint64_t one, other;
@@ -188,7 +188,7 @@ static bool ipv4_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
     return true;
 }
 
-static uint32_t ipv4_packet(uint8_t *to, uint64_t entry, uint64_t random)
+uint32_t ipv4_packet(uint8_t *to, uint64_t entry, uint64_t random)
 {
     uint32_t host = length4(entry) == 32 ? 0 : (uint32_t)random & (UINT32_MAX >> length4(entry));
     l2_packet(to, 0, 0);
@@ -198,16 +198,27 @@ static uint32_t ipv4_packet(uint8_t *to, uint64_t entry, uint64_t random)
 }
 
 /* What l3fwd changes in a packet. */
-static void new_addresses(uint8_t *data, uint32_t port)
+void new_addresses(uint8_t *data, uint32_t port)
 {
     uint64_t to = __builtin_bswap64((UINT64_C(0x020100000000) | port) << 16), from = __builtin_bswap64((UINT64_C(0x020000000000) | port) << 16);
     memcpy(data, &to, 6);
     memcpy(data + 6, &from, 6);
 }
 
+void next_hop(uint8_t *data)
+{
+    uint16_t sum;
+    data[22]--;
+    memcpy(&sum, data + 24, 2);
+    sum = __builtin_bswap16(sum);
+    sum = (uint16_t)(sum + 0x100 + (sum >= 0xff00));
+    sum = __builtin_bswap16(sum);
+    memcpy(data + 24, &sum, 2);
+}
+
 static void ipv4_by_hand(struct rte_mbuf **packets, unsigned count)
 {
-    uint32_t addresses[BURST], found[BURST];
+    uint32_t addresses[HAND], found[HAND];
     for (unsigned i = 0; i < count; i++) {
         uint32_t address;
         memcpy(&address, rte_pktmbuf_mtod_offset(packets[i], const uint8_t *, 30), 4);
@@ -216,18 +227,12 @@ static void ipv4_by_hand(struct rte_mbuf **packets, unsigned count)
     rte_lpm_lookup_bulk(routes4->other, addresses, found, count);
     for (unsigned i = 0; i < count; i++) {
         uint8_t *data = rte_pktmbuf_mtod(packets[i], uint8_t *);
-        uint16_t sum;
         packets[i]->port = UINT16_MAX;
         if (!(found[i] & RTE_LPM_LOOKUP_SUCCESS) || get_big(data + 12, 2) != 0x0800 || data[22] <= 1)
             continue;
         packets[i]->port = (uint16_t)(found[i] & 0xffffff);
         new_addresses(data, packets[i]->port);
-        data[22]--;
-        memcpy(&sum, data + 24, 2);
-        sum = __builtin_bswap16(sum);
-        sum = (uint16_t)(sum + 0x100 + (sum >= 0xff00));
-        sum = __builtin_bswap16(sum);
-        memcpy(data + 24, &sum, 2);
+        next_hop(data);
     }
 }
 
@@ -288,8 +293,8 @@ static uint32_t ipv6_packet(uint8_t *to, uint64_t entry, uint64_t random)
 
 static void ipv6_by_hand(struct rte_mbuf **packets, unsigned count)
 {
-    uint8_t addresses[BURST][16];
-    int32_t found[BURST];
+    uint8_t addresses[HAND][16];
+    int32_t found[HAND];
     for (unsigned i = 0; i < count; i++)
         memcpy(addresses[i], rte_pktmbuf_mtod_offset(packets[i], const uint8_t *, 38), 16);
     rte_lpm6_lookup_bulk_func(routes6->other, addresses, found, count);
@@ -308,14 +313,14 @@ static void ipv6_by_hand(struct rte_mbuf **packets, unsigned count)
 
 static const char *const tables_of_names[] = {"names_of_one", "names_of_two", "names_of_three", "names_of_four"};
 
-static unsigned components(uint64_t entry)
+unsigned components(uint64_t entry)
 {
     uint64_t random = mixed(entry ^ 0x7777) % 1000;
     return random < 1 ? 1 : random < 711 ? 2 : random < 971 ? 3 : 4;
 }
 
 /* The words of a prefix of an entry's name, the last component first. */
-static void name_of(uint64_t entry, unsigned count, uint64_t *key)
+void name_of(uint64_t entry, unsigned count, uint64_t *key)
 {
     for (unsigned i = 0; i < count; i++)
         key[count - 1 - i] = mixed(i == 0 ? entry / 16 : entry * 4 + i) | 1;
@@ -358,9 +363,11 @@ static uint32_t ndn_packet(uint8_t *to, uint64_t entry, uint64_t random)
 }
 
 const struct workload workloads[] = {
-    {"l2", 16777216, l2_fill, l2_fill_dpdk, l2_packet, l2_by_hand},
-    {"ipv4", 527961, ipv4_fill, ipv4_fill_dpdk, ipv4_packet, ipv4_by_hand},
-    {"ipv6", 200000, ipv6_fill, ipv6_fill_dpdk, ipv6_packet, ipv6_by_hand},
-    {"ndn", 10000000, ndn_fill, ndn_fill_dpdk, ndn_packet, NULL},
+    {"l2", 16777216, l2_fill, l2_fill_dpdk, l2_packet, l2_by_hand, NULL, NULL},
+    {"ipv4", 527961, ipv4_fill, ipv4_fill_dpdk, ipv4_packet, ipv4_by_hand, NULL, NULL},
+    {"ipv6", 200000, ipv6_fill, ipv6_fill_dpdk, ipv6_packet, ipv6_by_hand, NULL, NULL},
+    {"ndn", 10000000, ndn_fill, ndn_fill_dpdk, ndn_packet, NULL, gopt_fill, gopt_names},
+    {"l2fwd", PORTS, l2fwd_fill, l2fwd_fill_dpdk, l2_packet, l2fwd_by_hand, NULL, NULL},
+    {"flows", 1000000, flows_fill, flows_fill_dpdk, flows_packet, flows_by_hand, NULL, NULL},
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;

@@ -1,21 +1,18 @@
 //! The way of a batch through a whole program in one function, for programs whose packets go straight through. Headers stay
 //! where they are in the packet: what has changed is written there, and only when headers come or go they are put together anew.
 
-use std::fmt::Write;
-
 use super::expression::cut;
 use super::types::Form;
-use super::{Emitter, Names};
-use crate::ir::{Emit, EmitField, Expr, Fused, Kind, Sink, Statement, Var};
+use super::{Emitter, Names, lanes};
+use crate::ir::{Apply, Emit, EmitField, Expr, Fused, Kind, Sink, Statement, Var};
 use crate::optimise::fuse::fixed_width;
+use crate::optimise::visit;
 
 /// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
 const MOST_INLINE: (usize, usize) = (8, 40_000);
 
 /// Values of more parts are not put away before a lookup.
 const MOST_PUT_AWAY: u64 = 16;
-/// With more stages, the sets of packets that wait are in an array.
-const MOST_NAMED: usize = 4;
 
 /// A value that is part of bytes: bits of the packet, or anything else.
 enum Piece {
@@ -260,7 +257,11 @@ impl<'a> Emitter<'a> {
         if body.contains("p->steps") {
             start += "    p->steps = 0;\n";
         }
-        if matches!(fused.program.parts[0].body.last(), Some(Statement::Send(_, None))) {
+        let mut appends = false;
+        visit::statements(&fused.program.parts[0].body, &mut |statement| {
+            appends |= matches!(statement, Statement::Send(_, None));
+        });
+        if appends {
             start += "    p->output.length = 0;\n";
         }
         let inline = stages <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
@@ -272,78 +273,63 @@ impl<'a> Emitter<'a> {
              switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n    position = 0;\n{start}{body}    }}\n    \
              return 0;\n}}\n\n"
         );
-        let mark = |next: &str| match stages {
-            0 => format!("(void){next}"),
-            1..=MOST_NAMED => (1..=stages)
-                .map(|stage| format!("waiting{stage} |= (uint64_t)({next} == {stage}) << lane"))
-                .collect::<Vec<_>>()
-                .join("; "),
-            _ => format!("waiting[{next}] |= UINT64_C(1) << lane"),
-        };
-        let waiting = |stage: usize| {
-            if stages <= MOST_NAMED { format!("waiting{stage}") } else { format!("waiting[{stage}]") }
-        };
-        let sets: Vec<String> = (1..=stages).map(|stage| format!("waiting{stage} = 0")).collect();
-        let sets = match stages {
-            0 => String::new(),
-            1..=MOST_NAMED => format!("    uint64_t {};\n", sets.join(", ")),
-            _ => format!("    uint64_t waiting[{}] = {{0}};\n", stages + 1),
-        };
-        let mark = mark("next");
-        let _ = write!(
-            text,
-            "/* A packet has room for its state on either way. */\nunion lane {{\n    struct packet packet;\n    struct way way;\n}};\n\n\
-             static void burst(struct p4_packet *packets, struct p4_frame *frames, unsigned count)\n{{\n    \
-             union lane *lanes = (union lane *)packets;\n{sets}    \
-             for (unsigned lane = 0; lane < count; lane++) {{\n        \
-             const uint32_t next = way(&lanes[lane].way.base, &frames[lane], 0);\n        {mark};\n    }}\n",
-        );
-        if stages > 0 {
-            let again: Vec<String> = (1..=stages).map(waiting).collect();
-            text += "    do {\n";
-            for stage in 1..=stages {
-                let set = waiting(stage);
-                let _ = write!(
-                    text,
-                    "        while ({set})\n            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
-                     const unsigned lane = (unsigned)__builtin_ctzll(rest);\n                \
-                     const uint32_t next = way(&lanes[lane].way.base, &frames[lane], {stage});\n                {mark};\n            }}\n"
-                );
-            }
-            let _ = writeln!(text, "    }} while ({});", again.join(" | "));
-        }
-        (text + "}\n\n", "burst")
+        text += &lanes::functions(stages, self.options.in_turns && !fused.ordered);
+        (text, "burst")
     }
 
     /// Where a lookup ends: it is taken step by step, each packet one step before any has the next.
-    pub(super) fn wait_for(&mut self, table: usize, kept: &[Var]) {
-        let (_, step) = self.lookup(table);
-        self.put_away(kept);
+    pub(super) fn wait_for(&mut self, apply: &Apply) {
+        let (_, step) = self.lookup(apply.table);
+        // What is known is not put away.
+        let is_kept = |variable: &Var| apply.kept.contains(variable) && !self.kept.contains(variable);
+        let located: Vec<(Var, u64)> = apply.located.iter().copied().filter(|(base, _)| is_kept(base)).collect();
+        let known: Vec<(Var, Expr)> = apply
+            .known
+            .iter()
+            .filter(|(variable, _)| is_kept(variable))
+            .map(|(variable, value)| (*variable, Expr::constant(value.clone(), self.program.variables[*variable].ty)))
+            .collect();
+        let is_known = |variable: &Var| {
+            located.iter().any(|(base, _)| base == variable) || known.iter().any(|(other, _)| other == variable)
+        };
+        let kept: Vec<Var> = apply.kept.iter().copied().filter(|variable| !is_known(variable)).collect();
+        self.put_away(&kept, apply.position);
         let stage = self.stage();
         self.line(&format!("if (!{step}) return {stage};"));
         if self.fused == Some(true) {
             self.stage();
         }
-        self.take_back(kept);
+        self.take_back(&kept, apply.position);
+        for (base, place) in located {
+            let base = self.variable(base);
+            self.line(&format!("{base} = frame->data + {};", place / 8));
+        }
+        for (variable, value) in known {
+            let (variable, value) = (self.variable(variable), self.as_type(&value, value.ty));
+            self.line(&format!("{variable} = {value};"));
+        }
     }
 
     /// All packets wait for each other.
     pub(super) fn barrier(&mut self, kept: &[Var]) {
-        self.put_away(kept);
+        self.put_away(kept, None);
         self.stage();
-        self.take_back(kept);
+        self.take_back(kept, None);
     }
 
-    fn put_away(&mut self, kept: &[Var]) {
-        self.line("p->position = position;");
+    /// Variables and the position of the parser, where it is not known, go to the memory of the packet.
+    fn put_away(&mut self, kept: &[Var], position: Option<u64>) {
+        if position.is_none() {
+            self.line("p->position = position;");
+        }
         for variable in kept.iter().filter(|variable| !self.kept.contains(variable)).copied().collect::<Vec<_>>() {
             let name = self.variable(variable);
             self.line(&format!("s->{name} = {name};"));
         }
     }
 
-    fn take_back(&mut self, kept: &[Var]) {
-        self.line("position = p->position;");
+    fn take_back(&mut self, kept: &[Var], position: Option<u64>) {
+        self.line(&position.map_or("position = p->position;".to_owned(), |position| format!("position = {position};")));
         for variable in kept.iter().filter(|variable| !self.kept.contains(variable)).copied().collect::<Vec<_>>() {
             let name = self.variable(variable);
             self.line(&format!("{name} = s->{name};"));

@@ -4,6 +4,7 @@
 mod burst;
 mod expression;
 mod glue;
+mod lanes;
 pub mod lines;
 mod operator;
 mod stages;
@@ -24,20 +25,27 @@ use types::{Declarations, identifier};
 /// How many values without parts a variable on the stack consists of at most.
 const MAX_ON_STACK: u64 = 1024;
 
+/// How many packets go through a stage together when nothing is known (`P4_USUAL_BATCH`).
+pub const USUAL_BATCH: u32 = 32;
+
 /// How a program is to be compiled.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many packets go through a stage together.
+    /// How many packets go through a stage together; at first, where that is to be measured.
     pub batch: u32,
+    /// Whether that is to be measured on the packets that come.
+    pub automatic: bool,
     /// Whether lookups of other packets are started before one is finished.
     pub staged: bool,
     /// Whether tables are fetched into the cache ahead.
     pub prefetch: bool,
+    /// Whether packets can also go in turns, one lookup each, for comparison.
+    pub in_turns: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { batch: 32, staged: true, prefetch: true }
+        Options { batch: USUAL_BATCH, automatic: false, staged: true, prefetch: true, in_turns: false }
     }
 }
 
@@ -220,7 +228,8 @@ impl<'a> Emitter<'a> {
              .begin_ingress = begin_ingress,\n    .begin_egress = begin_egress,\n    \
              .after_parser = after_parser,\n    .after_verify = after_verify,\n    .egress_spec = egress_spec,\n    \
              .multicast_group = multicast_group,\n    .ingress_port = ingress_port,\n    .preserve = preserve,\n    \
-             .one_at_a_time = {one_at_a_time},\n    .batch = {},\n    .burst = {burst_name},\n}};\n\n",
+             .one_at_a_time = {one_at_a_time},\n    .batch = {},\n    .automatic = {},\n    .burst = {burst_name},\n    \
+             .in_turns = {},\n}};\n\n",
             title.replace(['"', '\\', '\n'], "_"),
             list(&parts),
             self.program.tables.len(),
@@ -230,6 +239,8 @@ impl<'a> Emitter<'a> {
             self.program.digests.len(),
             self.program.value_sets.len(),
             if self.options.staged { self.options.batch } else { 1 },
+            self.options.automatic && self.options.staged,
+            if burst.contains("static void in_turns(") { "in_turns" } else { "NULL" },
         );
         text += &entries;
         Emitted { text, notes }

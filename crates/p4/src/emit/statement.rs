@@ -205,7 +205,7 @@ impl Emitter<'_> {
         if self.options.staged {
             self.lookups.push(apply.table);
             if self.fused.is_some() {
-                self.wait_for(apply.table, &apply.kept);
+                self.wait_for(apply);
             } else {
                 self.stage();
             }

@@ -210,6 +210,10 @@ pub struct Apply {
     pub actions: Vec<Vec<Statement>>,
     /// What is needed after the lookup, in a program of one part.
     pub kept: Vec<Var>,
+    /// There: how much is parsed, where that is known, and the headers that begin at known places; in bits. Variables with known values.
+    pub position: Option<u64>,
+    pub located: Vec<(Var, u64)>,
+    pub known: Vec<(Var, Value)>,
 }
 
 #[derive(Clone, Debug)]

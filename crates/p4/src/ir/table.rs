@@ -78,7 +78,7 @@ impl Cells {
 pub enum TableKind {
     /// One hash table.
     Exact,
-    /// One prefix of up to 32 bits: two levels of results.
+    /// One prefix of up to 32 bits: two levels of results. Or exact keys of few bits: a result for each.
     Direct,
     /// One prefix, behind exact keys if there are any.
     Trie,
@@ -89,6 +89,9 @@ pub enum TableKind {
 impl Table {
     /// The widest prefix for which there is a direct table.
     const DIRECT_BITS: u32 = 32;
+    /// The most bits of exact keys, and of what an entry has for its action (`P4_INLINE_BITS`), for which there is one.
+    const EXACT_BITS: u32 = 16;
+    const RESULT_BITS: u32 = 22;
     /// The most bits that a trie counts.
     const TRIE_BITS: u32 = 32_768;
 
@@ -148,7 +151,8 @@ impl Table {
         if count(Match::Ternary) + count(Match::Range) > 0 || prefixes > 1 {
             TableKind::Tuples
         } else if prefixes == 0 {
-            TableKind::Exact
+            let is_small = (1..=Self::EXACT_BITS).contains(&bits) && self.data_bits() <= Self::RESULT_BITS;
+            if is_small { TableKind::Direct } else { TableKind::Exact }
         } else if self.ranked || bits > Self::TRIE_BITS {
             TableKind::Tuples
         } else if exact == 0 && bits <= Self::DIRECT_BITS {

@@ -130,6 +130,9 @@ impl<'p> Lowerer<'p> {
             chosen: Some(chosen),
             actions,
             kept: Vec::new(),
+            position: None,
+            located: Vec::new(),
+            known: Vec::new(),
         }))?;
         if let Some(selected) = selected {
             self.select_member(number, table, selected, chooses, chosen)?;

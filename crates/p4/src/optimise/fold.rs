@@ -56,7 +56,7 @@ fn is_scalar(value: &Value) -> bool {
 }
 
 /// The expression made simpler.
-fn folded(expr: &Expr, types: &Types) -> Option<Kind> {
+pub fn folded(expr: &Expr, types: &Types) -> Option<Kind> {
     match &expr.kind {
         Kind::Unary(operator, inner) => {
             let value = constant(inner)?;

@@ -3,7 +3,7 @@
 
 use crate::ir::{Expr, HEADERS, Kind, METADATA, Part, Place, Program, STANDARD, Sink, Statement, Step, Var};
 use crate::ir::{Fused, Variable};
-use crate::optimise::{forward, in_place, live, split, visit};
+use crate::optimise::{forward, in_place, live, paths, settle, split, visit};
 use crate::syntax::ast::Binary;
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
@@ -35,8 +35,25 @@ pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
     let headers = split::split(&mut fused, types);
     let bases = in_place::locate(&mut fused, types, &headers);
     forward::forward(&mut fused, types);
+    take_paths_apart(&mut fused, types, ordered);
     let kept = live::keep_what_lives(&mut fused);
     Some(Fused { program: fused, ordered, kept, bases })
+}
+
+/// What is known goes to where it is of use; where paths through the parser are few, each has all that follows to itself.
+fn take_paths_apart(fused: &mut Program, types: &Types, ordered: bool) {
+    let whole = fused.parts[0].body.clone();
+    // Where packets have to keep their order, all of them come to the same stage.
+    let apart = if ordered { None } else { paths::apart(fused) };
+    if let Some(apart) = apart {
+        fused.parts[0].body = apart;
+        settle::settle(fused, types);
+        if paths::is_short(&fused.parts[0].body) {
+            return;
+        }
+    }
+    fused.parts[0].body = whole;
+    settle::settle(fused, types);
 }
 
 /// Whether packets see in which order they come: in registers, or in random numbers.

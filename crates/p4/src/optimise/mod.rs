@@ -5,6 +5,8 @@ mod forward;
 pub mod fuse;
 mod in_place;
 mod live;
+mod paths;
+mod settle;
 mod split;
 mod unused;
 pub mod visit;

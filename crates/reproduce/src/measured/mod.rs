@@ -14,12 +14,14 @@
 //! | `policies` | the engine with cache policies |
 //! | `links` | routers between links |
 //! | `lookups` | lookups in the structures that are compared |
+//! | `programs` | compiled P4 programs |
 
 pub(crate) mod engine;
 pub(crate) mod links;
 pub(crate) mod lookups;
 pub(crate) mod memory;
 pub(crate) mod policies;
+pub(crate) mod programs;
 
 use namehop_bench::machine::Machine;
 use namehop_model::prefetch::reduction_percent;

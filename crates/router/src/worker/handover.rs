@@ -387,8 +387,8 @@ impl Handover {
     /// Shows the others what was handed over in this turn, and wakes those who sleep.
     pub(super) fn publish(&mut self) {
         for to in self.to.iter_mut().flatten() {
-            // Both.
-            if to.parcels.publish() | to.others.publish() {
+            // Both, and the announcement of a face before its packets: the receiver looks for these first, and for the others behind that.
+            if to.others.publish() | to.parcels.publish() {
                 to.waker.wake();
             }
         }

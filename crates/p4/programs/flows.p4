@@ -1,0 +1,83 @@
+// What DPDK's l3fwd does with exact matches: flows of IPv4 are looked up by addresses, protocol and ports.
+#include <core.p4>
+#include <v1model.p4>
+
+header ethernet_t { bit<48> destination; bit<48> source; bit<16> type; }
+header ipv4_t {
+    bit<4> version; bit<4> length; bit<8> service; bit<16> total;
+    bit<16> identification; bit<3> flags; bit<13> offset;
+    bit<8> ttl; bit<8> protocol; bit<16> checksum;
+    bit<32> source; bit<32> destination;
+}
+
+header ports_t { bit<16> source; bit<16> destination; }
+
+struct headers_t { ethernet_t ethernet; ipv4_t ipv4; ports_t ports; }
+struct meta_t { }
+
+parser FlowsParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.type) {
+            0x0800: ipv4;
+            default: accept;
+        }
+    }
+    state ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.length, hdr.ipv4.protocol) {
+            (5, 6): ports;
+            (5, 17): ports;
+            default: accept;
+        }
+    }
+    state ports {
+        packet.extract(hdr.ports);
+        transition accept;
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control FlowsIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    action drop() { mark_to_drop(standard); }
+    action send(bit<9> port) { standard.egress_spec = port; }
+    table flows {
+        key = {
+            hdr.ipv4.destination: exact; hdr.ipv4.source: exact; hdr.ipv4.protocol: exact;
+            hdr.ports.source: exact; hdr.ports.destination: exact;
+        }
+        actions = { send; drop; }
+        default_action = drop();
+        size = 4194304;
+    }
+    apply {
+        if (!hdr.ports.isValid() || hdr.ipv4.ttl <= 1) {
+            drop();
+        } else if (flows.apply().hit) {
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            // The sum without the part of the time to live that is gone: RFC 1624, equation 3.
+            bit<17> sum = (bit<17>)hdr.ipv4.checksum + 0x100;
+            hdr.ipv4.checksum = sum[15:0] + (bit<16>)sum[16:16];
+        }
+    }
+}
+
+control FlowsEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply {
+        // As in DPDK's l3fwd: the address of the port that the packet leaves by, and of the one at its other end.
+        hdr.ethernet.source = 0x020000000000 | (bit<48>)standard.egress_port;
+        hdr.ethernet.destination = 0x020100000000 | (bit<48>)standard.egress_port;
+    }
+}
+control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control FlowsDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ports);
+    }
+}
+
+V1Switch(FlowsParser(), Verify(), FlowsIngress(), FlowsEgress(), Update(), FlowsDeparser()) main;

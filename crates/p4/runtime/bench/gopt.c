@@ -1,0 +1,159 @@
+/* Lookups of names as G-Opt's NDN application does them, for comparison: Kalia et al., "Raising the Bar for Using GPUs in Software Packet
+   Processing" (NSDI 2015), section 5.
+
+   A hash table has all prefixes of all names. A prefix is in one of two buckets of 8 slots of 16 bytes; only its hash is kept, not its
+   name, so two names with the same hash are one. A lookup begins with two components and takes one more each time, until there is none or
+   the prefix is one that no other begins with; the whole prefix is hashed anew each time. A prefix of one component comes last. Of the
+   packets of a batch each goes on until it asks for a bucket, then it is the turn of the next one. Of a bucket, which is two cache lines,
+   the first one is fetched ahead. */
+#include "bench.h"
+
+#include <rte_prefetch.h>
+#include <stdlib.h>
+
+#define SLOTS 8
+#define MOST_COMPONENTS 4
+#define NO_PORT (-1)
+
+struct slot {
+    uint64_t hash;
+    int16_t port;
+    /* No other prefix begins with this one. */
+    uint8_t terminal;
+};
+
+struct bucket {
+    struct slot slots[SLOTS];
+};
+
+static struct bucket *buckets;
+static uint64_t mask;
+
+/* Of the first components of a name. Zero stands for an empty slot. */
+static uint64_t hash_of(const uint64_t *components, unsigned count)
+{
+    uint64_t hash = p4_key_hash(components, count);
+    return hash ? hash : 1;
+}
+
+static uint64_t other(uint64_t place, uint64_t hash)
+{
+    return (place ^ mixed(hash >> 32)) & mask;
+}
+
+static struct slot *find(struct bucket *bucket, uint64_t hash)
+{
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (bucket->slots[i].hash == hash)
+            return &bucket->slots[i];
+    return NULL;
+}
+
+static struct slot *slot_for(uint64_t hash)
+{
+    uint64_t place = hash & mask, second = other(place, hash);
+    struct slot *slot = find(&buckets[place], hash);
+    if (!slot)
+        slot = find(&buckets[second], hash);
+    if (!slot)
+        slot = find(&buckets[place], 0);
+    if (!slot)
+        slot = find(&buckets[second], 0);
+    if (!slot)
+        fail("the table of G-Opt is full");
+    if (!slot->hash)
+        *slot = (struct slot){.hash = hash, .port = NO_PORT, .terminal = 1};
+    return slot;
+}
+
+void gopt_fill(uint64_t entries)
+{
+    uint64_t count = 64;
+    while (count * SLOTS < entries * 5)
+        count *= 2;
+    mask = count - 1;
+    buckets = p4_region_new(count * sizeof *buckets);
+    if (!buckets)
+        fail("there is no memory for the table of G-Opt");
+    for (uint64_t entry = 0; entry < entries; entry++) {
+        unsigned all = components(entry);
+        uint64_t key[MOST_COMPONENTS], first[MOST_COMPONENTS];
+        name_of(entry, all, key);
+        for (unsigned i = 0; i < all; i++)
+            first[i] = key[all - 1 - i];
+        for (unsigned i = 1; i < all; i++)
+            slot_for(hash_of(first, i))->terminal = 0;
+        struct slot *slot = slot_for(hash_of(first, all));
+        /* The first entry of a name counts, as in the other tables. */
+        if (slot->port == NO_PORT)
+            slot->port = (int16_t)PORT_OF(all == 1 ? entry / 16 : entry);
+    }
+}
+
+/* Where a packet is in its lookup. */
+struct turn {
+    uint64_t name[MOST_COMPONENTS], hash, place;
+    unsigned count, components, second;
+    int port;
+};
+
+/* Asks for a bucket of the prefix of so many components. */
+static void ask(struct turn *turn, unsigned count)
+{
+    turn->components = count;
+    turn->hash = hash_of(turn->name, count);
+    turn->place = turn->hash & mask;
+    turn->second = 0;
+    rte_prefetch0(&buckets[turn->place]);
+}
+
+/* False when the lookup has come to its end. */
+static bool go_on(struct turn *turn)
+{
+    const struct slot *slot = find(&buckets[turn->place], turn->hash);
+    if (!slot && !turn->second) {
+        turn->second = 1;
+        turn->place = other(turn->place, turn->hash);
+        rte_prefetch0(&buckets[turn->place]);
+        return true;
+    }
+    if (slot && slot->port != NO_PORT)
+        turn->port = slot->port;
+    if (turn->components == 1)
+        return false;
+    if (slot && !slot->terminal && turn->components < turn->count) {
+        ask(turn, turn->components + 1);
+        return true;
+    }
+    if (turn->port != NO_PORT)
+        return false;
+    ask(turn, 1);
+    return true;
+}
+
+void gopt_names(struct rte_mbuf **packets, unsigned count)
+{
+    struct turn turns[HAND];
+    uint32_t left = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const uint8_t *data = rte_pktmbuf_mtod(packets[i], const uint8_t *);
+        struct turn *turn = &turns[i];
+        packets[i]->port = UINT16_MAX;
+        if (packets[i]->data_len < 46 || data[12] != 0x86 || data[13] != 0x24)
+            continue;
+        turn->count = 0;
+        turn->port = NO_PORT;
+        for (unsigned at = 0; at < MOST_COMPONENTS; at++) {
+            turn->name[at] = p4_load(data + 14 + 8 * at);
+            if (turn->name[at])
+                turn->count = at + 1;
+        }
+        ask(turn, turn->count >= 2 ? 2 : 1);
+        left |= UINT32_C(1) << i;
+    }
+    for (unsigned lane = 0; left; lane = lane + 1 < count ? lane + 1 : 0)
+        if ((left >> lane & 1) && !go_on(&turns[lane])) {
+            left &= ~(UINT32_C(1) << lane);
+            packets[lane]->port = turns[lane].port == NO_PORT ? UINT16_MAX : (uint16_t)turns[lane].port;
+        }
+}

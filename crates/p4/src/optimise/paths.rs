@@ -1,0 +1,174 @@
+//! Paths through the parser. Each has what follows the parser to itself, so that what it knows of headers, which of them are there and
+//! where, is known there too, and no packet has to carry it along.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::visit;
+use crate::ir::{Label, Program, State, Statement};
+
+/// Programs become no longer than so many statements, and have no more lookups: each of them is a stage.
+const MOST_STATEMENTS: usize = 2000;
+const MOST_LOOKUPS: usize = 8;
+
+/// Statements that are executed next, from a place in a list on; then those after them.
+struct Rest {
+    list: Rc<Vec<Statement>>,
+    from: usize,
+    after: Next,
+    /// Jumps that lead here.
+    label: Option<Label>,
+}
+
+type Next = Option<Rc<Rest>>;
+
+/// The statements of a program of one part with its paths apart. None when the parser has loops, or there would be too many statements.
+pub fn apart(program: &Program) -> Option<Vec<Statement>> {
+    let body = &program.parts[0].body;
+    let (mut machines, mut label) = (0, 0);
+    visit::statements(body, &mut |statement| match statement {
+        Statement::Machine { .. } => machines += 1,
+        Statement::Block(number, _) => label = label.max(*number + 1),
+        _ => {}
+    });
+    if machines != 1 {
+        return None;
+    }
+    let mut paths = Paths { states: Rc::new(Vec::new()), behind: None, passed: Vec::new(), label, statements: 0 };
+    let mut list = Vec::new();
+    paths.expand(&Rc::new(body.clone()), 0, &None, &mut list)?;
+    Some(list)
+}
+
+/// Whether there are no more lookups than stages may be.
+pub fn is_short(list: &[Statement]) -> bool {
+    let mut lookups = 0;
+    visit::statements(list, &mut |statement| lookups += usize::from(matches!(statement, Statement::Apply(_))));
+    lookups <= MOST_LOOKUPS
+}
+
+struct Paths {
+    states: Rc<Vec<State>>,
+    /// What follows the parser.
+    behind: Next,
+    /// States on the way to here.
+    passed: Vec<usize>,
+    /// The next label that nothing has.
+    label: Label,
+    statements: usize,
+}
+
+impl Paths {
+    /// Appends what is executed from a place of a list on, until the end of the program.
+    fn expand(&mut self, list: &Rc<Vec<Statement>>, from: usize, after: &Next, to: &mut Vec<Statement>) -> Option<()> {
+        let rest =
+            |at: usize, label| Some(Rc::new(Rest { list: Rc::clone(list), from: at + 1, after: after.clone(), label }));
+        for (at, statement) in list.iter().enumerate().skip(from) {
+            self.statements += 1;
+            if self.statements > MOST_STATEMENTS {
+                return None;
+            }
+            match statement {
+                Statement::Block(label, body) if has_machine(body) => {
+                    return self.expand(&Rc::new(body.clone()), 0, &rest(at, Some(*label)), to);
+                }
+                Statement::Machine { states, start, .. } => {
+                    self.states = Rc::new(states.clone());
+                    self.behind = rest(at, None);
+                    return self.state(*start, to);
+                }
+                Statement::Goto { state, .. } => return self.state(*state, to),
+                Statement::Jump(label) if behind(after, *label).is_some() => {
+                    let next = behind(after, *label)?;
+                    return self.expand(&next.list, next.from, &next.after, to);
+                }
+                Statement::If(condition, then, otherwise) if leaves(then, after) || leaves(otherwise, after) => {
+                    let mut branches = [Vec::new(), Vec::new()];
+                    for (branch, list) in branches.iter_mut().zip([then, otherwise]) {
+                        self.expand(&Rc::new(list.clone()), 0, &rest(at, None), branch)?;
+                    }
+                    let [then, otherwise] = branches;
+                    to.push(Statement::If(condition.clone(), then, otherwise));
+                    return Some(());
+                }
+                other => {
+                    if statement.inner().into_iter().any(|inner| leaves(inner, after)) {
+                        return None;
+                    }
+                    let mut copy = other.clone();
+                    self.statements += relabel(&mut copy, &mut HashMap::new(), &mut self.label);
+                    let ends =
+                        matches!(copy, Statement::Drop | Statement::Lose | Statement::Send(..) | Statement::Jump(_));
+                    to.push(copy);
+                    if ends {
+                        return Some(());
+                    }
+                }
+            }
+        }
+        match after {
+            Some(next) => self.expand(&next.list, next.from, &next.after, to),
+            None => Some(()),
+        }
+    }
+
+    fn state(&mut self, state: usize, to: &mut Vec<Statement>) -> Option<()> {
+        if self.passed.contains(&state) {
+            return None;
+        }
+        self.passed.push(state);
+        let states = Rc::clone(&self.states);
+        let done = self.expand(&Rc::new(states.get(state)?.body.clone()), 0, &self.behind.clone(), to);
+        self.passed.pop();
+        done
+    }
+}
+
+fn has_machine(list: &[Statement]) -> bool {
+    let mut found = false;
+    visit::statements(list, &mut |statement| found |= matches!(statement, Statement::Machine { .. }));
+    found
+}
+
+/// What a jump to a label leads to, when that is behind a block that was taken apart.
+fn behind(after: &Next, label: Label) -> Next {
+    let mut next = after.clone();
+    while let Some(rest) = next {
+        if rest.label == Some(label) {
+            return Some(rest);
+        }
+        next = rest.after.clone();
+    }
+    None
+}
+
+/// Whether something in a list goes to a state, or out of a block that was taken apart.
+fn leaves(list: &[Statement], after: &Next) -> bool {
+    let mut found = false;
+    visit::statements(list, &mut |statement| {
+        found |= match statement {
+            Statement::Goto { .. } | Statement::Machine { .. } => true,
+            Statement::Jump(label) => behind(after, *label).is_some(),
+            _ => false,
+        };
+    });
+    found
+}
+
+/// Gives the blocks of a copy labels of their own. Gives how many statements it has.
+fn relabel(statement: &mut Statement, labels: &mut HashMap<Label, Label>, next: &mut Label) -> usize {
+    match statement {
+        Statement::Block(label, _) => {
+            labels.insert(*label, *next);
+            *label = *next;
+            *next += 1;
+        }
+        Statement::Jump(label) => *label = labels.get(label).copied().unwrap_or(*label),
+        _ => {}
+    }
+    let mut count = 1;
+    for inner in statement.inner_mut() {
+        count += inner.iter_mut().map(|statement| relabel(statement, labels, next)).sum::<usize>();
+    }
+    count
+}
