@@ -178,6 +178,9 @@ impl<'p> Lowerer<'p> {
                 chosen: Some(chosen),
                 actions: bodies,
                 kept: Vec::new(),
+                position: None,
+                located: Vec::new(),
+                known: Vec::new(),
             }))
         })?;
         self.push(Statement::If(is_group, then, Vec::new()))
