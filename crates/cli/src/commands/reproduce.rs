@@ -89,14 +89,11 @@ impl ReproduceArgs {
         #[cfg(feature = "dpdk")]
         let mut links = super::bench_links::default_sweeps(&stop)?;
         let mut programs = super::p4::Bench;
-        let instruments = Instruments {
-            #[cfg(feature = "dpdk")]
-            engine: Some(&mut engine),
-            #[cfg(feature = "dpdk")]
-            links: Some(&mut links),
-            programs: Some(&mut programs),
-            ..Instruments::default()
-        };
+        #[cfg(feature = "dpdk")]
+        let instruments =
+            Instruments { engine: Some(&mut engine), links: Some(&mut links), programs: Some(&mut programs) };
+        #[cfg(not(feature = "dpdk"))]
+        let instruments = Instruments { programs: Some(&mut programs), ..Instruments::default() };
         let mut context = Context::new(settings, instruments, &on_progress);
         if self.list || self.ids.is_empty() {
             return list(context.items(), self.json);
