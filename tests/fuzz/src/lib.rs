@@ -74,7 +74,8 @@ pub const TARGETS: &[Target] = &[
     target("state_record", state::state_record, 1),
     target("state_file", state::state_file, 4),
     target("fib_file", fib_file::fib_file, 2),
-    target("cs_disk_file", namehop_disk::testing::check_file, 4),
+    // Each input makes a tier with all its buffers.
+    target("cs_disk_file", namehop_disk::testing::check_file, 10),
 ];
 
 /// Runs the check of one target.
