@@ -148,6 +148,44 @@ def wait_for_state(router, state):
 
 
 @contextmanager
+def loop_device(image, size=24 << 20):
+    """A block device whose bytes are those of a file."""
+    if not image.exists():
+        with open(image, "wb") as opened:
+            opened.truncate(size)
+    made = subprocess.run(["losetup", "--find", "--show", str(image)], capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip(f"no loop device can be made here: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+@contextmanager
+def freezable(tmp_path):
+    """A file system of its own, with functions that freeze it and end that."""
+    image = tmp_path / "image"
+    with open(image, "wb") as opened:
+        opened.truncate(48 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    with mounted(tmp_path / "slow", "-o", "loop", image) as folder:
+        is_frozen = False
+
+        def freeze(wanted):
+            nonlocal is_frozen
+            if wanted != is_frozen:
+                subprocess.run(["fsfreeze", "--freeze" if wanted else "--unfreeze", str(folder)], check=True)
+                is_frozen = wanted
+
+        try:
+            yield folder, freeze
+        finally:
+            freeze(False)
+
+
+@contextmanager
 def mounted(folder, *arguments):
     folder.mkdir()
     subprocess.run(["mount", *map(str, arguments), str(folder)], check=True)
@@ -289,24 +327,18 @@ def test_a_full_file_system_leaves_the_cache_in_memory_until_there_is_room(make_
 
 @needs_root
 def test_a_disk_that_stalls_holds_up_nobody(make_router, tmp_path):
-    image = tmp_path / "image"
-    with open(image, "wb") as opened:
-        opened.truncate(48 << 20)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    with mounted(tmp_path / "slow", "-o", "loop", image) as folder:
+    with freezable(tmp_path) as (folder, freeze):
         router = make_router(configuration(folder / "cache"))
         wait_for_state(router, "working")
         fetch(router, names(100), 1)
-        subprocess.run(["fsfreeze", "--freeze", str(folder)], check=True)
-        try:
-            end, slowest, version = time.monotonic() + 5, 0, 2
-            while time.monotonic() < end:
-                begun = time.monotonic()
-                assert len(fetch(router, names(30, 1_000 * version), version)[0]) == 30
-                slowest, version = max(slowest, time.monotonic() - begun), version + 1
-            info = disk(router)
-        finally:
-            subprocess.run(["fsfreeze", "--unfreeze", str(folder)], check=True)
+        freeze(True)
+        end, slowest, version = time.monotonic() + 5, 0, 2
+        while time.monotonic() < end:
+            begun = time.monotonic()
+            assert len(fetch(router, names(30, 1_000 * version), version)[0]) == 30
+            slowest, version = max(slowest, time.monotonic() - begun), version + 1
+        info = disk(router)
+        freeze(False)
         assert info["state"] == "stalled" and info["stalls"] == 1 and info["not_stored"] > 0
         assert slowest < 2, f"30 packets took {slowest} s"
         wait_for_state(router, "working")
@@ -315,3 +347,141 @@ def test_a_disk_that_stalls_holds_up_nobody(make_router, tmp_path):
         assert "the disk has not answered" in router.log.read_text()
         assert len(fetch(router, names(100))[0]) >= 100 - IN_MEMORY
         router.stop()
+
+
+@needs_root
+def test_a_router_starts_although_its_disk_does_not_answer(make_router, tmp_path):
+    with freezable(tmp_path) as (folder, freeze):
+        router = make_router(configuration(folder / "cache"), start=False)
+        freeze(True)
+        router.start()
+        assert disk(router)["state"] == "stalled" and "the disk does not answer" in router.log.read_text()
+        assert fetch(router, names(50), 1) == ({uri: 1 for uri in names(50)}, 50)
+        freeze(False)
+        wait_for_state(router, "working")
+        fetch(router, names(50), 2)
+        assert len(fetch(router, names(50))[0]) >= 50 - IN_MEMORY
+        router.stop()
+
+
+@needs_root
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_was_erased_while_the_disk_stalled_does_not_come_back(make_router, tmp_path, workers):
+    with freezable(tmp_path) as (folder, freeze):
+        router = make_router(configuration(folder / "cache"))
+        wait_for_state(router, "working")
+        fetch(router, names(100), 1)
+        wait_until(lambda: disk(router)["stored"] >= 80, what="the disk has them")
+        freeze(True)
+        router.namehop("cs", "erase", "/k/7")
+        router.namehop("cs", "erase", "/k/1")
+        assert disk(router)["erasing_workers"] > 0
+        # Nothing tells the disk before the process has ended, whose last threads wait for the disk.
+        router.process.kill()
+        time.sleep(0.2)
+        freeze(False)
+        router.process.wait(PATIENCE)
+        router.workers = workers
+        router.start()
+        wait_for_state(router, "working")
+        found, _ = fetch(router, names(100))
+        assert not {"/k/1", "/k/7"} & found.keys() and len(found) >= 50
+        wait_until(lambda: disk(router)["erasing_workers"] == 0, what="the disk knows it")
+        router.stop()
+        state = (router.folder / "state.json").read_text()
+        assert "disk_erasures_written" in state or "disk_erasure" not in state
+        router.start()
+        wait_for_state(router, "working")
+        assert not {"/k/1", "/k/7"} & fetch(router, names(100))[0].keys()
+        router.stop()
+
+
+@needs_root
+def test_a_block_device_is_used_and_survives_a_restart(make_router, tmp_path):
+    with loop_device(tmp_path / "image") as device:
+        shown = subprocess.run([PROGRAM, "cs", "format", device], capture_output=True, text=True)
+        assert shown.returncode == 0 and "holds nothing" in shown.stdout
+        router = make_router(configuration(device))
+        wait_for_state(router, "working")
+        fetch(router, names(200), 1)
+        assert len(fetch(router, names(200))[0]) >= 200 - 2 * IN_MEMORY
+        # It is in use: neither a second router nor somebody who wants to make it empty gets it.
+        refused = subprocess.run([PROGRAM, "cs", "format", device, "--yes"], capture_output=True, text=True)
+        assert refused.returncode == 1 and "in use" in refused.stderr
+        router.stop()
+        router.start()
+        wait_for_state(router, "working")
+        assert len(fetch(router, names(200))[0]) >= 200 - 2 * IN_MEMORY
+        router.stop()
+        router.extra = configuration(device, size="64 MiB")
+        with pytest.raises(AssertionError, match="has room for"):
+            router.start()
+
+
+@needs_root
+def test_a_device_with_a_file_system_is_left_alone_until_somebody_asks(make_router, tmp_path):
+    image = tmp_path / "image"
+    with open(image, "wb") as opened:
+        opened.truncate(24 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    before = image.read_bytes()
+    with loop_device(image) as device:
+        router = make_router(configuration(device), start=False)
+        for keep in (True, False):
+            router.extra = configuration(device, keep=keep)
+            with pytest.raises(AssertionError, match="holds an ext2, ext3 or ext4 file system and is left as it is"):
+                router.start()
+        looked = subprocess.run([PROGRAM, "cs", "format", device], capture_output=True, text=True)
+        assert looked.returncode == 2 and "ext4 file system, and nothing was changed; --yes" in looked.stderr
+        os.sync()
+        assert image.read_bytes() == before
+        with mounted(tmp_path / "used", device):
+            for arguments in ([], ["--yes"]):
+                used = subprocess.run([PROGRAM, "cs", "format", device, *arguments], capture_output=True, text=True)
+                assert used.returncode == 1 and "in use" in used.stderr
+        made = subprocess.run([PROGRAM, "cs", "format", device, "--yes"], capture_output=True, text=True)
+        assert made.returncode == 0 and "is empty now" in made.stdout
+        router.start()
+        wait_for_state(router, "working")
+        fetch(router, names(50), 1)
+        assert len(fetch(router, names(50))[0]) >= 50 - IN_MEMORY
+        router.stop()
+    file = subprocess.run([PROGRAM, "cs", "format", str(image)], capture_output=True, text=True)
+    assert file.returncode == 1 and "is no block device" in file.stderr
+
+
+@needs_root
+def test_a_disk_with_faults_serves_from_memory_until_it_works_again(make_router, tmp_path):
+    """A device that answers every request with an error, as one does that is pulled out."""
+    table = f"0 {(24 << 20) // 512} "
+    with loop_device(tmp_path / "image") as device:
+        name = f"namehop-test-{os.getpid()}"
+        made = subprocess.run(["dmsetup", "create", name], input=table + f"linear {device} 0", capture_output=True, text=True)
+        if made.returncode:
+            pytest.skip(f"no device with faults can be made here: {made.stderr.strip()}")
+
+        def become(target):
+            subprocess.run(["dmsetup", "suspend", name], check=True)
+            subprocess.run(["dmsetup", "reload", name], input=table + target, text=True, check=True)
+            subprocess.run(["dmsetup", "resume", name], check=True)
+
+        try:
+            router = make_router(configuration(f"/dev/mapper/{name}"))
+            wait_for_state(router, "working")
+            fetch(router, names(100), 1)
+            os.sync()
+            become("error")
+            subprocess.run(["sysctl", "-q", "vm.drop_caches=1"], check=False)
+            assert len(fetch(router, names(100), 2)[0]) == 100
+            wait_for_state(router, "failed")
+            info = disk(router)
+            assert info["errors"] > 0 and "the disk cache has failed" in router.log.read_text()
+            assert fetch(router, names(60, 500), 3)[1] == 60
+            become(f"linear {device} 0")
+            wait_until(lambda: disk(router)["state"] == "working", what="it works again", seconds=40)
+            assert "the disk cache works again" in router.log.read_text()
+            fetch(router, names(60, 900), 4)
+            assert len(fetch(router, names(60, 900))[0]) >= 60 - IN_MEMORY
+            router.stop()
+        finally:
+            subprocess.run(["dmsetup", "remove", "--retry", name], check=False)

@@ -10,8 +10,6 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
 }
 
 /// The values below which a quarter and three quarters of the others are; 0 of none. Changes their order.
-// What compares turns needs packets.
-#[cfg(any(test, feature = "dpdk"))]
 pub(crate) fn quartiles(values: &mut [f64]) -> (f64, f64) {
     values.sort_unstable_by(f64::total_cmp);
     let at = |part: usize| values.get(part * values.len() / 4).copied().unwrap_or_default();

@@ -11,11 +11,9 @@ use namehop_table::TableError;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, PosixFadviseAdvice, fallocate, posix_fadvise};
 
+use crate::device;
 use crate::format::{CHUNK_SLOTS, NotOurs, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock};
 use crate::start::DiskSettings;
-
-/// Bytes at the start of a block device that are all zero where nothing is on it.
-const BLANK_BYTES: usize = 1 << 20;
 
 /// Why there is no second tier of the Content Store.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +38,22 @@ pub enum OpenError {
     /// Another router uses it, or it is mounted.
     #[error("{} is in use, by another router or as a mounted file system; each router needs a file of its own", .0.display())]
     InUse(PathBuf),
-    /// Something else is in it.
-    #[error("{} holds something else and is left as it is; name another file, or remove this one (a block device: 'wipefs --all', then zeros over its first MiB)", .0.display())]
+    /// It is no block device.
+    #[error("{} is no block device; only those are made empty, a file can be removed", .0.display())]
+    NotADevice(PathBuf),
+    /// Something else is in the file.
+    #[error("{} holds something else and is left as it is; name another file, or remove this one", .0.display())]
     Foreign(PathBuf),
+    /// Something else is on the block device.
+    #[error("{path} holds {what} and is left as it is; name another device, or, if nobody needs what is on it, make it empty with 'namehop cs format {path}'", path = .path.display())]
+    ForeignDevice {
+        /// The device.
+        path: PathBuf,
+        /// What is on it.
+        what: &'static str,
+    },
     /// Written by another version of Namehop.
-    #[error("{} is a disk cache of another version ({version}) of its format; remove it, and a new one is made", .path.display())]
+    #[error("{} is a disk cache of another version ({version}) of its format; remove it, and a new one is made (a block device: 'namehop cs format')", .path.display())]
     Version {
         /// The file.
         path: PathBuf,
@@ -52,7 +61,7 @@ pub enum OpenError {
         version: u32,
     },
     /// Its first bytes are damaged.
-    #[error("{} was a disk cache and its first bytes are damaged; remove it, and a new one is made", .0.display())]
+    #[error("{} was a disk cache and its first bytes are damaged; remove it, and a new one is made (a block device: 'namehop cs format')", .0.display())]
     Damaged(PathBuf),
     /// It is to be kept, and has another size.
     #[error("{} is a disk cache of {has_bytes} bytes; to keep what is in it set capacity_bytes to that, or remove it for one of another size", .path.display())]
@@ -127,17 +136,7 @@ pub(crate) fn open(settings: &DiskSettings) -> Result<Opened, OpenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(failure(path, error)),
     };
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(!is_device).truncate(false).mode(0o600);
-    // A device that is mounted is refused. Links may lead to devices, which have many names, but not to files.
-    options.custom_flags(if is_device { OFlag::O_EXCL } else { OFlag::O_NOFOLLOW }.bits());
-    let mut file = options.open(path).map_err(|error| failure(path, error))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_owned())),
-        Err(std::fs::TryLockError::Error(error)) => return Err(failure(path, error)),
-    }
-    let size = file.seek(SeekFrom::End(0)).map_err(|error| failure(path, error))?;
+    let (file, size) = open_for_us(path, is_device)?;
     let has_slots = slots_in(size.saturating_sub(SUPERBLOCK_BYTES as u64));
     if is_device && has_slots < slots {
         return Err(OpenError::DeviceTooSmall { path: path.to_owned(), has_bytes: has_slots * SLOT_BYTES as u64 });
@@ -169,7 +168,24 @@ pub(crate) fn open(settings: &DiskSettings) -> Result<Opened, OpenError> {
     Ok(Opened { file, life: superblock.life, is_kept: kept.is_some() })
 }
 
-fn failure(path: &Path, source: io::Error) -> OpenError {
+/// Opens a file, which is made if it is not there, or a block device, and sees to it that nobody else uses it. Gives its size, too.
+pub(crate) fn open_for_us(path: &Path, is_device: bool) -> Result<(File, u64), OpenError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(!is_device).truncate(false).mode(0o600);
+    // A device that is mounted is refused. Links may lead to devices, which have many names, but not to files.
+    options.custom_flags(if is_device { OFlag::O_EXCL } else { OFlag::O_NOFOLLOW }.bits());
+    let mut file = options.open(path).map_err(|error| failure(path, error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_owned())),
+        Err(std::fs::TryLockError::Error(error)) => return Err(failure(path, error)),
+    }
+    let size = file.seek(SeekFrom::End(0)).map_err(|error| failure(path, error))?;
+    Ok((file, size))
+}
+
+/// What an error of the system means for who names the file.
+pub(crate) fn failure(path: &Path, source: io::Error) -> OpenError {
     let path = path.to_owned();
     match source.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT | Errno::ENOTDIR) => OpenError::NoDirectory(path),
@@ -186,16 +202,21 @@ fn read_superblock(file: &File, path: &Path, size: u64, is_device: bool) -> Resu
     if size == 0 {
         return Ok(None);
     }
-    let mut start = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(BLANK_BYTES)];
+    let mut start = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(SUPERBLOCK_BYTES)];
     file.read_exact_at(&mut start, 0).map_err(|error| failure(path, error))?;
-    if is_device && start.iter().all(|&byte| byte == 0) {
-        return Ok(None);
+    let foreign = |path: &Path| match is_device {
+        false => Err(OpenError::Foreign(path.to_owned())),
+        true => match device::look(file, size).map_err(|error| failure(path, error))?.holds {
+            None => Ok(None),
+            Some(what) => Err(OpenError::ForeignDevice { path: path.to_owned(), what }),
+        },
+    };
+    match Superblock::decode(&start) {
+        Ok(found) => Ok(Some(found)),
+        Err(NotOurs::Foreign) => foreign(path),
+        Err(NotOurs::Version(version)) => Err(OpenError::Version { path: path.to_owned(), version }),
+        Err(NotOurs::Damaged) => Err(OpenError::Damaged(path.to_owned())),
     }
-    Superblock::decode(&start).map(Some).map_err(|why| match why {
-        NotOurs::Foreign => OpenError::Foreign(path.to_owned()),
-        NotOurs::Version(version) => OpenError::Version { path: path.to_owned(), version },
-        NotOurs::Damaged => OpenError::Damaged(path.to_owned()),
-    })
 }
 
 fn new_life() -> io::Result<u64> {

@@ -19,18 +19,20 @@
 //! | `index` | from hashes of names to positions |
 //! | `erased` | prefixes whose Data is erased |
 //! | `shared` | what workers and the disk's thread have in common: positions, state, counters |
-//! | `tier` | the workers' side |
+//! | `tier`, `tier::reads`, `tier::erasures` | the workers' side |
 //! | `messages`, `report` | what the two sides send each other; what they count |
-//! | `file` | opening the file: whose it is, its size, its lock |
+//! | `file`, `device` | opening the file: whose it is, its size, its lock; what is on a block device that is not ours |
 //! | `storage` | reading and writing by io_uring, or by threads where that is not allowed |
-//! | `server`, `scan` | the thread: requests, faults, what is there after a restart |
+//! | `server`, `lateness`, `scan` | the thread: requests, faults, a slow disk, what is there after a restart |
 
 #![forbid(unsafe_code)]
 
+mod device;
 mod erased;
 mod file;
 mod format;
 mod index;
+mod lateness;
 mod messages;
 mod report;
 mod scan;
@@ -44,11 +46,12 @@ pub mod testing;
 mod tests;
 mod tier;
 
+pub use device::{DeviceContents, clear_device, inspect_device};
 pub use file::OpenError;
 pub use format::SLOT_BYTES;
 pub use messages::ReadId;
 pub use report::{DiskReport, DiskStatus, TierCounters};
 pub use server::Worker;
 pub use shared::DiskState;
-pub use start::{DiskCache, DiskSettings, MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
+pub use start::{DiskCache, DiskSettings, ErasureWatch, MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
 pub use tier::{DiskTier, Finished, Located, Reading};

@@ -32,6 +32,8 @@ impl ReadId {
 pub(crate) struct Run {
     pub(crate) position: u64,
     pub(crate) bytes: Vec<u8>,
+    /// Is there an erasure among them?
+    pub(crate) has_erasure: bool,
 }
 
 /// A record to be read.
@@ -58,7 +60,7 @@ pub(crate) enum FromDisk {
     /// What the disk holds; comes once.
     Ready(Box<(Index, Erased)>),
     /// A buffer for what is to be written comes back. Were its records written?
-    Written { buffer: Vec<u8>, is_written: bool },
+    Written { buffer: Vec<u8>, has_erasure: bool, is_written: bool },
     /// A read has ended.
     Read { id: ReadId, buffer: Vec<u8>, body: Body },
 }

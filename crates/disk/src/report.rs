@@ -25,6 +25,9 @@ pub struct DiskStatus {
     pub checksum_failures: u64,
     /// Times that the disk did not answer for too long.
     pub stalls: u64,
+    /// Workers that have erased Data of which the disk does not say so yet: a router that ended now would find it again, if it
+    /// did not remember itself what was erased.
+    pub erasing_workers: u64,
 }
 
 /// What one worker counts.
@@ -63,6 +66,8 @@ pub struct DiskReport {
     pub status: DiskStatus,
     /// Of the workers.
     pub counters: TierCounters,
+    /// Interests that wait for the disk now.
+    pub waiting: u64,
 }
 
 impl AddAssign for DiskReport {
@@ -70,5 +75,6 @@ impl AddAssign for DiskReport {
     fn add_assign(&mut self, other: DiskReport) {
         self.status = other.status;
         self.counters += other.counters;
+        self.waiting += other.waiting;
     }
 }

@@ -25,6 +25,7 @@ use tracing::{info, warn};
 use crate::erased::Erased;
 use crate::format::{self, HEADER_BYTES, Kind, NoRecord, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock, decode, offset_of};
 use crate::index::Index;
+use crate::lateness::Lateness;
 use crate::messages::{Body, FromDisk, RING_PLACES, Request, Run, ToDisk};
 use crate::scan::{OwnerOf, Scan};
 use crate::shared::{DiskState, Shared, count};
@@ -73,6 +74,7 @@ enum Task {
     Write {
         client: usize,
         positions: Range<u64>,
+        has_erasure: bool,
     },
     Read {
         client: usize,
@@ -127,6 +129,7 @@ pub(crate) struct Server<S> {
     received: Vec<(usize, ToDisk)>,
     scan: Option<Scan>,
     retry_at: Option<Instant>,
+    lateness: Lateness,
     /// When a damaged record was last logged.
     damage_logged: Option<Instant>,
 }
@@ -147,8 +150,14 @@ impl<S: Storage> Server<S> {
             received: Vec::with_capacity(RING_PLACES),
             scan: None,
             retry_at: None,
+            lateness: Lateness::default(),
             damage_logged: None,
         }
+    }
+
+    /// Interests wait no longer than that for a read: says so in the log when reads take longer.
+    pub(crate) fn expect_reads_within(&mut self, limit: Duration) {
+        self.lateness = Lateness::new(limit);
     }
 
     /// Begins with nothing on the disk.
@@ -252,8 +261,8 @@ impl<S: Storage> Server<S> {
             match message {
                 ToDisk::Write(run) if is_working => self.write(client, run, time),
                 ToDisk::Read(request) if is_working => self.read(client, request, time.now),
-                ToDisk::Write(Run { bytes: buffer, .. }) => {
-                    self.clients[client].send(FromDisk::Written { buffer, is_written: false });
+                ToDisk::Write(Run { bytes: buffer, has_erasure, .. }) => {
+                    self.clients[client].send(FromDisk::Written { buffer, has_erasure, is_written: false });
                 }
                 ToDisk::Read(Request { id, buffer, .. }) => {
                     self.clients[client].send(FromDisk::Read { id, buffer, body: None });
@@ -275,7 +284,7 @@ impl<S: Storage> Server<S> {
     }
 
     fn write(&mut self, client: usize, run: Run, time: Time) {
-        let Run { position, mut bytes } = run;
+        let Run { position, mut bytes, has_erasure } = run;
         let worker = &self.clients[client].worker;
         let engine_now = time.of(worker);
         let wall_ms = |at: Timestamp| match at.since_ns(engine_now) / 1_000_000 {
@@ -288,7 +297,7 @@ impl<S: Storage> Server<S> {
         count(&self.shared.counters.written_bytes, bytes.len() as u64);
         self.writing.push(positions.clone());
         let writing = self.storage.write(bytes, offset_of(position, self.shared.slots));
-        self.begin(Task::Write { client, positions }, writing, time.now);
+        self.begin(Task::Write { client, positions, has_erasure }, writing, time.now);
     }
 
     fn read(&mut self, client: usize, request: Request, now: Instant) {
@@ -303,16 +312,16 @@ impl<S: Storage> Server<S> {
 
     fn done(&mut self, done: Done, time: Time) {
         let Done { number, task, result, buffer } = done;
-        self.since.remove(&number);
+        let took = self.since.remove(&number).map(|since| time.now.saturating_duration_since(since));
         let result = result.map_err(|error| self.failed(&error, time.now));
         match task {
-            Task::Write { client, positions } => {
+            Task::Write { client, positions, has_erasure } => {
                 let is_written = result.is_ok_and(|written| written == buffer.len());
                 if result.is_ok() && !is_written {
                     self.failed(&io::Error::from(io::ErrorKind::StorageFull), time.now);
                 }
                 self.writing.retain(|others| *others != positions);
-                self.clients[client].send(FromDisk::Written { buffer, is_written });
+                self.clients[client].send(FromDisk::Written { buffer, has_erasure, is_written });
                 let (ready, waiting) = std::mem::take(&mut self.waiting)
                     .into_iter()
                     .partition(|(_, request)| positions.contains(&request.position));
@@ -321,6 +330,11 @@ impl<S: Storage> Server<S> {
                 ready.into_iter().for_each(|(client, request)| self.read(client, request, time.now));
             }
             Task::Read { client, id, position } => {
+                if let Some((late, reads)) = self.lateness.note(took.unwrap_or_default(), time.now, REPORT_INTERVAL) {
+                    warn!(
+                        "the disk is slow: {late} of {reads} lookups of the last second took longer than read_timeout_ms, so                          their Interests went on without it"
+                    );
+                }
                 let body = result.ok().and_then(|bytes| self.body(client, buffer.get(..bytes)?, position, time));
                 self.clients[client].send(FromDisk::Read { id, buffer, body });
             }

@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) slots: u64,
     state: CachePadded<AtomicU8>,
     pub(crate) counters: Counters,
+    /// Workers with erasures that are not on the disk yet.
+    erasing: AtomicU64,
     is_asleep: CachePadded<AtomicBool>,
     waker: AtomicWaker,
     is_stopping: AtomicBool,
@@ -84,6 +86,7 @@ impl Shared {
             slots,
             state: CachePadded::default(),
             counters: Counters::default(),
+            erasing: AtomicU64::default(),
             is_asleep: CachePadded::default(),
             waker: AtomicWaker::new(),
             is_stopping: AtomicBool::new(false),
@@ -112,6 +115,20 @@ impl Shared {
 
     pub(crate) fn set_state(&self, state: DiskState) {
         self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// The disk has not answered for long since the start. If it has not done so just now, it stalls.
+    pub(crate) fn give_up_waiting(&self) {
+        let (starting, stalled) = (DiskState::Starting as u8, DiskState::Stalled as u8);
+        let _ = self.state.compare_exchange(starting, stalled, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// A worker begins to have erasures that are not on the disk, or has none any more.
+    pub(crate) fn set_erasing(&self, is_erasing: bool) {
+        match is_erasing {
+            true => self.erasing.fetch_add(1, Ordering::AcqRel),
+            false => self.erasing.fetch_sub(1, Ordering::AcqRel),
+        };
     }
 
     /// Wakes the thread of the disk if it sleeps. To be called after something was put into one of its rings.
@@ -159,6 +176,7 @@ impl Shared {
             errors: read(&counters.errors),
             checksum_failures: read(&counters.checksum_failures),
             stalls: read(&counters.stalls),
+            erasing_workers: self.erasing.load(Ordering::Acquire),
         }
     }
 }

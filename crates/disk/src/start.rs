@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ pub const MAX_CAPACITY_BYTES: u64 = MAX_SLOTS * SLOT_BYTES as u64;
 const SLOTS_PER_ENTRY: u64 = 2;
 /// Requests that may be under way at once.
 const QUEUE_ENTRIES: u32 = 1024;
+/// How long a start waits for a disk that does not answer: after that the router goes on without it.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a stop waits for what is under way.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -56,7 +58,8 @@ impl DiskCache {
     /// Opens the file and starts the thread that owns it. There is one tier for each worker, in their order. `key` is what names
     /// are hashed with, and `owner_of` says whose a name is, given as its VALUE.
     ///
-    /// A disk that has no room or reports an error is tried again later, and until then there is nothing on it.
+    /// A disk that has no room or reports an error is tried again later, and until then there is nothing on it. One that does not
+    /// answer for three seconds is used as soon as it does.
     ///
     /// # Errors
     /// When the file cannot be used, and that will not change by itself.
@@ -70,18 +73,7 @@ impl DiskCache {
         if !(MIN_CAPACITY_BYTES..=MAX_CAPACITY_BYTES).contains(&settings.capacity_bytes) {
             return Err(OpenError::Capacity);
         }
-        let opened = match file::open(&settings) {
-            Ok(opened) => Some(opened),
-            Err(error) if error.may_pass() => {
-                error!(%error, "no disk cache; it is tried again");
-                None
-            }
-            Err(error) => return Err(error),
-        };
         let shared = Arc::new(Shared::new(slots));
-        if opened.is_none() {
-            shared.set_state(DiskState::Failed);
-        }
         let entries = (slots / SLOTS_PER_ENTRY + slots / SLOTS_PER_ENTRY / 4) / workers.len().max(1) as u64;
         let indexes = workers.iter().map(|_| Index::new(entries)).collect::<Result<Vec<_>, _>>()?;
         let (mut tiers, mut clients) = (Vec::new(), Vec::new());
@@ -92,14 +84,25 @@ impl DiskCache {
             clients.push(Client { worker, from_worker, to_worker });
         }
         let (end, ended) = channel();
+        let (tell_opened, was_opened) = channel();
         let of_thread = Arc::clone(&shared);
+        let path = settings.path.clone();
         let run = move || {
             let parts = Parts { shared: of_thread, clients, indexes, key, owner_of: Box::new(owner_of) };
-            serve(&settings, opened, parts);
+            if let Some(opened) = open(&settings, &parts.shared, &tell_opened) {
+                serve(&settings, opened, parts);
+            }
             // Nobody waits for it when the router ends in a hurry.
             let _ = end.send(());
         };
         thread::Builder::new().name("disk cache".to_owned()).spawn(run).map_err(OpenError::Thread)?;
+        match was_opened.recv_timeout(OPEN_TIMEOUT) {
+            Ok(opened) => opened?,
+            Err(_) => {
+                shared.give_up_waiting();
+                warn!(path = %path.display(), "the disk does not answer: Data is cached in memory only until it does");
+            }
+        }
         Ok((DiskCache { shared, ended }, tiers))
     }
 
@@ -108,12 +111,28 @@ impl DiskCache {
         self.shared.status()
     }
 
+    /// Tells whether the disk knows of all erasures, also to other threads.
+    pub fn watch_erasures(&self) -> ErasureWatch {
+        ErasureWatch(Arc::clone(&self.shared))
+    }
+
     /// Writes what workers have handed over, and ends. A disk that does not answer is not waited for.
     pub fn stop(self) {
         self.shared.stop();
         if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(STOP_TIMEOUT) {
             warn!("the disk cache does not answer; the last packets may not be on it");
         }
+    }
+}
+
+/// Whether the disk knows of all erasures.
+#[derive(Debug, Clone)]
+pub struct ErasureWatch(Arc<Shared>);
+
+impl ErasureWatch {
+    /// Are all erasures that workers were told of in the file? A crash of the computer may still undo those of the last seconds.
+    pub fn is_all_written(&self) -> bool {
+        self.0.status().erasing_workers == 0
     }
 }
 
@@ -126,22 +145,42 @@ struct Parts {
     owner_of: OwnerOf,
 }
 
-/// The thread: opens the file if it is not open yet, and serves until it is told to stop.
-fn serve(settings: &DiskSettings, opened: Option<Opened>, parts: Parts) {
-    let mut opened = opened;
-    let opened = loop {
-        if let Some(opened) = opened.take() {
-            break opened;
-        }
-        if !pause(&parts.shared, RETRY) {
-            return;
-        }
+/// Opens the file, as often as it takes. `None` when it cannot be used, or when it is too late. Who starts the thread is told how
+/// the first attempt went, whether or not he still wants to know.
+fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenError>>) -> Option<Opened> {
+    let mut is_first = true;
+    loop {
         match file::open(settings) {
-            Ok(now_open) => opened = Some(now_open),
-            Err(error) if error.may_pass() => {}
-            Err(error) => return error!(%error, "no disk cache"),
+            Ok(opened) => {
+                let _ = tell.send(Ok(()));
+                return Some(opened);
+            }
+            Err(error) if error.may_pass() => {
+                shared.set_state(DiskState::Failed);
+                if is_first {
+                    error!(%error, "no disk cache; it is tried again");
+                    let _ = tell.send(Ok(()));
+                }
+            }
+            Err(error) => {
+                shared.set_state(DiskState::Failed);
+                if let Err(unheard) = tell.send(Err(error))
+                    && let Err(error) = unheard.0
+                {
+                    error!(%error, "no disk cache");
+                }
+                return None;
+            }
         }
-    };
+        is_first = false;
+        if !pause(shared, RETRY) {
+            return None;
+        }
+    }
+}
+
+/// The thread, once the file is open: serves until it is told to stop.
+fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
     let mut proactor = compio_driver::Proactor::builder();
     proactor.capacity(QUEUE_ENTRIES);
     let runtime = match compio_runtime::RuntimeBuilder::new().with_proactor(proactor).build() {
@@ -169,6 +208,7 @@ fn serve(settings: &DiskSettings, opened: Option<Opened>, parts: Parts) {
         };
         parts.shared.set_state(DiskState::Starting);
         let mut server = Server::new(parts.shared, parts.clients, storage, life);
+        server.expect_reads_within(Duration::from_millis(settings.read_timeout_ms));
         match is_kept {
             true => server.scan(parts.indexes, parts.key, parts.owner_of, Instant::now()),
             false => server.start_empty(parts.indexes),

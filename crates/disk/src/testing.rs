@@ -1,23 +1,99 @@
 //! For tests of other crates: any bytes as the file of a second tier.
 
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Instant;
 
-use namehop_hash::HashKey;
+use namehop_hash::{HashKey, hash_name};
+use namehop_packet::Timestamp;
+use namehop_table::handover_ring;
+use namehop_wire::DataHeader;
 
-use crate::format::{HEADER_BYTES, NoRecord, RECORD_MAGIC, SLOT_BYTES, Superblock, body_bytes, decode, seal_record};
-use crate::index::{Extent, Index};
-use crate::scan::Scan;
+use crate::format::{
+    HEADER_BYTES, Kind, NoRecord, RECORD_MAGIC, Record, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock, body_bytes, decode,
+    seal_record, slots_of,
+};
+use crate::index::Index;
+use crate::messages::RING_PLACES;
+use crate::server::{Client, Server, Time, Worker};
+use crate::shared::Shared;
+use crate::storage::{Storage, Transfer};
+use crate::tier::{DiskTier, Reading};
 
 /// The life of the file that the records are of.
 const LIFE: u64 = 7;
 /// Least slots that a file has.
 const MIN_SLOTS: u64 = 16;
+/// Time of day, in milliseconds since 1970.
+const WALL_MS: u64 = 1_700_000_000_000;
 
-/// Takes bytes for the slots of a file, as a restart does. Where a slot begins like a record, all that a stranger would have to
-/// compute for it is made right, the checksum in particular: what is behind that would not be reached otherwise.
+/// The slots of a file that nobody writes to.
+struct Slots(Rc<[u8]>);
+
+impl Storage for Slots {
+    fn read(&self, mut buffer: Vec<u8>, bytes: usize, offset: u64) -> Transfer {
+        let start = (offset as usize).saturating_sub(SUPERBLOCK_BYTES).min(self.0.len());
+        let found = &self.0[start..self.0.len().min(start + bytes)];
+        buffer[..found.len()].copy_from_slice(found);
+        let read = found.len();
+        Box::pin(async move { (Ok(read), buffer) })
+    }
+
+    fn write(&self, buffer: Vec<u8>, _: u64) -> Transfer {
+        Box::pin(async move { (Err(io::ErrorKind::ReadOnlyFilesystem.into()), buffer) })
+    }
+}
+
+/// A tier after a restart over such a file.
+struct Restarted {
+    tier: DiskTier,
+    server: Server<Slots>,
+    time: Time,
+}
+
+impl Restarted {
+    fn over(file: Rc<[u8]>, slots: u64, key: HashKey) -> Option<Self> {
+        let shared = Arc::new(Shared::new(slots));
+        let (to_disk, from_worker) = handover_ring(RING_PLACES);
+        let (to_worker, from_disk) = handover_ring(RING_PLACES);
+        let started = Instant::now();
+        let client = Client { worker: Worker { wake: Box::new(|| {}), started }, from_worker, to_worker };
+        let tier = DiskTier::new(Arc::clone(&shared), 1_000, to_disk, from_disk);
+        let mut server = Server::new(shared, vec![client], Slots(file), LIFE);
+        // The index is larger than any file of a fuzzer.
+        let index = Index::new(64).ok()?;
+        server.scan(vec![index], key, Box::new(|name| name.len()), started);
+        let mut restarted = Restarted { tier, server, time: Time { now: started, wall_ms: WALL_MS } };
+        restarted.turn();
+        assert!(restarted.tier.next_finished().is_none(), "nothing was asked for");
+        Some(restarted)
+    }
+
+    fn turn(&mut self) {
+        self.tier.flush();
+        let _ = self.server.poll(&mut Context::from_waker(Waker::noop()), self.time);
+    }
+
+    /// What is found under a name: where, and the packet.
+    fn look_up(&mut self, name_hash: u64) -> Option<(u64, Vec<u8>)> {
+        let located = self.tier.find(name_hash, false)?;
+        assert!(matches!(self.tier.read(name_hash, located, false), Reading::Started(_)), "nothing else is read");
+        self.turn();
+        let finished = self.tier.next_finished().expect("it was read at once");
+        let found = finished.data().map(|(packet, _)| (finished.position, packet.to_vec()));
+        self.tier.give_back(finished, found.is_some());
+        found
+    }
+}
+
+/// Takes bytes for the slots of a file, as a restart does, and asks for every name in it. Where a slot begins like a record, all that a
+/// stranger would have to compute for it is made right, the checksum in particular: what is behind that would not be reached
+/// otherwise.
 ///
 /// # Panics
-/// If something is believed that should not be.
+/// If something is believed that should not be, or found although it was erased.
 pub fn check_file(bytes: &[u8]) {
     // Any bytes as the start of the file.
     if let Ok(superblock) = Superblock::decode(bytes) {
@@ -36,24 +112,36 @@ pub fn check_file(bytes: &[u8]) {
             seal_record(&mut rest[..end]);
         }
     }
-    for start in (0..file.len()).step_by(SLOT_BYTES) {
-        match decode(&file[start..], LIFE) {
-            Ok(record) => assert!(record.body.len() <= file.len() && record.fresh_for_ms(0) <= record.fresh_until_ms),
-            Err(NoRecord::Absent | NoRecord::OtherLife | NoRecord::Broken) => {}
+    // Those that a restart takes into account: in their own places, and not inside others.
+    let (mut records, mut slot) = (Vec::<Record<'_>>::new(), 0);
+    while slot < slots {
+        slot += match decode(&file[slot as usize * SLOT_BYTES..], LIFE) {
+            Ok(record) if record.position % slots == slot => {
+                assert!(record.body.len() <= file.len() && record.fresh_for_ms(0) <= record.fresh_until_ms);
+                records.push(record);
+                slots_of(record.body.len()) as u64
+            }
+            Ok(_) | Err(NoRecord::Absent | NoRecord::OtherLife | NoRecord::Broken) => 1,
+        };
+    }
+    let key = HashKey::new(1, 2);
+    let Some(mut restarted) = Restarted::over(Rc::from(&file[..]), slots, key) else { return };
+    restarted.tier.set_now(Timestamp::default());
+    for record in &records {
+        let Ok(header) = DataHeader::decode(record.body) else { continue };
+        let name = header.name.value();
+        let Some((position, packet)) = restarted.look_up(hash_name(&key, name)) else { continue };
+        let of_file = records.iter().find(|record| record.position == position && record.body == packet);
+        assert!(of_file.is_some_and(|record| record.kind == Kind::Data), "something else than a record was found");
+        // The name may be another one with the same part of the hash; then the engine takes it for nothing.
+        let Ok(found) = DataHeader::decode(&packet) else { continue };
+        let found = found.name.value();
+        let covers = |erasure: &&Record<'_>| {
+            erasure.kind == Kind::Erasure && erasure.position > position && found.starts_with(erasure.body)
+        };
+        if let Some(erasure) = records.iter().find(covers) {
+            assert!(restarted.tier.is_erased(found, position), "found in spite of {erasure:?}");
         }
+        assert!(!restarted.tier.is_erased(found, u64::MAX), "what comes later is not erased");
     }
-    // The index is larger than any file of a fuzzer.
-    let Ok(index) = Index::new(64) else { return };
-    let owner = Box::new(|name: &[u8]| name.len());
-    let mut scan = Scan::new(vec![index], HashKey::new(1, 2), owner, LIFE, slots, Instant::now());
-    while let Some(piece) = scan.next_piece() {
-        let range = piece.start as usize * SLOT_BYTES..piece.end as usize * SLOT_BYTES;
-        scan.take_piece(&file[range]);
-        assert!(scan.percent() <= 100);
-    }
-    let found = scan.finish();
-    assert!(found.records <= slots, "more records than slots");
-    let extent = Extent { cursor: found.end, slots };
-    assert!(!extent.is_live(found.end));
-    found.erased.covers(&[8, 1, 65], found.end);
 }

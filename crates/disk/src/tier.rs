@@ -1,5 +1,8 @@
 //! The workers' side: what a worker does with the disk without ever waiting for it.
 
+mod erasures;
+mod reads;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,26 +12,14 @@ use namehop_table::{HandoverReceiver, HandoverSender};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::erased::Erased;
-use crate::format::{self, CHUNK_BYTES, CHUNK_SLOTS, Kind, MAX_RECORD_SLOTS, SLOT_BYTES, slots_of};
+use crate::format::{self, CHUNK_BYTES, CHUNK_SLOTS, Kind, MAX_RECORD_SLOTS, SLOT_BYTES, offset_of, slots_of};
 use crate::index::Index;
 pub use crate::index::Located;
-use crate::messages::{Body, FromDisk, READS, RUNS, ReadId, Request, Run, ToDisk};
+use crate::messages::{Body, FromDisk, READS, RUNS, ReadId, Run, ToDisk};
 use crate::report::{DiskReport, TierCounters};
 use crate::shared::{DiskState, Shared};
-
-/// Erasures that wait to be written while the disk does not work.
-const MAX_UNWRITTEN: usize = 64;
-
-/// What became of a request to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// It is under way.
-    Started(ReadId),
-    /// This record is being read already.
-    Joined(ReadId),
-    /// Too many are under way.
-    Busy,
-}
+pub use reads::Reading;
+use reads::{DEADLINES, NOWHERE, Place};
 
 /// A read that has ended, and was waited for.
 #[derive(Debug)]
@@ -55,29 +46,6 @@ impl Finished {
     }
 }
 
-/// One of the reads that may be under way.
-#[derive(Debug, Default)]
-struct Place {
-    hash: u64,
-    /// `None` while it is on its way.
-    buffer: Option<Vec<u8>>,
-    /// Counts its uses, so that a deadline of an earlier one is recognised.
-    serial: u32,
-    /// Does somebody wait for it?
-    is_awaited: bool,
-}
-
-impl Place {
-    fn is_awaited_as(&self, serial: u32) -> bool {
-        self.is_awaited && self.serial == serial
-    }
-}
-
-/// Deadlines that are kept, those of reads that have ended included.
-const DEADLINES: usize = 8 * READS;
-/// No position.
-const NOWHERE: u64 = u64::MAX;
-
 /// The disk as one worker has it; see the crate's description.
 pub struct DiskTier {
     shared: Arc<Shared>,
@@ -85,6 +53,10 @@ pub struct DiskTier {
     index: Option<Index>,
     erased: Erased,
     unwritten: VecDeque<Box<[u8]>>,
+    /// Runs with erasures that the disk has not written yet.
+    erasing_runs: usize,
+    /// Does the disk's thread know that there are erasures that are not on the disk?
+    is_erasing: bool,
     now: Timestamp,
     timeout_ns: u64,
     /// Positions that are left of the chunk that this worker writes to.
@@ -95,6 +67,7 @@ pub struct DiskTier {
     /// Of each place: the record that is being read.
     positions: Box<[u64]>,
     free: Vec<ReadId>,
+    reads_of_strangers: usize,
     /// Of reads under way: number, use and time, the first one to be given up first.
     deadlines: VecDeque<(ReadId, u32, Timestamp)>,
     to_disk: HandoverSender<ToDisk>,
@@ -115,6 +88,8 @@ impl DiskTier {
             index: None,
             erased: Erased::default(),
             unwritten: VecDeque::new(),
+            erasing_runs: 0,
+            is_erasing: false,
             now: Timestamp::default(),
             timeout_ns: timeout_ms.saturating_mul(1_000_000),
             chunk: 0..0,
@@ -123,6 +98,7 @@ impl DiskTier {
             places: (0..READS).map(place).collect(),
             positions: vec![NOWHERE; READS].into(),
             free: (0..READS as u16).rev().map(ReadId).collect(),
+            reads_of_strangers: 0,
             deadlines: VecDeque::with_capacity(DEADLINES),
             to_disk,
             from_disk,
@@ -136,9 +112,9 @@ impl DiskTier {
         &self.counters
     }
 
-    /// State of the disk, and what this worker counts.
+    /// State of the disk, and what this worker counts. How many Interests wait, the caller knows.
     pub fn report(&self) -> DiskReport {
-        DiskReport { status: self.shared.status(), counters: self.counters }
+        DiskReport { status: self.shared.status(), counters: self.counters, waiting: 0 }
     }
 
     /// Says what time it is, for all that follows.
@@ -147,11 +123,13 @@ impl DiskTier {
         self.now = now;
     }
 
+    #[inline]
     fn is_working(&self) -> bool {
         self.shared.state() == DiskState::Working
     }
 
-    /// Asks for the place of a name in the index to be brought into the cache.
+    /// Asks for the place of a name in the index to be brought into the cache, where Data of that name comes in, which is to
+    /// be [forgotten](Self::forget).
     #[inline]
     pub fn prefetch(&self, name_hash: u64) {
         if let Some(index) = &self.index {
@@ -159,27 +137,43 @@ impl DiskTier {
         }
     }
 
+    /// The same where Data of that name is to be [found](Self::find) or [offered](Self::offer): only of a disk that works.
+    #[inline]
+    pub fn prefetch_use(&self, name_hash: u64) {
+        if self.is_working() {
+            self.prefetch(name_hash);
+        }
+    }
+
+    /// Would Data that leaves memory now be [taken](Self::offer)? If not, it is not worth looking at.
+    #[inline]
+    pub fn takes_data(&self) -> bool {
+        self.is_working() && (self.run.is_some() || !self.runs.is_empty())
+    }
+
+    /// Data left memory while the disk [takes none](Self::takes_data).
+    #[inline]
+    pub fn note_not_stored(&mut self) {
+        self.counters.not_stored += 1;
+    }
+
     /// Data leaves memory: it is to be written, unless the disk has it already.
     pub fn offer(&mut self, name_hash: u64, fresh_until: Timestamp, packet: &[u8]) {
+        if !self.takes_data() {
+            return self.note_not_stored();
+        }
         let extent = self.shared.extent();
-        let Some(index) = &self.index else {
-            self.counters.not_stored += 1;
-            return;
-        };
+        let Some(index) = &self.index else { return self.note_not_stored() };
         // Newer Data would have had the record forgotten, so this is the same. It is written anew before it is written over.
         if let Some(known) = index.find(name_hash, extent)
             && extent.cursor - known.position < extent.slots / 4 * 3
         {
             return;
         }
-        if packet.len() > MAX_PACKET_SIZE || !self.is_working() {
-            self.counters.not_stored += 1;
-            return;
+        if packet.len() > MAX_PACKET_SIZE {
+            return self.note_not_stored();
         }
-        let Some(position) = self.append(Kind::Data, fresh_until, packet) else {
-            self.counters.not_stored += 1;
-            return;
-        };
+        let Some(position) = self.append(Kind::Data, fresh_until, packet) else { return self.note_not_stored() };
         self.counters.stored += 1;
         let located = Located { position, slots: slots_of(packet.len()), may_be_fresh: fresh_until > self.now };
         let extent = self.shared.extent();
@@ -206,10 +200,14 @@ impl DiskTier {
         if self.run.is_none() {
             let mut bytes = self.runs.pop()?;
             bytes.clear();
-            self.run = Some(Run { position: self.chunk.start, bytes });
+            self.run = Some(Run { position: self.chunk.start, bytes, has_erasure: false });
         }
         let position = self.chunk.start;
-        format::append(&mut self.run.as_mut()?.bytes, position, kind, fresh_until, body);
+        let run = self.run.as_mut()?;
+        format::append(&mut run.bytes, position, kind, fresh_until, body);
+        if kind == Kind::Erasure && !std::mem::replace(&mut run.has_erasure, true) {
+            self.erasing_runs += 1;
+        }
         self.chunk.start += slots;
         Some(position)
     }
@@ -219,7 +217,20 @@ impl DiskTier {
             && let Err(ToDisk::Write(run)) = self.to_disk.push(ToDisk::Write(run), 0)
         {
             // There is room for all buffers, so this does not happen; the records would be missing where the index has them.
-            self.runs.push(run.bytes);
+            self.take_back(run.bytes, run.has_erasure, false);
+        }
+    }
+
+    /// A buffer for what is to be written is free again.
+    fn take_back(&mut self, buffer: Vec<u8>, has_erasure: bool, is_written: bool) {
+        self.runs.push(buffer);
+        if has_erasure {
+            self.erasing_runs -= 1;
+            if !is_written {
+                // A restart must not bring back what is erased.
+                self.unwritten.clear();
+                self.unwritten.extend(self.erased.prefixes());
+            }
         }
     }
 
@@ -231,47 +242,6 @@ impl DiskTier {
         }
     }
 
-    /// Erases all Data under a prefix, given as the VALUE of its name. A restart does not bring it back.
-    pub fn erase(&mut self, prefix: &[u8]) {
-        let mut prefix = prefix;
-        if self.index.is_some() {
-            prefix = self.forget_under(prefix);
-        }
-        if self.unwritten.len() >= MAX_UNWRITTEN {
-            // One that stands for all.
-            self.unwritten.clear();
-            prefix = &[];
-        }
-        self.unwritten.push_back(prefix.into());
-        self.write_erasures();
-    }
-
-    /// What this worker has written so far under a prefix is worth nothing from now on. Returns the prefix that holds for.
-    fn forget_under<'a>(&mut self, prefix: &'a [u8]) -> &'a [u8] {
-        // What this worker writes later gets later positions.
-        self.finish_run();
-        self.chunk = 0..0;
-        let extent = self.shared.extent();
-        self.erased.add(prefix, extent.cursor, extent)
-    }
-
-    /// Writes erasures into the log, as far as the disk works.
-    fn write_erasures(&mut self) {
-        while self.index.is_some()
-            && self.is_working()
-            && let Some(prefix) = self.unwritten.pop_front()
-        {
-            if self.append(Kind::Erasure, Timestamp::default(), &prefix).is_none() {
-                return self.unwritten.push_front(prefix);
-            }
-        }
-    }
-
-    /// Is the Data with this name VALUE, which was read from a position, erased?
-    pub fn is_erased(&self, name: &[u8], position: u64) -> bool {
-        self.erased.covers(name, position)
-    }
-
     /// How far the log has come: what is written from now on lies behind it.
     pub fn position(&self) -> u64 {
         self.shared.extent().cursor
@@ -280,52 +250,21 @@ impl DiskTier {
     /// Where the Data with a name is, as it seems.
     #[inline]
     pub fn find(&self, name_hash: u64, must_be_fresh: bool) -> Option<Located> {
-        let index = self.index.as_ref()?;
+        // A disk that does not work is not to cost anything.
+        let index = self.index.as_ref().filter(|_| self.is_working())?;
         let found = index.find(name_hash, self.shared.extent())?;
-        ((found.may_be_fresh || !must_be_fresh) && self.is_working()).then_some(found)
+        (found.may_be_fresh || !must_be_fresh).then_some(found)
     }
 
-    /// A lookup was not made, because too many wait already.
-    pub fn note_busy(&mut self) {
-        self.counters.busy += 1;
+    /// Where a record lies in the file, in bytes from its start.
+    pub fn place_of(&self, located: Located) -> Range<u64> {
+        let start = offset_of(located.position, self.shared.slots);
+        start..start + (located.slots * SLOT_BYTES) as u64
     }
 
-    /// Asks for a record. [`next_finished`](Self::next_finished) or [`next_expired`](Self::next_expired) give its number back.
-    pub fn read(&mut self, name_hash: u64, located: Located) -> Reading {
-        if let Some(place) = self.positions.iter().position(|&position| position == located.position)
-            && self.places[place].is_awaited
-        {
-            return Reading::Joined(ReadId(place as u16));
-        }
-        let Some(id) = self.free.pop() else {
-            self.note_busy();
-            return Reading::Busy;
-        };
-        let place = &mut self.places[id.index()];
-        let Some(buffer) = place.buffer.take() else { return Reading::Busy };
-        // What is to be written comes first, because it may be what is to be read.
-        let Located { position, slots, .. } = located;
-        if self.run.as_ref().is_some_and(|run| run.position <= position) {
-            self.finish_run();
-        }
-        if let Err(ToDisk::Read(request)) = self.to_disk.push(ToDisk::Read(Request { id, position, slots, buffer }), 0)
-        {
-            // There is room for all buffers, so this does not happen.
-            self.places[id.index()].buffer = Some(request.buffer);
-            self.free.push(id);
-            return Reading::Busy;
-        }
-        let place = &mut self.places[id.index()];
-        (place.hash, place.is_awaited, place.serial) = (name_hash, true, place.serial.wrapping_add(1));
-        self.positions[id.index()] = position;
-        let deadline = (id, place.serial, Timestamp(self.now.0.saturating_add(self.timeout_ns)));
-        if self.deadlines.len() == self.deadlines.capacity() {
-            // Of most of them the read has ended long since.
-            let places = &self.places;
-            self.deadlines.retain(|&(id, serial, _)| places[id.index()].is_awaited_as(serial));
-        }
-        self.deadlines.push_back(deadline);
-        Reading::Started(id)
+    /// Has the disk written, or failed to write, all that was handed over?
+    pub fn is_all_written(&self) -> bool {
+        self.run.is_none() && self.runs.len() == RUNS
     }
 
     /// Is there something from the disk?
@@ -347,13 +286,8 @@ impl DiskTier {
                     let asked_before = std::mem::take(&mut self.unwritten);
                     asked_before.iter().for_each(|prefix| self.erase(prefix));
                 }
-                FromDisk::Written { buffer, is_written } => {
-                    self.runs.push(buffer);
-                    if !is_written {
-                        // Erasures may have been among them, and a restart must not bring back what is erased.
-                        self.unwritten.clear();
-                        self.unwritten.extend(self.erased.prefixes());
-                    }
+                FromDisk::Written { buffer, has_erasure, is_written } => {
+                    self.take_back(buffer, has_erasure, is_written);
                 }
                 FromDisk::Read { id, buffer, body } => {
                     let place = &mut self.places[id.index()];
@@ -361,62 +295,10 @@ impl DiskTier {
                     if std::mem::take(&mut place.is_awaited) {
                         return Some(Finished { id, position, hash: place.hash, buffer, body });
                     }
-                    place.buffer = Some(buffer);
-                    self.free.push(id);
+                    self.free_place(id, buffer);
                 }
             }
         }
-    }
-
-    /// Ends a read. `is_found`: it gave the Data that was looked for.
-    pub fn give_back(&mut self, finished: Finished, is_found: bool) {
-        let Finished { id, position, hash, buffer, body } = finished;
-        match body {
-            Some((_, fresh_until)) if is_found => {
-                self.counters.found += 1;
-                if fresh_until <= self.now
-                    && let Some(index) = &mut self.index
-                {
-                    index.note_stale(hash, position);
-                }
-            }
-            _ => {
-                self.counters.not_found += 1;
-                let extent = self.shared.extent();
-                if let Some(index) = &mut self.index
-                    && index.find(hash, extent).is_some_and(|located| located.position == position)
-                {
-                    index.remove(hash);
-                }
-            }
-        }
-        self.places[id.index()].buffer = Some(buffer);
-        self.free.push(id);
-    }
-
-    /// The next read that has taken too long. Nobody waits for it from now on, and its number is free when the disk is done
-    /// with it.
-    pub fn next_expired(&mut self) -> Option<ReadId> {
-        while let Some(&(id, serial, deadline)) = self.deadlines.front() {
-            let place = &mut self.places[id.index()];
-            let is_current = place.is_awaited_as(serial);
-            if is_current && deadline > self.now {
-                return None;
-            }
-            self.deadlines.pop_front();
-            if is_current {
-                place.is_awaited = false;
-                self.counters.timed_out += 1;
-                return Some(id);
-            }
-        }
-        None
-    }
-
-    /// When [`next_expired`](Self::next_expired) has to be asked at the latest.
-    pub fn next_deadline(&self) -> Option<Timestamp> {
-        let is_current = |&&(id, serial, _): &&(ReadId, u32, Timestamp)| self.places[id.index()].is_awaited_as(serial);
-        self.deadlines.iter().find(is_current).map(|&(_, _, deadline)| deadline)
     }
 
     /// Hands what this turn brought to the disk's thread. To be called at the end of each turn.
@@ -425,6 +307,9 @@ impl DiskTier {
             self.write_erasures();
         }
         self.finish_run();
+        if self.is_erasing {
+            self.note_erasing();
+        }
         if self.to_disk.publish() {
             self.shared.wake();
         }

@@ -281,6 +281,7 @@ impl ControlPlane for FakeRouter {
             StateChange::StrategyLoaded { name, object } => format!("loaded {name} of {} bytes", object.len()),
             StateChange::StrategyUnloaded(name) => format!("unloaded {name}"),
             StateChange::ContentStore(change) => format!("cs {change:?}"),
+            StateChange::CsErased(prefix) => format!("erased {prefix}"),
         });
         Ok(())
     }

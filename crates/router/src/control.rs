@@ -238,6 +238,7 @@ impl ControlPlane for Control {
     }
 
     async fn erase_cs(&self, prefix: Name, limit: usize) -> usize {
+        let _erasing = self.saving.erasing_now();
         self.workers.cs_erase(prefix, limit).await.unwrap_or(0)
     }
 

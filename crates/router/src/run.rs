@@ -153,6 +153,8 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         .map_err(|source| StartError::System { what: "cannot start the forwarding thread", source })?;
 
     let (watching, workers_to_end) = (supervisor.clone(), handles.clone());
+    let keeps_disk = config.content_store.disk.as_ref().is_some_and(|disk| disk.keep);
+    let erasures = disk.as_ref().filter(|_| keeps_disk).map(DiskCache::watch_erasures);
     let control = async move {
         let supervisor = watching;
         let output = {
@@ -163,7 +165,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 }
             }
         };
-        let saving = Saving::new(Arc::clone(&faces), journal, &saved, &config);
+        let saving = Saving::new(Arc::clone(&faces), journal, &saved, &config, erasures);
         let policy = PortPolicy::new(&config);
         let workers = (handles, Balancing::new(dispatch, config.forwarding.rebalance));
         let control = Control::new(faces, socket_commands, ports, policy, workers, fib, channels.clone(), saving);
@@ -179,6 +181,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 tokio::time::sleep(SAVING_CHECK_INTERVAL).await;
                 saving_owner.control().saving().follow_clock();
                 saving_owner.control().saving().restore_if_missing();
+                saving_owner.control().saving().follow_erasures();
             }
         };
         tokio::task::spawn_local(supervisor.clone().watch_endless("saving task", check_saving));
@@ -262,6 +265,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         supervisor.expect_ends();
         management.control().saving().follow_clock();
         management.control().saving().restore_if_missing();
+        management.control().saving().follow_erasures();
         management.control().saving().sync();
         management.control().shut_down_ports().await;
         management.control().shut_down_sockets().await;

@@ -1,11 +1,13 @@
 //! Saving: which changes by command outlive a restart, and putting them on file.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tracing::{error, info, warn};
 
+use namehop_disk::ErasureWatch;
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FacePersistency, FaceTable};
 use namehop_forward::engine::{CsChange, CsConfig};
@@ -14,8 +16,8 @@ use namehop_manage::nfd::numbers::origin;
 use namehop_manage::rib::Route;
 use namehop_manage::server::{NotSaved, StateChange};
 use namehop_packet::FaceId;
-use namehop_wire::NameRef;
 use namehop_wire::security::unix_time_ms;
+use namehop_wire::{Name, NameRef};
 
 use crate::config::Config;
 use crate::state::{
@@ -25,6 +27,9 @@ use crate::state::{
 
 /// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
 const CLOCK_TOLERANCE_MS: u64 = 2000;
+
+/// Erasures that are remembered for a disk that does not take them; one more stands for all Data.
+const MAX_ERASURES: usize = 64;
 
 /// What is saved, and where.
 pub struct Saving {
@@ -39,6 +44,37 @@ pub struct Saving {
     clock: ClockWatch,
     /// There is, or was, an expiry on file.
     has_expiries: Cell<bool>,
+    erasures: Erasures,
+}
+
+/// What the file says of erased Data: a second tier of the Content Store that fails or stalls cannot be told, and a restart must not
+/// bring back what was erased. So the state file says it first, until the disk does.
+struct Erasures {
+    /// `None` where nothing that is on a disk survives a restart.
+    disk: Option<ErasureWatch>,
+    /// Prefixes on file.
+    pending: RefCell<BTreeSet<String>>,
+    /// Commands that are being carried out.
+    running: Cell<usize>,
+}
+
+impl Erasures {
+    /// What is to be put on file for the erasure of a prefix.
+    fn record_of(&self, prefix: NameRef<'_>) -> Option<Record> {
+        self.disk.as_ref()?;
+        let pending = self.pending.borrow();
+        let prefix = if pending.len() < MAX_ERASURES { prefix.to_string() } else { Name::new().to_string() };
+        (!pending.contains(&prefix)).then_some(Record::DiskErasure(prefix))
+    }
+}
+
+/// A command to erase that is being carried out, until it is dropped.
+pub struct ErasingNow<'a>(&'a Cell<usize>);
+
+impl Drop for ErasingNow<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 /// Detects that the time of day was set: it then no longer agrees with the monotonic clock, which the expiries of routes are on.
@@ -66,8 +102,15 @@ impl ClockWatch {
 }
 
 impl Saving {
-    /// Saves into `journal`; without one nothing outlives a restart. `saved` is what the journal held at first.
-    pub fn new(faces: Arc<FaceTable>, journal: Option<Journal>, saved: &SavedState, config: &Config) -> Self {
+    /// Saves into `journal`; without one nothing outlives a restart. `saved` is what the journal held at first, and `disk` tells
+    /// of a second tier of the Content Store what it knows of erasures.
+    pub fn new(
+        faces: Arc<FaceTable>,
+        journal: Option<Journal>,
+        saved: &SavedState,
+        config: &Config,
+        disk: Option<ErasureWatch>,
+    ) -> Self {
         let change = saved.content_store.clone().map(CsChange::from).unwrap_or_default();
         Saving {
             faces,
@@ -77,6 +120,7 @@ impl Saving {
             is_policy_chosen: Cell::new(change.policy.is_some()),
             clock: ClockWatch::new(),
             has_expiries: Cell::new(saved.routes.values().any(|terms| terms.expires_unix_ms.is_some())),
+            erasures: Erasures { disk, pending: RefCell::new(saved.disk_erasures.clone()), running: Cell::new(0) },
         }
     }
 
@@ -104,6 +148,9 @@ impl Saving {
                         self.is_policy_chosen.set(change.policy.is_some());
                     }
                     Record::Route(route) if route.terms.expires_unix_ms.is_some() => self.has_expiries.set(true),
+                    Record::DiskErasure(prefix) => {
+                        self.erasures.pending.borrow_mut().insert(prefix);
+                    }
                     _ => {}
                 }
                 Ok(())
@@ -156,6 +203,34 @@ impl Saving {
         }
     }
 
+    /// An erasure that was [saved](Self::save) is being carried out as long as the result lives. To be called before anything else
+    /// has its turn.
+    pub fn erasing_now(&self) -> ErasingNow<'_> {
+        let running = &self.erasures.running;
+        running.set(running.get() + 1);
+        ErasingNow(running)
+    }
+
+    /// Forgets the erasures on file once the disk knows of them. To be called from time to time and at the end.
+    pub fn follow_erasures(&self) {
+        let Erasures { disk, pending, running } = &self.erasures;
+        if pending.borrow().is_empty() || running.get() > 0 || !disk.as_ref().is_some_and(ErasureWatch::is_all_written)
+        {
+            return;
+        }
+        if let Some(journal) = &mut *self.journal.borrow_mut() {
+            match journal.append(&Record::DiskErasuresWritten) {
+                Ok(()) => journal.keep(),
+                // It is tried again; until then a restart erases more than it would have to.
+                Err(error) => {
+                    self.report(&error);
+                    return;
+                }
+            }
+        }
+        pending.borrow_mut().clear();
+    }
+
     /// Takes back what was saved last.
     pub fn withdraw(&self) {
         if let Some(journal) = &mut *self.journal.borrow_mut()
@@ -204,6 +279,7 @@ impl Saving {
                 let is_policy_chosen = self.is_policy_chosen.get() || change.policy.is_some();
                 Some(Record::ContentStore(ContentStoreRecord::new(self.cs.get().changed(change), is_policy_chosen)))
             }
+            StateChange::CsErased(prefix) => self.erasures.record_of(prefix),
         }
     }
 

@@ -26,6 +26,7 @@ use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{HugePages, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
+use namehop_wire::Name;
 
 use crate::api_token::TokenError;
 use crate::config::{Config, OriginText, Trust};
@@ -187,7 +188,9 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         port_controls.push(port_control);
         check_not_ending()?;
     }
-    let disk = config.content_store.disk.as_ref().map(|disk| start_disk(disk, key, &mut workers, &wakers, &dispatch));
+    let erased: Vec<Name> = saved.disk_erasures.iter().filter_map(|prefix| prefix.parse().ok()).collect();
+    let disk = config.content_store.disk.as_ref();
+    let disk = disk.map(|disk| start_disk(disk, key, &mut workers, &wakers, (&dispatch, erased.as_slice())));
     let disk = disk.transpose()?;
     report_memory(config.memory.huge_pages);
     let handles = WorkerHandles::new(handles);

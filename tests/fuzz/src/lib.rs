@@ -74,7 +74,8 @@ pub const TARGETS: &[Target] = &[
     target("state_record", state::state_record, 1),
     target("state_file", state::state_file, 4),
     target("fib_file", fib_file::fib_file, 2),
-    target("cs_disk_file", namehop_disk::testing::check_file, 4),
+    // Each input makes a tier with all its buffers.
+    target("cs_disk_file", namehop_disk::testing::check_file, 10),
     // Each input is a program with its test, in a thread with a deep stack.
     target("p4_program", namehop_p4::testing::program, 40),
     // Each input is undone in a program that runs.

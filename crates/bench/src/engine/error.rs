@@ -49,6 +49,12 @@ pub enum EngineBenchError {
     /// There is no such flood.
     #[error("the flood is impossible: {0}")]
     Flood(String),
+    /// The second tier of the Content Store cannot be had.
+    #[error(transparent)]
+    Disk(#[from] namehop_disk::OpenError),
+    /// A disk does not stall as it should, or not end to.
+    #[error("{0}")]
+    Freeze(String),
     /// The counters failed while they counted.
     #[error("the hardware counters failed: {0}")]
     Counters(#[source] std::io::Error),

@@ -20,6 +20,7 @@
 //! | `requests` | requests of a workload, which the cache answers or not |
 //! | `policies` | cache policies in turns, and the blocks of the flow of packets |
 //! | `flood` | a flood of Interests, and what it does to others |
+//! | `stall` | a second tier on a disk that does not answer |
 //! | `watch` | what is observed of turns besides time |
 //! | `costs` | from single bursts to costs |
 //! | `figures` | from costs to figures of runs |
@@ -42,6 +43,7 @@ mod prefixes;
 mod requests;
 mod rig;
 mod rotation;
+mod stall;
 mod stock;
 mod turn;
 mod watch;
@@ -70,6 +72,7 @@ pub use division::{DivisionCase, DivisionFigures};
 pub use error::EngineBenchError;
 use figures::{Measured, Runs, mean, summary};
 use prefixes::Prefixes;
+pub use stall::{StallFigures, StallParameters};
 
 /// Bursts that small tables have room for.
 const NEAR_BURSTS: usize = 4;

@@ -107,7 +107,9 @@ impl EngineBench {
         let mut workers = Vec::new();
         for parameters in parameters {
             let rig = Rig::<S>::new(&self.prefixes.fib, self.key, pool()?, parameters)?;
-            let mut worker = Requests::new(rig, &self.prefixes, parameters, Requested::new(of.shape));
+            let mut requested = Requested::new(of.shape);
+            let next_name = Box::new(move || requested.next_number());
+            let mut worker = Requests::new(rig, &self.prefixes, parameters, next_name);
             worker.warm_up(of.warm_up, &|done| {
                 on_progress(Progress { what: doing::<S>(parameters, "warming up"), done, total: of.warm_up });
             })?;

@@ -5,14 +5,15 @@
 //! has a burst of frames: Data for what is pending beyond that, and Interests. Only turns are timed.
 
 use std::collections::VecDeque;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use namehop_disk::DiskReport;
 use namehop_face::encapsulation::{HEADER_BYTES, MacAddress};
 use namehop_forward::counters::EngineCounters;
 use namehop_forward::flow::BlockTicks;
 use namehop_forward::schedule::Schedule;
 use namehop_packet::{PacketBuffer, Timestamp};
-use namehop_simulate::workload::Workload as Requested;
 use namehop_table::clock::cycles_per_second;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::peek::name_value;
@@ -34,6 +35,8 @@ const DATA: usize = 1;
 const MAX_NS_PER_PACKET: u64 = 800;
 /// After this long without Interests with CanBePrefix the Content Store keeps no index by prefix any more.
 const SETTLING_NS: u64 = 61_000_000_000;
+/// How long a disk may keep Interests waiting.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Requests of the warm-up after which progress is told.
 const TELL_REQUESTS: u64 = 1 << 18;
 
@@ -69,7 +72,8 @@ pub(super) struct Requests<'a, S: Schedule> {
     rig: Rig<S>,
     stock: Stock,
     workload: &'a Workload,
-    requested: Requested,
+    /// The number of the name that is asked for next.
+    next_name: Box<dyn FnMut() -> u64 + 'a>,
     peers: Peers,
     parameters: &'a EngineParameters,
     interest: Template,
@@ -92,7 +96,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
         rig: Rig<S>,
         prefixes: &'a Prefixes,
         parameters: &'a EngineParameters,
-        requested: Requested,
+        next_name: Box<dyn FnMut() -> u64 + 'a>,
     ) -> Self {
         let workload = &prefixes.workload;
         let headers = LinkHeaders::of::<S>();
@@ -102,7 +106,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
             stock: Stock::new(rig.pool.clone(), parameters, [interest.bytes(), data.bytes()]),
             rig,
             workload,
-            requested,
+            next_name,
             peers: prefixes.peers,
             parameters,
             waiting_limit: stock::waiting(parameters, data.bytes()),
@@ -163,6 +167,11 @@ impl<'a, S: Schedule> Requests<'a, S> {
         self.rig.engine().counters()
     }
 
+    /// What its second tier counts, if it has one.
+    pub(super) fn disk_report(&self) -> Option<DiskReport> {
+        self.rig.engine().cs_info().disk
+    }
+
     /// Packets in its Content Store.
     pub(super) fn cached(&self) -> usize {
         self.rig.engine().table_sizes().cs
@@ -174,6 +183,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
     /// When the worker has lost packets.
     pub(super) fn finish(mut self) -> Result<(), EngineBenchError> {
         self.answer_all()?;
+        self.answer_who_waited()?;
         let EngineCounters { in_interests, satisfied_interests, aggregated_interests, drops, .. } = *self.counters();
         if satisfied_interests + aggregated_interests != in_interests || drops.total() > 0 {
             return Err(EngineBenchError::Rig(format!(
@@ -202,6 +212,18 @@ impl<'a, S: Schedule> Requests<'a, S> {
         Ok(())
     }
 
+    /// Answers Interests that have waited for a disk and go on now.
+    fn answer_who_waited(&mut self) -> Result<(), EngineBenchError> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.disk_report().is_some_and(|disk| disk.waiting > 0) && Instant::now() < deadline {
+            self.now.0 += 1_000_000;
+            self.perform(Burst::default())?;
+            self.answer_all()?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     /// Prepares a burst, and performs the one that was prepared longest ago once enough of them wait.
     fn turn(&mut self) -> Result<(), EngineBenchError> {
         let mut burst = Burst::default();
@@ -219,7 +241,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
     }
 
     fn prepare_interest(&mut self, burst: &mut Burst) {
-        let name = self.requested.next_number();
+        let name = (self.next_name)();
         self.made = self.made.wrapping_add(1);
         let nonce = self.made << 1 | 1;
         let peer = self.peers.downstream(self.workload.prefix_of(name), u64::from(nonce));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use namehop_disk::DiskTier;
 use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::encapsulation::{Framing, MacAddress, Peer};
@@ -166,6 +167,11 @@ impl<S: Schedule> Rig<S> {
         let mut rig = Rig { worker, _handle: handle, links: [first, second], pool };
         rig.attach(control, ports)?;
         Ok(rig)
+    }
+
+    /// Gives the worker's Content Store a second tier.
+    pub(super) fn use_disk(&mut self, tier: DiskTier) {
+        self.worker.use_disk(tier);
     }
 
     /// The same with another schedule.

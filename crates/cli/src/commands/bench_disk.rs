@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_bench::disk::{DiskBenchReport, DiskOptions, measure};
+use namehop_bench::disk::{DiskBenchReport, DiskOptions, Rate, measure};
 
 use crate::failure::Failure;
 use crate::output::{self, properties};
@@ -13,13 +13,19 @@ use crate::units::{parse_bytes, parse_duration};
 
 /// Store packets on a disk and find them again
 ///
-/// Measures the second tier of the Content Store: packets stored per second, packets found per second, and beside that
-/// plain reads of the same size by threads. Each takes as long as --duration says. Reads come from the disk, as far as
-/// the system can be asked to forget what it has in memory.
+/// Measures the second tier of the Content Store: packets stored per second, and packets found per second beside direct reads
+/// of the same places of the file, with as many under way, in turns. What is found comes from the disk, not from the system's
+/// memory. Each of the three takes as long as --duration says.
+///
+/// With --freeze it measures instead what a worker's packets cost without a second tier, beside a working disk, and while the
+/// file system of --path is frozen, so that the disk does not answer. That takes root, fsfreeze, and a file system of its own,
+/// which nothing else writes to meanwhile.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench disk --path /var/tmp/namehop-bench
-  namehop bench disk --path /var/tmp/namehop-bench --size '10 GiB' --in-flight 128 --json")]
+  namehop bench disk --path /var/tmp/namehop-bench --size '10 GiB' --in-flight 128 --json
+  namehop bench disk --path /mnt/spare/cache --freeze
+  namehop bench disk --path /mnt/spare/cache --freeze 10s --rounds 5 --payload 1000 --json")]
 pub struct DiskArgs {
     /// File on the disk, made for this; or a block device, or the file of a second tier, which is empty afterwards
     #[arg(long, value_name = "FILE")]
@@ -33,9 +39,17 @@ pub struct DiskArgs {
     /// Reads under way at a time, at most 256
     #[arg(short = 'n', long, value_name = "N", default_value_t = 64)]
     in_flight: usize,
-    /// Time for each of storing, finding and reading
+    /// Time for each of storing, finding and reading; with --freeze, beside the working disk in each round
     #[arg(short = 'd', long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
     duration: Duration,
+    /// Measure what packets cost while the file system is frozen for so long
+    #[cfg(feature = "dpdk")]
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "5s", value_parser = parse_duration)]
+    freeze: Option<Duration>,
+    /// Rounds of working and stalling
+    #[cfg(feature = "dpdk")]
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "freeze", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -43,6 +57,10 @@ pub struct DiskArgs {
 
 impl DiskArgs {
     pub fn run(self) -> Result<(), Failure> {
+        #[cfg(feature = "dpdk")]
+        if let Some(frozen) = self.freeze {
+            return freeze::run(&self, frozen);
+        }
         let options = DiskOptions {
             path: self.path,
             capacity_bytes: self.size,
@@ -57,14 +75,92 @@ impl DiskArgs {
     }
 }
 
+/// A rate or ratio with what half of its turns lie between.
+fn spread(rate: &Rate, digits: usize) -> String {
+    let (low, high) = rate.quartiles;
+    format!("{:.digits$} ({low:.digits$} to {high:.digits$})", rate.median)
+}
+
 fn describe(report: &DiskBenchReport) -> String {
     let megabytes = |per_s: f64| per_s * report.packet_bytes as f64 / 1e6;
-    let rate = |per_s: f64| format!("{per_s:.0} packets per second, {:.0} MB/s", megabytes(per_s));
+    let none = || "this file system has no direct reads".to_owned();
+    let direct = report.direct_reads_per_s.as_ref();
     properties(&[
         ("Packets", format!("{} of {} bytes", report.packets, report.packet_bytes)),
-        ("Stored", rate(report.stored_per_s)),
-        ("Found", format!("{}, {} reads in vain", rate(report.found_per_s), report.not_found)),
-        ("Plain reads", format!("{:.0} per second by {} threads", report.plain_reads_per_s, report.in_flight)),
-        ("Share", format!("{:.2} packets found for each plain read", report.found_share)),
+        ("Stored", format!("{:.0} per second, {:.0} MB/s", report.stored_per_s, megabytes(report.stored_per_s))),
+        (
+            "Found",
+            format!(
+                "{} per second, {:.0} MB/s, {} reads in vain",
+                spread(&report.found_per_s, 0),
+                megabytes(report.found_per_s.median),
+                report.not_found
+            ),
+        ),
+        (
+            "Direct reads",
+            direct.map_or_else(none, |rate| format!("{} per second, {} at a time", spread(rate, 0), report.in_flight)),
+        ),
+        (
+            "Share",
+            report
+                .found_share
+                .as_ref()
+                .map_or_else(none, |share| format!("{} packets found for each direct read", spread(share, 2))),
+        ),
     ])
+}
+
+#[cfg(feature = "dpdk")]
+mod freeze {
+    //! Costs while the disk stalls.
+
+    use std::time::Duration;
+
+    use namehop_bench::engine::{EngineBench, StallFigures, StallParameters};
+    use namehop_bench::policy::PolicyParameters;
+    use namehop_bench::schedule::EngineParameters;
+    use namehop_bench::workload::WorkloadParameters;
+
+    use super::{DiskArgs, spread};
+    use crate::failure::Failure;
+    use crate::output::{self, properties};
+    use crate::progress::Progress;
+
+    /// Prefixes in the FIB: as many as a router on a large network has, and no more than are filled in soon.
+    const PREFIXES: u64 = 100_000;
+
+    pub(super) fn run(args: &DiskArgs, frozen: Duration) -> Result<(), Failure> {
+        let load = PolicyParameters::published_load();
+        let parameters = EngineParameters {
+            payload_bytes: args.payload,
+            workload: WorkloadParameters { prefixes: PREFIXES, ..load.workload },
+            ..load
+        };
+        let stalls = StallParameters {
+            path: args.path.clone(),
+            capacity_bytes: args.size,
+            working: args.duration,
+            frozen,
+            rounds: args.rounds.into(),
+        };
+        let progress = Progress::of_steps();
+        let bench = EngineBench::new(&parameters, &|_| ()).map_err(Failure::failed)?;
+        let told = |step: namehop_bench::progress::Progress| progress.set_message(step.what);
+        let figures = bench.run_stalls(&parameters, &stalls, &told).map_err(Failure::failed)?;
+        drop(progress);
+        if args.json { output::json(&figures) } else { output::print(&describe(&figures)) }
+    }
+
+    fn describe(figures: &StallFigures) -> String {
+        let cost = |rate, ratio| format!("{} ticks, {} of that without a disk", spread(rate, 0), spread(ratio, 3));
+        properties(&[
+            ("Stalls", format!("{} of {} s", figures.stalls, figures.frozen_s)),
+            ("Without a disk", format!("{} ticks for an Interest and its Data", spread(&figures.without_cycles, 0))),
+            ("Working disk", cost(&figures.working_cycles, &figures.working_ratio)),
+            ("Stalled disk", cost(&figures.stalled_cycles, &figures.stalled_ratio)),
+            ("First second", format!("{} of that without a disk", spread(&figures.first_second_ratio, 3))),
+            ("Stored", format!("{:.0} % of what left memory, while the disk worked", figures.stored_share * 100.0)),
+        ])
+    }
 }

@@ -1,6 +1,9 @@
 //! `namehop cs`: the content store.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
+use namehop_disk::{DeviceContents, clear_device, inspect_device};
 use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_manage::requests::CsSettings;
 use namehop_manage::views::{CsConfigView, CsDiskView, CsErasureView, CsInfoView, CsPolicyView};
@@ -28,6 +31,7 @@ enum CsCommand {
     Info(InfoArgs),
     Config(ConfigArgs),
     Erase(EraseArgs),
+    Format(FormatArgs),
 }
 
 /// Show capacity, policy, entries, what the cache did under each policy, and the second tier on disk
@@ -78,19 +82,31 @@ struct EraseArgs {
     json: bool,
 }
 
+/// Make a block device empty for the second tier of the cache
+///
+/// A router takes a device for [content_store.disk] only when nothing is on it, or a cache of its own. This looks what is on
+/// one; with --yes it writes zeros over both of its ends, and whatever was on it is lost. A device that is mounted or used
+/// otherwise is refused. Needs the right to write to the device, and no router.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  namehop cs format /dev/nvme1n1p3\n  namehop cs format /dev/nvme1n1p3 --yes")]
+struct FormatArgs {
+    /// Block device
+    device: PathBuf,
+    /// Make it empty; without this nothing is changed
+    #[arg(long)]
+    yes: bool,
+}
+
 impl CsArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
-        block_on(async {
-            let manager = match &self.command {
-                CsCommand::Info(_) => Manager::connect(connection).await?,
-                _ => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
-            };
-            match self.command {
-                CsCommand::Info(args) => args.run(&manager).await,
-                CsCommand::Config(args) => args.run(&manager).await,
-                CsCommand::Erase(args) => args.run(&manager).await,
-            }
-        })
+        let CsArgs { command, signing } = self;
+        let signed = async || Manager::connect_with_signer(connection, signing.signer()?).await;
+        match command {
+            CsCommand::Info(args) => block_on(async { args.run(&Manager::connect(connection).await?).await }),
+            CsCommand::Config(args) => block_on(async { args.run(&signed().await?).await }),
+            CsCommand::Erase(args) => block_on(async { args.run(&signed().await?).await }),
+            CsCommand::Format(args) => args.run(),
+        }
     }
 }
 
@@ -135,7 +151,7 @@ impl InfoArgs {
 }
 
 /// The second tier.
-fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 7] {
+fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 8] {
     [
         ("Disk", disk_use(disk)),
         ("Disk hits", disk.hits.to_string()),
@@ -143,6 +159,7 @@ fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 7] {
             "Disk misses",
             format!("{} ({} timed out, {} not asked)", disk.misses + disk.timeouts, disk.timeouts, disk.busy),
         ),
+        ("Disk waits", format!("{} Interests", disk.waiting)),
         ("Disk stored", format!("{} packets ({} more not stored)", disk.stored, disk.not_stored)),
         ("Disk reads", disk.reads.to_string()),
         ("Disk writes", format!("{} ({} MiB)", disk.writes, disk.written_bytes >> 20)),
@@ -186,6 +203,24 @@ impl ConfigArgs {
             eprintln!("namehop: {warning}");
         }
         Ok(())
+    }
+}
+
+impl FormatArgs {
+    fn run(self) -> Result<(), Failure> {
+        let device = self.device.display();
+        let DeviceContents { bytes, holds } = inspect_device(&self.device).map_err(Failure::failed)?;
+        let found = format!("{device} has {} MiB and holds {}", bytes >> 20, holds.unwrap_or("nothing"));
+        match holds {
+            None => output::line(format!("{found}; a router can take it")),
+            Some(_) if self.yes => {
+                clear_device(&self.device).map_err(Failure::failed)?;
+                output::line(format!("{device} is empty now; a router can take it"))
+            }
+            Some(_) => Err(Failure::usage(format!(
+                "{found}, and nothing was changed; --yes makes it empty, and what is on it is lost"
+            ))),
+        }
     }
 }
 

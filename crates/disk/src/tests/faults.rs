@@ -99,7 +99,7 @@ fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
     let mut busy = 0;
     for number in 0..2_000 {
         let located = Located { position: number, slots: 1, may_be_fresh: false };
-        busy += u64::from(rig.tier.read(number, located) == Reading::Busy);
+        busy += u64::from(rig.tier.read(number, located, false) == Reading::Busy);
     }
     assert_eq!(busy, 2_000 - READS as u64);
     assert_eq!(rig.tier.counters().busy, busy);
@@ -117,10 +117,52 @@ fn one_read_serves_all_who_want_the_same() {
     rig.offer("/a", &data("/a", 1, 100), 0);
     rig.pass(0);
     let located = rig.tier.find(hash_of("/a"), false).expect("it is there");
-    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located) else { panic!("the disk is idle") };
-    assert_eq!(rig.tier.read(hash_of("/a"), located), Reading::Joined(id));
+    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else { panic!("the disk is idle") };
+    assert_eq!(rig.tier.read(hash_of("/a"), located, false), Reading::Joined(id));
     rig.pass(0);
     assert_eq!(rig.shared.status().reads, 1);
+}
+
+#[test]
+fn whoever_asks_while_an_earlier_read_is_late_joins_the_later_one() {
+    let mut rig = Rig::new(1024);
+    rig.offer("/a", &data("/a", 1, 100), 0);
+    rig.pass(0);
+    rig.disk.set_mood(Mood::Stalls);
+    assert_eq!(rig.look_up("/a"), Outcome::TimedOut);
+    let located = rig.tier.find(hash_of("/a"), false).expect("it is not known to stall");
+    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else { panic!("there are more reads") };
+    // Otherwise each of those who ask again and again would take a read of its own.
+    for _ in 0..3 {
+        assert_eq!(rig.tier.read(hash_of("/a"), located, false), Reading::Joined(id));
+    }
+    assert_eq!(rig.tier.counters().timed_out, 1);
+}
+
+#[test]
+fn strangers_leave_half_of_the_reads_to_others_however_slow_the_disk_is() {
+    let mut rig = Rig::new(8192);
+    rig.disk.set_mood(Mood::Stalls);
+    let located = |number| Located { position: number, slots: 1, may_be_fresh: false };
+    let mut started = 0;
+    for number in 0..1_000 {
+        started += usize::from(matches!(rig.tier.read(number, located(number), true), Reading::Started(_)));
+        // Reads that nobody waits for any more are under way all the same.
+        if number % 100 == 0 {
+            rig.pass(60);
+            while rig.tier.next_expired().is_some() {}
+        }
+    }
+    assert_eq!(started, READS / 2);
+    let others =
+        (1_000..2_000).filter(|&number| matches!(rig.tier.read(number, located(number), false), Reading::Started(_)));
+    assert_eq!(others.count(), READS / 2);
+    rig.disk.set_mood(Mood::Works);
+    rig.pass(0);
+    rig.pass(0);
+    let again =
+        (0..1_000).filter(|&number| matches!(rig.tier.read(number, located(number), true), Reading::Started(_)));
+    assert_eq!(again.count(), READS / 2, "all are free again");
 }
 
 #[test]
@@ -165,6 +207,70 @@ fn erasures_are_written_when_the_disk_works_again() {
     rig.pass(0);
     rig = rig.restart(0);
     assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "a restart does not bring it back");
+}
+
+#[test]
+fn whether_erasures_are_on_the_disk_is_known() {
+    let mut rig = Rig::new(1024);
+    let erasing = |rig: &Rig| rig.shared.status().erasing_workers;
+    rig.offer("/a/1", &data("/a/1", 1, 100), 0);
+    rig.pass(0);
+    assert_eq!(erasing(&rig), 0);
+    rig.tier.erase(&value_of("/a"));
+    assert_eq!(erasing(&rig), 1, "it waits to be written");
+    rig.pass(0);
+    rig.pass(0);
+    assert_eq!(erasing(&rig), 0);
+    for mood in [Mood::Fails, Mood::Stalls] {
+        rig.disk.set_mood(mood);
+        rig.tier.erase(&value_of("/b"));
+        rig.tier.erase(&value_of("/c"));
+        for _ in 0..20 {
+            rig.pass(1_000);
+            assert_eq!(erasing(&rig), 1, "{mood:?}");
+        }
+        rig.disk.set_mood(Mood::Works);
+        rig.pass(11_000);
+        rig.pass(0);
+        rig.pass(0);
+        assert_eq!((rig.shared.state(), erasing(&rig)), (DiskState::Working, 0), "{mood:?}");
+    }
+}
+
+#[test]
+fn what_was_erased_before_the_start_is_erased_once_the_disk_is_there() {
+    let mut rig = Rig::new(1024);
+    for name in ["/a/1", "/b/1"] {
+        rig.offer(name, &data(name, 1, 100), 0);
+    }
+    rig.pass(0);
+    // The disk did not take the erasure before the process ended, but the router has remembered it.
+    let wall_ms = rig.wall_start_ms;
+    let mut rig = Rig::over(rig.disk.clone(), 1024, wall_ms);
+    rig.tier.erase(&value_of("/a"));
+    assert_eq!(rig.shared.status().erasing_workers, 1);
+    rig.server.scan(vec![Index::new(1024).expect("memory")], key(), Box::new(|_| 0), rig.started);
+    rig.turn();
+    assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)));
+    assert!(matches!(rig.look_up("/b/1"), Outcome::Found(..)));
+    rig.pass(0);
+    assert_eq!(rig.shared.status().erasing_workers, 0);
+    rig = rig.restart(0);
+    assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "from now on the disk knows it");
+    assert!(matches!(rig.look_up("/b/1"), Outcome::Found(..)));
+}
+
+#[test]
+fn erasing_over_and_over_takes_little_of_the_log() {
+    let mut rig = Rig::new(1024);
+    let packet = data("/a", 1, 100);
+    rig.offer("/a", &packet, 0);
+    for _ in 0..500 {
+        rig.tier.erase(&value_of("/b"));
+        rig.turn();
+    }
+    assert!(rig.tier.position() < 800, "{} slots", rig.tier.position());
+    assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
 }
 
 #[test]

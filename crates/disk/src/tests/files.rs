@@ -37,7 +37,7 @@ fn wait_for_work(cache: &DiskCache, tier: &mut DiskTier) {
 
 fn look_up(tier: &mut DiskTier, name: &str) -> Option<Vec<u8>> {
     let located = tier.find(hash_of(name), false)?;
-    assert!(matches!(tier.read(hash_of(name), located), Reading::Started(_)));
+    assert!(matches!(tier.read(hash_of(name), located, false), Reading::Started(_)));
     tier.flush();
     let mut found = None;
     wait_until("the disk answers", || {

@@ -154,11 +154,17 @@ impl Rig {
 
     /// The same disk after the process has ended, however that came about.
     fn restart(self, pause_ms: i64) -> Self {
+        self.restart_with(pause_ms, &[])
+    }
+
+    /// The same, with prefixes of which the next process knows that they were erased.
+    fn restart_with(self, pause_ms: i64, erased: &[String]) -> Self {
         let wall_ms = (self.wall_start_ms + self.now_ms).saturating_add_signed(pause_ms);
         self.disk.set_mood(Mood::Works);
         let slots = self.shared.slots;
         let mut rig = Self::over(self.disk.clone(), slots, wall_ms);
         drop(self);
+        erased.iter().for_each(|prefix| rig.tier.erase(&value_of(prefix)));
         let index = Index::new(slots).expect("memory");
         rig.server.scan(vec![index], key(), Box::new(|_| 0), rig.started);
         rig.turn();
@@ -216,7 +222,7 @@ impl Rig {
     fn look_up(&mut self, name: &str) -> Outcome {
         let hash = hash_of(name);
         let Some(located) = self.tier.find(hash, false) else { return Outcome::Unknown };
-        let id = match self.tier.read(hash, located) {
+        let id = match self.tier.read(hash, located, false) {
             Reading::Started(id) | Reading::Joined(id) => id,
             Reading::Busy => return Outcome::Nothing,
         };

@@ -1,5 +1,6 @@
 //! What the control plane does with an engine: faces, Content Store, settings, reports.
 
+use namehop_disk::DiskReport;
 use namehop_packet::{DropCounters, FaceId, FaceInfo};
 use namehop_store::Progress;
 use namehop_wire::NameRef;
@@ -92,7 +93,10 @@ impl<S: Schedule> Engine<S> {
             misses: self.core.counters.cs_misses,
             policy,
             by_policy: self.core.policy_periods.until_now(policy.kind, self.cs_totals()),
-            disk: content.disk.as_ref().map(|disk| disk.report()),
+            disk: content.disk.as_ref().map(|disk| DiskReport {
+                waiting: self.core.disk_reads.as_ref().map_or(0, |reads| reads.len() as u64),
+                ..disk.report()
+            }),
         }
     }
 
@@ -126,18 +130,24 @@ impl<S: Schedule> Engine<S> {
     /// is cached in the meantime may stay. An erasure starts where the last one ended, so a sequence of limited ones does
     /// not look at the same entries again and again.
     ///
-    /// When fewer than `limit` were in memory, everything on the disk under the prefix is erased as well; how many those are
-    /// nobody knows.
+    /// Everything on the disk under the prefix is erased as well, whatever the limit; how many those are nobody knows.
     pub fn cs_erase(&mut self, prefix: NameRef<'_>, limit: usize, erasure: &mut CsErasure) -> usize {
         let is_meant = |name: &[u8]| name.starts_with(prefix.value());
+        // First on the disk, so that nothing comes from there into memory meanwhile; and at the end what went there meanwhile.
+        if !erasure.has_begun() {
+            self.erase_on_disk(prefix);
+        }
         let erased = self.core.pcct.erase_data(is_meant, limit, ENTRIES_PER_ERASE, erasure);
-        if erasure.is_complete()
-            && erased < limit
-            && let Some(disk) = &mut self.core.pcct.content.disk
-        {
-            disk.erase(prefix.value());
+        if erasure.is_complete() || erased == limit {
+            self.erase_on_disk(prefix);
         }
         erased
+    }
+
+    fn erase_on_disk(&mut self, prefix: NameRef<'_>) {
+        if let Some(disk) = &mut self.core.pcct.content.disk {
+            disk.erase(prefix.value());
+        }
     }
 
     /// Compares everything that is counted twice: tables, lists, memory. For tests and fuzzers; takes time linear in the

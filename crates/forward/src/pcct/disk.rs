@@ -11,6 +11,10 @@ impl Pcct {
     /// The Data of an entry is evicted: the disk may have it.
     #[cold]
     pub(super) fn offer_to_disk(&mut self, victim: u32) {
+        // Nothing of the Data is looked at while the disk takes none.
+        if let Some(disk) = self.content.disk.as_mut().filter(|disk| !disk.takes_data()) {
+            return disk.note_not_stored();
+        }
         let Some(mut disk) = self.content.disk.take() else { return };
         if self.may_be_on_disk(victim) {
             let entry = self.entry(victim);
@@ -43,9 +47,17 @@ impl Pcct {
         }
     }
 
-    /// The place of a name in the index of what is on the disk.
+    /// The place in the index of what is on the disk of a name that is asked for, or whose Data may be evicted.
     #[inline]
     pub(crate) fn prefetch_on_disk(&self, name_hash: u64) {
+        if let Some(disk) = &self.content.disk {
+            disk.prefetch_use(name_hash);
+        }
+    }
+
+    /// The same of a name whose Data comes in.
+    #[inline]
+    pub(super) fn prefetch_forgetting(&self, name_hash: u64) {
         if let Some(disk) = &self.content.disk {
             disk.prefetch(name_hash);
         }

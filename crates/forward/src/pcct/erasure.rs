@@ -18,6 +18,11 @@ struct CsErasureWalk {
 }
 
 impl CsErasure {
+    /// Was it called for?
+    pub(crate) fn has_begun(&self) -> bool {
+        self.walk.is_some()
+    }
+
     /// Has every entry been looked at?
     pub fn is_complete(&self) -> bool {
         self.walk.is_some_and(|walk| walk.left == 0)

@@ -108,6 +108,11 @@ impl Shares {
         }
     }
 
+    /// Did the face come by itself from another computer?
+    pub(super) fn is_stranger(&self, face: FaceId) -> bool {
+        self.held.get(face.slot()).is_some_and(|held| held.face == face && held.is_stranger)
+    }
+
     /// The face is gone.
     pub(super) fn remove_face(&mut self, face: FaceId) {
         if let Some(held) = self.held.get_mut(face.slot()).filter(|held| held.face == face && held.slots & GONE == 0) {

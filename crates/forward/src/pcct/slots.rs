@@ -139,6 +139,11 @@ impl Pcct {
         self.shares.set_face(face);
     }
 
+    /// Did the face come by itself from another computer?
+    pub(crate) fn is_stranger(&self, face: FaceId) -> bool {
+        self.shares.is_stranger(face)
+    }
+
     /// The face came by itself from another computer, or is known to the router.
     pub(crate) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
         self.shares.set_stranger(face, is_stranger);

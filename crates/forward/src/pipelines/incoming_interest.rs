@@ -221,11 +221,7 @@ impl<S: Schedule> Engine<S> {
                 && let Some(read) = core.ask_disk(now, (packet.face, hashes.full(), interest.layout.must_be_fresh))
             {
                 let buffer = interest.original.unwrap_or(interest.buffer);
-                let waiting = Incoming { face: packet.face, buffer, fields: packet.fields };
-                if let Some(reads) = &mut core.disk_reads {
-                    reads.push(read, waiting);
-                }
-                return Ok(());
+                return core.wait_for_disk(read, Incoming { face: packet.face, buffer, fields: packet.fields });
             }
             core.tracing.note(|| TraceStep::CacheMiss);
             core.counters.cs_misses += 1;

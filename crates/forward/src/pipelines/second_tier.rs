@@ -2,7 +2,7 @@
 
 use namehop_disk::{DiskTier, Finished, ReadId, Reading};
 use namehop_hash::hash_prefixes;
-use namehop_packet::{DropReason, FaceId, FaceInfo, LinkFields, Outgoing, Timestamp};
+use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, Outgoing, Timestamp};
 use namehop_wire::DataHeader;
 
 use super::content_store::Admission;
@@ -31,20 +31,34 @@ impl Core {
         now: Timestamp,
         (face, name_hash, must_be_fresh): (FaceId, u64, bool),
     ) -> Option<ReadId> {
+        let located = self.pcct.content.disk.as_ref()?.find(name_hash, must_be_fresh)?;
+        let is_stranger = self.pcct.is_stranger(face);
+        let has_room = self.disk_reads.as_ref()?.has_room(face, is_stranger);
         let disk = self.pcct.content.disk.as_mut()?;
-        let located = disk.find(name_hash, must_be_fresh)?;
-        if !self.disk_reads.as_ref()?.has_room(face) {
+        if !has_room {
             disk.note_busy();
             return None;
         }
         disk.set_now(now);
-        match disk.read(name_hash, located) {
+        match disk.read(name_hash, located, is_stranger) {
             Reading::Started(read) | Reading::Joined(read) => {
                 self.tracing.note(|| TraceStep::AsksDisk);
                 Some(read)
             }
             Reading::Busy => None,
         }
+    }
+
+    /// Has an Interest wait for a read, for which [room was found](Self::ask_disk).
+    #[cold]
+    pub(super) fn wait_for_disk(&mut self, read: ReadId, interest: Incoming) -> Result<(), DropReason> {
+        let is_stranger = self.pcct.is_stranger(interest.face);
+        let without_room = match &mut self.disk_reads {
+            Some(reads) => reads.push(read, interest, is_stranger),
+            None => Some(interest),
+        };
+        // There was room, so none is left over.
+        without_room.map_or(Ok(()), |_| Err(DropReason::NoBuffer))
     }
 
     /// Answers an Interest for this name with what the disk has found; `None` when that does not satisfy it.
@@ -162,10 +176,14 @@ impl<S: Schedule> Engine<S> {
             let face = interest.face;
             let DiskReads { parsed, hashes, .. } = reads;
             parsed.parse(&interest, |_| true);
-            if parsed.kind == Kind::Interest
-                && let Err(reason) =
+            let handled = match parsed.kind {
+                Kind::Interest => {
                     self.incoming_interest::<true>(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
-            {
+                }
+                // It was one when it began to wait, so this does not happen.
+                _ => Err(DropReason::Malformed),
+            };
+            if let Err(reason) = handled {
                 self.core.count_drop(face, reason);
             }
         }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use namehop_disk::{DiskCache, DiskSettings, DiskState, MIN_CAPACITY_BYTES, Worker};
 use namehop_forward::{CsConfig, EngineConfig};
-use namehop_hash::HashKey;
+use namehop_hash::{HashKey, hash_name};
+use namehop_packet::{DropReason, FaceId, FaceScope, LinkType, Timestamp};
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::router::*;
@@ -30,6 +32,11 @@ impl Tiers {
     }
 
     fn with_policy(folder: TempDir, policy: &str) -> Self {
+        Tiers::with_records(folder, policy, &[])
+    }
+
+    /// With packets on the disk from before, each under the hash of a name that may be another one.
+    fn with_records(folder: TempDir, policy: &str, records: &[(&str, DataMaker)]) -> Self {
         let policy = policy.parse().expect(policy);
         let cs = CsConfig { capacity_packets: IN_MEMORY, policy, ..CsConfig::default() };
         let mut router = Router::with_default_route_and(EngineConfig { cs, ..EngineConfig::default() });
@@ -43,7 +50,20 @@ impl Tiers {
         };
         let (cache, mut tiers) =
             DiskCache::start(settings, HashKey::new(1, 2), vec![worker], |_| 0).expect("the file can be made");
-        router.engine.use_disk(tiers.remove(0));
+        let mut tier = tiers.remove(0);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while tier.report().counters.stored < records.len() as u64 {
+            assert!(Instant::now() < deadline, "the disk takes nothing");
+            assert!(tier.next_finished().is_none(), "nothing is read");
+            if cache.status().state == DiskState::Working && tier.report().counters.stored == 0 {
+                for (uri, packet) in records {
+                    let hash = hash_name(&HashKey::new(1, 2), name(uri).value());
+                    tier.offer(hash, Timestamp::default(), &packet.clone().packet().bytes);
+                }
+                tier.flush();
+            }
+        }
+        router.engine.use_disk(tier);
         let mut tiers = Tiers { router, cache: Some(cache), folder };
         tiers.wait_until("it works", |tiers| tiers.report().status.state == DiskState::Working);
         // The index comes with the next look.
@@ -293,4 +313,137 @@ fn a_restart_finds_what_was_written() {
         assert_eq!(lines, [format!("D256 /A/{number}")]);
     }
     assert_eq!(tiers.report().status.checksum_failures, 0);
+}
+
+#[test]
+fn an_interest_that_only_seems_to_be_on_the_disk_comes_out_of_its_burst_later() {
+    // The index keeps a part of each hash, so one name in a few millions seems to be on the disk and is not. Its Interest is then
+    // missing from what its burst sends at once, and counted as waiting.
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut tiers = Tiers::with_records(folder, "lru", &[("/A/7", data("/other"))]);
+    tiers.router.recv_together((0..32).map(|number| (CONSUMER, interest(&format!("/A/{number}")).nonce(number))));
+    assert_eq!(tiers.router.lines().len(), 31);
+    assert_eq!(tiers.report().waiting, 1);
+    assert_eq!(tiers.router.engine.counters().cs_misses, 31);
+    tiers.wait_until("the disk has answered", |tiers| tiers.report().waiting == 0);
+    tiers.router.expect(&["I300 /A/7 n7"]);
+    assert_eq!(tiers.router.engine.counters().cs_misses, 32);
+    assert_eq!((tiers.report().counters.not_found, tiers.router.all_drops()), (1, 0));
+    // From now on it does not seem so.
+    tiers.router.recv(CONSUMER2, interest("/A/7").nonce(100));
+    assert_eq!(tiers.report().waiting, 0);
+}
+
+#[test]
+fn an_interest_whose_face_goes_while_it_waits_is_counted() {
+    let mut tiers = Tiers::new();
+    tiers.fetch(data("/A"));
+    tiers.fill_memory();
+    tiers.router.recv(CONSUMER2, interest("/A").nonce(1));
+    assert_eq!(tiers.report().waiting, 1);
+    tiers.router.engine.remove_face(FaceId(CONSUMER2));
+    tiers.wait_until("the disk has answered", |tiers| tiers.report().waiting == 0);
+    assert_eq!(tiers.router.drops(DropReason::UnknownFace), 1);
+    tiers.router.expect(&[]);
+}
+
+#[test]
+fn strangers_share_half_of_the_places() {
+    let mut tiers = Tiers::new();
+    tiers.fetch(data("/A"));
+    tiers.fill_memory();
+    let strangers = 1_000..1_100;
+    for id in strangers.clone() {
+        tiers.router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
+        tiers.router.engine.set_stranger(FaceId(id), true);
+    }
+    // All ask for the same, so it is not reads that they lack.
+    let some = |id: u32, count: u32| (0..count).map(move |number| (id, interest("/A").nonce(id * 1_000 + number)));
+    // 32 strangers with 16 each have all that strangers get; nobody else has less for it.
+    let strangers = strangers.take(32).flat_map(|id| some(id, 16));
+    let others = some(CONSUMER, 128).chain(some(CONSUMER2, 16));
+    // In one burst, in which no answer of the disk is taken.
+    tiers.router.recv_together(strangers.chain(others).chain(some(1_050, 1)));
+    assert_eq!(tiers.report().waiting, 512 + 128 + 16);
+    assert_eq!(tiers.report().counters.busy, 1, "one more stranger goes on without the disk");
+    tiers.settle();
+}
+
+#[test]
+fn an_erasure_with_a_limit_is_one_on_the_disk_too() {
+    let mut tiers = Tiers::new();
+    for number in 0..5 {
+        tiers.fetch(data(&format!("/A/{number}")));
+    }
+    tiers.fill_memory();
+    // It comes from the disk into memory, and stays on the disk.
+    assert_eq!(tiers.ask(CONSUMER, interest("/A/0").nonce(1)), ["D256 /A/0"]);
+    assert_eq!(tiers.router.erase("/A", 1), 1);
+    assert_eq!(tiers.ask(CONSUMER, interest("/A/0").nonce(2)), ["I300 /A/0 n2"]);
+    let mut tiers = tiers.restart();
+    assert_eq!(tiers.ask(CONSUMER, interest("/A/0").nonce(3)), ["I300 /A/0 n3"]);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Ask {
+        name: u8,
+        face: u32,
+        nonce: u32,
+        is_fresh: bool,
+        is_prefix: bool,
+    },
+    Answer(u8),
+    Pass(u64),
+    /// The disk has time to answer.
+    Rest,
+    Erase,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let ask =
+        (0..12_u8, proptest::sample::select(vec![CONSUMER, CONSUMER2, APP]), 0..50_u32, any::<bool>(), any::<bool>());
+    prop_oneof![
+        8 => ask.prop_map(|(name, face, nonce, is_fresh, is_prefix)| Step::Ask { name, face, nonce, is_fresh, is_prefix }),
+        6 => (0..12_u8).prop_map(Step::Answer),
+        2 => (0..200_u64).prop_map(Step::Pass),
+        2 => Just(Step::Rest),
+        1 => Just(Step::Erase),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_interest_goes_uncounted(steps in prop::collection::vec(step(), 1..200)) {
+        let mut tiers = Tiers::new();
+        for step in steps {
+            match step {
+                Step::Ask { name, face, nonce, is_fresh, is_prefix } => {
+                    let mut asked = interest(&format!("/n/{name}")).nonce(nonce);
+                    if is_fresh { asked = asked.fresh(); }
+                    if is_prefix { asked = asked.prefix(); }
+                    tiers.router.recv(face, asked);
+                }
+                Step::Answer(name) => {
+                    tiers.router.recv(PRODUCER, data(&format!("/n/{name}")).freshness(100));
+                }
+                Step::Pass(ms) => {
+                    tiers.router.wait(ms);
+                }
+                Step::Rest => sleep(Duration::from_millis(2)),
+                Step::Erase => {
+                    tiers.router.erase("/n/1", 100);
+                }
+            }
+            let waiting = tiers.report().waiting;
+            let counters = tiers.router.engine.counters();
+            // Looping Interests are the only ones that are discarded before anything is looked up.
+            let loops = counters.drops[DropReason::DuplicateNonce] + counters.drops[DropReason::DeadNonce];
+            let known = counters.cs_hits + counters.cs_misses + counters.aggregated_interests + loops + waiting;
+            prop_assert_eq!(counters.in_interests, known);
+        }
+        tiers.wait_until("nobody waits", |tiers| tiers.report().waiting == 0);
+    }
 }

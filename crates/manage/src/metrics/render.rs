@@ -216,9 +216,15 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
 }
 
 /// The second tier of the Content Store.
-fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters }: &DiskReport) -> fmt::Result {
+fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters, waiting }: &DiskReport) -> fmt::Result {
     metrics.gauge("cs_disk_capacity_bytes", "Bytes for packets on the disk", status.capacity_bytes)?;
     metrics.gauge("cs_disk_used_bytes", "Bytes on the disk that were written at some time", status.used_bytes)?;
+    metrics.gauge("cs_disk_waiting_interests", "Interests that wait for the disk", *waiting)?;
+    metrics.gauge(
+        "cs_disk_erasing_workers",
+        "Workers that have erased Data of which the disk does not know yet",
+        status.erasing_workers,
+    )?;
     metrics.family("cs_disk_state", "What the disk is doing: 1 for its state", MetricType::Gauge, |family| {
         let mut states = DiskState::ALL.iter();
         states.try_for_each(|state| family.line(&[("state", state.name())], u64::from(*state == status.state)))

@@ -10,7 +10,7 @@ const CS_DISK: u32 = 65_290;
 /// TYPE of the first number in it; the others follow, each two further.
 const FIRST_NUMBER: u32 = 65_292;
 /// How many there are.
-const NUMBERS: usize = 15;
+const NUMBERS: usize = 17;
 
 /// State and counters of the second tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +19,7 @@ pub struct CsDisk(pub DiskReport);
 impl CsDisk {
     /// In the order in which they stand in the element.
     fn numbers(&self) -> [u64; NUMBERS] {
-        let (status, counters) = (&self.0.status, &self.0.counters);
+        let DiskReport { status, counters, waiting } = &self.0;
         [
             status.state as u64,
             status.capacity_bytes,
@@ -36,6 +36,8 @@ impl CsDisk {
             counters.not_found,
             counters.timed_out,
             counters.busy,
+            *waiting,
+            status.erasing_workers,
         ]
     }
 }
@@ -75,6 +77,8 @@ impl DatasetItem for CsDisk {
             &mut counters.not_found,
             &mut counters.timed_out,
             &mut counters.busy,
+            &mut report.waiting,
+            &mut status.erasing_workers,
         ] {
             *number = next()?;
         }

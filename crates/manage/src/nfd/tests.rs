@@ -185,6 +185,7 @@ fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
         errors: one / 2,
         checksum_failures: two / 2,
         stalls: three / 2,
+        erasing_workers: five / 3,
     };
     let counters = TierCounters {
         stored: four / 2,
@@ -194,7 +195,7 @@ fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
         timed_out: three / 3,
         busy: four / 3,
     };
-    CsDisk(DiskReport { status, counters })
+    CsDisk(DiskReport { status, counters, waiting: one / 5 })
 }
 
 proptest! {

@@ -193,6 +193,8 @@ pub enum StateChange<'a> {
     StrategyUnloaded(&'a str),
     /// The Content Store will be configured.
     ContentStore(CsChange),
+    /// Data under this prefix will be erased from the Content Store, of which a part may be on a disk that does not work now.
+    CsErased(NameRef<'a>),
 }
 
 /// A change could not be saved, so its command must not be carried out. The text says why and what to do.

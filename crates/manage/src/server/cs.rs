@@ -99,6 +99,9 @@ impl<C: ControlPlane> Management<C> {
         let wanted = parameters.count.unwrap_or(u64::MAX);
         let limit = wanted.min(ERASE_LIMIT);
         let name = parameters.name.unwrap_or_default();
+        if let Err(error) = self.control.save(StateChange::CsErased(name.as_ref())) {
+            return not_saved(&error);
+        }
         let erased = self.control.erase_cs(name.clone(), limit as usize).await as u64;
         ControlResponse::ok(&ControlParameters {
             name: Some(name),

@@ -27,6 +27,8 @@ pub struct CsDiskView {
     pub timeouts: u64,
     /// Lookups that were not made, because too many were under way.
     pub busy: u64,
+    /// Interests that wait for the disk now.
+    pub waiting: u64,
     /// Requests to read.
     pub reads: u64,
     /// Requests to write, each with the packets that came together.
@@ -39,10 +41,12 @@ pub struct CsDiskView {
     pub checksum_failures: u64,
     /// Times that the disk did not answer for a second.
     pub stalls: u64,
+    /// Workers that have erased Data of which the disk does not know yet; the state file does until then.
+    pub erasing_workers: u64,
 }
 
 impl From<CsDisk> for CsDiskView {
-    fn from(CsDisk(DiskReport { status, counters }): CsDisk) -> Self {
+    fn from(CsDisk(DiskReport { status, counters, waiting }): CsDisk) -> Self {
         CsDiskView {
             state: status.state.name().to_owned(),
             capacity_bytes: status.capacity_bytes,
@@ -53,12 +57,14 @@ impl From<CsDisk> for CsDiskView {
             misses: counters.not_found,
             timeouts: counters.timed_out,
             busy: counters.busy,
+            waiting,
             reads: status.reads,
             writes: status.writes,
             written_bytes: status.written_bytes,
             errors: status.errors,
             checksum_failures: status.checksum_failures,
             stalls: status.stalls,
+            erasing_workers: status.erasing_workers,
         }
     }
 }

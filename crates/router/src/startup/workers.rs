@@ -18,6 +18,7 @@ use namehop_forward::schedule::lookahead_for;
 use namehop_hash::HashKey;
 use namehop_packet::FaceId;
 use namehop_table::MemorySpeed;
+use namehop_wire::Name;
 use namehop_wire::lp::UsualFrame;
 
 use crate::config::{AutoNumber, Config, ContentStoreDisk, Processor};
@@ -140,13 +141,14 @@ pub(super) fn engine_config(config: &Config, lookahead: usize, worker: usize, wo
     }
 }
 
-/// Starts the second tier of the Content Store, and gives each worker its part.
+/// Starts the second tier of the Content Store, and gives each worker its part. What was erased under some prefixes before the
+/// start is erased once more, because the disk may not have been told.
 pub(super) fn start_disk(
     disk: &ContentStoreDisk,
     key: HashKey,
     workers: &mut [Worker],
     wakers: &[Arc<Waker>],
-    dispatch: &Arc<NameDispatch>,
+    (dispatch, erased): (&Arc<NameDispatch>, &[Name]),
 ) -> Result<DiskCache, OpenError> {
     let known = workers.iter().zip(wakers).map(|(worker, waker)| {
         let waker = Arc::clone(waker);
@@ -155,7 +157,10 @@ pub(super) fn start_disk(
     let dispatch = Arc::clone(dispatch);
     let owner_of = move |name: &[u8]| dispatch.entry_of(name).map_or(0, |(_, owner)| owner.into());
     let (cache, tiers) = DiskCache::start(disk.settings(), key, known.collect(), owner_of)?;
-    workers.iter_mut().zip(tiers).for_each(|(worker, tier)| worker.use_disk(tier));
+    for (worker, mut tier) in workers.iter_mut().zip(tiers) {
+        erased.iter().for_each(|prefix| tier.erase(prefix.value()));
+        worker.use_disk(tier);
+    }
     Ok(cache)
 }
 

@@ -1,7 +1,7 @@
 //! The records of the state journal and what they fold to.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64ct::{Base64, Encoding};
 use ring::digest::{SHA256, digest};
@@ -40,6 +40,10 @@ pub enum Record {
     StrategyUnloaded(String),
     /// The Content Store was configured.
     ContentStore(ContentStoreRecord),
+    /// Data under this prefix was erased, which the second tier of the Content Store may not know yet.
+    DiskErasure(String),
+    /// The second tier of the Content Store knows of all that was erased.
+    DiskErasuresWritten,
     /// The time of day was set forward by so many milliseconds, or back: the expiries in earlier lines move by as much.
     ClockSet(i64),
 }
@@ -231,6 +235,8 @@ pub struct SavedState {
     pub loaded_strategies: BTreeMap<String, LoadedStrategyRecord>,
     /// Content Store settings, when they were changed.
     pub content_store: Option<ContentStoreRecord>,
+    /// Prefixes whose Data was erased, which the second tier of the Content Store may not know yet.
+    pub disk_erasures: BTreeSet<String>,
 }
 
 impl SavedState {
@@ -267,6 +273,10 @@ impl SavedState {
                 self.loaded_strategies.remove(&name);
             }
             Record::ContentStore(settings) => self.content_store = Some(settings),
+            Record::DiskErasure(prefix) => {
+                self.disk_erasures.insert(prefix);
+            }
+            Record::DiskErasuresWritten => self.disk_erasures.clear(),
             Record::ClockSet(by_ms) => {
                 for expires in self.routes.values_mut().filter_map(|terms| terms.expires_unix_ms.as_mut()) {
                     *expires = expires.saturating_add_signed(by_ms);
@@ -285,6 +295,8 @@ impl SavedState {
             None => Record::StrategyRemoved(prefix.clone()),
         });
         let loaded = self.loaded_strategies.values().cloned().map(Record::StrategyLoaded);
-        faces.chain(routes).chain(loaded).chain(strategies).chain(self.content_store.clone().map(Record::ContentStore))
+        let erasures = self.disk_erasures.iter().cloned().map(Record::DiskErasure);
+        let content_store = self.content_store.clone().map(Record::ContentStore);
+        faces.chain(routes).chain(loaded).chain(strategies).chain(content_store).chain(erasures)
     }
 }

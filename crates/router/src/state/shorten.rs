@@ -11,6 +11,9 @@ use super::record::{Record, identity};
 /// Number of a face of [`Survey::faces`]; of those that have none, this.
 const NO_FACE: u32 = u32::MAX;
 
+/// In place of a face, what erasures depend on until the disk knows of them. No URI is this.
+const DISK: &str = "\n";
+
 /// The last line that said something about a key.
 #[derive(Debug, Clone, Copy)]
 struct Latest {
@@ -74,6 +77,14 @@ impl Survey {
             Record::StrategyLoaded(loaded) => self.note(("loaded strategy", &loaded.name), there),
             Record::StrategyUnloaded(name) => self.note(("loaded strategy", name), gone),
             Record::ContentStore(_) => self.note(("content store", &()), there),
+            Record::DiskErasure(prefix) => {
+                let face = self.face(DISK);
+                self.note(("disk erasure", prefix), Latest { face, ..there });
+            }
+            Record::DiskErasuresWritten => {
+                let face = self.face(DISK);
+                self.removed_at[face as usize] = line;
+            }
             Record::ClockSet(_) => self.always.push(line),
         }
     }
@@ -189,6 +200,8 @@ mod tests {
             (text(), 0..3_u8)
                 .prop_map(|(name, byte)| Record::StrategyLoaded(LoadedStrategyRecord::new(&name, &[byte]))),
             text().prop_map(Record::StrategyUnloaded),
+            text().prop_map(Record::DiskErasure),
+            Just(Record::DiskErasuresWritten),
             (0..9_u64).prop_map(|capacity_packets| {
                 Record::ContentStore(ContentStoreRecord { capacity_packets, admit: true, serve: false, policy: None })
             }),

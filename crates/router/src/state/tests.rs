@@ -49,6 +49,9 @@ fn changes_are_there_after_reopening_without_any_closing() {
             serve: false,
             policy: Some("filter:threshold=3".to_owned()),
         }),
+        Record::DiskErasure("/old".into()),
+        Record::DiskErasuresWritten,
+        Record::DiskErasure("/erased".into()),
     ];
     let mut expected = SavedState::default();
     for record in records {
@@ -62,6 +65,7 @@ fn changes_are_there_after_reopening_without_any_closing() {
         assert_eq!(state, expected);
         assert_eq!(state.routes.len(), 1);
         assert_eq!(state.strategies["/z"], None);
+        assert!(state.disk_erasures.iter().eq(["/erased"]));
     }
 }
 

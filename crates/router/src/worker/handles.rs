@@ -128,13 +128,10 @@ impl WorkerHandles {
     }
 
     /// Erases cached Data, so much of all workers together; gives how many. One worker after another, because what is left of
-    /// the limit is known only then.
+    /// the limit is known only then. When nothing is left of it, there is still the disk.
     pub async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
         let mut erased = 0;
         for handle in &*self.0 {
-            if erased == limit {
-                break;
-            }
             erased += handle.cs_erase(prefix.clone(), limit - erased).await?;
         }
         Ok(erased)

@@ -1,9 +1,14 @@
-//! The second tier of the Content Store on a disk: packets stored and found again per second, beside plain reads of the same
-//! size by threads, in one run. Before reads the system is asked to forget what it has of the file in memory.
+//! The second tier of the Content Store on a disk: packets stored and found again per second, beside what the disk itself does: direct
+//! reads of the same places of the file, as many under way, in one run and in turns.
+//!
+//! What is found comes from the disk and not from the system's memory: before each turn the system is asked to forget what it has of
+//! the file, and within a turn no page of it is read twice.
+
+mod direct;
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,10 +24,18 @@ use namehop_wire::{MAX_PACKET_SIZE, Name};
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use serde::Serialize;
 
+use crate::median::{median, quartiles};
+use crate::permutation::mix;
+use direct::{DirectReads, Pass};
+
 /// Packets that leave memory in one turn of a worker.
 const PACKETS_PER_TURN: usize = 16;
 /// Multiplier that spreads numbers over 64 bits, as hashes are spread.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Turns of the tier and of direct reads.
+const ROUNDS: u32 = 5;
+/// Bytes that the system reads and keeps together.
+const PAGE_BYTES: u64 = 4_096;
 /// How long the disk may take to start, or to answer the last requests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -37,7 +50,7 @@ pub struct DiskOptions {
     pub content_bytes: usize,
     /// Reads under way at a time.
     pub in_flight: usize,
-    /// Time of each of the three parts.
+    /// Time of each of the three parts: storing, finding, direct reads.
     pub duration: Duration,
 }
 
@@ -50,18 +63,34 @@ pub struct DiskBenchReport {
     pub in_flight: usize,
     /// Packets on the disk.
     pub packets: u64,
-    /// Packets stored per second.
+    /// Packets stored per second, until the disk had them all.
     pub stored_per_s: f64,
     /// Packets per second that were offered while all buffers were in use.
     pub not_stored_per_s: f64,
     /// Packets found per second.
-    pub found_per_s: f64,
+    pub found_per_s: Rate,
     /// Reads through the tier that gave nothing.
     pub not_found: u64,
-    /// Plain reads of as many bytes per second, by as many threads as reads were under way.
-    pub plain_reads_per_s: f64,
-    /// Packets found through the tier for each plain read.
-    pub found_share: f64,
+    /// Direct reads of the same places per second, with as many under way; `None` where the file system has no direct reads.
+    pub direct_reads_per_s: Option<Rate>,
+    /// Packets found through the tier for each direct read: of turns next to each other.
+    pub found_share: Option<Rate>,
+}
+
+/// Medians over turns, and between which a half of them is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rate {
+    /// The median.
+    pub median: f64,
+    /// A quarter of the turns is below the first, another above the second.
+    pub quartiles: (f64, f64),
+}
+
+impl Rate {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let mut values = values.to_vec();
+        Rate { median: median(&mut values), quartiles: quartiles(&mut values) }
+    }
 }
 
 /// Why nothing was measured.
@@ -136,30 +165,73 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
             tier.give_back(finished, false);
         }
     }
+    let offered_for = begun.elapsed();
+    wait_until("does not write", || {
+        while let Some(finished) = tier.next_finished() {
+            tier.give_back(finished, false);
+        }
+        tier.is_all_written()
+    })?;
+    File::open(&options.path)?.sync_all()?;
     let stored_per_s = packets as f64 / begun.elapsed().as_secs_f64();
-    let not_stored_per_s = tier.report().counters.not_stored as f64 / begun.elapsed().as_secs_f64();
+    let not_stored_per_s = tier.report().counters.not_stored as f64 / offered_for.as_secs_f64();
 
-    step("finding packets");
-    forget_cached(&options.path)?;
-    let (found, not_found, time) = find(&mut tier, packets, options)?;
+    let order = in_random_order(apart(&tier, packets)?);
+    let direct = DirectReads::open(&options.path)?;
+    let (mut found, mut directly, mut not_found) = (Vec::new(), Vec::new(), 0);
+    let mut next = order.iter().cycle();
+    let time = options.duration / ROUNDS;
+    for _ in 0..ROUNDS {
+        step("finding packets");
+        forget_cached(&options.path)?;
+        let part: Vec<_> = next.by_ref().take(order.len()).collect();
+        let (pass, missed) = find(&mut tier, part.iter().map(|place| place.0), options.in_flight, time)?;
+        found.push(pass.per_s());
+        not_found += missed;
+        if let Some(direct) = &direct {
+            step("reading without the tier");
+            let places = part.iter().map(|place| place.1.clone());
+            directly.push(direct.read(places, options.in_flight, time)?.per_s());
+        }
+        // The next turn begins with other places.
+        next.by_ref().take(usize::try_from(pass.reads).unwrap_or(0)).for_each(drop);
+    }
     cache.stop();
-
-    step("reading without the tier");
-    forget_cached(&options.path)?;
-    let used_bytes = packets * (slots_of_packet * SLOT_BYTES) as u64;
-    let plain_reads_per_s = read_plainly(options, packet.len(), used_bytes)?;
-    let found_per_s = found as f64 / time.as_secs_f64();
+    let shares: Vec<f64> = found.iter().zip(&directly).map(|(found, directly)| found / directly).collect();
+    let has_direct = direct.is_some();
     Ok(DiskBenchReport {
         packet_bytes: packet.len(),
         in_flight: options.in_flight,
         packets,
         stored_per_s,
         not_stored_per_s,
-        found_per_s,
+        found_per_s: Rate::of(&found),
         not_found,
-        plain_reads_per_s,
-        found_share: found_per_s / plain_reads_per_s,
+        direct_reads_per_s: has_direct.then(|| Rate::of(&directly)),
+        found_share: has_direct.then(|| Rate::of(&shares)),
     })
+}
+
+/// The name of a packet, as its hash, and its place in the file.
+type Place = (u64, Range<u64>);
+
+/// Packets of which no two lie on one page.
+fn apart(tier: &DiskTier, packets: u64) -> Result<Vec<Place>, DiskBenchError> {
+    let (mut places, mut end) = (Vec::<Place>::new(), 0);
+    for hash in (0..packets).map(hash_of) {
+        let Some(located) = tier.find(hash, false) else { return Err(DiskBenchError::Disk("stopped working")) };
+        let place = tier.place_of(located);
+        if place.start / PAGE_BYTES >= end {
+            end = place.end.div_ceil(PAGE_BYTES);
+            places.push((hash, place));
+        }
+    }
+    if places.is_empty() { Err(DiskBenchError::Disk("took no packet")) } else { Ok(places) }
+}
+
+fn in_random_order(mut places: Vec<Place>) -> Vec<Place> {
+    places.sort_unstable_by_key(|&(hash, _)| mix(hash));
+    places
 }
 
 fn hash_of(number: u64) -> u64 {
@@ -185,20 +257,28 @@ fn forget_cached(path: &Path) -> Result<(), DiskBenchError> {
     Ok(())
 }
 
-/// Packets found through the tier, reads in vain, and the time that it took.
-fn find(tier: &mut DiskTier, packets: u64, options: &DiskOptions) -> Result<(u64, u64, Duration), DiskBenchError> {
-    let (mut found, mut not_found, mut under_way, mut next) = (0, 0, 0, 0_u64);
+/// Asks the tier for packets until the time is over or none is left, so many at a time. What was found, and reads in vain.
+fn find(
+    tier: &mut DiskTier,
+    mut hashes: impl Iterator<Item = u64>,
+    in_flight: usize,
+    time: Duration,
+) -> Result<(Pass, u64), DiskBenchError> {
+    let (mut found, mut not_found, mut under_way) = (0, 0, 0);
     let begun = Instant::now();
-    let mut last_answer = begun;
-    while begun.elapsed() < options.duration || under_way > 0 {
-        while under_way < options.in_flight && begun.elapsed() < options.duration {
-            next = next.wrapping_mul(SPREAD).wrapping_add(1);
-            let hash = hash_of((next >> 20) % packets.max(1));
+    let (mut last_answer, mut is_over) = (begun, false);
+    while !is_over || under_way > 0 {
+        while under_way < in_flight && !is_over {
+            let Some(hash) = hashes.next().filter(|_| begun.elapsed() < time) else {
+                is_over = true;
+                break;
+            };
             let Some(located) = tier.find(hash, false) else { return Err(DiskBenchError::Disk("stopped working")) };
-            match tier.read(hash, located) {
+            match tier.read(hash, located, false) {
                 Reading::Started(_) => under_way += 1,
-                Reading::Joined(_) => {}
-                Reading::Busy => break,
+                Reading::Joined(_) | Reading::Busy => {
+                    return Err(DiskBenchError::Disk("has reads that nobody asked for"));
+                }
             }
         }
         tier.flush();
@@ -217,36 +297,7 @@ fn find(tier: &mut DiskTier, packets: u64, options: &DiskOptions) -> Result<(u64
             thread::yield_now();
         }
     }
-    Ok((found, not_found, begun.elapsed()))
-}
-
-/// Reads per second of threads that read so many bytes each time, anywhere in what was written.
-fn read_plainly(options: &DiskOptions, bytes: usize, used_bytes: u64) -> Result<f64, DiskBenchError> {
-    let file = File::open(&options.path)?;
-    // As the tier does.
-    let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_RANDOM);
-    let slots = (used_bytes / SLOT_BYTES as u64).max(1);
-    let begun = Instant::now();
-    let counts: io::Result<Vec<u64>> = thread::scope(|scope| {
-        let read = |number: usize| {
-            let file = &file;
-            move || -> io::Result<u64> {
-                let (mut buffer, mut count, mut next) = (vec![0; bytes], 0, number as u64);
-                while begun.elapsed() < options.duration {
-                    next = next.wrapping_mul(SPREAD).wrapping_add(number as u64 * 2 + 1);
-                    file.read_exact_at(&mut buffer, (next >> 20) % slots * SLOT_BYTES as u64)?;
-                    count += 1;
-                }
-                Ok(count)
-            }
-        };
-        let threads: Vec<_> = (0..options.in_flight).map(|number| scope.spawn(read(number))).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))))
-            .collect()
-    });
-    Ok(counts?.iter().sum::<u64>() as f64 / begun.elapsed().as_secs_f64())
+    Ok((Pass { reads: found, time: begun.elapsed() }, not_found))
 }
 
 #[cfg(test)]
@@ -264,7 +315,8 @@ mod tests {
             duration: Duration::from_millis(300),
         };
         let report = measure(&options, &|_| {}).expect("it is measured");
-        assert!(report.packets > 100 && report.found_per_s > 0.0 && report.plain_reads_per_s > 0.0, "{report:?}");
+        assert!(report.packets > 100 && report.found_per_s.median > 0.0, "{report:?}");
+        assert!(report.direct_reads_per_s.is_none_or(|direct| direct.median > 0.0), "{report:?}");
         assert_eq!(report.not_found, 0);
         assert!(!options.path.exists(), "nothing is left behind");
         let too_many = DiskOptions { in_flight: 0, ..options };

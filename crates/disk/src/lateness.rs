@@ -1,0 +1,67 @@
+//! Notices a disk that answers, but later than Interests wait: then it is of little use, and the operator should know.
+
+use std::time::{Duration, Instant};
+
+/// What is looked at together.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(crate) struct Lateness {
+    /// How long Interests wait; `None` = nobody wants to know.
+    limit: Option<Duration>,
+    since: Option<Instant>,
+    reads: u64,
+    late: u64,
+    told: Option<Instant>,
+}
+
+impl Lateness {
+    /// Interests wait for so long.
+    pub(crate) fn new(limit: Duration) -> Self {
+        Lateness { limit: Some(limit), ..Lateness::default() }
+    }
+
+    /// A read has taken so long. When at least half of those of a second were late, and that was not told in the last `interval`:
+    /// how many were late, and how many there were.
+    pub(crate) fn note(&mut self, took: Duration, now: Instant, interval: Duration) -> Option<(u64, u64)> {
+        let since = *self.since.get_or_insert(now);
+        self.reads += 1;
+        self.late += u64::from(took >= self.limit?);
+        if now.saturating_duration_since(since) < WINDOW {
+            return None;
+        }
+        let (late, reads) = (std::mem::take(&mut self.late), std::mem::take(&mut self.reads));
+        self.since = Some(now);
+        let is_told = self.told.is_some_and(|told| now.saturating_duration_since(told) < interval);
+        if late * 2 < reads || is_told {
+            return None;
+        }
+        self.told = Some(now);
+        Some((late, reads))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_called_slow_when_half_of_its_reads_are_late_and_not_all_the_time() {
+        let (start, interval) = (Instant::now(), Duration::from_secs(10));
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let of = |late_each: u64| {
+            let mut lateness = Lateness::new(Duration::from_millis(50));
+            let told = (0..3_000_u64).filter_map(|number| {
+                let took = if number % late_each == 0 { 50 } else { 49 };
+                lateness.note(Duration::from_millis(took), at(number * 10), interval)
+            });
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(of(1), [(101, 101), (100, 100), (100, 100)], "in thirty seconds");
+        assert_eq!(of(2).len(), 3);
+        assert_eq!(of(3), []);
+        let mut unlimited = Lateness::default();
+        assert_eq!((0..500).find_map(|second| unlimited.note(interval, at(second * 1_000), interval)), None);
+    }
+}
