@@ -107,11 +107,13 @@ def test_binary_traces_and_the_optimum(tmp_path):
     assert rates["optimum"] > max(rates["lru"], rates["arc"]) + 0.05
 
 
-def test_the_model_is_close_to_the_simulation():
-    command = ["cache", "model", "-N", "100000", "--capacity", "1000", "--compare", "--requests", "1000000", "--json"]
+@pytest.mark.parametrize("settings", [[], ["--history", "4000", "--threshold", "3"], ["--history", "4000", "--counters", "65536"]])
+def test_the_model_is_close_to_the_simulation(settings):
+    command = ["cache", "model", "-N", "100000", "--capacity", "1000", "--compare", "--requests", "1000000", "--json", *settings]
     report = json.loads(subprocess.run([PROGRAM, *command], check=True, capture_output=True, timeout=60).stdout)
     assert abs(report["simulated"]["hit_rate_distance"]) < 0.01
     assert abs(report["simulated"]["insertion_rate_distance"]) < 0.01
+    assert report["published"]["hit_rate"] > report["hit_rate"]
 
 
 def test_mistakes_are_explained(tmp_path):

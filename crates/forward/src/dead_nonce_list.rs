@@ -49,7 +49,7 @@ impl DeadNonceList {
         let lines = capacity.div_ceil(FULL_LOAD).checked_next_power_of_two().ok_or(TableError::CapacityTooLarge)?;
         let lifetime_ns = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
         Ok(DeadNonceList {
-            lines: CacheLines::used_anywhere(lines, PageRequest::Large)?,
+            lines: CacheLines::used_anywhere(lines, PageRequest::Large)?.named("dead nonce list"),
             unit_ns: lifetime_ns.div_ceil(LIFETIME_UNITS).max(1),
             latest: 0,
             live: [0; COUNTERS as usize],

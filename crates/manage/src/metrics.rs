@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub uptime_seconds: f64,
     /// Counters and table sizes of the forwarding engine.
     pub engine: EngineStatus,
+    /// What tables hold, address space that they have, and bytes of it in RAM.
+    pub table_memory: Vec<(&'static str, usize, usize)>,
     /// What each worker does.
     pub workers: Vec<WorkerStatus>,
     /// What the computer takes of power, where that is known.

@@ -10,6 +10,7 @@ use namehop_face::LinkDrop;
 use namehop_manage::http::HttpServer;
 use namehop_manage::metrics::Snapshot;
 use namehop_manage::server::{ControlPlane, Management};
+use namehop_table::table_memory_in_use;
 
 use crate::control::Control;
 use crate::supervise::Supervisor;
@@ -34,7 +35,9 @@ pub fn serve(server: HttpServer, management: &Rc<Management<Control>>, superviso
         let ask = move || {
             let (reply, answer) = oneshot::channel();
             let sent = requests.blocking_send(reply);
-            sent.ok().and_then(|()| answer.blocking_recv().ok()).unwrap_or_default()
+            let snapshot = sent.ok().and_then(|()| answer.blocking_recv().ok()).unwrap_or_default();
+            // Takes some milliseconds where tables are large, so not on the control thread.
+            Snapshot { table_memory: table_memory_in_use(), ..snapshot }
         };
         server.run(ask).await;
     };
@@ -45,6 +48,7 @@ async fn collect(management: &Management<Control>, started: Instant) -> Snapshot
     let control = management.control();
     let (rib_routes, rib_entries) = management.rib_sizes();
     Snapshot {
+        table_memory: Vec::new(),
         uptime_seconds: started.elapsed().as_secs_f64(),
         engine: control.engine_status().await,
         workers: control.worker_statuses().await,

@@ -5,11 +5,6 @@ use namehop_table::TableError;
 use crate::words::Words;
 use crate::{AdmissionPolicy, Parameters};
 
-/// Counters for each request of the history, unless told otherwise: one request in 256 meets another name's counter, far fewer
-/// than those that Filter lets in because they come again.
-const COUNTERS_PER_REQUEST: u64 = 256;
-/// Most counters unless told otherwise, as in the thesis.
-const MAX_COUNTERS: u64 = 1 << 24;
 /// In the history: this request was not counted, because its counter was at its greatest value.
 const UNCOUNTED: u64 = 1 << 31;
 /// Requests whose counters are asked for ahead of their leaving the history.
@@ -48,8 +43,7 @@ impl AdmissionPolicy for Filter {
         if length > u32::MAX as usize {
             return Err(TableError::CapacityTooLarge);
         }
-        let usual = || (length as u64 * COUNTERS_PER_REQUEST).min(MAX_COUNTERS).next_power_of_two();
-        let counters = tuning.counters.map_or_else(usual, u64::from).next_power_of_two();
+        let counters = tuning.filter_counters(length as u64);
         Ok(Filter {
             history: Words::new(length.div_ceil(2))?,
             length,

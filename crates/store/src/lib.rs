@@ -10,21 +10,21 @@
 //!
 //! | policy | admission | eviction | bytes per slot |
 //! |---|---|---|---|
-//! | `tinylfu-clock` | asked for more often than the victim was when last looked at | as `clock` | 68 to 185 |
+//! | `tinylfu-clock` | asked for more often than the victim was when last looked at | as `clock` | 57 to 116 |
 //! | `lru` | all | least recently used | 9 to 68 |
 //! | `fifo` | all | first in, first out | 9 |
 //! | `random` | all | any, at random | 8 |
-//! | `lfu` | all | least frequently used | 64 |
+//! | `lfu` | all | least frequently used | 16 to 64 |
 //! | `arc` | all | two lists by last use, which remember names that left | 44 |
 //! | `clock` | all | first in, first out, with another round for what was used | 9 |
 //! | `clock-pro` | all | one circle of packets and remembered names with three hands | 44 |
-//! | `tinylfu` | asked for more often than the victim | first in, first out, with another round for what wins | 57 to 97 |
-//! | `tinylfu-random` | asked for more often than the victim | any, at random | 56 to 96 |
+//! | `tinylfu` | asked for more often than the victim | first in, first out, with another round for what wins | 37 |
+//! | `tinylfu-random` | asked for more often than the victim | any, at random | 36 |
 //! | `filter` | asked for at least θ times lately | first in, first out | 525, less from 65,536 packets on |
 //! | `s3-fifo` | all | two queues, which remember names that left | 41 |
 //! | `sieve` | all | a hand passes what was used | 16 |
-//! | `w-tinylfu` | all | a window, whose packets have to win a comparison | 56 to 96 |
-//! | `priority-fifo` | all | unsolicited, then stale, then first in, first out | 32 |
+//! | `w-tinylfu` | all | a window, whose packets have to win a comparison | 36 |
+//! | `priority-fifo` | all | unsolicited, then stale, then first in, first out | 20 to 32 |
 //!
 //! The numbers are for a store whose slots all hold a packet; what is remembered of names counts for packets of the capacity.
 

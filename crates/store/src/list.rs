@@ -80,7 +80,8 @@ impl OrderedNumbers {
         let expected = blocks.div_ceil(EXPECTED_NUMBERS);
         Ok(OrderedNumbers {
             blocks: Arena::with_reserve(blocks, expected, PageRequest::Large)?,
-            notes: CacheLines::used_in_order(capacity.div_ceil(LINE_NOTES), PageRequest::Large)?,
+            notes: CacheLines::used_in_order(capacity.div_ceil(LINE_NOTES), PageRequest::Large)?
+                .named("notes of the cache policy"),
             head: NO_BLOCK,
             tail: NO_BLOCK,
             length: 0,

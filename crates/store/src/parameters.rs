@@ -5,6 +5,12 @@ use std::str::FromStr;
 
 use crate::{PolicyKind, UnknownPolicy};
 
+/// Counters of `filter` for each request of the history, unless told otherwise: one request in 256 meets another name's counter, far
+/// fewer than those that Filter lets in because they come again.
+const COUNTERS_PER_REQUEST: u64 = 256;
+/// Most counters unless told otherwise, as in the thesis.
+const MAX_COUNTERS: u64 = 1 << 24;
+
 /// What a policy is made for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
@@ -74,6 +80,14 @@ impl Default for Tuning {
             promote: 2,
             seed: 1,
         }
+    }
+}
+
+impl Tuning {
+    /// Counters of `filter` when it remembers so many requests.
+    pub fn filter_counters(&self, history: u64) -> u64 {
+        let usual = || history.saturating_mul(COUNTERS_PER_REQUEST).min(MAX_COUNTERS);
+        self.counters.map_or_else(usual, u64::from).next_power_of_two()
     }
 }
 

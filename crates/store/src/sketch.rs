@@ -1,28 +1,36 @@
 //! How often names were seen lately, roughly: a count-min sketch whose counters of one name lie in one cache line.
 //!
-//! A line has four rows of fifteen 8-bit counters; a name has one counter in each row, and its estimate is the least of them.
+//! A line has four rows of thirty 4-bit counters; a name has one counter in each row, and its estimate is the least of them.
 //! Counting increases only those that are at the least (conservative update). After each sample of so many names all counters
 //! are halved. A line is halved when it is next touched: it notes how many samples had passed, in the one byte of each row
 //! that is no counter. So no operation takes longer than another.
+//!
+//! Counts above 15 are not told apart. That matters little: what is compared with is a packet that is about to leave, and a store holds
+//! packets that are asked for a few times in a sample.
 
 use namehop_table::{CacheLines, PageRequest, TableError};
 
 /// Rows of counters.
 const ROWS: usize = 4;
 /// Counters of a row; a byte more belongs to the number of the sample.
-const ROW_COUNTERS: u64 = 15;
-const ROW_BYTES: usize = 16;
-/// A line is kept as words, least byte first.
-const WORD_BYTES: usize = 8;
-/// Bits of a hash that are looked at: those that [`kept`](crate::slots::kept) leaves.
-const KEPT_BITS: u32 = 56;
+const ROW_COUNTERS: u64 = 30;
+const COUNTER_BITS: u32 = 4;
+/// Greatest value of a counter.
+const MOST: u8 = 15;
+const WORDS: usize = 8;
+/// A row takes two words, least counter first.
+const ROW_WORDS: usize = WORDS / ROWS;
+const WORD_COUNTERS: usize = (u64::BITS / COUNTER_BITS) as usize;
+/// Bits of a hash that are not looked at: those that [`kept`](crate::slots::kept) does not leave.
+const NOT_KEPT_BITS: u32 = 8;
 /// Bits of the hash that choose the counter of one row.
 const ROW_HASH_BITS: u32 = 8;
+/// Where a row notes a byte of the number of the sample, in its last word.
+const NOTE_SHIFT: u32 = u64::BITS - u8::BITS;
 
 /// The sketch.
 pub(crate) struct Sketch {
     lines: CacheLines,
-    mask: u64,
     /// Names that make a sample.
     sample: u64,
     /// Names counted since the last halving.
@@ -38,28 +46,27 @@ impl std::fmt::Debug for Sketch {
 }
 
 impl Sketch {
-    /// A sketch whose counters are halved after every `sample` names. It has a cache line for each `per_line` of them, at least one,
-    /// or up to twice as many lines.
+    /// A sketch whose counters are halved after every `sample` names. It has a cache line for each `per_line` of them, at least one.
     pub(crate) fn new(sample: u64, per_line: u64) -> Result<Self, TableError> {
-        let lines = sample.div_ceil(per_line.max(1)).checked_next_power_of_two().ok_or(TableError::CapacityTooLarge)?;
+        let lines = sample.div_ceil(per_line.max(1)).max(1);
         let count = usize::try_from(lines).map_err(|_| TableError::CapacityTooLarge)?;
-        let memory = CacheLines::new(count, PageRequest::Large)?;
-        Ok(Sketch { lines: memory, mask: lines - 1, sample: sample.max(1), counted: 0, samples: 0 })
+        let lines = CacheLines::used_anywhere(count, PageRequest::Large)?.named("request counters of the cache policy");
+        Ok(Sketch { lines, sample: sample.max(1), counted: 0, samples: 0 })
     }
 
     /// Counts a name.
     #[inline]
     pub(crate) fn count(&mut self, hash: u64) {
-        let line = (hash & self.mask) as usize;
+        self.lines.note_used(1);
+        let line = self.line_of(hash);
         if self.missed(line) > 0 {
-            let bytes = self.halved(line);
-            self.store(line, &bytes);
+            self.halve(line);
         }
         let words = &mut self.lines[line].0;
-        let counters = places(hash).map(|place| (place / WORD_BYTES, (place % WORD_BYTES) as u32 * u8::BITS));
-        let counts = counters.map(|(word, shift)| (words[word] >> shift) as u8);
+        let counters = places(hash);
+        let counts = counters.map(|(word, shift)| (words[word] >> shift) as u8 & MOST);
         let least = counts.into_iter().min().unwrap_or(0);
-        if least < u8::MAX {
+        if least < MOST {
             for ((word, shift), count) in counters.into_iter().zip(counts) {
                 words[word] += u64::from(count == least) << shift;
             }
@@ -71,12 +78,12 @@ impl Sketch {
         }
     }
 
-    /// How often a name was counted lately; seldom more than that, never less but for the halving.
+    /// How often a name was counted lately, up to 15; seldom more than that, never less but for the halving.
     #[inline]
     pub(crate) fn estimate(&self, hash: u64) -> u8 {
-        let line = (hash & self.mask) as usize;
+        let line = self.line_of(hash);
         let words = &self.lines[line].0;
-        let count = |place: usize| (words[place / WORD_BYTES] >> ((place % WORD_BYTES) as u32 * u8::BITS)) as u8;
+        let count = |(word, shift): (usize, u32)| (words[word] >> shift) as u8 & MOST;
         let least = places(hash).map(count).into_iter().min().unwrap_or(0);
         least.checked_shr(self.missed(line)).unwrap_or(0)
     }
@@ -84,7 +91,13 @@ impl Sketch {
     /// Asks for the counters of a name.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        self.lines.prefetch((hash & self.mask) as usize);
+        self.lines.prefetch(self.line_of(hash));
+    }
+
+    /// The line of a name, by the high bits of its hash.
+    #[inline]
+    fn line_of(&self, hash: u64) -> usize {
+        (u128::from(hash << NOT_KEPT_BITS) * self.lines.len() as u128 >> u64::BITS) as usize
     }
 
     /// Samples that have passed since a line was last halved.
@@ -92,42 +105,34 @@ impl Sketch {
     fn missed(&self, line: usize) -> u32 {
         let words = &self.lines[line].0;
         // The last byte of each row.
-        let noted = std::array::from_fn(|row| (words[2 * row + 1] >> (u64::BITS - u8::BITS)) as u8);
+        let noted = std::array::from_fn(|row| (words[ROW_WORDS * row + 1] >> NOTE_SHIFT) as u8);
         self.samples.wrapping_sub(u32::from_le_bytes(noted))
     }
 
-    /// A line as it is after all samples that have passed.
+    /// Makes a line what it is after all samples that have passed.
     #[cold]
-    fn halved(&self, line: usize) -> [u8; ROWS * ROW_BYTES] {
-        let mut bytes = [0; ROWS * ROW_BYTES];
-        for (bytes, word) in bytes.chunks_exact_mut(8).zip(self.lines[line].0) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
+    fn halve(&mut self, line: usize) {
         let missed = self.missed(line);
-        for byte in &mut bytes {
-            *byte = byte.checked_shr(missed).unwrap_or(0);
+        // In each counter, the bits that are left of it.
+        let left = u64::from(MOST.checked_shr(missed).unwrap_or(0)) * (u64::MAX / u64::from(MOST));
+        let words = &mut self.lines[line].0;
+        for word in words.iter_mut() {
+            *word = word.checked_shr(missed).unwrap_or(0) & left;
         }
-        bytes
-    }
-
-    #[cold]
-    fn store(&mut self, line: usize, bytes: &[u8; ROWS * ROW_BYTES]) {
-        let mut bytes = *bytes;
         for (row, byte) in self.samples.to_le_bytes().into_iter().enumerate() {
-            bytes[row * ROW_BYTES + ROW_COUNTERS as usize] = byte;
-        }
-        for (word, bytes) in self.lines[line].0.iter_mut().zip(bytes.chunks_exact(8)) {
-            *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            let word = &mut words[ROW_WORDS * row + 1];
+            *word = *word & !(u64::MAX << NOTE_SHIFT) | u64::from(byte) << NOTE_SHIFT;
         }
     }
 }
 
-/// Where the counters of a name lie in its line. Lines are chosen by the low bits of the hash, these by higher ones.
+/// Where the counters of a name lie in its line: word, and bits of that below them. Chosen by the low bits of the hash.
 #[inline]
-fn places(hash: u64) -> [usize; ROWS] {
+fn places(hash: u64) -> [(usize, u32); ROWS] {
     std::array::from_fn(|row| {
-        let bits = hash >> (KEPT_BITS - ROW_HASH_BITS * (row as u32 + 1)) & ((1 << ROW_HASH_BITS) - 1);
-        row * ROW_BYTES + ((bits * ROW_COUNTERS) >> ROW_HASH_BITS) as usize
+        let bits = hash >> (ROW_HASH_BITS * row as u32) & ((1 << ROW_HASH_BITS) - 1);
+        let counter = ((bits * ROW_COUNTERS) >> ROW_HASH_BITS) as usize;
+        (row * ROW_WORDS + counter / WORD_COUNTERS, (counter % WORD_COUNTERS) as u32 * COUNTER_BITS)
     })
 }
 
@@ -142,7 +147,7 @@ mod tests {
     #[test]
     fn estimates_are_never_too_low_and_seldom_too_high() {
         let names = 20_000;
-        let mut sketch = Sketch::new(1 << 20, 16).expect("memory");
+        let mut sketch = Sketch::new(1 << 20, 32).expect("memory");
         let mut exact = HashMap::new();
         for number in 0..200_000_u64 {
             // The smaller the number of a name, the more often it comes.
@@ -153,8 +158,8 @@ mod tests {
         let mut too_high = 0;
         for (&name, &count) in &exact {
             let estimate = u32::from(sketch.estimate(mix(name)));
-            assert!(estimate >= count.min(255), "{name}: {estimate} instead of {count}");
-            too_high += usize::from(estimate > count.min(255));
+            assert!(estimate >= count.min(MOST.into()), "{name}: {estimate} instead of {count}");
+            too_high += usize::from(estimate > count.min(MOST.into()));
         }
         assert!(too_high * 50 < exact.len(), "{too_high} of {}", exact.len());
         assert_eq!(sketch.samples, 0);
@@ -164,7 +169,8 @@ mod tests {
     fn every_sample_halves_all_counters() {
         let mut sketch = Sketch::new(64, 16).expect("memory");
         let name = mix(1);
-        let others: Vec<u64> = (2..).map(mix).filter(|&other| (other ^ name) & sketch.mask != 0).take(56).collect();
+        let others: Vec<u64> =
+            (2..).map(mix).filter(|&other| sketch.line_of(other) != sketch.line_of(name)).take(56).collect();
         for _ in 0..7 {
             sketch.count(name);
         }
@@ -176,12 +182,34 @@ mod tests {
         assert_eq!(sketch.estimate(name), 4);
     }
 
+    /// Each counter by itself, however many samples a line has missed.
+    #[test]
+    fn halving_moves_nothing_into_other_counters() {
+        for missed in [1, 2, 3, 4, 63, 64, 300] {
+            let mut sketch = Sketch::new(1, 1).expect("memory");
+            (sketch.sample, sketch.samples) = (u64::MAX, 0x0102_0304);
+            sketch.lines[0].0 = [0xfedc_ba98_7654_3210; WORDS];
+            sketch.halve(0);
+            let before = sketch.lines[0].0;
+            assert_eq!(sketch.missed(0), 0);
+            sketch.samples += missed;
+            sketch.halve(0);
+            for counter in 0..ROWS as u64 * ROW_COUNTERS {
+                let (row, place) = (counter / ROW_COUNTERS, counter % ROW_COUNTERS);
+                let word = row as usize * ROW_WORDS + place as usize / WORD_COUNTERS;
+                let value = |words: [u64; WORDS]| words[word] >> (place as usize % WORD_COUNTERS * 4) & 15;
+                let expected = value(before).checked_shr(missed).unwrap_or(0);
+                assert_eq!(value(sketch.lines[0].0), expected, "counter {counter} after {missed}");
+            }
+        }
+    }
+
     #[test]
     fn a_counter_stays_at_its_greatest_value() {
         let mut sketch = Sketch::new(1000, 16).expect("memory");
         for _ in 0..900 {
             sketch.count(7);
         }
-        assert_eq!(sketch.estimate(7), 255);
+        assert_eq!(sketch.estimate(7), MOST);
     }
 }

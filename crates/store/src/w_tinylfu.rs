@@ -4,11 +4,11 @@ use namehop_table::TableError;
 
 use crate::sketch::Sketch;
 use crate::slots::{List, Note, Slots, kept};
+use crate::tinylfu::SAMPLE_PER_LINE;
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// Requests of a sample for each packet of the store, unless told otherwise, and for each cache line of counters.
+/// Requests of a sample for each packet of the store, unless told otherwise.
 const SAMPLE: u32 = 10;
-const SAMPLE_PER_LINE: u64 = 16;
 /// Marks: where a packet is.
 const WINDOW: u8 = 1;
 const PROBATION: u8 = 2;
@@ -18,7 +18,7 @@ const PROTECTED: u8 = 3;
 /// was asked for less often lately leaves the store. In the main part, packets that were used are protected from those that
 /// were not.
 ///
-/// 16 bytes per slot, and 4 to 8 for each request of a sample: with the usual sample 40 to 80 per packet of the capacity.
+/// 16 bytes per slot, and 2 for each request of a sample: with the usual sample 20 per packet of the capacity.
 #[derive(Debug)]
 pub struct WTinyLfu {
     slots: Slots,

@@ -21,7 +21,8 @@ impl fmt::Debug for Words {
 impl Words {
     /// At least `count` words.
     pub(crate) fn new(count: usize) -> Result<Self, TableError> {
-        Ok(Words { lines: CacheLines::new(count.div_ceil(LINE_WORDS), PageRequest::Large)? })
+        let lines = CacheLines::new(count.div_ceil(LINE_WORDS), PageRequest::Large)?;
+        Ok(Words { lines: lines.named("notes of the cache policy") })
     }
 
     /// Words there are.

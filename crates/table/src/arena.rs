@@ -8,9 +8,7 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
-use crate::pages::{
-    BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, NOTES_LEAD_BYTES, PageKind, PageRequest, ReadyAhead,
-};
+use crate::pages::{BASE_ALIGNMENT, FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_line_of;
 use crate::{TableError, touched};
 
@@ -61,7 +59,7 @@ impl<T: Default> Arena<T> {
             ReadyAhead {
                 unit_bytes: size_of::<T>(),
                 first_bytes: FIRST_READY_BYTES,
-                most_lead_bytes: NOTES_LEAD_BYTES,
+                most_lead_bytes: MOST_LEAD_BYTES,
                 can_wait: false,
             },
         );

@@ -10,7 +10,7 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::pages::{FillMark, Mapping, MemoryNeed, PACKETS_LEAD_BYTES, PageKind, PageRequest, ReadyAhead};
+use crate::pages::{FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_line_of;
 use crate::{Arena, TableError, touched};
 
@@ -131,7 +131,7 @@ impl ByteArena {
             ReadyAhead {
                 unit_bytes: CHUNK_BYTES,
                 first_bytes: FIRST_READY_BYTES,
-                most_lead_bytes: PACKETS_LEAD_BYTES,
+                most_lead_bytes: MOST_LEAD_BYTES,
                 can_wait: growth == Growth::WhenReady,
             },
         );
@@ -241,6 +241,14 @@ impl ByteArena {
     pub fn slot_bytes(length: usize) -> Option<usize> {
         let class = *CLASS_OF_UNITS.get(length.div_ceil(UNIT_BYTES))?;
         Some(usize::from(CLASS_UNITS[usize::from(class)]) * UNIT_BYTES)
+    }
+
+    /// Bytes of a slot that is given out.
+    ///
+    /// # Panics
+    /// If its chunk was never used.
+    pub fn slot_bytes_of(&self, slot: u32) -> usize {
+        self.chunks[(slot as usize / UNITS_PER_CHUNK) as u32].units() * UNIT_BYTES
     }
 
     /// Chunks that were used so far, of 64 KiB each.

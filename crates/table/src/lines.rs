@@ -2,9 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::pages::{
-    BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, NOTES_LEAD_BYTES, PageKind, PageRequest, ReadyAhead,
-};
+use crate::pages::{BASE_ALIGNMENT, FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_read;
 use crate::{TableError, touched};
 
@@ -36,7 +34,7 @@ impl CacheLines {
         let ahead = ReadyAhead {
             unit_bytes: size_of::<CacheLine>(),
             first_bytes: BASE_ALIGNMENT,
-            most_lead_bytes: NOTES_LEAD_BYTES,
+            most_lead_bytes: MOST_LEAD_BYTES,
             can_wait: false,
         };
         lines.memory.make_ready_ahead(&mut lines.mark, ahead);
@@ -51,6 +49,13 @@ impl CacheLines {
         let whole = ReadyAhead { unit_bytes: bytes, first_bytes: 0, most_lead_bytes: 0, can_wait: false };
         lines.memory.make_ready_ahead(&mut lines.mark, whole);
         Ok(lines)
+    }
+
+    /// Says what is in the lines, for [`table_memory`](crate::table_memory) and the like.
+    #[must_use]
+    pub fn named(self, contents: &'static str) -> Self {
+        self.memory.name(contents);
+        self
     }
 
     /// The first `lines` are in use, or some of these lines anywhere.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::TableError;
-use crate::pages::{FillMark, Mapping, MemoryNeed, PACKETS_LEAD_BYTES, PageRequest, ReadyAhead, wake_helper};
+use crate::pages::{FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, PageRequest, ReadyAhead, wake_helper};
 
 /// Pieces that are ready before the first is taken, in bytes.
 const FIRST_READY_BYTES: usize = 256 << 10;
@@ -41,7 +41,7 @@ impl Pieces {
             ReadyAhead {
                 unit_bytes: piece_bytes,
                 first_bytes: FIRST_READY_BYTES,
-                most_lead_bytes: PACKETS_LEAD_BYTES,
+                most_lead_bytes: MOST_LEAD_BYTES,
                 can_wait: false,
             },
         );

@@ -47,8 +47,10 @@ pub enum Load {
     Naive,
     /// The same without a cache.
     NaiveUncached,
-    /// The engine as the router has it.
+    /// The engine as the router has it, with a cache that lets everything in.
     Burst,
+    /// The same with the cache policy that the router has by default. It refuses the Data, as it does most that comes to a full cache.
+    BurstDefault,
     /// The same without a cache.
     BurstUncached,
     /// The engine as the router has it, between the link services of two datagram faces: from frame to frame.
@@ -79,7 +81,8 @@ impl Kind {
 
 impl Load {
     /// All.
-    pub const ALL: [Load; 5] = [Load::Naive, Load::NaiveUncached, Load::Burst, Load::BurstUncached, Load::BurstFrames];
+    pub const ALL: [Load; 6] =
+        [Load::Naive, Load::NaiveUncached, Load::Burst, Load::BurstDefault, Load::BurstUncached, Load::BurstFrames];
 
     /// How it is written in the record.
     pub fn name(self) -> &'static str {
@@ -87,6 +90,7 @@ impl Load {
             Load::Naive => "naive",
             Load::NaiveUncached => "naive-uncached",
             Load::Burst => "burst",
+            Load::BurstDefault => "burst-default",
             Load::BurstUncached => "burst-uncached",
             Load::BurstFrames => "burst-frames",
         }
@@ -101,6 +105,14 @@ impl Load {
         }
     }
 
+    fn policy(self) -> PolicyKind {
+        match self {
+            Load::BurstDefault => PolicyKind::default(),
+            // One that lets everything in.
+            _ => PolicyKind::Lru,
+        }
+    }
+
     fn has_cache(self) -> bool {
         !matches!(self, Load::NaiveUncached | Load::BurstUncached)
     }
@@ -109,7 +121,9 @@ impl Load {
     pub fn run(self, parts: usize) -> Result<(), Failure> {
         match self {
             Load::Naive | Load::NaiveUncached => Rig::<Naive>::new(self)?.run(self.kinds(), parts),
-            Load::Burst | Load::BurstUncached | Load::BurstFrames => Rig::<Burst>::new(self)?.run(self.kinds(), parts),
+            Load::Burst | Load::BurstDefault | Load::BurstUncached | Load::BurstFrames => {
+                Rig::<Burst>::new(self)?.run(self.kinds(), parts)
+            }
         }
     }
 }
@@ -134,6 +148,8 @@ struct Rig<S: Schedule> {
     engine: Engine<S>,
     faces: [FaceId; 2],
     links: Option<[LinkService; 2]>,
+    /// Does the cache's policy refuse what was asked for once?
+    refuses: bool,
     reassembler: Reassembler,
     now: Timestamp,
     next_name: u64,
@@ -170,11 +186,10 @@ impl<S: Schedule> Rig<S> {
         let capacity = if load.has_cache() { PACKETS } else { 0 };
         let config = EngineConfig {
             pit_capacity: PIT_CAPACITY,
-            // One that lets everything in, so that all that was asked for is there to be hit.
             cs: CsConfig {
                 capacity_packets: capacity,
                 capacity_bytes: CACHE_BYTES,
-                policy: PolicyKind::Lru.into(),
+                policy: load.policy().into(),
                 ..CsConfig::default()
             },
             dead_nonce_capacity: PIT_CAPACITY,
@@ -192,6 +207,7 @@ impl<S: Schedule> Rig<S> {
             engine,
             faces: ids,
             links,
+            refuses: load == Load::BurstDefault,
             reassembler: Reassembler::new(0, 1),
             now: Timestamp(1_000_000_000),
             next_name: 0,
@@ -253,11 +269,12 @@ impl<S: Schedule> Rig<S> {
         (first..self.next_name).map(|name| self.interest(name)).collect()
     }
 
-    /// Interests for the names that were last answered, in random order.
+    /// Interests for the names whose Data is cached, in random order: those that were last answered, or, where the policy refuses what
+    /// comes when the cache is full, those that were first.
     fn make_repeated_interests(&self) -> Result<Vec<Packet>, Failure> {
         let order = Permutation::new(PACKETS.ilog2(), 3);
-        let latest = self.answered.len() - PACKETS;
-        (0..PACKETS as u64).map(|index| self.interest(self.answered[latest + order.apply(index) as usize])).collect()
+        let first = if self.refuses { 0 } else { self.answered.len() - PACKETS };
+        (0..PACKETS as u64).map(|index| self.interest(self.answered[first + order.apply(index) as usize])).collect()
     }
 
     fn interest(&self, name: u64) -> Result<Packet, Failure> {

@@ -273,7 +273,8 @@ impl PlanArgs {
             return 0.0;
         }
         let (alpha, history) = (self.alpha, packets.min(MOST_HISTORY) as f64);
-        FilterModel { packets: self.contents, alpha, capacity: packets, history, threshold: THRESHOLD }.rates().hit
+        let (packets, capacity, threshold) = (self.contents, packets, THRESHOLD);
+        FilterModel { packets, alpha, capacity, history, threshold, counters: None }.rates().hit
     }
 
     fn cache(&self, packets: u64, demand: &Demand, machine: &Machine) -> Cache {

@@ -1,8 +1,9 @@
-//! Byte blocks with owners and a limit on their total memory: cached Data, long names, copies of Interests.
+//! Byte blocks with a limit on their total memory: cached Data in a [`BlockStore`]; long names and copies of Interests in
+//! [`OwnedBlocks`].
 //!
-//! A thin layer over [`ByteArena`] that writes down in front of each block who owns it. The arena dedicates chunks of memory to block
-//! sizes, so a store full of small Data may have no room for a large one however much is free in total. Then
-//! [`BlockStore::starved_chunk`] names the owners of all blocks of one chunk: when they are released, any size fits.
+//! A thin layer over [`ByteArena`], which dedicates chunks of memory to block sizes, so a store full of small Data may have no room for a
+//! large one however much is free in total. Then [`BlockStore::starved_chunk`] names all blocks of one chunk: when they are released,
+//! any size fits. Whose they are, Data says itself by its name; in front of other blocks it is written down.
 //!
 //! May assume: owners release every block exactly once and before they forget its handle.
 
@@ -11,7 +12,7 @@ use namehop_table::{ByteArena, Growth, PageRequest, TableError};
 
 use super::entry::NONE;
 
-/// Bytes in front of a block: its owner.
+/// Bytes in front of a block with an owner.
 const OWNER_BYTES: usize = 4;
 
 /// Handle of a block.
@@ -58,26 +59,20 @@ impl BlockStore {
     }
 
     /// A block of at least `length` bytes; `None` when there is no room for that size.
-    pub(crate) fn allocate(&mut self, length: usize, owner: u32) -> Option<Block> {
-        let block = Block(self.arena.allocate(OWNER_BYTES + length)?);
-        self.set_owner(block, owner);
+    pub(crate) fn allocate(&mut self, length: usize) -> Option<Block> {
+        let block = Block(self.arena.allocate(length)?);
         self.live += 1;
         Some(block)
     }
 
-    /// Bytes that a block of `length` bytes takes.
-    pub(crate) fn taken(length: usize) -> usize {
-        ByteArena::slot_bytes(OWNER_BYTES + length).unwrap_or(OWNER_BYTES + length)
-    }
-
-    /// Bytes that a block of `length` bytes has room for.
+    /// Bytes that a block of `length` bytes has room for, which is what it takes.
     pub(crate) fn room(length: usize) -> usize {
-        ByteArena::slot_bytes(OWNER_BYTES + length).map_or(length, |bytes| bytes - OWNER_BYTES)
+        ByteArena::slot_bytes(length).unwrap_or(length)
     }
 
     /// Copies the first `length` bytes of a block to another.
     pub(crate) fn copy(&mut self, from: Block, to: Block, length: usize) {
-        self.arena.copy(from.0, to.0, OWNER_BYTES..OWNER_BYTES + length);
+        self.arena.copy(from.0, to.0, 0..length);
     }
 
     /// Returns a block.
@@ -88,39 +83,40 @@ impl BlockStore {
 
     /// The first `length` bytes of a block.
     pub(crate) fn bytes(&self, block: Block, length: usize) -> &[u8] {
-        &self.arena.get(block.0, OWNER_BYTES + length)[OWNER_BYTES..]
+        self.arena.get(block.0, length)
+    }
+
+    /// All bytes of a block.
+    pub(crate) fn all_bytes(&self, block: Block) -> &[u8] {
+        self.arena.get(block.0, self.arena.slot_bytes_of(block.0))
     }
 
     /// The first `length` bytes of a block, writable.
     pub(crate) fn bytes_mut(&mut self, block: Block, length: usize) -> &mut [u8] {
-        &mut self.arena.get_mut(block.0, OWNER_BYTES + length)[OWNER_BYTES..]
+        self.arena.get_mut(block.0, length)
     }
 
     /// Asks for the cache lines of the first `length` bytes of a block, but not for more than `lines`.
     #[inline]
     pub(crate) fn prefetch(&self, block: Block, length: usize, lines: usize) {
-        for line in 0..(OWNER_BYTES + length).div_ceil(CACHE_LINE_BYTES).min(lines) {
+        for line in 0..length.div_ceil(CACHE_LINE_BYTES).min(lines) {
             self.arena.prefetch_line(block.0, line);
         }
     }
 
-    /// Names the owner of a block anew.
-    pub(crate) fn set_owner(&mut self, block: Block, owner: u32) {
-        self.arena.get_mut(block.0, OWNER_BYTES).copy_from_slice(&owner.to_ne_bytes());
+    /// All blocks of one chunk, a different one each time.
+    pub(crate) fn starved_chunk(&mut self) -> impl Iterator<Item = Block> + '_ {
+        self.go_on();
+        self.chunk_at_cursor()
     }
 
-    fn owner(&self, handle: u32) -> u32 {
-        self.arena.get(handle, OWNER_BYTES).first_chunk().map_or(NONE, |owner| u32::from_ne_bytes(*owner))
+    fn go_on(&mut self) {
+        self.cursor = (self.cursor + 1) % self.arena.chunks_used().max(1);
     }
 
-    /// Fills `owners` with the owners of all blocks of one chunk, a different one each time.
-    pub(crate) fn starved_chunk(&mut self, owners: &mut Vec<u32>) {
-        owners.clear();
-        if self.arena.chunks_used() == 0 {
-            return;
-        }
-        self.cursor = (self.cursor + 1) % self.arena.chunks_used();
-        owners.extend(self.arena.slots_of_chunk(self.cursor).map(|handle| self.owner(handle)));
+    fn chunk_at_cursor(&self) -> impl Iterator<Item = Block> + '_ {
+        let chunk = (self.arena.chunks_used() > 0).then_some(self.cursor);
+        chunk.into_iter().flat_map(|chunk| self.arena.slots_of_chunk(chunk)).map(Block)
     }
 
     /// Compares the arena's blocks with the count.
@@ -135,6 +131,77 @@ impl BlockStore {
     }
 }
 
+/// A store of blocks that know whose they are.
+pub(crate) struct OwnedBlocks {
+    blocks: BlockStore,
+}
+
+impl OwnedBlocks {
+    /// See [`BlockStore::new`].
+    pub(crate) fn new(capacity_bytes: usize, growth: Growth) -> Result<Self, TableError> {
+        Ok(OwnedBlocks { blocks: BlockStore::new(capacity_bytes, growth)? })
+    }
+
+    /// Blocks in use.
+    pub(crate) fn live(&self) -> usize {
+        self.blocks.live()
+    }
+
+    /// A block of at least `length` bytes; `None` when there is no room for that size.
+    pub(crate) fn allocate(&mut self, length: usize, owner: u32) -> Option<Block> {
+        let block = self.blocks.allocate(OWNER_BYTES + length)?;
+        self.set_owner(block, owner);
+        Some(block)
+    }
+
+    /// Bytes that a block of `length` bytes takes.
+    pub(crate) fn taken(length: usize) -> usize {
+        BlockStore::room(OWNER_BYTES + length)
+    }
+
+    /// Returns a block.
+    pub(crate) fn release(&mut self, block: Block) {
+        self.blocks.release(block);
+    }
+
+    /// The first `length` bytes of a block.
+    pub(crate) fn bytes(&self, block: Block, length: usize) -> &[u8] {
+        &self.blocks.bytes(block, OWNER_BYTES + length)[OWNER_BYTES..]
+    }
+
+    /// The first `length` bytes of a block, writable.
+    pub(crate) fn bytes_mut(&mut self, block: Block, length: usize) -> &mut [u8] {
+        &mut self.blocks.bytes_mut(block, OWNER_BYTES + length)[OWNER_BYTES..]
+    }
+
+    /// See [`BlockStore::prefetch`].
+    #[inline]
+    pub(crate) fn prefetch(&self, block: Block, length: usize, lines: usize) {
+        self.blocks.prefetch(block, OWNER_BYTES + length, lines);
+    }
+
+    /// Names the owner of a block anew.
+    pub(crate) fn set_owner(&mut self, block: Block, owner: u32) {
+        self.blocks.bytes_mut(block, OWNER_BYTES).copy_from_slice(&owner.to_ne_bytes());
+    }
+
+    fn owner(&self, block: Block) -> u32 {
+        self.blocks.bytes(block, OWNER_BYTES).first_chunk().map_or(NONE, |owner| u32::from_ne_bytes(*owner))
+    }
+
+    /// Fills `owners` with the owners of all blocks of one chunk, a different one each time.
+    pub(crate) fn starved_chunk(&mut self, owners: &mut Vec<u32>) {
+        owners.clear();
+        self.blocks.go_on();
+        owners.extend(self.blocks.chunk_at_cursor().map(|block| self.owner(block)));
+    }
+
+    /// See [`BlockStore::check_invariants`].
+    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+        self.blocks.check_invariants()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +210,7 @@ mod tests {
 
     #[test]
     fn releasing_a_starved_chunk_makes_room_for_another_size() {
-        let mut store = BlockStore::new(2 * CHUNK_BYTES, Growth::AtOnce).expect("memory");
+        let mut store = OwnedBlocks::new(2 * CHUNK_BYTES, Growth::AtOnce).expect("memory");
         let mut small = Vec::new();
         while let Some(block) = store.allocate(200, small.len() as u32) {
             small.push(block);
@@ -165,9 +232,15 @@ mod tests {
     #[test]
     fn a_store_without_memory_refuses() {
         let mut store = BlockStore::new(0, Growth::AtOnce).expect("memory");
-        assert_eq!(store.allocate(1, 1), None);
-        let mut owners = vec![1];
-        store.starved_chunk(&mut owners);
-        assert!(owners.is_empty());
+        assert_eq!(store.allocate(1), None);
+        assert_eq!(store.starved_chunk().count(), 0);
+    }
+
+    /// Nothing is beside them.
+    #[test]
+    fn packets_of_whole_cache_lines_fill_their_memory() {
+        let mut store = BlockStore::new(CHUNK_BYTES, Growth::AtOnce).expect("memory");
+        let blocks = std::iter::from_fn(|| store.allocate(1024));
+        assert_eq!(blocks.count(), CHUNK_BYTES / 1024);
     }
 }

@@ -38,6 +38,9 @@ impl Pcct {
                 return Err(format!("entry {index} has its name in common with too many hints"));
             }
             data += usize::from(entry.has_data());
+            if entry.has_data() && self.owner_of_data(entry.data) != Some(index) {
+                return Err(format!("the Data of entry {index} does not lead to it"));
+            }
             memory += usize::from(entry.long_key().is_some());
             for slot_ref in self.slots(index) {
                 let slot = self.slot(slot_ref);

@@ -5,10 +5,11 @@
 //! one. The store grows no faster than the system gives memory: packets never wait for that.
 
 use namehop_disk::DiskTier;
-use namehop_hash::PrefixHashes;
+use namehop_hash::{PrefixHashes, hash_name};
 use namehop_packet::Timestamp;
 use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyChoice};
 use namehop_table::{Growth, TableError};
+use namehop_wire::tlv::{Reader, types};
 
 use super::Pcct;
 use super::blocks::{Block, BlockStore};
@@ -251,7 +252,7 @@ impl Pcct {
             }
         }
         let length = data.packet.len() + data.digest.map_or(0, |digest| digest.len());
-        let Some(block) = self.allocate_for_data(length, index) else {
+        let Some(block) = self.allocate_for_data(length) else {
             return Stored::NoRoom;
         };
         let (packet, digest) = self.content.blocks.bytes_mut(block, length).split_at_mut(data.packet.len());
@@ -283,23 +284,39 @@ impl Pcct {
         }
     }
 
-    fn allocate_for_data(&mut self, bytes: usize, index: u32) -> Option<Block> {
+    fn allocate_for_data(&mut self, bytes: usize) -> Option<Block> {
         for _ in 0..EVICTIONS_FOR_MEMORY {
-            if let Some(block) = self.content.blocks.allocate(bytes, index) {
+            if let Some(block) = self.content.blocks.allocate(bytes) {
                 return Some(block);
             }
             if !self.evict_data() {
                 break;
             }
         }
-        // Memory is divided among packet sizes in another way than is wanted now: clear one piece of it.
-        let mut owners = std::mem::take(&mut self.owners);
-        self.content.blocks.starved_chunk(&mut owners);
-        for &owner in &owners {
-            self.remove_data(owner);
+        // The last eviction may have been what was missing.
+        if let Some(block) = self.content.blocks.allocate(bytes) {
+            return Some(block);
         }
-        self.owners = owners;
-        self.content.blocks.allocate(bytes, index)
+        // Memory is divided among packet sizes in another way than is wanted now: clear one piece of it.
+        let mut starved = std::mem::take(&mut self.starved);
+        starved.clear();
+        starved.extend(self.content.blocks.starved_chunk());
+        for &block in &starved {
+            if let Some(owner) = self.owner_of_data(block) {
+                self.remove_data(owner);
+            }
+        }
+        self.starved = starved;
+        self.content.blocks.allocate(bytes)
+    }
+
+    /// The entry whose cached Data lies in a block. Data lies in an entry with its own name.
+    pub(super) fn owner_of_data(&self, block: Block) -> Option<u32> {
+        let mut packet = Reader::new(self.content.blocks.all_bytes(block));
+        let data = packet.read_typed(types::DATA).ok()?;
+        let name = Reader::new(data.value).read_typed(types::NAME).ok()?.value;
+        let first = self.find_name(hash_name(&self.key, name), name)?;
+        self.variants(first).find(|&entry| self.entry(entry).data == block)
     }
 
     /// Evicts the packet that the policy names. `false` when the store is empty.

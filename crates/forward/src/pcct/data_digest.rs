@@ -36,7 +36,7 @@ impl Pcct {
         if BlockStore::room(length) >= length + DIGEST_BYTES {
             return true;
         }
-        let Some(larger) = self.content.blocks.allocate(length + DIGEST_BYTES, index) else { return false };
+        let Some(larger) = self.content.blocks.allocate(length + DIGEST_BYTES) else { return false };
         self.content.blocks.copy(old, larger, length);
         self.content.blocks.release(old);
         self.entry_mut(index).data = larger;

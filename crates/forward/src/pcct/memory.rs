@@ -2,12 +2,12 @@
 
 use namehop_table::bucket_bytes;
 
-use super::blocks::BlockStore;
+use super::blocks::{BlockStore, OwnedBlocks};
 use super::entry::{Entry, PitSlot, SHORT_KEY_BYTES};
 
 /// Bytes of an entry, with the block of a name that does not fit into it.
 fn entry_bytes(name_bytes: usize) -> usize {
-    let long_name = if name_bytes > SHORT_KEY_BYTES { BlockStore::taken(name_bytes) } else { 0 };
+    let long_name = if name_bytes > SHORT_KEY_BYTES { OwnedBlocks::taken(name_bytes) } else { 0 };
     size_of::<Entry>() + long_name
 }
 
@@ -19,7 +19,7 @@ pub fn pit_bytes(entries: usize, name_bytes: usize) -> usize {
 /// Bytes that so many cached Data packets take, each of this length and with a Name VALUE of that one. What the policy notes about them,
 /// some bytes each, is not in it.
 pub fn content_store_bytes(packets: usize, packet_bytes: usize, name_bytes: usize) -> usize {
-    packets * (entry_bytes(name_bytes) + BlockStore::taken(packet_bytes)) + bucket_bytes(packets)
+    packets * (entry_bytes(name_bytes) + BlockStore::room(packet_bytes)) + bucket_bytes(packets)
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ use namehop_hash::HashKey;
 use namehop_table::{Arena, BucketTable};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
-use blocks::BlockStore;
+use blocks::{Block, OwnedBlocks};
 use content::{ContentConfig, ContentStore};
 use digest_names::DigestNames;
 use entry::{Entry, PitSlot};
@@ -91,7 +91,7 @@ pub(crate) struct Pcct {
     out_blocks: Arena<RecordBlock<UpstreamRecord>>,
     tokens: Arena<TokenBlock>,
     /// Long names and Interest copies.
-    memory: BlockStore,
+    memory: OwnedBlocks,
     queue: PitQueue,
     shares: Shares,
     pit_capacity: usize,
@@ -112,8 +112,8 @@ pub(crate) struct Pcct {
     /// Told of pending Interests that Data of other workers may satisfy; absent when there is only one worker.
     dispatch: Option<Arc<NameDispatch>>,
     pub(crate) content: ContentStore,
-    /// Scratch: owners of a chunk to be emptied.
-    owners: Vec<u32>,
+    /// Scratch: blocks of a chunk to be emptied.
+    starved: Vec<Block>,
 }
 
 /// Extension blocks of each kind for so many PIT slots.

@@ -107,8 +107,9 @@ impl PitQueue {
         // Twice the capacity, so that gaps and slots together seldom fill it.
         let length = capacity.max(1).checked_mul(2).ok_or(TableError::CapacityTooLarge)?;
         Ok(PitQueue {
-            ring: CacheLines::used_in_order(length.div_ceil(LINE_POSITIONS), PageRequest::Large)?,
-            deadlines: CacheLines::used_in_order(length.div_ceil(LINE_DEADLINES), PageRequest::Large)?,
+            ring: CacheLines::used_in_order(length.div_ceil(LINE_POSITIONS), PageRequest::Large)?.named("PIT queue"),
+            deadlines: CacheLines::used_in_order(length.div_ceil(LINE_DEADLINES), PageRequest::Large)?
+                .named("PIT queue"),
             length,
             head: 0,
             head_sequence: 0,

@@ -55,7 +55,7 @@ impl PrefixIndex {
     pub(super) fn new(capacity_packets: usize) -> Result<Self, TableError> {
         let buckets = (capacity_packets / 2).clamp(MIN_BUCKETS, MAX_BUCKETS).next_power_of_two();
         Ok(PrefixIndex {
-            buckets: CacheLines::new(buckets, PageRequest::Large)?,
+            buckets: CacheLines::new(buckets, PageRequest::Large)?.named("index of cached prefixes"),
             wanted_until: [Timestamp(0); MAX_NAME_COMPONENTS + 1],
             last_wanted_until: Timestamp(0),
             started: false,

@@ -8,7 +8,7 @@ use namehop_packet::FaceId;
 use namehop_table::{Arena, BucketTable, Growth, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
-use super::blocks::{Block, BlockStore};
+use super::blocks::{Block, OwnedBlocks};
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::digest_names::DigestNames;
 use super::entry::{NONE, PitSlot, Selectors};
@@ -42,7 +42,7 @@ impl Pcct {
             in_blocks: Arena::new(extensions, pages)?,
             out_blocks: Arena::new(extensions, pages)?,
             tokens: Arena::new(count(pit_capacity)?, pages)?,
-            memory: BlockStore::new(config.memory_bytes, Growth::AtOnce)?,
+            memory: OwnedBlocks::new(config.memory_bytes, Growth::AtOnce)?,
             queue: PitQueue::new(pit_capacity)?,
             shares: Shares::default(),
             pit_capacity,
@@ -56,7 +56,7 @@ impl Pcct {
             pending_unusual: 0,
             dispatch: None,
             content: ContentStore::new(&config.content, entry_limit)?,
-            owners: Vec::new(),
+            starved: Vec::new(),
         })
     }
 

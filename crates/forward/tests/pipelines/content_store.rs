@@ -162,8 +162,9 @@ fn memory_moves_between_sizes_of_data() {
         router.sent();
         let newest = format!("/{round}/2999");
         router.recv(CONSUMER2, interest(&newest).nonce(5)).expect(&[&format!("D257 {newest}")]);
+        // Of their content alone; a chunk that is given up for another size may be one of the new size.
         let bytes = router.cs_len() * size;
-        assert!(bytes <= capacity_bytes && (size == 10 || bytes > capacity_bytes / 2), "{size}: {}", router.cs_len());
+        assert!(bytes <= capacity_bytes && (size == 10 || bytes > capacity_bytes / 3), "{size}: {}", router.cs_len());
     }
     assert_eq!(router.engine.counters().cs_no_room, 0);
 }

@@ -212,7 +212,22 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     ] {
         metrics.gauge(name, help, size)?;
     }
+    table_memory(metrics, &snapshot.table_memory)?;
     cs.disk.map_or(Ok(()), |disk| disk_tier(metrics, &disk))
+}
+
+/// What takes how much memory.
+fn table_memory(metrics: &mut Metrics<'_>, tables: &[(&'static str, usize, usize)]) -> fmt::Result {
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let help = "Memory of tables by what is in it: in RAM, and address space that costs nothing before it is used";
+    metrics.family("table_memory_bytes", help, MetricType::Gauge, |family| {
+        tables.iter().try_for_each(|&(contents, reserved, resident)| {
+            family.line(&[("contents", contents), ("state", "resident")], resident as u64)?;
+            family.line(&[("contents", contents), ("state", "reserved")], reserved as u64)
+        })
+    })
 }
 
 /// The second tier of the Content Store.

@@ -20,6 +20,7 @@ fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot {
         uptime_seconds: 12.5,
         rib_routes: 3,
+        table_memory: vec![("byte strings", 4096, 1024)],
         faces: faces.snapshot(),
         link_drops: vec![(namehop_face::LinkDrop::LinkDown, 4)],
         readvertise: vec![ReadvertiseStatus {
@@ -82,6 +83,8 @@ fn everything_is_there_with_help_and_labels() {
         r#"namehop_readvertise_left_out_total{destination="daemon"} 1"#.to_owned(),
         r#"namehop_readvertise_prefixes{destination="daemon",state="announced"} 5.0"#.to_owned(),
         r#"namehop_readvertise_prefixes{destination="daemon",state="waiting"} 3.0"#.to_owned(),
+        r#"namehop_table_memory_bytes{contents="byte strings",state="resident"} 1024.0"#.to_owned(),
+        r#"namehop_table_memory_bytes{contents="byte strings",state="reserved"} 4096.0"#.to_owned(),
         r#"namehop_readvertise_prefixes{destination="daemon",state="refused"} 2.0"#.to_owned(),
         r#"namehop_readvertise_prefixes{destination="daemon",state="withdrawing"} 4.0"#.to_owned(),
         r#"namehop_readvertise_available{destination="daemon"} 1.0"#.to_owned(),

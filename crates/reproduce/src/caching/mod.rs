@@ -30,10 +30,11 @@ const COUNTERS: u32 = 1 << 24;
 /// How what is computed came about.
 pub(crate) const ARITHMETIC: &str = "arithmetic only, nothing is measured";
 
-/// The model of the web workload.
+/// The published model of the web workload.
 fn web_model(history: f64, threshold: u32) -> FilterModel {
     let shape = WorkloadShape::published(WorkloadKind::Web);
-    FilterModel { packets: shape.objects, alpha: shape.alpha, capacity: CAPACITY as u64, history, threshold }
+    let capacity = CAPACITY as u64;
+    FilterModel { packets: shape.objects, alpha: shape.alpha, capacity, history, threshold, counters: None }
 }
 
 /// The policies that were compared, with their published settings and hit rates (web workload, 1 %), and the router's default, which

@@ -127,7 +127,7 @@ pub(crate) fn figure_5_5(context: &mut Context<'_>) -> Result<Report, ReproduceE
                     ..web_model((CAPACITY as u64 * percent) as f64, 2)
                 };
                 let modelled = is_filter && kind == WorkloadKind::Web;
-                let modelled = if modelled { Cell::Computed(model.rates().insertion) } else { Cell::Empty };
+                let modelled = if modelled { Cell::Computed(model.published().insertion) } else { Cell::Empty };
                 rows.push(Row::new(format!("{kind}, {percent} %, {name}"), [printed, Cell::Computed(rate), modelled]));
             }
         }
@@ -166,7 +166,8 @@ pub(crate) fn figure_5_6(context: &mut Context<'_>) -> Result<Report, ReproduceE
                     PolicyKind::Fifo => Some(1),
                     _ => None,
                 };
-                let model = |threshold| FilterModel { capacity, ..web_model(capacity as f64, threshold) }.rates().hit;
+                let model =
+                    |threshold| FilterModel { capacity, ..web_model(capacity as f64, threshold) }.published().hit;
                 let modelled = threshold.filter(|_| kind == WorkloadKind::Web).map(model);
                 let printed = printed.filter(|_| kind == WorkloadKind::Web && percent == 1);
                 rows.push(Row::new(

@@ -1,6 +1,8 @@
 //! Memory that decisions touch, in a store with so many packets that none of it would be in the processor's caches, and how many
 //! of these accesses have to wait for one another (thesis 4.2). Lists and counters of a table's handle do not count.
 
+use std::collections::HashMap;
+
 use namehop_table::permutation::mix;
 use namehop_table::touched::count_lines;
 
@@ -110,4 +112,56 @@ fn lines_are_as_noted() {
         }
     }
     assert!(differing.is_empty(), "counted otherwise: {differing:#?}");
+}
+
+/// Bytes of all lines that a policy touches while its store fills and is used, for each packet of the store.
+fn bytes_per_packet(kind: PolicyKind) -> f64 {
+    let capacity = 20_000;
+    let mut policy = Policy::of(kind, &Parameters::new(capacity, capacity)).expect("memory");
+    let mut slots: HashMap<u64, u32> = HashMap::new();
+    let mut names = Vec::new();
+    let run = || {
+        for number in 0..10 * capacity as u64 {
+            // The smaller the number of a name, the more often it comes.
+            let (draw, most) = (mix(number), 5 * capacity as u64);
+            let name = mix((draw % most) * (mix(draw) % most) / most);
+            policy.requested(name);
+            if let Some(&slot) = slots.get(&name) {
+                policy.hit(slot);
+                continue;
+            }
+            let (arrival, is_full) = (Arrival::fresh(name), names.len() >= capacity);
+            if !policy.admits(&arrival, is_full) {
+                continue;
+            }
+            let slot = if is_full { policy.evict().expect("a victim") } else { names.len() as u32 };
+            match names.get_mut(slot as usize) {
+                Some(place) => {
+                    slots.remove(&std::mem::replace(place, name));
+                }
+                None => names.push(name),
+            }
+            slots.insert(name, slot);
+            policy.admitted(slot, &arrival);
+        }
+    };
+    let (lines, ()) = count_lines(run);
+    (lines * 64) as f64 / capacity as f64
+}
+
+#[test]
+fn memory_is_as_documented() {
+    let documentation = include_str!("../../../../docs/caching.md");
+    for &kind in PolicyKind::ALL {
+        let row = documentation.lines().find(|line| line.starts_with(&format!("| `{kind}`"))).expect("a row");
+        let text = row.rsplit('|').nth(1).and_then(|memory| memory.split(" bytes").next()).expect("bytes");
+        let numbers: Vec<f64> = text.split(" to ").map(|number| number.trim().parse().expect("a number")).collect();
+        let (least, most) = (numbers[0], numbers[numbers.len() - 1]);
+        let bytes = bytes_per_packet(kind);
+        println!("{kind}: {bytes:.1} bytes per packet, {text} documented");
+        // Which counters Filter touches depends on the names.
+        let least = if kind == PolicyKind::Filter { 0.0 } else { least };
+        // Numbers of buckets are powers of two.
+        assert!((0.9 * least..1.1 * most).contains(&bytes), "{kind}: {bytes} instead of{text} bytes");
+    }
 }

@@ -149,8 +149,8 @@ pub(super) fn model_of(choice: PolicyChoice, parameters: &Parameters) -> Box<dyn
             length: tuning.history.map_or(capacity, |history| history as usize),
             threshold: tuning.threshold.into(),
         },
-        PolicyKind::TinyLfu | PolicyKind::TinyLfuRandom => AdmissionModel::TinyLfu(sketch(10, 16), 1),
-        PolicyKind::TinyLfuClock => AdmissionModel::TinyLfu(sketch(50, 64), 32),
+        PolicyKind::TinyLfu | PolicyKind::TinyLfuRandom => AdmissionModel::TinyLfu(sketch(10, 32), 1),
+        PolicyKind::TinyLfuClock => AdmissionModel::TinyLfu(sketch(50, 80), 32),
         _ => AdmissionModel::Everything,
     };
     let eviction: Box<dyn EvictionModel> = match choice.kind {
@@ -165,7 +165,7 @@ pub(super) fn model_of(choice: PolicyChoice, parameters: &Parameters) -> Box<dyn
         PolicyKind::PriorityFifo => Box::new(queues::PriorityFifo::default()),
         PolicyKind::Arc => Box::new(queues::Arc::new(capacity)),
         PolicyKind::S3Fifo => Box::new(queues::S3Fifo::new(parameters)),
-        PolicyKind::WTinyLfu => Box::new(queues::WTinyLfu::new(parameters, sketch(10, 16))),
+        PolicyKind::WTinyLfu => Box::new(queues::WTinyLfu::new(parameters, sketch(10, 32))),
         PolicyKind::ClockPro => Box::new(clock_pro::ClockPro::new(capacity)),
     };
     Box::new(Guarded { admission, eviction, capacity, time: 0, bar: None })

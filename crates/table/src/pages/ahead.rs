@@ -19,10 +19,8 @@ use super::{BASE_ALIGNMENT, HUGE_2M_BYTES, Mapping, PageKind, Range};
 
 /// Made ready at once, and at most so much beyond what is wanted.
 const STEP_BYTES: usize = HUGE_2M_BYTES;
-/// Longest lead of memory that is filled with packets, at gigabytes a second.
-pub(crate) const PACKETS_LEAD_BYTES: usize = 32 << 20;
-/// Longest lead of what is noted of them, a few dozen bytes for each.
-pub(crate) const NOTES_LEAD_BYTES: usize = 8 << 20;
+/// Longest lead. What of it is not used in the end is taken for nothing.
+pub(crate) const MOST_LEAD_BYTES: usize = 8 << 20;
 /// Memory that is wanted as a whole goes before other memory with a longer lead than this.
 const WHOLE_COUNTS_AS_LEAD_BYTES: usize = 1 << 20;
 /// The lead by what is in use. Less, and a cache that fills at gigabytes a second overtakes the thread between two looks.

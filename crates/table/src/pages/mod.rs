@@ -21,10 +21,10 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::TableError;
 
-pub(crate) use ahead::{FillMark, NOTES_LEAD_BYTES, PACKETS_LEAD_BYTES, ReadyAhead, touch_soon, wake_helper};
+pub(crate) use ahead::{FillMark, MOST_LEAD_BYTES, ReadyAhead, touch_soon, wake_helper};
 pub use ahead::{is_memory_ready, make_memory_ready_ahead};
 pub use policy::{HugePages, PageKind, PageRequest, UnknownHugePages};
-pub use report::{TableMemory, table_memory, table_memory_by_pages};
+pub use report::{TableMemory, table_memory, table_memory_by_pages, table_memory_in_use};
 
 const MEBIBYTE: usize = 1 << 20;
 /// Memory up to this length comes from the heap, where a program that makes many small tables finds it again.
@@ -188,6 +188,11 @@ impl Mapping {
 
     pub(crate) fn kind(&self) -> PageKind {
         self.kind
+    }
+
+    /// Says what is in it, for [`table_memory`] and the like.
+    pub(crate) fn name(&self, contents: &'static str) {
+        report::rename(self.range.mapped.addr().get(), contents);
     }
 }
 

@@ -34,6 +34,51 @@ pub fn table_memory() -> Vec<TableMemory> {
     mappings().iter().map(|&(_, memory)| memory).collect()
 }
 
+/// The memory of all tables with the bytes of it that are in RAM, tables with the same contents added up, those with most first. 0 bytes
+/// in RAM where the system does not tell.
+pub fn table_memory_in_use() -> Vec<(&'static str, usize, usize)> {
+    let mut sums: Vec<(&'static str, usize, usize)> = Vec::new();
+    // No memory goes while the list is locked.
+    for &(address, memory) in mappings().iter() {
+        let resident = resident_bytes(address, memory.bytes);
+        match sums.iter_mut().find(|(contents, ..)| *contents == memory.contents) {
+            Some((_, bytes, sum)) => {
+                *bytes += memory.bytes;
+                *sum += resident;
+            }
+            None => sums.push((memory.contents, memory.bytes, resident)),
+        }
+    }
+    sums.sort_by_key(|&(_, bytes, resident)| std::cmp::Reverse((resident, bytes)));
+    sums
+}
+
+/// Bytes of some memory that are in RAM.
+#[cfg(target_os = "linux")]
+fn resident_bytes(address: usize, bytes: usize) -> usize {
+    use super::BASE_ALIGNMENT;
+    // A byte for each page.
+    let mut pages = [0_u8; 4096];
+    let start = address.next_multiple_of(BASE_ALIGNMENT);
+    let end = address.saturating_add(bytes);
+    let mut resident = 0;
+    for piece in (start..end).step_by(pages.len() * BASE_ALIGNMENT) {
+        let length = (end - piece).min(pages.len() * BASE_ALIGNMENT);
+        let memory = std::ptr::without_provenance_mut(piece);
+        // SAFETY: the call looks at no memory; it writes a byte for each page into `pages`, which has room for so many.
+        if unsafe { nix::libc::mincore(memory, length, pages.as_mut_ptr()) } != 0 {
+            break;
+        }
+        resident += pages[..length.div_ceil(BASE_ALIGNMENT)].iter().filter(|&&page| page & 1 == 1).count();
+    }
+    (resident * BASE_ALIGNMENT).min(bytes)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn resident_bytes(_address: usize, _bytes: usize) -> usize {
+    0
+}
+
 /// Number of pieces of memory and their bytes, for each kind of pages that is used, largest pages first.
 pub fn table_memory_by_pages() -> Vec<(PageKind, usize, usize)> {
     let all = table_memory();
@@ -54,6 +99,13 @@ pub(super) fn add(address: usize, memory: TableMemory) {
     mappings().push((address, memory));
 }
 
+/// Says what is in the memory at an address.
+pub(super) fn rename(address: usize, contents: &'static str) {
+    if let Some((_, memory)) = mappings().iter_mut().find(|(other, _)| *other == address) {
+        memory.contents = contents;
+    }
+}
+
 pub(super) fn remove(address: usize) {
     mappings().retain(|&(other, _)| other != address);
 }
@@ -61,6 +113,20 @@ pub(super) fn remove(address: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{CacheLine, CacheLines, PageRequest};
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn only_what_was_touched_is_in_use() {
+        let lines =
+            || CacheLines::new((64 << 20) / 64, PageRequest::Ordinary).expect("memory").named("lines of this test");
+        let (mut first, _second) = (lines(), lines());
+        let found =
+            || *table_memory_in_use().iter().find(|(contents, ..)| *contents == "lines of this test").expect("it");
+        assert_eq!((found().1, found().2), (128 << 20, 0));
+        first.as_mut_slice()[..(20 << 20) / 64].fill(CacheLine([1; 8]));
+        assert_eq!(found().2, 20 << 20);
+    }
 
     #[test]
     fn memory_is_described_for_people() {

@@ -1,0 +1,90 @@
+//! How often the counter of a name counts requests for other names: Filter's table does not resolve collisions (thesis, 5.2.3).
+//!
+//! Each name lies at a random counter, so those that share one with it are a Poisson number of random names. How many requests they
+//! have together is the sum of as many random numbers, whose distribution Panjer's recursion gives.
+
+/// Requests in steps of so many.
+const STEP: f64 = 0.05;
+/// Names with fewer requests than this count by their mean.
+const NOTICED: f64 = STEP / 2.0;
+/// Each group of similar sums ends at so many times as much as the one before; the first one here.
+const GROUP_WIDTH: f64 = 1.5;
+const FIRST_GROUP: f64 = 0.1;
+
+/// Requests in a history for the other names at a name's counter, with probabilities. `names` are requests in a history and expected
+/// names per counter that have so many. Above a few times the threshold it does not matter how many there are.
+pub(super) fn distribution(names: impl Iterator<Item = (f64, f64)>, threshold: u32) -> Vec<(f64, f64)> {
+    let most = 4.0 * f64::from(threshold.min(64)) + 20.0;
+    let steps = (most / STEP) as usize;
+    let mut usual = 0.0;
+    // Expected names per counter by requests.
+    let mut expected = vec![0.0; steps + 1];
+    for (requests, per_counter) in names {
+        if requests < NOTICED {
+            usual += requests * per_counter;
+            continue;
+        }
+        // Between two steps, so that the mean stays the same.
+        let place = (requests / STEP).min(steps as f64 - 1.0);
+        let above = place.fract();
+        expected[place as usize] += per_counter * (1.0 - above);
+        expected[place as usize + 1] += per_counter * above;
+    }
+    let present: Vec<(usize, f64)> =
+        (1..=steps).filter(|&step| expected[step] > 0.0).map(|step| (step, step as f64 * expected[step])).collect();
+    let any: f64 = expected[1..].iter().sum();
+    let mut shares = vec![0.0; steps + 1];
+    shares[0] = (-any).exp();
+    for sum in 1..=steps {
+        let of = present.iter().take_while(|(step, _)| *step <= sum);
+        shares[sum] = of.map(|(step, weight)| weight * shares[sum - step]).sum::<f64>() / sum as f64;
+    }
+    let rest = 1.0 - shares.iter().sum::<f64>();
+    let mut groups: Vec<(f64, f64)> = Vec::new();
+    let mut end = 0.0;
+    let sums = shares.iter().enumerate().map(|(sum, &share)| (sum as f64 * STEP, share));
+    for (sum, share) in sums.chain([(most, rest.max(0.0))]) {
+        match groups.last_mut() {
+            Some((requests, of_group)) if sum < end => {
+                *requests += sum * share;
+                *of_group += share;
+            }
+            _ => {
+                end = if sum == 0.0 { STEP } else { (sum * GROUP_WIDTH).max(FIRST_GROUP) };
+                groups.push((sum * share, share));
+            }
+        }
+    }
+    let mean = |(requests, share): (f64, f64)| (usual + requests / share, share);
+    groups.into_iter().filter(|(_, share)| *share > 0.0).map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_shares_a_counter_of_many() {
+        assert_eq!(distribution([(1.0, 0.0)].into_iter(), 2), [(0.0, 1.0)]);
+    }
+
+    #[test]
+    fn means_are_kept() {
+        let names = [(0.001, 0.6), (0.3, 0.2), (2.0, 0.01), (5.3, 0.3)];
+        let groups = distribution(names.into_iter(), 30);
+        let mean: f64 = groups.iter().map(|(requests, share)| requests * share).sum();
+        let expected: f64 = names.iter().map(|(requests, per_counter)| requests * per_counter).sum();
+        assert!((mean / expected - 1.0).abs() < 1e-3, "{mean} instead of {expected}");
+        assert!((groups.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9);
+        // No name, only those of 0.3 requests, and so on.
+        assert!((groups[0].1 - (-0.51_f64).exp()).abs() < 1e-9, "{groups:?}");
+    }
+
+    #[test]
+    fn full_counters_have_enough_requests() {
+        let groups = distribution([(1_000.0, 3.0)].into_iter(), 2);
+        let (requests, share) = groups[groups.len() - 1];
+        assert!(requests > 20.0 && (share - (1.0 - (-3.0_f64).exp())).abs() < 1e-9, "{groups:?}");
+        assert_eq!(distribution([(1_000.0, 1e9)].into_iter(), 2), [(28.0, 1.0)]);
+    }
+}
