@@ -12,6 +12,7 @@ use crate::command_line::{Common, print_json, report};
 use crate::compile::{self, Build, Compiled, Workshop};
 use crate::emit::{Options, USUAL_BATCH};
 use crate::load::{self, Loaded};
+use crate::tree::Program;
 
 /// What is compiled, and how.
 #[derive(Args)]
@@ -115,6 +116,15 @@ pub fn run(args: &CompileArgs) -> io::Result<bool> {
     if let Some(path) = &args.p4info {
         write_p4info(path, &compiled.p4info)?;
     }
+    let written = write_output(args, compiled, program);
+    if let (Err(_), Some(path)) = (&written, &args.p4info) {
+        // It belongs to what could not be written. What cannot be removed stays.
+        let _ = std::fs::remove_file(path);
+    }
+    written.map(|()| true)
+}
+
+fn write_output(args: &CompileArgs, compiled: Compiled, program: &Program) -> io::Result<()> {
     let output = args.output.as_deref();
     let text = match args.emit {
         Some(Emit::Ir) => {
@@ -123,7 +133,7 @@ pub fn run(args: &CompileArgs) -> io::Result<bool> {
         }
         Some(Emit::C) => compiled.emitted.text,
         // p4info alone is asked for.
-        None if output.is_none() => return Ok(true),
+        None if output.is_none() => return Ok(()),
         None => {
             let workshop = Workshop::new(Build { native: args.native, ..Build::default() })?;
             let output = output.unwrap_or(Path::new("program.so"));
@@ -131,14 +141,14 @@ pub fn run(args: &CompileArgs) -> io::Result<bool> {
             let made = workshop.folder().join("result.so");
             workshop.loadable(&compiled.emitted.text, &made)?;
             std::fs::copy(&made, output).map_err(|error| cannot_write(output, &error))?;
-            return Ok(true);
+            return Ok(());
         }
     };
     match output {
         Some(output) => std::fs::write(output, text).map_err(|error| cannot_write(output, &error))?,
         None => io::stdout().lock().write_all(text.as_bytes())?,
     }
-    Ok(true)
+    Ok(())
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> io::Error {

@@ -303,6 +303,28 @@ fn what_cannot_run_is_named() {
 }
 
 #[test]
+fn a_program_that_is_wrong_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("wrong.p4"), "control c() { apply { x = 1; } }").expect("written");
+    let right = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/l2.p4");
+    let table = [
+        (path("wrong.p4"), path("out.so"), path("out.txt"), "there is no 'x' here"),
+        (path("missing.p4"), path("out.so"), path("out.txt"), "missing.p4"),
+        (right.into(), path("none/out.so"), path("out.txt"), "none/out.so"),
+        (right.into(), path("out.so"), path("none/out.txt"), "none/out.txt"),
+    ];
+    for (source, result, info, part) in table {
+        let arguments = [source.as_os_str(), "-o".as_ref(), result.as_ref(), "--p4info".as_ref(), info.as_ref()];
+        let output = program().arg("compile").args(arguments).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(1), "{part}");
+        assert!(text(&output).contains(part), "{part}: {}", text(&output));
+        let left = fs::read_dir(folder.path()).expect("the folder").map(|entry| entry.expect("a file").file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["wrong.p4"], "{part}");
+    }
+}
+
+#[test]
 fn a_program_that_runs_is_controlled_by_its_user() {
     let folder = tempfile::tempdir().expect("a folder");
     let table = "counter(4, CounterType.packets) all; action send(bit<9> port) { standard.egress_spec = port; all.count(1); }\n\

@@ -1,10 +1,11 @@
-//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`) and action profiles (`profiles`), where
+//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`) and action profiles (`profiles`, `groups`), where
 //! copies go (`replication`), and requests over a socket (`server`, `client`).
 
 pub mod cells;
 pub mod client;
 pub mod describe;
 pub mod entry;
+mod groups;
 pub mod live;
 pub mod profile_client;
 mod profile_requests;

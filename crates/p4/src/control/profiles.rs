@@ -49,7 +49,7 @@ pub enum Reference {
 }
 
 /// Entries by their tables.
-type Users = BTreeSet<(usize, Identity)>;
+pub(super) type Users = BTreeSet<(usize, Identity)>;
 
 pub struct Member {
     pub action: ActionOf,
@@ -61,8 +61,8 @@ pub struct Group {
     /// Places at most, as a controller gave it; 0 says nothing.
     pub most: u32,
     /// Its number in tables of members.
-    number: u32,
-    users: Users,
+    pub(super) number: u32,
+    pub(super) users: Users,
 }
 
 /// A profile with what is in it.
@@ -71,14 +71,14 @@ pub struct Profile {
     pub members: BTreeMap<u32, Member>,
     pub groups: BTreeMap<u32, Group>,
     /// Places in groups and sets.
-    places: u64,
+    pub(super) places: u64,
 }
 
 /// Places that are in tables of members: the number of their group, and how many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
     pub number: u32,
-    count: u32,
+    pub(super) count: u32,
 }
 
 /// Why a change was not made.
@@ -104,7 +104,7 @@ impl Refused {
 }
 
 impl<T: Tables> State<T> {
-    fn profile_path(&self, profile: usize) -> &str {
+    pub(super) fn profile_path(&self, profile: usize) -> &str {
         &self.description.profiles[profile].path
     }
 
@@ -174,7 +174,7 @@ impl<T: Tables> State<T> {
     }
 
     /// Tables that have groups of a profile: each with its table of members.
-    fn tables_of(&self, profile: usize) -> Vec<(usize, usize)> {
+    pub(super) fn tables_of(&self, profile: usize) -> Vec<(usize, usize)> {
         let own = self.description.tables.iter().enumerate().filter(|(_, table)| table.table.profile == Some(profile));
         own.filter_map(|(place, table)| Some((place, table.table.members?))).collect()
     }
@@ -188,7 +188,7 @@ impl<T: Tables> State<T> {
     }
 
     /// Gives a new number to actions, each with so many places, in these tables. Nothing is there after an error.
-    fn fill(&mut self, tables: &[(usize, usize)], actions: &[(&ActionOf, u32)]) -> Result<Placed, String> {
+    pub(super) fn fill(&mut self, tables: &[(usize, usize)], actions: &[(&ActionOf, u32)]) -> Result<Placed, String> {
         self.next_group = self.next_group.wrapping_add(1);
         let mut placed = Placed { number: self.next_group, count: 0 };
         let mut work = || {
@@ -211,7 +211,7 @@ impl<T: Tables> State<T> {
     }
 
     /// Takes places out of tables.
-    fn clear(&self, tables: &[(usize, usize)], placed: Placed) {
+    pub(super) fn clear(&self, tables: &[(usize, usize)], placed: Placed) {
         for (_, members) in tables {
             for place in 0..placed.count {
                 // Its values are not looked at; their size is that of the first action.
@@ -223,7 +223,7 @@ impl<T: Tables> State<T> {
     }
 
     /// Room for more places in groups.
-    fn has_room(&self, profile: usize, before: u64, after: u64) -> Result<(), Refused> {
+    pub(super) fn has_room(&self, profile: usize, before: u64, after: u64) -> Result<(), Refused> {
         let size = self.description.profiles[profile].size;
         if self.profiles[profile].places - before + after > size {
             let path = self.profile_path(profile);
@@ -262,7 +262,7 @@ impl<T: Tables> State<T> {
     }
 
     /// Writes entries again that refer to something that has changed. The first ones may be written when there is an error.
-    fn write_again(&mut self, users: &Users, reference: &Reference) -> Result<(), String> {
+    pub(super) fn write_again(&mut self, users: &Users, reference: &Reference) -> Result<(), String> {
         for (table, identity) in users {
             let Some(entry) = self.entry(*table, identity).cloned() else { continue };
             self.put(*table, Change::Modify, entry, Some(reference.clone()))?;
@@ -331,126 +331,6 @@ impl<T: Tables> State<T> {
         })
     }
 
-    /// Gives a group new places, with what its members do now.
-    fn place_again(&mut self, profile: usize, id: u32) -> Result<(), String> {
-        let tables = self.tables_of(profile);
-        let Some(group) = self.profiles[profile].groups.get(&id) else { return Ok(()) };
-        let (before, users) =
-            (Placed { number: group.number, count: weights(&group.shares) as u32 }, group.users.clone());
-        let placed = self.place_shares(profile, &tables, &group.shares.clone())?;
-        self.exchange(profile, id, placed.number);
-        let outcome = self.write_again(&users, &Reference::Group(id));
-        let old = if outcome.is_ok() { before } else { placed };
-        if outcome.is_err() {
-            self.exchange(profile, id, before.number);
-            // As before.
-            let _ = self.write_again(&users, &Reference::Group(id));
-        }
-        self.tables.wait();
-        self.clear(&tables, old);
-        outcome
-    }
-
-    fn exchange(&mut self, profile: usize, id: u32, number: u32) {
-        if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
-            group.number = number;
-        }
-    }
-
-    fn place_shares(&mut self, profile: usize, tables: &[(usize, usize)], shares: &[Share]) -> Result<Placed, String> {
-        let action =
-            |share: &Share| Some((self.profiles[profile].members.get(&share.member)?.action.clone(), share.weight));
-        let actions: Vec<(ActionOf, u32)> = shares.iter().filter_map(action).collect();
-        let list: Vec<(&ActionOf, u32)> = actions.iter().map(|(action, weight)| (action, *weight)).collect();
-        self.fill(tables, &list)
-    }
-
-    /// Adds, changes or deletes a group.
-    pub fn change_group(
-        &mut self,
-        profile: usize,
-        id: u32,
-        change: Change,
-        shares: Vec<Share>,
-        most: u32,
-    ) -> Result<(), Refused> {
-        let path = self.profile_path(profile).to_owned();
-        let what = format!("group {id} of profile {path}");
-        if !self.description.profiles[profile].selector {
-            return Err(Refused::Invalid(format!("profile {path} has no groups: it is no action selector")));
-        }
-        let tables = self.tables_of(profile);
-        let known = self.profiles[profile].groups.get(&id);
-        match (change, known.is_some()) {
-            (Change::Insert, true) => return Err(Refused::Exists(format!("{what} is there already"))),
-            (Change::Modify | Change::Delete, false) => return Err(Refused::NotFound(format!("there is no {what}"))),
-            _ => {}
-        }
-        let before = known.map_or(0, |group| weights(&group.shares));
-        if change == Change::Delete {
-            if known.is_some_and(|group| !group.users.is_empty()) {
-                return Err(Refused::InUse(format!("entries have {what}")));
-            }
-            if let Some(group) = self.profiles[profile].groups.remove(&id) {
-                self.tables.wait();
-                self.clear(&tables, Placed { number: group.number, count: before as u32 });
-                self.profiles[profile].places -= before;
-            }
-            return Ok(());
-        }
-        let mut seen = BTreeSet::new();
-        for share in &shares {
-            if !self.profiles[profile].members.contains_key(&share.member) {
-                return Err(Refused::NotFound(format!("{what}: there is no member {}", share.member)));
-            }
-            if share.weight == 0 || !seen.insert(share.member) {
-                return Err(Refused::Invalid(format!(
-                    "{what}: member {} needs a weight of at least 1, and is in a group once",
-                    share.member
-                )));
-            }
-        }
-        let after = weights(&shares);
-        let limit = match known {
-            Some(group) if most == 0 => group.most,
-            _ => most,
-        };
-        if limit > 0 && after > u64::from(limit) {
-            return Err(Refused::Full(format!(
-                "{what}: the weights are {after} together, and it has room for {limit}"
-            )));
-        }
-        self.has_room(profile, before, after)?;
-        if change == Change::Insert {
-            let placed = self.place_shares(profile, &tables, &shares).map_err(Refused::Full)?;
-            let group = Group { shares, most: limit, number: placed.number, users: Users::new() };
-            self.profiles[profile].groups.insert(id, group);
-        } else {
-            let Some(group) = self.profiles[profile].groups.get_mut(&id) else { return Ok(()) };
-            let old = (std::mem::replace(&mut group.shares, shares), std::mem::replace(&mut group.most, limit));
-            // The old places are as many as the old shares have.
-            let (number, users) = (group.number, group.users.clone());
-            let new = group.shares.clone();
-            let outcome = self.place_shares(profile, &tables, &new).and_then(|placed| {
-                self.exchange(profile, id, placed.number);
-                self.write_again(&users, &Reference::Group(id)).inspect_err(|_| self.clear(&tables, placed))
-            });
-            if let Err(reason) = outcome {
-                if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
-                    (group.shares, group.most, group.number) = (old.0, old.1, number);
-                }
-                // As before.
-                let _ = self.write_again(&users, &Reference::Group(id));
-                return Err(Refused::Full(reason));
-            }
-            self.tables.wait();
-            self.clear(&tables, Placed { number, count: before as u32 });
-        }
-        let places = &mut self.profiles[profile].places;
-        *places = *places - before + after;
-        Ok(())
-    }
-
     /// Empties all profiles; no entry refers to them any more.
     pub(super) fn reset_profiles(&mut self) {
         self.tables.wait();
@@ -465,6 +345,6 @@ impl<T: Tables> State<T> {
 }
 
 /// The weights of a group together.
-fn weights(shares: &[Share]) -> u64 {
+pub(super) fn weights(shares: &[Share]) -> u64 {
     shares.iter().map(|share| u64::from(share.weight)).sum()
 }

@@ -60,6 +60,15 @@ struct FreeCells {
     next: u32,
 }
 
+impl FreeCells {
+    /// An entry has a cell already. Those that the program leaves out before it are free.
+    fn used(&mut self, cell: u32) {
+        self.gone.retain(|free| *free != cell);
+        self.gone.extend(self.next..cell);
+        self.next = self.next.max(cell.saturating_add(1));
+    }
+}
+
 /// The tables of a program, and what is in them.
 pub struct State<T> {
     pub description: Description,
@@ -89,9 +98,9 @@ impl<T: Tables> State<T> {
         for (table, entry) in &initial {
             if let Some(known) = entries.get_mut(*table) {
                 known.insert(identity(entry), entry.clone());
-                let free = &mut free_cells[*table];
-                let cell = cell_of(&description.tables[*table].table.cells, entry);
-                free.next = free.next.max(cell.map_or(0, |cell| cell + 1));
+                if let Some(cell) = cell_of(&description.tables[*table].table.cells, entry) {
+                    free_cells[*table].used(cell);
+                }
             }
         }
         let defaults = vec![None; description.tables.len()];
@@ -273,7 +282,7 @@ impl<T: Tables> State<T> {
             entry.data[..CELL_BYTES].copy_from_slice(&cell.to_be_bytes());
         }
         if let Err(reason) = self.tables.change(table, change, &entry) {
-            self.free_cells[table].gone.extend(new_cell);
+            self.free_cells[table].gone.extend(new_cell.filter(|cell| *cell != Cells::NONE));
             set.into_iter().for_each(|set| self.remove_set(table, set));
             return Err(reason);
         }

@@ -7,6 +7,7 @@ mod cells;
 mod copies;
 mod direct;
 mod idle;
+mod keys;
 mod packets;
 mod profiles;
 mod reports;

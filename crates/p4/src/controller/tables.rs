@@ -11,6 +11,7 @@ use namehop_p4runtime::message::UpdateType;
 use namehop_switch::program::{Change, Entry};
 use num_bigint::BigInt;
 
+use super::keys::key_match;
 use super::{PART, Running, bits, parts, place, places, unsupported};
 use crate::control::describe::TableDescription;
 use crate::control::entry;
@@ -23,63 +24,6 @@ use crate::value::{self, Value};
 pub(super) struct Table<'t> {
     pub(super) info: &'t info::Table,
     pub(super) described: &'t TableDescription,
-}
-
-/// What a key of `of`, a table or value set, is to be.
-pub(super) fn key_match(
-    of: &str,
-    field: &info::MatchField,
-    is_signed: bool,
-    given: Option<&FieldMatch>,
-) -> Result<Match, Status> {
-    let width = field.bitwidth as u32;
-    let what = || format!("{of}, key {}", field.name);
-    let bad = |reason: &str| Status::invalid_argument(format!("{}: {reason}", what()));
-    let read = |bytes: &[u8]| bits::read(&what(), bytes, width);
-    let Some(given) = given else {
-        return match field.match_type() {
-            MatchType::Exact => Err(bad("it is exact, so it needs a value")),
-            MatchType::Lpm => Ok(Match::Prefix(0.into(), 0.into(), 0)),
-            _ => Ok(Match::Any),
-        };
-    };
-    match (field.match_type(), &given.kind) {
-        (MatchType::Exact, Some(FieldKind::Exact(exact))) => Ok(Match::Exact(Value::Int(read(&exact.value)?))),
-        (MatchType::Optional, Some(FieldKind::Optional(exact))) => {
-            Ok(Match::Masked(read(&exact.value)?, value::mask(width)))
-        }
-        (MatchType::Lpm, Some(FieldKind::Lpm(prefix))) => {
-            let length = u32::try_from(prefix.length).ok().filter(|length| (1..=width).contains(length));
-            let length = length.ok_or_else(|| bad("a prefix has at least one bit, and not more than the key"))?;
-            let (number, mask) = (read(&prefix.value)?, value::mask(length) << (width - length));
-            if &number & &mask != number {
-                return Err(bad("bits behind the prefix are set"));
-            }
-            Ok(Match::Prefix(number, mask, length))
-        }
-        (MatchType::Ternary, Some(FieldKind::Ternary(pair))) => {
-            let (number, mask) = (read(&pair.first)?, read(&pair.second)?);
-            if mask == BigInt::from(0) {
-                return Err(bad("no bit matters: leave the key out"));
-            }
-            if &number & &mask != number {
-                return Err(bad("bits are set that the mask leaves out"));
-            }
-            Ok(Match::Masked(number, mask))
-        }
-        (MatchType::Range, Some(FieldKind::Range(pair))) => {
-            let bound = |bytes: &[u8]| Ok::<_, Status>(value::wrap(&read(bytes)?, width, is_signed));
-            let (low, high) = (bound(&pair.first)?, bound(&pair.second)?);
-            if low > high {
-                return Err(bad("the range is empty"));
-            }
-            if (&low, &high) == (&value::limits(width, is_signed).0, &value::limits(width, is_signed).1) {
-                return Err(bad("the range has all values: leave the key out"));
-            }
-            Ok(Match::Range(low, high))
-        }
-        _ => Err(bad("the value is not of its kind of match")),
-    }
 }
 
 impl Table<'_> {

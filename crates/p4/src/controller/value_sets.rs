@@ -8,7 +8,7 @@ use namehop_p4runtime::entity::{
 use namehop_p4runtime::message::UpdateType;
 use num_bigint::BigInt;
 
-use super::tables::key_match;
+use super::keys::key_match;
 use super::{Running, bits, parts, place, places};
 use crate::interpret::table::Match;
 

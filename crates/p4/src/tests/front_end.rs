@@ -133,3 +133,79 @@ fn recursion_is_refused() {
     assert!(report("bit<8> f(in bit<8> x) { return f(x); }").contains("no 'f'"));
     assert!(report("control c() { c() inner; apply { inner.apply(); } }").contains("no type 'c'"));
 }
+
+#[test]
+fn names_for_the_control_plane_are_distinct() {
+    let control = |name: &str, action: &str, table: &str| {
+        format!(
+            "control {name}(in bit<8> x) {{ {action} action a() {{ }} {table} table t {{ key = {{ x: exact; }} actions = {{ a; }} }} \
+             apply {{ t.apply(); }} }}\n"
+        )
+    };
+    let two = |action: &str, table: &str| {
+        format!("#include <core.p4>\n{}{}", control("c", action, table), control("d", action, table))
+    };
+    accepted(&two("", ""));
+    accepted(&two("@name(\"x\")", "@name(\"y\")"));
+    assert!(report(&two("@name(\".x\")", "")).contains("another action as 'x'"));
+    assert!(report(&two("", "@name(\".y\")")).contains("another table as 'y'"));
+    let global = format!("#include <core.p4>\naction x() {{ }}\n{}", control("c", "@name(\".x\")", ""));
+    assert!(report(&global).contains("another action as 'x'"));
+}
+
+#[test]
+fn priorities_fit() {
+    let table = |kind: &str, properties: &str, entries: &str| {
+        format!(
+            "#include <core.p4>\ncontrol c(in bit<8> x) {{ action a() {{ }} table t {{ key = {{ x: {kind}; }} actions = {{ a; }} \
+             {properties} entries = {{ {entries} }} }} apply {{ t.apply(); }} }}\n"
+        )
+    };
+    accepted(&table("ternary", "priority_delta = 10;", "priority = 20: 1: a(); 2: a(); 3: a();"));
+    assert!(
+        report(&table("ternary", "priority_delta = 10;", "priority = 12: 1: a(); 2: a(); 3: a();")).contains("below 0")
+    );
+    let smallest = "largest_priority_wins = false; priority_delta = 10;";
+    accepted(&table("ternary", smallest, "priority = 12: 1: a(); 2: a(); 3: a();"));
+    assert!(report(&table("ternary", smallest, "priority = 2147483640: 1: a(); 2: a();")).contains("above"));
+    assert!(report(&table("ternary", "", "1: a(); priority = 12: 2: a();")).contains("first entry needs a priority"));
+    assert!(report(&table("ternary", "priority_delta = 0;", "1: a();")).contains("at least 1"));
+    for kind in ["exact", "lpm"] {
+        assert!(report(&table(kind, "", "priority = 12: 1: a();")).contains("priorities"), "{kind}");
+    }
+}
+
+#[test]
+fn parsers_come_to_an_end() {
+    let parser = |states: &str| format!("parser p(in bit<8> x) {{ {states} }}");
+    accepted(&parser("state start { transition a; } state a { transition select(x) { 1: start; default: accept; } }"));
+    // A value that is in no set leads to an error.
+    accepted(&parser("state start { transition select(x) { 1: start; } }"));
+    assert!(
+        report(&parser("state start { transition a; } state a { transition start; }"))
+            .contains("never comes to an end")
+    );
+    let never = "state start { transition select(x) { 1: start; _: start; } } state end { transition accept; }";
+    assert!(report(&parser(never)).contains("never comes to an end"));
+    let call =
+        format!("bit<8> f() {{ return 1; }}\n{}", parser("state start { transition select(x) { f(): accept; } }"));
+    assert!(report(&call).contains("nothing is called in a set"));
+}
+
+#[test]
+fn what_needs_a_width_or_a_type_has_one() {
+    let extern_call =
+        |value: &str| format!("extern void f<T>(in T value);\ncontrol c() {{ apply {{ f({value}); }} }}\n");
+    accepted(&extern_call("16w5"));
+    assert!(report(&extern_call("5")).contains("width of this number is not known"));
+    let set = |ty: &str| {
+        format!(
+            "#include <core.p4>\nparser p(in bit<8> x) {{ value_set<{ty}>(4) s; state start {{ transition select(x) {{ s: accept; }} }} }}"
+        )
+    };
+    accepted(&set("bit<8>"));
+    assert!(report(&set("varbit<8>")).contains("varbit<8>"));
+    let kind = format!("struct k {{ @match(nothing) bit<8> x; }}\n{}", set("k").replace("#include <core.p4>\n", ""));
+    assert!(report(&kind).contains("matched as 'nothing'"));
+    assert!(!report("control c() { apply { bit<8> i; for (i in 8w1 .. 8w6) { } } }").is_empty());
+}

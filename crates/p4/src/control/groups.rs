@@ -1,0 +1,130 @@
+//! Groups of the members of action selectors.
+
+use std::collections::BTreeSet;
+
+use namehop_switch::program::Change;
+
+use super::profiles::{ActionOf, Group, Placed, Reference, Refused, Share, Users, weights};
+use super::state::{State, Tables};
+
+impl<T: Tables> State<T> {
+    /// Gives a group new places, with what its members do now.
+    pub(super) fn place_again(&mut self, profile: usize, id: u32) -> Result<(), String> {
+        let tables = self.tables_of(profile);
+        let Some(group) = self.profiles[profile].groups.get(&id) else { return Ok(()) };
+        let (before, users) =
+            (Placed { number: group.number, count: weights(&group.shares) as u32 }, group.users.clone());
+        let placed = self.place_shares(profile, &tables, &group.shares.clone())?;
+        self.exchange(profile, id, placed.number);
+        let outcome = self.write_again(&users, &Reference::Group(id));
+        let old = if outcome.is_ok() { before } else { placed };
+        if outcome.is_err() {
+            self.exchange(profile, id, before.number);
+            // As before.
+            let _ = self.write_again(&users, &Reference::Group(id));
+        }
+        self.tables.wait();
+        self.clear(&tables, old);
+        outcome
+    }
+
+    fn exchange(&mut self, profile: usize, id: u32, number: u32) {
+        if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
+            group.number = number;
+        }
+    }
+
+    fn place_shares(&mut self, profile: usize, tables: &[(usize, usize)], shares: &[Share]) -> Result<Placed, String> {
+        let action =
+            |share: &Share| Some((self.profiles[profile].members.get(&share.member)?.action.clone(), share.weight));
+        let actions: Vec<(ActionOf, u32)> = shares.iter().filter_map(action).collect();
+        let list: Vec<(&ActionOf, u32)> = actions.iter().map(|(action, weight)| (action, *weight)).collect();
+        self.fill(tables, &list)
+    }
+
+    /// Adds, changes or deletes a group.
+    pub fn change_group(
+        &mut self,
+        profile: usize,
+        id: u32,
+        change: Change,
+        shares: Vec<Share>,
+        most: u32,
+    ) -> Result<(), Refused> {
+        let path = self.profile_path(profile).to_owned();
+        let what = format!("group {id} of profile {path}");
+        if !self.description.profiles[profile].selector {
+            return Err(Refused::Invalid(format!("profile {path} has no groups: it is no action selector")));
+        }
+        let tables = self.tables_of(profile);
+        let known = self.profiles[profile].groups.get(&id);
+        match (change, known.is_some()) {
+            (Change::Insert, true) => return Err(Refused::Exists(format!("{what} is there already"))),
+            (Change::Modify | Change::Delete, false) => return Err(Refused::NotFound(format!("there is no {what}"))),
+            _ => {}
+        }
+        let before = known.map_or(0, |group| weights(&group.shares));
+        if change == Change::Delete {
+            if known.is_some_and(|group| !group.users.is_empty()) {
+                return Err(Refused::InUse(format!("entries have {what}")));
+            }
+            if let Some(group) = self.profiles[profile].groups.remove(&id) {
+                self.tables.wait();
+                self.clear(&tables, Placed { number: group.number, count: before as u32 });
+                self.profiles[profile].places -= before;
+            }
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        for share in &shares {
+            if !self.profiles[profile].members.contains_key(&share.member) {
+                return Err(Refused::NotFound(format!("{what}: there is no member {}", share.member)));
+            }
+            if share.weight == 0 || !seen.insert(share.member) {
+                return Err(Refused::Invalid(format!(
+                    "{what}: member {} needs a weight of at least 1, and is in a group once",
+                    share.member
+                )));
+            }
+        }
+        let after = weights(&shares);
+        let limit = match known {
+            Some(group) if most == 0 => group.most,
+            _ => most,
+        };
+        if limit > 0 && after > u64::from(limit) {
+            return Err(Refused::Full(format!(
+                "{what}: the weights are {after} together, and it has room for {limit}"
+            )));
+        }
+        self.has_room(profile, before, after)?;
+        if change == Change::Insert {
+            let placed = self.place_shares(profile, &tables, &shares).map_err(Refused::Full)?;
+            let group = Group { shares, most: limit, number: placed.number, users: Users::new() };
+            self.profiles[profile].groups.insert(id, group);
+        } else {
+            let Some(group) = self.profiles[profile].groups.get_mut(&id) else { return Ok(()) };
+            let old = (std::mem::replace(&mut group.shares, shares), std::mem::replace(&mut group.most, limit));
+            // The old places are as many as the old shares have.
+            let (number, users) = (group.number, group.users.clone());
+            let new = group.shares.clone();
+            let outcome = self.place_shares(profile, &tables, &new).and_then(|placed| {
+                self.exchange(profile, id, placed.number);
+                self.write_again(&users, &Reference::Group(id)).inspect_err(|_| self.clear(&tables, placed))
+            });
+            if let Err(reason) = outcome {
+                if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
+                    (group.shares, group.most, group.number) = (old.0, old.1, number);
+                }
+                // As before.
+                let _ = self.write_again(&users, &Reference::Group(id));
+                return Err(Refused::Full(reason));
+            }
+            self.tables.wait();
+            self.clear(&tables, Placed { number, count: before as u32 });
+        }
+        let places = &mut self.profiles[profile].places;
+        *places = *places - before + after;
+        Ok(())
+    }
+}
