@@ -70,7 +70,7 @@ def test_two_forwarders_take_turns_in_every_case(by_command):
             assert figures["failure"] is None and figures["turns"] == 1, figures
             assert figures["exchanges"] > 20 and figures["lost"] * 20 < figures["exchanges"], (case, figures)
             # The forwarder's time, which for the second one is that of a child.
-            assert figures["cpu_us"] > 1 and 0 < figures["forwarder_processors"] < 2, (case, figures)
+            assert figures["cpu_us"] > 0.1 and 0 < figures["forwarder_processors"] < 2, (case, figures)
             assert 0 < figures["rtt_p50_us"] <= figures["rtt_p99_us"] <= figures["rtt_p999_us"]
             assert figures["resident_bytes"] > 1 << 20
             is_hit = case["cache"].startswith("hit")
@@ -88,7 +88,7 @@ def test_a_forwarder_that_runs_is_measured_and_is_as_before(make_router):
     arguments = ["--forwarder", attached, "--socket", "unix,tcp", "--window", "16", "--payload", "100", "--routes", "20"]
     report, _ = measure(*arguments, "--cache", "hit-few")
     (figures,) = report["cases"][0]["forwarders"]
-    assert figures["name"] == "running" and figures["cpu_us"] > 1 and figures["hit_share"] > 0.95
+    assert figures["name"] == "running" and figures["cpu_us"] > 0.1 and figures["hit_share"] > 0.95
     after = router.json("cs", "info")
     assert after["capacity_packets"] == before and after["admit"]
     left = lambda: [route for route in router.json("route", "list") if route["prefix"].startswith("/namehop")]

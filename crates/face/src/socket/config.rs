@@ -105,7 +105,7 @@ pub struct SocketConfig {
     pub datagram_queue_bytes: usize,
     /// Largest frame on UDP, unicast and multicast; larger packets are fragmented.
     pub datagram_mtu_bytes: usize,
-    /// Kernel buffer asked for on UDP sockets in each direction; the kernel may give less.
+    /// Kernel buffer asked for to receive on UDP sockets, and at most a small part of it to send; the kernel may give less.
     pub datagram_kernel_bytes: usize,
     /// A connection attempt (with its WebSocket handshake) that takes longer has failed.
     pub connect_timeout_ms: u64,

@@ -44,7 +44,7 @@ pub(super) fn tcp(
 pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<Bound>, ListenError> {
     let open = || -> io::Result<Bound> {
         let socket = internet_socket(address, Type::DGRAM, Protocol::UDP)?;
-        enlarge_buffers(&socket, config.datagram_kernel_bytes);
+        size_buffers(&socket, config.datagram_kernel_bytes);
         socket.bind(&address.into())?;
         // From now on this program, and others of the same user that ask for it, can bind sockets to this address that get the
         // datagrams of single peers (`standing`). Allowed earlier, a second router would be let in without a word.
@@ -65,9 +65,15 @@ pub(super) fn internet_socket(address: SocketAddr, kind: Type, protocol: Protoco
     Ok(socket)
 }
 
-/// Asks for larger kernel buffers. Less than asked for costs packets under load, not correctness.
-pub(super) fn enlarge_buffers(socket: &Socket, bytes: usize) {
-    for result in [socket.set_recv_buffer_size(bytes), socket.set_send_buffer_size(bytes)] {
+/// What the kernel may have of datagrams that have not left yet. What waits beyond it is in the channel's queue, whose length decides
+/// about congestion marks: the kernel's own queue would fill before there was a mark. It is a millisecond at some gigabits a second.
+const UNSENT_DATAGRAM_BYTES: usize = 256 << 10;
+
+/// Asks for a larger receive buffer in the kernel, and limits what it may have to send. Less than asked for costs packets under load, not
+/// correctness.
+pub(super) fn size_buffers(socket: &Socket, receive_bytes: usize) {
+    let send_bytes = receive_bytes.min(UNSENT_DATAGRAM_BYTES);
+    for result in [socket.set_recv_buffer_size(receive_bytes), socket.set_send_buffer_size(send_bytes)] {
         if let Err(error) = result {
             tracing::debug!(%error, "kernel socket buffers keep their size");
         }

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::config::{MulticastInterfaces, SocketConfig};
 use super::error::ListenError;
 use super::interfaces::{Changes, Interface, interfaces};
-use super::listen::{enlarge_buffers, internet_socket};
+use super::listen::{internet_socket, size_buffers};
 use super::shared::{Link, Shared};
 use super::udp::{self, Channel};
 use crate::registry::{FacePersistency, FaceUpdate};
@@ -145,7 +145,7 @@ impl Wanted<'_> {
 
 fn group_socket(group: SocketAddr, config: &SocketConfig) -> io::Result<Socket> {
     let socket = internet_socket(group, Type::DGRAM, Protocol::UDP)?;
-    enlarge_buffers(&socket, config.datagram_kernel_bytes);
+    size_buffers(&socket, config.datagram_kernel_bytes);
     // Every forwarder on this computer listens to the group on the same port.
     socket.set_reuse_address(true)?;
     socket.bind(&group.into())?;

@@ -21,7 +21,7 @@ use socket2::{Protocol, Type};
 use tokio::task::{AbortHandle, spawn_local};
 
 use super::inlet::{self, Inlet};
-use super::listen::{enlarge_buffers, internet_socket, source_towards};
+use super::listen::{internet_socket, size_buffers, source_towards};
 use super::permits::Origin;
 use super::shared::Shared;
 use super::udp::{Channel, Peer};
@@ -156,7 +156,7 @@ fn connected(local: SocketAddr, peer: SocketAddr, kernel_bytes: usize) -> io::Re
     }
     let socket = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
     socket.set_reuse_port(true)?;
-    enlarge_buffers(&socket, kernel_bytes);
+    size_buffers(&socket, kernel_bytes);
     // Between these two calls it gets what is for everybody. That does no harm: the sender of a datagram says whom it belongs to.
     socket.bind(&local.into())?;
     socket.connect(&peer.into())?;
