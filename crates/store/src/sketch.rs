@@ -97,7 +97,7 @@ impl Sketch {
     /// The line of a name, by the high bits of its hash.
     #[inline]
     fn line_of(&self, hash: u64) -> usize {
-        (u128::from(hash << NOT_KEPT_BITS) * self.lines.len() as u128 >> u64::BITS) as usize
+        ((u128::from(hash << NOT_KEPT_BITS) * self.lines.len() as u128) >> u64::BITS) as usize
     }
 
     /// Samples that have passed since a line was last halved.
