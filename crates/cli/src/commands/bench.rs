@@ -1,7 +1,10 @@
 //! `namehop bench`: measurements, and the load generator for sockets.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -273,9 +276,21 @@ impl SocketsArgs {
 pub(super) fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     let stop = Arc::clone(stop);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (listens, when_it_listens) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        runtime.block_on(interrupted());
+        runtime.block_on(async {
+            let mut interrupted = pin!(interrupted());
+            // Looked at once, it has its handlers. Before that a signal would end the process.
+            let has_come = poll_fn(|context| Poll::Ready(interrupted.as_mut().poll(context).is_ready())).await;
+            // Nobody waits for that when the caller is gone.
+            let _ = listens.send(());
+            if !has_come {
+                interrupted.await;
+            }
+        });
         stop.store(true, Ordering::Relaxed);
     });
+    // It fails only if the thread panicked, which says so itself.
+    let _ = when_it_listens.recv();
     Ok(())
 }
