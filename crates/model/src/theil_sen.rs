@@ -5,7 +5,7 @@
 ///
 /// ```
 /// use namehop_model::theil_sen::slope;
-/// assert_eq!(slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0), (3.0, 900.0)]), Some(2.0));
+/// assert_eq!(slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0), (3.0, 7.0), (4.0, 900.0)]), Some(2.0));
 /// assert_eq!(slope(&[(1.0, 1.0), (1.0, 2.0)]), None);
 /// ```
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {

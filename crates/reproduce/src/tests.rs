@@ -516,9 +516,10 @@ fn items_of_programs_show_what_was_measured() {
         check(&report, item);
         reports.push(report);
     }
+    // To a millionth: they are quotients.
     let of = |report: usize, row: usize, cell: usize| {
         let reports: &[Report] = &reports;
-        reports[report].rows[row].cells[cell].value().expect("a value")
+        (1e6 * reports[report].rows[row].cells[cell].value().expect("a value")).round() / 1e6
     };
     // Batching 200 to 160 cycles, prefetching to 100, both from 400.
     assert_eq!([of(0, 0, 1), of(0, 0, 3), of(0, 0, 5)], [25.0, 60.0, 300.0]);

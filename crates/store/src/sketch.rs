@@ -18,6 +18,8 @@ const COUNTER_BITS: u32 = 4;
 /// Greatest value of a counter.
 const MOST: u8 = 15;
 const WORDS: usize = 8;
+/// Cache lines of a page of 2 MiB.
+const HUGE_PAGE_LINES: u64 = (2 << 20) / (WORDS * size_of::<u64>()) as u64;
 /// A row takes two words, least counter first.
 const ROW_WORDS: usize = WORDS / ROWS;
 const WORD_COUNTERS: usize = (u64::BITS / COUNTER_BITS) as usize;
@@ -46,9 +48,14 @@ impl std::fmt::Debug for Sketch {
 }
 
 impl Sketch {
-    /// A sketch whose counters are halved after every `sample` names. It has a cache line for each `per_line` of them, at least one.
+    /// A sketch whose counters are halved after every `sample` names. It has a cache line for each `per_line` of them, at least one, and
+    /// above 2 MiB whole pages of 2 MiB.
     pub(crate) fn new(sample: u64, per_line: u64) -> Result<Self, TableError> {
-        let lines = sample.div_ceil(per_line.max(1)).max(1);
+        let mut lines = sample.div_ceil(per_line.max(1)).max(1);
+        // From the first name on any line may be used: what lay on small pages behind a huge one would cost a page fault each.
+        if lines > HUGE_PAGE_LINES {
+            lines = lines.next_multiple_of(HUGE_PAGE_LINES);
+        }
         let count = usize::try_from(lines).map_err(|_| TableError::CapacityTooLarge)?;
         let lines = CacheLines::used_anywhere(count, PageRequest::Large)?.named("request counters of the cache policy");
         Ok(Sketch { lines, sample: sample.max(1), counted: 0, samples: 0 })

@@ -134,7 +134,7 @@ fn consumers_and_producers_account_for_every_interest() {
     std::fs::write(scene.path("nothing"), "").unwrap();
     let mut producer =
         scene.start("traffic producer /test/one --payload 300 --duration 3s --json", &scene.path("nothing"));
-    let line = "traffic consumer /test/one --window 8 --congestion cubic --count 100 --lifetime 100ms --json";
+    let line = "traffic consumer /test/one --window 8 --congestion cubic --count 100 --lifetime 4s --json";
     // The prefix is registered a little after the producer starts, perhaps in the middle of a run.
     let consumer = (0..50).find_map(|_| {
         let report = scene.run(line).json();

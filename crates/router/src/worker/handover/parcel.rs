@@ -157,6 +157,7 @@ mod tests {
         assert_eq!((parcel.since, parcel.kind), (Timestamp(5), PacketKind::Data));
         let Unpacked::Incoming(packet) = parcel.unpack(false) else { panic!("it came in") };
         assert_eq!(format!("{packet:?}"), text);
+        drop(packet);
         for incoming_face_id in [None, Some(FaceId(9))] {
             let fields = LinkFields { incoming_face_id, ..fields() };
             let packet = Outgoing { face: FaceId(4), kind: PacketKind::Interest, buffer: buffer(), fields };

@@ -188,6 +188,12 @@ fn routes_strategies_cache_and_dispatch_table_are_changed() {
                 format!("strategy /a {}", chosen["strategy"].as_str().expect("a name")),
                 "no strategy /a".to_owned(),
                 "cs CsChange { capacity: Some(9), policy: None, admit: None, serve: Some(false) }".to_owned(),
+                // In portions, of which each is told.
+                "erased /a".to_owned(),
+                "erased /a".to_owned(),
+                "erased /".to_owned(),
+                "erased /".to_owned(),
+                "erased /".to_owned(),
             ]
         );
     });
