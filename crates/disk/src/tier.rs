@@ -21,6 +21,9 @@ use crate::shared::{DiskState, Shared};
 pub use reads::Reading;
 use reads::{DEADLINES, NOWHERE, Place};
 
+/// Writes that a worker has under way before it gathers what comes.
+const RUNS_AT_ONCE: usize = RUNS / 4;
+
 /// A read that has ended, and was waited for.
 #[derive(Debug)]
 pub struct Finished {
@@ -301,12 +304,16 @@ impl DiskTier {
         }
     }
 
-    /// Hands what this turn brought to the disk's thread. To be called at the end of each turn.
+    /// Hands what this turn brought to the disk's thread, unless that has enough to write: then more is gathered in one buffer, so that
+    /// a disk which is behind gets larger writes instead of a buffer for each turn. To be called at the end of each turn.
     pub fn flush(&mut self) {
         if !self.unwritten.is_empty() {
             self.write_erasures();
         }
-        self.finish_run();
+        let under_way = RUNS - self.runs.len() - usize::from(self.run.is_some());
+        if under_way < RUNS_AT_ONCE || self.run.as_ref().is_some_and(|run| run.has_erasure) {
+            self.finish_run();
+        }
         if self.is_erasing {
             self.note_erasing();
         }

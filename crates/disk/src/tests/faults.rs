@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::DiskState;
+use crate::format::CHUNK_BYTES;
 use crate::index::Located;
 use crate::messages::{READS, RUNS};
 
@@ -95,7 +96,8 @@ fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
     }
     let counters = *rig.tier.counters();
     assert_eq!(counters.stored + counters.not_stored, 2_000);
-    assert_eq!(counters.stored, RUNS as u64, "one packet in each turn, and a buffer for each");
+    let least = (RUNS * (CHUNK_BYTES / (2 * 8_192))) as u64;
+    assert!((least..1_000).contains(&counters.stored), "{} packets, in buffers that are filled", counters.stored);
     let mut busy = 0;
     for number in 0..2_000 {
         let located = Located { position: number, slots: 1, may_be_fresh: false };
