@@ -170,6 +170,7 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
         while let Some(finished) = tier.next_finished() {
             tier.give_back(finished, false);
         }
+        tier.flush();
         tier.is_all_written()
     })?;
     File::open(&options.path)?.sync_all()?;
