@@ -14,6 +14,7 @@ use std::str::FromStr;
 use namehop_manage::server::LatencyStatus;
 use serde::Serialize;
 
+use crate::median::median;
 use crate::progress::OnProgress;
 
 /// Components of names, payload of Data and room in the Content Store, unless a sweep is about them.
@@ -167,6 +168,18 @@ pub struct CaseFigures {
     /// How long packets were in the router, of a sample of all runs.
     #[serde(serialize_with = "latency_as_json")]
     pub latency: LatencyStatus,
+}
+
+impl CaseFigures {
+    /// Data per second, the median of the runs.
+    pub fn median_data_per_s(&self) -> f64 {
+        median(&mut self.data_per_s.clone())
+    }
+
+    /// Time of the workers for each exchange in nanoseconds, the median of the runs.
+    pub fn median_busy_ns(&self) -> f64 {
+        median(&mut self.busy_ns.clone())
+    }
 }
 
 /// What was measured of a sweep.

@@ -172,8 +172,8 @@ fn measure_case(
         "its Content Store does not keep what is asked for",
         stop,
         || {
-            let (hits, all) = since(before, router.cache_hits_and_misses()?);
-            before = router.cache_hits_and_misses()?;
+            let now = router.cache_hits_and_misses()?;
+            let (hits, all) = since(std::mem::replace(&mut before, now), now);
             Ok(hits as f64 >= FILLED * setting.cached_share * all as f64)
         },
         &router,

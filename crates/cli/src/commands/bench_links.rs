@@ -282,7 +282,7 @@ fn describe_sweep(figures: &SweepFigures) -> String {
     for case in &figures.cases {
         let CaseFigures { setting, data_per_s, latency, .. } = case;
         shares |= case.shares_processor;
-        let middle = median_of(data_per_s);
+        let middle = case.median_data_per_s();
         let least_and_most =
             data_per_s.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &rate| (least.min(rate), most.max(rate)));
         let us = |times: &LatencyCounts, share| {
@@ -299,7 +299,7 @@ fn describe_sweep(figures: &SweepFigures) -> String {
             format!("{middle:.0}"),
             format!("{:.0} to {:.0}", least_and_most.0, least_and_most.1),
             format!("{:.2}", 8e-9 * middle * setting.payload_bytes as f64),
-            format!("{:.0}", median_of(&case.busy_ns)),
+            format!("{:.0}", case.median_busy_ns()),
             us(&latency.cache_miss, 0.5),
             us(&latency.cache_miss, 0.95),
             us(&latency.cache_hit, 0.5),
@@ -310,13 +310,6 @@ fn describe_sweep(figures: &SweepFigures) -> String {
     }
     let note = if shares { "* one of them on the processor of consumer and producer\n" } else { "" };
     format!("{}:\n{}{note}\n", figures.sweep, table.render())
-}
-
-/// The middle one of the runs; of an even number of them, the upper of the two in the middle.
-fn median_of(runs: &[f64]) -> f64 {
-    let mut sorted = runs.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 fn describe(figures: &LinksFigures) -> String {
