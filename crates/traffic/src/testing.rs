@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use namehop_wire::builder::DataBuilder;
+use namehop_wire::builder::{DataBuilder, InterestBuilder};
 use namehop_wire::lp::{LpPacket, NackReason, PitToken};
 use namehop_wire::security::DigestSigner;
 use namehop_wire::tlv::{Reader, Writer, types};
@@ -29,6 +29,8 @@ pub struct Faults {
     pub mark_every: u64,
     /// Sends every n-th returned Data twice; 0 = none.
     pub duplicate_every: u64,
+    /// Sends so many Interests to who registers a prefix, before the answer to that command; nobody waits for their Data.
+    pub ask_early: u64,
 }
 
 struct Waiting {
@@ -209,6 +211,10 @@ impl State {
         self.routes.retain(|route| *route != (prefix.clone(), face));
         let code = match verb.value {
             b"register" => {
+                for number in 0..self.faults.ask_early {
+                    let name = prefix.clone().append_generic(number.to_be_bytes());
+                    self.send(face, LpFields::default(), &InterestBuilder::new(name).nonce(1).build().ok()?);
+                }
                 self.routes.push((prefix, face));
                 200
             }

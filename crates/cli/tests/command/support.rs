@@ -131,6 +131,15 @@ impl Scene {
         }
     }
 
+    /// Waits until somebody has registered the prefix at the loopback forwarder.
+    pub fn wait_for_route(&self, prefix: &str) {
+        let Some(Forwarder::Loopback(loopback, ..)) = &self.forwarder else {
+            panic!("this scene has no loopback forwarder")
+        };
+        let routes = || loopback.routes();
+        wait_until(|| routes().iter().any(|(known, _)| known.to_string() == prefix), || format!("{:?}", routes()));
+    }
+
     /// Prefixes of which producers took their registration back at the loopback forwarder.
     pub fn unregistered(&self) -> Vec<String> {
         match &self.forwarder {

@@ -134,17 +134,9 @@ fn consumers_and_producers_account_for_every_interest() {
     std::fs::write(scene.path("nothing"), "").unwrap();
     let mut producer =
         scene.start("traffic producer /test/one --payload 300 --duration 3s --json", &scene.path("nothing"));
+    scene.wait_for_route("/test/one");
     let line = "traffic consumer /test/one --window 8 --congestion cubic --count 100 --lifetime 4s --json";
-    // The prefix is registered a little after the producer starts, perhaps in the middle of a run.
-    let consumer = (0..50).find_map(|_| {
-        let report = scene.run(line).json();
-        let registered = report["consumers"][0]["nacks_no_route"] == 0;
-        if !registered {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        registered.then_some(report)
-    });
-    let report = consumer.expect("the producer's prefix is registered");
+    let report = scene.run(line).json();
     let counts = &report["consumers"][0];
     assert_eq!((&counts["interests"], &counts["data"]), (&100.into(), &100.into()), "{report}");
     assert!(counts["rtt_p99_us"].as_f64() >= counts["rtt_p50_us"].as_f64() && counts["window"].is_number(), "{report}");

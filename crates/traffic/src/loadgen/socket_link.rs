@@ -26,6 +26,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 const STREAM_BUFFER_BYTES: usize = 512 << 10;
 /// Datagrams asked for in one call.
 const DATAGRAMS: usize = 64;
+/// Bytes of frames that may be kept for later, such as Interests that come before the answer to the command that asked for them.
+const KEPT_BYTES: usize = 1 << 20;
 /// Socket buffers for datagrams, so that a burst of full-sized packets is not lost at the generator.
 const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
 
@@ -36,6 +38,8 @@ pub(super) struct SocketLink {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Frames that came while somebody looked for another one, whole and one behind the other.
+    kept: Vec<u8>,
     counts: LinkCounts,
 }
 
@@ -87,7 +91,7 @@ impl SocketLink {
             Kind::Udp(_) => DATAGRAMS * (MAX_PACKET_SIZE + 1),
             _ => STREAM_BUFFER_BYTES,
         };
-        Ok(Self { kind, buffer: vec![0; size], start: 0, end: 0, counts: LinkCounts::default() })
+        Ok(Self { kind, buffer: vec![0; size], start: 0, end: 0, kept: Vec::new(), counts: LinkCounts::default() })
     }
 
     /// Whether something can be read, at the latest after this time.
@@ -107,6 +111,28 @@ impl SocketLink {
     /// Counts anew from now on, after what is no part of the load.
     pub(super) fn forget_counts(&mut self) {
         self.counts = LinkCounts::default();
+    }
+
+    /// Gives a frame that came too early back, for the next who receives. What finds no room counts as lost.
+    pub(super) fn keep(&mut self, frame: &[u8]) {
+        if self.kept.len() + frame.len() > KEPT_BYTES {
+            add_loss(&mut self.counts.receive_losses, LinkDrop::ReceiveRingFull.name(), 1);
+        } else {
+            self.kept.extend_from_slice(frame);
+        }
+    }
+
+    fn give_kept(&mut self, each: &mut dyn FnMut(&[u8])) {
+        let kept = std::mem::take(&mut self.kept);
+        let mut rest = &kept[..];
+        // Only whole frames are kept.
+        while let Ok(Some(length)) = frame_length(rest)
+            && let Some((frame, behind)) = rest.split_at_checked(length)
+        {
+            each(frame);
+            self.counts.frames_received += 1;
+            rest = behind;
+        }
     }
 
     /// Own address of a UDP link.
@@ -130,6 +156,10 @@ impl SocketLink {
 impl Link for SocketLink {
     /// Waits for packets, reads once.
     fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        if !self.kept.is_empty() {
+            self.give_kept(each);
+            return Ok(());
+        }
         // The time-out of sockets is coarse, and changing it costs a system call as well.
         if patience < PATIENCE && !self.is_readable(patience)? {
             return Ok(());

@@ -87,8 +87,17 @@ fn every_interest_is_accounted_for_whatever_the_replies() {
 }
 
 #[test]
+fn interests_that_are_faster_than_the_answer_to_the_registration_are_answered() {
+    let faults = Faults { ask_early: 5, ..Faults::default() };
+    let report = run_session(faults, plan(window(8), 100), vec![reply(1, data(10))]);
+    let (consumer, producer) = (&report.consumers[0].counts, &report.producers[0]);
+    assert_eq!((consumer.exchanges, producer.counts.interests, producer.counts.data), (100, 105, 105));
+    assert_eq!(producer.link.frames_received, 105);
+}
+
+#[test]
 fn every_interest_is_accounted_for_under_loss_and_duplication() {
-    let faults = Faults { lose_every: 10, duplicate_every: 7, mark_every: 5 };
+    let faults = Faults { lose_every: 10, duplicate_every: 7, mark_every: 5, ..Faults::default() };
     for law in [WindowKind::Fixed, WindowKind::Cubic, WindowKind::Aimd, WindowKind::Adaptive] {
         let pacing = Pacing::Window { size: 20, law, max: 100 };
         let report = run_session(faults, plan(pacing, 200), vec![reply(1, data(50))]);
