@@ -323,6 +323,16 @@ impl DiskTier {
     }
 }
 
+/// What was gathered behind a disk that had enough to write is not lost with the worker.
+impl Drop for DiskTier {
+    fn drop(&mut self) {
+        self.finish_run();
+        if self.to_disk.publish() {
+            self.shared.wake();
+        }
+    }
+}
+
 impl std::fmt::Debug for DiskTier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DiskTier").field("counters", &self.counters).finish_non_exhaustive()

@@ -80,6 +80,22 @@ fn a_file_is_made_used_and_kept_or_not() {
 }
 
 #[test]
+fn what_a_worker_has_gathered_is_written_when_it_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("cache");
+    let packet = data("/last", 1, 100);
+    let (cache, mut tier) = start(settings(&path, true)).expect("it starts");
+    wait_for_work(&cache, &mut tier);
+    tier.offer(hash_of("/last"), Timestamp::default(), &packet);
+    drop(tier);
+    cache.stop();
+    let (cache, mut tier) = start(settings(&path, true)).expect("it starts");
+    wait_for_work(&cache, &mut tier);
+    assert_eq!(look_up(&mut tier, "/last"), Some(packet));
+    cache.stop();
+}
+
+#[test]
 fn files_that_are_not_ours_are_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("letter");
