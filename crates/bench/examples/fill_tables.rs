@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p namehop-bench --example fill_tables -- [ahead|slow|here] [EXCHANGES_PER_S]`
 //!
-//! An engine with the router's default tables gets Interests and their Data of 8,000 bytes, in bursts: first as many as an empty
+//! An engine with the router's default tables, whose cache lets everything in (`lru`), gets Interests and their Data of 8,000 bytes, in bursts: first as many as an empty
 //! cache has room for, then, when it is full, as many again. After that it gets Interests that nobody answers, likewise as many
 //! as the PIT has room for, twice. `ahead` (the default) has another thread make the memory ready, as the router does; with `here` the thread of the engine touches it. `slow` is `ahead` on a system that gives memory slowly: the other
 //! thread gets a sixtieth of a processor, which is busy with something else. With a rate, bursts begin when their time has come, and how long packets
@@ -17,11 +17,13 @@ use std::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use namehop_forward::engine::CsConfig;
 use namehop_forward::fib::FibWriter;
 use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
+use namehop_store::PolicyKind;
 use namehop_table::{CacheLine, CacheLines, PageRequest, is_memory_ready, make_memory_ready_ahead};
 use namehop_wire::Name;
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
@@ -214,7 +216,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let key = HashKey::random();
     let mut fib = FibWriter::new(key, StrategyInstance::default())?;
     fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0)?;
-    let config = EngineConfig { max_lifetime_ms: 600_000, ..EngineConfig::default() };
+    // A policy that chooses would leave out what comes to the full cache.
+    let cs = CsConfig { policy: PolicyKind::Lru.into(), ..CsConfig::default() };
+    let config = EngineConfig { max_lifetime_ms: 600_000, cs, ..EngineConfig::default() };
     let (cache, pit) = (config.cs.capacity_packets, config.pit_capacity);
     let pool = BufferPool::new(4 * BURST, 4 * BURST);
     let mut engine = Engine::new(config, fib.reader(), pool.clone(), key)?;
