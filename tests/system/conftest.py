@@ -39,6 +39,7 @@ ALONE = {
     "test_bench_peers.py",
     "test_congested_port.py",
     "test_disk_cache.py",
+    "test_disk_devices.py",
     "test_idle.py",
     "test_interfaces.py",
     "test_latency.py",

@@ -1,5 +1,6 @@
 //! What the router counts, at one moment and as text in the OpenMetrics format. [`http`](crate::http) serves it.
 
+mod faces;
 mod gone;
 mod latency;
 mod power;

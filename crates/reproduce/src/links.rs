@@ -65,7 +65,7 @@ fn of_links(context: &Context<'_>, cases: &[CaseFigures], report: Report) -> Rep
         .with_conditions([
             format!("{}, {} processors", context.machine.processor, context.machine.cores),
             format!(
-                "{runs}, each through all cases with a router of its own; 512 Interests in flight; {lost} Interests had no answer within a \
+                "{runs}, each through all cases with a router of its own; 512 Interests in flight; policy lru, which lets all Data in; {lost} Interests had no answer within a \
                  second; consumer and producer were busy for at most {:.0} % of the time",
                 100.0 * busiest
             ),

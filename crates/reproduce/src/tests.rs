@@ -1,5 +1,8 @@
 //! Every item runs, with an engine whose figures are known and without one.
 
+mod links;
+mod programs;
+
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -7,8 +10,6 @@ use namehop_bench::counters::CounterFigures;
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketCosts, ScheduleFigures};
-use namehop_bench::sweep::{CaseFigures, Sweep, SweepFigures, SweepMeasurements};
-use namehop_manage::server::{LatencyCounts, LatencyStatus};
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 use namehop_store::PolicyKind;
 
@@ -169,69 +170,6 @@ fn blocks(policy: PolicyKind, schedule: ScheduleKind, factor: f64) -> BlockFigur
     ];
     let history_cycles = Some(factor * 83.0);
     BlockFigures { policy, schedule, cycles: cycles.map(Some), history_cycles, clock_cycles: 20, interruptions: 0 }
-}
-
-/// Routers whose rates are a thousand Data per second for each run so far, and each case a little less than the one before.
-struct KnownLinks {
-    factor: f64,
-}
-
-impl SweepMeasurements for KnownLinks {
-    fn measure(
-        &mut self,
-        sweep: Sweep,
-        runs: usize,
-        _: &OnProgress<'_>,
-    ) -> Result<SweepFigures, Box<dyn Error + Send + Sync>> {
-        let cases = sweep.settings(8).into_iter().enumerate().map(|(place, setting)| {
-            let rate = self.factor * 1e6 / (1.0 + place as f64 / 10.0);
-            let times = LatencyCounts(vec![(1_000, 90), (2_000, 9), (50_000, 1)]);
-            let latency = LatencyStatus { cache_miss: times.clone(), data: times, ..LatencyStatus::default() };
-            CaseFigures {
-                setting,
-                shares_processor: setting.workers == 8,
-                data_per_s: (0..runs).map(|run| rate * (1.0 + 0.01 * run as f64)).collect(),
-                busy_ns: vec![900.0; runs],
-                hit_share: Some(setting.cached_share),
-                lost: 0,
-                generator_busy_share: 0.5,
-                latency,
-            }
-        });
-        Ok(SweepFigures { sweep, cases: cases.collect() })
-    }
-}
-
-#[test]
-fn figures_of_links_are_those_of_the_routers() {
-    let on_progress = |_: Progress| ();
-    let rates = |factor| -> Vec<f64> {
-        let mut links = KnownLinks { factor };
-        let instruments = Instruments { links: Some(&mut links), ..Instruments::default() };
-        let mut context = Context::new(settings(), instruments, &on_progress);
-        let items: Vec<&Item> = context.items().filter(|item| item.needs == Needs::Links).collect();
-        assert_eq!(items.len(), 6);
-        let mut rates = Vec::new();
-        for item in items {
-            let report = context.run(item.id).expect("report");
-            check(&report, item);
-            assert!(!report.charts.is_empty(), "{}", item.id);
-            let column = report
-                .columns
-                .iter()
-                .position(|column| column.show().starts_with("thousand Data per second, measured"));
-            rates.extend(
-                column
-                    .into_iter()
-                    .flat_map(|column| report.rows.iter().filter_map(move |row| row.cells[column].value())),
-            );
-        }
-        rates
-    };
-    let (once, twice) = (rates(1.0), rates(2.0));
-    assert_eq!(once.len(), 4 * 3 + 6, "workers by components, and payloads");
-    assert_eq!(once[0], 1005.0, "the median of two runs, in thousands");
-    assert!(once.iter().zip(&twice).all(|(once, twice)| (twice / once - 2.0).abs() < 1e-9));
 }
 
 fn with_engine(engine: &mut PublishedEngine) -> Instruments<'_> {
@@ -468,74 +406,4 @@ fn many_threads_are_not_described_as_one() {
     assert!(both.difference.contains(&one.difference) && both.difference.contains(&many.difference));
     let shares_a_fib = |report: &Report| report.limits.iter().any(|limit| limit.contains("share one FIB"));
     assert!(!shares_a_fib(&one) && shares_a_fib(&many) && shares_a_fib(&both));
-}
-
-/// Programs whose ways cost known numbers of cycles: the better the way, the fewer.
-struct KnownPrograms {
-    asked: Vec<(String, u64)>,
-}
-
-impl ProgramMeasurements for KnownPrograms {
-    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramFigures, Box<dyn Error + Send + Sync>> {
-        self.asked.push((program.to_owned(), entries));
-        let way = |way: &str, burst, batch, cycles| WayFigures { way: way.to_owned(), burst, batch, cycles };
-        let mut ways = vec![
-            way("DPDK tables, per packet", 64, 1, 400.0),
-            way("per packet", 64, 1, 200.0),
-            way("batches", 64, 32, 160.0),
-            way("batches, prefetch", 64, 32, 100.0),
-            way("G-Opt's order, prefetch", 64, 16, 125.0),
-        ];
-        if program == "ndn" {
-            ways.push(way("G-Opt's order and tables", 64, 16, 250.0));
-        } else {
-            ways.push(way("by hand on DPDK tables", 64, 32, 150.0));
-        }
-        for burst in [1, 8, 16, 32, 64, 128, 256] {
-            ways.push(way("burst and batch", burst, burst.min(64), 100.0 + 100.0 / f64::from(burst)));
-        }
-        let input_output = InputOutputTerms { each: 10.0, burst: 20.0 };
-        let processing = ProcessingTerms { necessary: 50.0, shared: 1.0, loops: 60.0, fetch: 300.0, hiding: 30.0 };
-        let program = ModelTerms { input_output, processing };
-        let model = Some(ModelFigures { program, batch: 32, measured_batch: 64, loss_percent: 1.5 });
-        Ok(ProgramFigures { entries: if entries == 0 { 1000 } else { entries }, tsc_hz: 2e9, ways, model })
-    }
-}
-
-#[test]
-fn items_of_programs_show_what_was_measured() {
-    let on_progress = |_: Progress| ();
-    let mut programs = KnownPrograms { asked: Vec::new() };
-    let instruments = Instruments { programs: Some(&mut programs), ..Instruments::default() };
-    let mut context = Context::new(settings(), instruments, &on_progress);
-    let items: Vec<&Item> = context.items().filter(|item| item.needs == Needs::Programs).collect();
-    assert_eq!(items.len(), 6);
-    let mut reports = Vec::new();
-    for item in items {
-        let report = context.run(item.id).expect("report");
-        check(&report, item);
-        reports.push(report);
-    }
-    // To a millionth: they are quotients.
-    let of = |report: usize, row: usize, cell: usize| {
-        let reports: &[Report] = &reports;
-        (1e6 * reports[report].rows[row].cells[cell].value().expect("a value")).round() / 1e6
-    };
-    // Batching 200 to 160 cycles, prefetching to 100, both from 400.
-    assert_eq!([of(0, 0, 1), of(0, 0, 3), of(0, 0, 5)], [25.0, 60.0, 300.0]);
-    assert_eq!([of(1, 1, 3), of(1, 1, 6), of(1, 3, 4)], [25.0, 50.0, 150.0]);
-    assert!(matches!(reports[1].rows[3].cells[6], Cell::NotMeasured(_)));
-    assert_eq!(of(2, 2, 1), 20.0);
-    assert_eq!([of(3, 0, 1), of(3, 4, 8)], [10.0, 32.0]);
-    assert_eq!([of(4, 0, 0), of(4, 0, 9)], [10.0, 1.5]);
-    assert_eq!([of(5, 2, 1), of(5, 6, 1)], [100.0, 200.0]);
-    // Nothing is measured twice: four programs, and five sizes of tables.
-    assert_eq!(programs.asked.len(), (4 + 5) * RUNS);
-}
-
-#[test]
-fn without_programs_there_are_no_items_of_them() {
-    let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Instruments::default(), &on_progress);
-    assert!(matches!(context.run("p4-trie"), Err(ReproduceError::Unknown(_))));
 }

@@ -24,6 +24,8 @@ pub(super) struct Turn {
 pub struct LinksFigures {
     /// What ran where.
     pub processors: Processors,
+    /// Policy of the routers' Content Stores.
+    pub cs_policy: String,
     /// Of each link: the sink first, then the router with each strategy.
     pub links: Vec<LinkFigures>,
 }

@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 
 use namehop_packet::BufferPool;
 use namehop_router::worker::usable_processors;
+use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::{Load, LoadError};
 use serde::Serialize;
 
@@ -63,6 +64,8 @@ pub struct LinksParameters {
     pub load: Load,
     /// Strategies of the router that take turns: names, or paths of object files.
     pub strategies: Vec<String>,
+    /// Policy of the router's Content Store.
+    pub cs_policy: PolicyChoice,
     /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs.
     pub warm_up: Duration,
     /// Length of a turn.
@@ -144,7 +147,7 @@ pub fn measure(
                 links.extend(measure_link(parameters, link, processors, stop, on_progress)?);
             }
         }
-        Ok(LinksFigures { processors, links })
+        Ok(LinksFigures { processors, cs_policy: parameters.cs_policy.to_string(), links })
     };
     // A thread of its own, because it moves to a network namespace of its own.
     thread::scope(|scope| scope.spawn(measure).join())
@@ -179,7 +182,8 @@ fn measure_link(
             .map_err(|error| nothing(error, link, ""))?;
         of_sink.push(turn(&generator, parameters.turn, stop, || Ok(sink.status()))?);
         drop(sink);
-        let settings = RouterSettings::one_worker(processors.forwarder);
+        let sections = format!("[content_store]\npolicy = \"{}\"\n", parameters.cs_policy);
+        let settings = RouterSettings { sections, ..RouterSettings::one_worker(processors.forwarder) };
         let mut router = RouterProcess::start(&parameters.program, &place, &parameters.strategies, &settings)?;
         let mut warm_up = parameters.warm_up;
         for (strategy, turns) in parameters.strategies.iter().zip(&mut of_strategies) {

@@ -16,6 +16,7 @@ use std::{io, thread};
 use namehop_manage::server::LatencyStatus;
 use namehop_packet::BufferPool;
 use namehop_router::worker::usable_processors;
+use namehop_store::{PolicyChoice, PolicyKind};
 use namehop_traffic::loadgen::{
     ConsumerPlan, DataShape, Names, Pacing, Pattern, Reply, ReplyKind, ReplyPattern, numbered_name,
 };
@@ -59,8 +60,24 @@ pub struct SweepParameters {
     pub warm_up: Duration,
     /// Length of a turn.
     pub turn: Duration,
+    /// Policy of the router's Content Store.
+    pub cs_policy: PolicyChoice,
     /// The program that is run as the router: this one.
     pub program: PathBuf,
+}
+
+impl SweepParameters {
+    /// How sweeps are measured unless told otherwise, as the options of `namehop bench links` say.
+    pub fn usual(program: PathBuf) -> SweepParameters {
+        SweepParameters {
+            link: LinkKind::Memif,
+            in_flight: 512,
+            warm_up: Duration::from_secs(3),
+            turn: Duration::from_secs(2),
+            cs_policy: PolicyKind::Lru.into(),
+            program,
+        }
+    }
 }
 
 /// Measures sweeps over links.
@@ -157,9 +174,9 @@ fn measure_case(
     pool: &BufferPool,
     stop: &AtomicBool,
 ) -> Result<CaseTurn, LinksError> {
-    let SweepParameters { link, in_flight, warm_up, turn: length, program } = parameters;
+    let SweepParameters { link, in_flight, warm_up, turn: length, cs_policy, program } = parameters;
     let place = Place::new(*link, setting.payload_bytes)?;
-    let settings = router_settings(setting, &place, placed.workers.clone())?;
+    let settings = router_settings(setting, cs_policy, &place, placed.workers.clone())?;
     let plan = consumer(setting, *in_flight);
     let generator = Generator::start(&place, pool, &plan, &producer(setting), placed.generator)?;
     let mut router = RouterProcess::start(program, &place, &[], &settings)?;
@@ -288,10 +305,16 @@ fn producer(setting: &Setting) -> ReplyPattern {
     ReplyPattern { prefix: Name::new().append_generic("bench"), replies: vec![reply] }
 }
 
-fn router_settings(setting: &Setting, place: &Place, processors: Vec<usize>) -> io::Result<RouterSettings> {
+fn router_settings(
+    setting: &Setting,
+    cs_policy: &PolicyChoice,
+    place: &Place,
+    processors: Vec<usize>,
+) -> io::Result<RouterSettings> {
     let packets = setting.cs_packets_per_worker * setting.workers;
     let bytes = (packets * (setting.payload_bytes + AROUND_CACHED_BYTES)).max(LEAST_CACHE_BYTES);
-    let mut sections = format!("[content_store]\ncapacity_packets = {packets}\ncapacity_bytes = {bytes}\n");
+    let mut sections =
+        format!("[content_store]\ncapacity_packets = {packets}\ncapacity_bytes = {bytes}\npolicy = \"{cs_policy}\"\n");
     if setting.fib_entries > 0 {
         let file = place.folder().join("fib.txt");
         write_fib(&file, setting, &place.face_uri(Side::Producer))?;
@@ -325,7 +348,8 @@ mod tests {
             let setting = Setting { fib_entries: setting.fib_entries.min(10), ..setting };
             consumer(&setting, 512).check().unwrap_or_else(|error| panic!("{setting:?}: {error}"));
             producer(&setting).check().unwrap_or_else(|error| panic!("{setting:?}: {error}"));
-            let settings = router_settings(&setting, &place, (0..setting.workers).collect()).expect("written");
+            let settings = router_settings(&setting, &PolicyKind::Lru.into(), &place, (0..setting.workers).collect())
+                .expect("written");
             let text = place.router_configuration(&settings);
             let config =
                 Config::parse(&text, Path::new("router.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use namehop_bench::links::sweep::{self, LinkSweeps, SweepParameters};
+use namehop_bench::links::sweep::{self, SweepParameters};
 use namehop_bench::links::{self, LinkFigures, LinkKind, LinksFigures, LinksParameters, SHORTEST_TURN};
 use namehop_bench::machine::Machine;
 use namehop_bench::sweep::{ALL_SWEEPS, CaseFigures, NameMatch, Sweep, SweepFigures};
 use namehop_manage::server::LatencyCounts;
 use namehop_reproduce::{Chart, link_charts};
+use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::Load;
 use namehop_wire::Name;
 use serde::Serialize;
@@ -27,7 +28,7 @@ use crate::units::parse_seconds;
 ///
 /// A router of this program, as a process of its own with one worker, forwards between two links: at one a consumer keeps
 /// Interests in flight, at the other a producer answers them, both in one thread on another processor. Names never repeat, so that
-/// the cache answers nothing and takes in all Data. Links are memif (shared memory), or pairs of network interfaces over packet sockets
+/// the cache answers nothing and, with the policy lru, takes in all Data. Links are memif (shared memory), or pairs of network interfaces over packet sockets
 /// (dev, AF_PACKET) or AF_XDP (xdp); these need root, are made in a network namespace of their own, and go with it.
 ///
 /// Sink and router take turns. The sink is a loop in the router's place that moves frames from one port to the other and knows
@@ -56,6 +57,9 @@ pub struct LinksArgs {
     strategy: Vec<String>,
     #[command(flatten)]
     load: LinkLoadArgs,
+    /// Policy of the router's Content Store, with its settings; most names never come again, so one that chooses leaves them out
+    #[arg(long, value_name = "POLICY", default_value = "lru")]
+    cs_policy: PolicyChoice,
     /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs
     #[arg(long, value_name = "S", default_value = "3s", value_parser = parse_seconds)]
     warm_up: Duration,
@@ -148,6 +152,7 @@ impl LinksArgs {
             links: self.link.into_iter().map(LinkKind::from).collect(),
             load,
             strategies: self.strategy,
+            cs_policy: self.cs_policy,
             warm_up: self.warm_up,
             turn: self.seconds,
             turns: self.runs as usize,
@@ -181,18 +186,6 @@ fn parse_sweep(text: &str) -> Result<SweepArg, String> {
     if text == "all" { Ok(SweepArg::All) } else { text.parse().map(SweepArg::One) }
 }
 
-/// Sweeps as they are measured unless told otherwise; `stop` ends them early.
-pub(super) fn default_sweeps(stop: &AtomicBool) -> Result<LinkSweeps<'_>, Failure> {
-    let parameters = SweepParameters {
-        link: LinkKind::Memif,
-        in_flight: 512,
-        warm_up: Duration::from_secs(3),
-        turn: Duration::from_secs(2),
-        program: std::env::current_exe()?,
-    };
-    Ok(LinkSweeps { parameters, stop })
-}
-
 impl LinksArgs {
     fn run_sweeps(self) -> Result<(), Failure> {
         let [link] = self.link[..] else {
@@ -212,6 +205,7 @@ impl LinksArgs {
             in_flight: self.load.in_flight as usize,
             warm_up: self.warm_up,
             turn: self.seconds,
+            cs_policy: self.cs_policy,
             program: std::env::current_exe()?,
         };
         let mut measured = Vec::new();
@@ -242,6 +236,7 @@ impl LinksArgs {
                 link: parameters.link,
                 in_flight,
                 turn_s,
+                cs_policy: parameters.cs_policy.to_string(),
                 sweeps: measured,
             })?;
         }
@@ -255,6 +250,7 @@ struct SweepReport {
     link: LinkKind,
     in_flight: u32,
     turn_s: f64,
+    cs_policy: String,
     sweeps: Vec<SweepFigures>,
 }
 
@@ -354,8 +350,8 @@ fn describe(figures: &LinksFigures) -> String {
     }
     let placed = figures.processors;
     let places = format!(
-        "Router and sink on processor {}, consumer and producer together on processor {}.\n",
-        placed.forwarder, placed.generator
+        "Router and sink on processor {}, consumer and producer together on processor {}; the router's cache has policy {}.\n",
+        placed.forwarder, placed.generator, figures.cs_policy
     );
     table.render() + &places
 }

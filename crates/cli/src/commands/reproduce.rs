@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+#[cfg(feature = "dpdk")]
+use namehop_bench::links::sweep::{LinkSweeps, SweepParameters};
 use namehop_reproduce::{Chart, Column, Context, Instruments, Item, Report, ReproduceError, Settings, published};
 use namehop_table::HugePages;
 
@@ -87,7 +89,7 @@ impl ReproduceArgs {
         #[cfg(feature = "dpdk")]
         let stop = std::sync::atomic::AtomicBool::new(false);
         #[cfg(feature = "dpdk")]
-        let mut links = super::bench_links::default_sweeps(&stop)?;
+        let mut links = LinkSweeps { parameters: SweepParameters::usual(std::env::current_exe()?), stop: &stop };
         let mut programs = super::p4::Bench;
         #[cfg(feature = "dpdk")]
         let instruments =

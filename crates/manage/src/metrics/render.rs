@@ -4,9 +4,7 @@
 use std::fmt;
 
 use namehop_disk::{DiskReport, DiskState};
-use namehop_face::{Face, LinkDrop};
 use namehop_forward::engine::CsCounters;
-use namehop_packet::DropReason;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -15,7 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::Snapshot;
-use super::gone::{DirectionSums, FaceSums};
+use super::faces::faces;
 use super::latency::latency;
 use super::power::power;
 use super::workers::workers;
@@ -324,163 +322,4 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) ->
             })
         },
     )
-}
-
-/// What has a line in each metric of faces: one face, or all on-demand faces to other computers of one scheme.
-struct LabelledFace<'a> {
-    counts: Counts<'a>,
-    id: String,
-    remote: String,
-    local: String,
-}
-
-enum Counts<'a> {
-    Face(&'a Face),
-    OnDemand(Box<FaceSums>),
-}
-
-impl LabelledFace<'_> {
-    /// The labels that name it. Others follow.
-    fn labels<'a>(&'a self) -> Labels<'a, 3> {
-        [("face", &self.id), ("remote", &self.remote), ("local", &self.local)]
-    }
-
-    fn directions(&self) -> [(&'static str, DirectionSums); 2] {
-        let [received, sent] = match &self.counts {
-            Counts::Face(face) => {
-                let counters = &face.counters;
-                [
-                    DirectionSums::of(counters, |worker| &worker.received),
-                    DirectionSums::of(counters, |worker| &worker.sent),
-                ]
-            }
-            Counts::OnDemand(sums) => sums.directions,
-        };
-        [("in", received), ("out", sent)]
-    }
-}
-
-fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
-    let (strangers, known): (Vec<_>, Vec<_>) =
-        snapshot.faces.iter().map(AsRef::as_ref).partition(|face| face.is_stranger());
-    let known = known.into_iter().map(|face: &Face| LabelledFace {
-        counts: Counts::Face(face),
-        id: face.id().to_string(),
-        remote: face.remote_uri().to_string(),
-        local: face.local_uri().to_string(),
-    });
-    let strangers = snapshot.gone.with(strangers.into_iter());
-    let together = strangers.into_iter().map(|(scheme, sums)| LabelledFace {
-        counts: Counts::OnDemand(Box::new(sums)),
-        id: "on-demand".to_owned(),
-        remote: scheme,
-        local: String::new(),
-    });
-    let faces: Vec<LabelledFace<'_>> = known.chain(together).collect();
-    metrics.family("face_packets", "Network-layer packets of a face", MetricType::Counter, |family| {
-        for face in &faces {
-            let [id, remote, local] = face.labels();
-            for (direction, sums) in face.directions() {
-                for (kind, count) in [("interest", sums.interests), ("data", sums.data), ("nack", sums.nacks)] {
-                    family.line(&[id, remote, local, ("direction", direction), ("kind", kind)], count)?;
-                }
-            }
-        }
-        Ok(())
-    })?;
-    direction_family(metrics, &faces, "face_bytes", "Bytes of a face, link-layer headers included", |sums| sums.bytes)?;
-    direction_family(metrics, &faces, "face_frames", "Link-layer packets of a face", |sums| sums.frames)?;
-    metrics.family("face_drops", "Packets discarded on a face", MetricType::Counter, |family| {
-        faces.iter().try_for_each(|face| face_drops(family, face))
-    })?;
-    let counter = MetricType::Counter;
-    face_family(
-        metrics,
-        &faces,
-        "face_congestion_marks",
-        "Packets marked as congested",
-        counter,
-        |counts| match counts {
-            Counts::Face(face) => face.counters.sum(|worker| worker.congestion_marks.get()),
-            Counts::OnDemand(sums) => sums.congestion_marks,
-        },
-    )?;
-    face_family(
-        metrics,
-        &faces,
-        "face_retransmissions",
-        "Link-layer packets sent again",
-        counter,
-        |counts| match counts {
-            Counts::Face(face) => face.counters.sum(|worker| worker.retransmissions.get()),
-            Counts::OnDemand(sums) => sums.retransmissions,
-        },
-    )?;
-    let gauge = MetricType::Gauge;
-    face_family(
-        metrics,
-        &faces,
-        "face_up",
-        "Whether the link works; of on-demand faces their number",
-        gauge,
-        |counts| match counts {
-            Counts::Face(face) => face.is_up().into(),
-            Counts::OnDemand(sums) => sums.faces,
-        },
-    )?;
-    face_family(metrics, &faces, "face_send_queue_bytes", "Bytes waiting to be sent", gauge, |counts| match counts {
-        Counts::Face(face) => face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed) as u64,
-        Counts::OnDemand(sums) => sums.send_queue_bytes,
-    })
-}
-
-/// Reasons that occurred. The label says in which layer, because both can run out of buffers.
-fn face_drops(family: &mut Family<'_>, face: &LabelledFace<'_>) -> fmt::Result {
-    let [id, remote, local] = face.labels();
-    let mut line = |layer: &str, reason: &str, count: u64| match count {
-        0 => Ok(()),
-        count => family.line(&[id, remote, local, ("layer", layer), ("reason", reason)], count),
-    };
-    match &face.counts {
-        Counts::Face(face) => {
-            let counters = &face.counters;
-            LinkDrop::ALL.iter().try_for_each(|&reason| line("link", reason.name(), counters.link_drop(reason)))?;
-            DropReason::ALL.iter().try_for_each(|&reason| line("engine", reason.name(), counters.engine_drop(reason)))
-        }
-        Counts::OnDemand(sums) => {
-            sums.link_drops.iter().try_for_each(|(reason, &count)| line("link", reason, count))?;
-            sums.engine_drops.iter().try_for_each(|(reason, &count)| line("engine", reason, count))
-        }
-    }
-}
-
-fn direction_family(
-    metrics: &mut Metrics<'_>,
-    faces: &[LabelledFace<'_>],
-    name: &str,
-    help: &str,
-    value: impl Fn(DirectionSums) -> u64,
-) -> fmt::Result {
-    metrics.family(name, help, MetricType::Counter, |family| {
-        for face in faces {
-            let [id, remote, local] = face.labels();
-            for (direction, sums) in face.directions() {
-                family.line(&[id, remote, local, ("direction", direction)], value(sums))?;
-            }
-        }
-        Ok(())
-    })
-}
-
-fn face_family(
-    metrics: &mut Metrics<'_>,
-    faces: &[LabelledFace<'_>],
-    name: &str,
-    help: &str,
-    metric_type: MetricType,
-    value: impl Fn(&Counts<'_>) -> u64,
-) -> fmt::Result {
-    metrics.family(name, help, metric_type, |family| {
-        faces.iter().try_for_each(|face| family.line(&face.labels(), value(&face.counts)))
-    })
 }
