@@ -18,7 +18,7 @@ SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build build-router release run test check unit-test model-test system-test attack-test fuzz openapi soak cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build build-router release run test check unit-test model-test system-test attack-test fuzz openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -90,6 +90,9 @@ openapi: setup ## write docs/openapi.json, the description of the HTTP API, from
 
 soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
 	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test pipelines -- --nocapture soak
+
+results: build ## measure what docs/results holds, in an hour or two, as root (RUNS=3 runs of each)
+	scripts/results.sh $(or $(RUNS),3)
 
 cost-test: setup-cost ## instructions and cache misses of packets, which may not grow by more than 5 %
 	$(PACKET_COST) test

@@ -261,7 +261,11 @@ static void change(uint64_t *random, unsigned variety)
         return;
     if (what < 4) {
         enum p4_outcome wanted = count >= table.size ? P4_FULL : known ? P4_PRESENT : P4_OK;
-        if (apply(p4_table_insert, &entry) != wanted)
+        enum p4_outcome outcome = apply(p4_table_insert, &entry);
+        /* Of many random entries masks may be more than a table takes; nothing has changed then. */
+        if (outcome == P4_MANY_MASKS && wanted == P4_OK && sort->kind == P4_TUPLES)
+            return;
+        if (outcome != wanted)
             fail("an insertion has another outcome");
         if (wanted != P4_OK)
             return;

@@ -88,7 +88,7 @@ impl Tiers {
     fn wait_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "waited in vain until {what}");
+            assert!(Instant::now() < deadline, "waited in vain until {what}: {:?}", self.report());
             self.router.wait_one_step();
             sleep(Duration::from_millis(1));
         }

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Measures what docs/results holds, with the programs of `make build`: scripts/results.sh [RUNS]
+# It takes an hour or two, root for network interfaces of its own, 12 GB of memory, and two processors that nothing else uses.
+# What is there is replaced piece by piece, so that an interruption leaves what was there before.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+runs=${1:-3}
+program=$PWD/target/release/namehop
+results=docs/results
+[ -x "$program" ] || { echo "results: there is no $program: 'make build' makes it" >&2; exit 1; }
+mkdir -p "$results"
+measured=$(mktemp -d)
+trap 'rm -rf "$measured"' EXIT
+
+changed=$(git status --porcelain --untracked-files=no -- . ":!$results")
+of() { lscpu | sed -n "s/^$1: *//p"; }
+virtual=$(of 'Hypervisor vendor')
+{
+    echo "Commit     $(git rev-parse --short=12 HEAD)${changed:+ and changes that are not committed}"
+    echo "Date       $(date --utc +%Y-%m-%d)"
+    echo "Processor  $(of 'Model name'), $(of 'CPU(s)') processors${virtual:+, a virtual machine ($virtual)}"
+    echo "Caches     L2 $(of L2), L3 $(of L3)"
+    echo "Memory     $(free -g | awk '/^Mem:/ { print $2 }') GiB; $(cat /proc/sys/vm/nr_hugepages) huge pages reserved; transparent ones: $(cat /sys/kernel/mm/transparent_hugepage/enabled)"
+    echo "System     Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), DPDK $(pkg-config --modversion libdpdk), $(rustc --version)"
+    echo "Runs       $runs"
+} >"$measured/machine.txt"
+
+# measure FILE COMMAND...: what the command prints, below the command.
+measure() {
+    local file=$1
+    shift
+    echo "results: namehop $*" >&2
+    echo "\$ namehop $*" >"$measured/$file"
+    (cd "$measured" && "$program" "$@" >>"$file")
+    mv "$measured/$file" "$results/$file"
+    cp "$measured/machine.txt" "$results/machine.txt"
+}
+
+# charts FOLDER: what the last measurement has drawn.
+charts() {
+    rm -rf "${results:?}/$1"
+    mv "$measured/$1" "$results/$1"
+}
+
+measure links.txt bench links --link memif,dev,xdp --runs "$runs"
+measure reproduce.txt reproduce all --runs "$runs" --svg reproduce
+charts reproduce
+measure sweeps.txt bench links --sweep all --runs "$runs" --svg sweeps
+charts sweeps
