@@ -29,6 +29,8 @@ const SINGLE_RANKS: u64 = 2_000;
 const CLASS_WIDTH: f64 = 0.002;
 /// Steps of the search for a time; each halves the interval.
 const STEPS: usize = 60;
+/// Shares that are smaller may be nothing but rounding.
+const ROUNDING: f64 = 1e-12;
 /// Popularities for which misses are computed; those between them are interpolated.
 const POPULARITIES: usize = 128;
 /// What the model is asked for.
@@ -106,12 +108,12 @@ impl FilterModel {
             inserted += entering;
         }
         let hit = hit / (full_at - first);
-        let missed = (1.0 - hit) * (full_at - first);
-        let of_filling = FilterRates { hit, insertion: if missed > 0.0 { inserted / missed } else { 0.0 }, ..settled };
+        let insertion = share_of_misses(inserted / (full_at - first), 1.0 - hit);
+        let of_filling = FilterRates { hit, insertion, ..settled };
         let mean = |filling_rate: f64, rate: f64| filling * filling_rate + (1.0 - filling) * rate;
         let hit = mean(of_filling.hit, settled.hit);
         let inserted = mean(of_filling.insertion * (1.0 - of_filling.hit), settled.insertion * (1.0 - settled.hit));
-        FilterRates { hit, insertion: if hit < 1.0 { inserted / (1.0 - hit) } else { 0.0 }, ..settled }
+        FilterRates { hit, insertion: share_of_misses(inserted, 1.0 - hit), ..settled }
     }
 
     /// Requests until an empty store is full; infinite if that never happens.
@@ -252,7 +254,12 @@ fn rates(classes: &[Class], eviction_time: f64) -> FilterRates {
         missed += requests * (1.0 - of_class);
         inserted += requests * (1.0 - of_class) / class.misses;
     }
-    FilterRates { hit, insertion: if missed > 0.0 { inserted / missed } else { 0.0 }, eviction_time }
+    FilterRates { hit, insertion: share_of_misses(inserted, missed), eviction_time }
+}
+
+/// Which share of the requests that miss has its packet let in. Where only rounding is left of them, there are none.
+fn share_of_misses(inserted: f64, missed: f64) -> f64 {
+    if missed > ROUNDING { (inserted / missed).min(1.0) } else { 0.0 }
 }
 
 /// The probability of at least `needed` events of which `mean` are expected. Equation 5.3, where it is that of at least θ - 1 requests in
@@ -374,6 +381,15 @@ mod tests {
         assert_eq!(model.rates_between(full_at, 2.0 * full_at), settled);
         let late = model.rates_between(0.9 * full_at, 2.0 * full_at);
         assert!((late.hit - settled.hit).abs() < 0.02, "{late:?} {settled:?}");
+    }
+
+    #[test]
+    fn where_everything_fits_hardly_anything_misses_and_no_more_enters() {
+        let (packets, history) = (5_794, 0.0);
+        let all = FilterModel { packets, alpha: 1.25, capacity: packets, history, threshold: 0, counters: Some(1) };
+        for rates in [all.rates(), all.rates_between(4.9e6, 9.8e6)] {
+            assert!(rates.hit > 0.99 && (0.0..=1.0).contains(&rates.insertion), "{rates:?}");
+        }
     }
 
     proptest! {
