@@ -44,7 +44,7 @@ charts() {
 }
 
 measure links.txt bench links --link memif,dev,xdp --runs "$runs"
-measure reproduce.txt reproduce all --runs "$runs" --svg reproduce
-charts reproduce
 measure sweeps.txt bench links --sweep all --runs "$runs" --svg sweeps
 charts sweeps
+measure reproduce.txt reproduce all --runs "$runs" --svg reproduce
+charts reproduce

@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use namehop_manage::server::LatencyStatus;
+use namehop_store::{PolicyChoice, PolicyKind};
 use serde::Serialize;
 
 use crate::median::median;
@@ -110,6 +111,15 @@ pub struct Setting {
 }
 
 impl Sweep {
+    /// Policy of the router's Content Store. Where some names come again beside others that do not, it is one that keeps these, which are
+    /// not asked for often enough for policies that let everything in; otherwise one that does that, as that of the published router.
+    pub fn cs_policy(self) -> PolicyChoice {
+        match self {
+            Sweep::Cache | Sweep::Latency => PolicyKind::TinyLfuClock.into(),
+            Sweep::Workers | Sweep::Payload | Sweep::Fib => PolicyKind::Lru.into(),
+        }
+    }
+
     /// Its cases on a machine with so many processors for the router.
     pub fn settings(self, processors: usize) -> Vec<Setting> {
         let both = [NameMatch::Exact, NameMatch::Prefix];
@@ -187,6 +197,8 @@ impl CaseFigures {
 pub struct SweepFigures {
     /// Which one.
     pub sweep: Sweep,
+    /// Policy of the routers' Content Stores.
+    pub cs_policy: String,
     /// In the order of its settings; fewer when it was ended early.
     pub cases: Vec<CaseFigures>,
 }

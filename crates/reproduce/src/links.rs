@@ -46,6 +46,10 @@ fn cell(value: Option<crate::Measured>) -> Cell {
 /// How the figures of all sweeps came about, and what they cannot tell.
 fn of_links(context: &Context<'_>, cases: &[CaseFigures], report: Report) -> Report {
     let runs = count(context.settings.runs.max(1), "run");
+    let policy = match cases.iter().any(|case| case.setting.cached_share > 0.0) {
+        true => "tinylfu-clock, which keeps what is asked for again",
+        false => "lru, which lets all Data in",
+    };
     let lost: u64 = cases.iter().map(|case| case.lost).sum();
     let busiest = cases.iter().map(|case| case.generator_busy_share).fold(0.0, f64::max);
     let mut limits = vec![
@@ -65,7 +69,7 @@ fn of_links(context: &Context<'_>, cases: &[CaseFigures], report: Report) -> Rep
         .with_conditions([
             format!("{}, {} processors", context.machine.processor, context.machine.cores),
             format!(
-                "{runs}, each through all cases with a router of its own; 512 Interests in flight; policy lru, which lets all Data in; {lost} Interests had no answer within a \
+                "{runs}, each through all cases with a router of its own; 512 Interests in flight; the Content Store has policy {policy}; {lost} Interests had no answer within a \
                  second; consumer and producer were busy for at most {:.0} % of the time",
                 100.0 * busiest
             ),

@@ -16,7 +16,7 @@ use std::{io, thread};
 use namehop_manage::server::LatencyStatus;
 use namehop_packet::BufferPool;
 use namehop_router::worker::usable_processors;
-use namehop_store::{PolicyChoice, PolicyKind};
+use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::{
     ConsumerPlan, DataShape, Names, Pacing, Pattern, Reply, ReplyKind, ReplyPattern, numbered_name,
 };
@@ -60,8 +60,8 @@ pub struct SweepParameters {
     pub warm_up: Duration,
     /// Length of a turn.
     pub turn: Duration,
-    /// Policy of the router's Content Store.
-    pub cs_policy: PolicyChoice,
+    /// Policy of the router's Content Store; [that of the sweep](Sweep::cs_policy) when absent.
+    pub cs_policy: Option<PolicyChoice>,
     /// The program that is run as the router: this one.
     pub program: PathBuf,
 }
@@ -74,7 +74,7 @@ impl SweepParameters {
             in_flight: 512,
             warm_up: Duration::from_secs(3),
             turn: Duration::from_secs(2),
-            cs_policy: PolicyKind::Lru.into(),
+            cs_policy: None,
             program,
         }
     }
@@ -129,7 +129,7 @@ pub fn measure(
                     generator: processors.generator,
                     workers: worker_processors(&usable, processors, setting),
                 };
-                let turn = measure_case(parameters, setting, &placed, &pool, stop)?;
+                let turn = measure_case(parameters, sweep, setting, &placed, &pool, stop)?;
                 // What was cut short says little.
                 if !stop.load(Ordering::Relaxed) {
                     turns.push(turn);
@@ -140,6 +140,7 @@ pub fn measure(
         let shares = |setting| worker_processors(&usable, processors, setting).contains(&processors.generator);
         Ok(SweepFigures {
             sweep,
+            cs_policy: parameters.cs_policy.unwrap_or_else(|| sweep.cs_policy()).to_string(),
             cases: cases.map(|(setting, turns)| of_turns(setting, shares(setting), &turns)).collect(),
         })
     };
@@ -169,6 +170,7 @@ struct CaseTurn {
 
 fn measure_case(
     parameters: &SweepParameters,
+    sweep: Sweep,
     setting: &Setting,
     placed: &Placed,
     pool: &BufferPool,
@@ -176,7 +178,8 @@ fn measure_case(
 ) -> Result<CaseTurn, LinksError> {
     let SweepParameters { link, in_flight, warm_up, turn: length, cs_policy, program } = parameters;
     let place = Place::new(*link, setting.payload_bytes)?;
-    let settings = router_settings(setting, cs_policy, &place, placed.workers.clone())?;
+    let settings =
+        router_settings(setting, cs_policy.unwrap_or_else(|| sweep.cs_policy()), &place, placed.workers.clone())?;
     let plan = consumer(setting, *in_flight);
     let generator = Generator::start(&place, pool, &plan, &producer(setting), placed.generator)?;
     let mut router = RouterProcess::start(program, &place, &[], &settings)?;
@@ -307,7 +310,7 @@ fn producer(setting: &Setting) -> ReplyPattern {
 
 fn router_settings(
     setting: &Setting,
-    cs_policy: &PolicyChoice,
+    cs_policy: PolicyChoice,
     place: &Place,
     processors: Vec<usize>,
 ) -> io::Result<RouterSettings> {
@@ -336,6 +339,7 @@ fn write_fib(file: &Path, setting: &Setting, nexthop: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use namehop_router::config::Config;
+    use namehop_store::PolicyKind;
 
     use super::*;
     use crate::sweep::ALL_SWEEPS;
@@ -348,7 +352,7 @@ mod tests {
             let setting = Setting { fib_entries: setting.fib_entries.min(10), ..setting };
             consumer(&setting, 512).check().unwrap_or_else(|error| panic!("{setting:?}: {error}"));
             producer(&setting).check().unwrap_or_else(|error| panic!("{setting:?}: {error}"));
-            let settings = router_settings(&setting, &PolicyKind::Lru.into(), &place, (0..setting.workers).collect())
+            let settings = router_settings(&setting, PolicyKind::Lru.into(), &place, (0..setting.workers).collect())
                 .expect("written");
             let text = place.router_configuration(&settings);
             let config =

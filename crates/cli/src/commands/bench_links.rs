@@ -12,7 +12,7 @@ use namehop_bench::machine::Machine;
 use namehop_bench::sweep::{ALL_SWEEPS, CaseFigures, NameMatch, Sweep, SweepFigures};
 use namehop_manage::server::LatencyCounts;
 use namehop_reproduce::{Chart, link_charts};
-use namehop_store::PolicyChoice;
+use namehop_store::{PolicyChoice, PolicyKind};
 use namehop_traffic::loadgen::Load;
 use namehop_wire::Name;
 use serde::Serialize;
@@ -28,8 +28,9 @@ use crate::units::parse_seconds;
 ///
 /// A router of this program, as a process of its own with one worker, forwards between two links: at one a consumer keeps
 /// Interests in flight, at the other a producer answers them, both in one thread on another processor. Names never repeat, so that
-/// the cache answers nothing and, with the policy lru, takes in all Data. Links are memif (shared memory), or pairs of network interfaces over packet sockets
-/// (dev, AF_PACKET) or AF_XDP (xdp); these need root, are made in a network namespace of their own, and go with it.
+/// the cache answers nothing and, with the policy lru, takes in all Data. Links are memif (shared memory), or pairs of network
+/// interfaces over packet sockets (dev, AF_PACKET) or AF_XDP (xdp); these need root, are made in a network namespace of their own,
+/// and go with it.
 ///
 /// Sink and router take turns. The sink is a loop in the router's place that moves frames from one port to the other and knows
 /// nothing of NDN: its cost is that of driver and kernel. BUSY is the time in which the router's worker, or the sink, had something
@@ -57,9 +58,10 @@ pub struct LinksArgs {
     strategy: Vec<String>,
     #[command(flatten)]
     load: LinkLoadArgs,
-    /// Policy of the router's Content Store, with its settings; most names never come again, so one that chooses leaves them out
-    #[arg(long, value_name = "POLICY", default_value = "lru")]
-    cs_policy: PolicyChoice,
+    /// Policy of the router's Content Store, with its settings [default: lru; in sweeps with
+    /// hits in the cache tinylfu-clock]
+    #[arg(long, value_name = "POLICY")]
+    cs_policy: Option<PolicyChoice>,
     /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs
     #[arg(long, value_name = "S", default_value = "3s", value_parser = parse_seconds)]
     warm_up: Duration,
@@ -152,7 +154,7 @@ impl LinksArgs {
             links: self.link.into_iter().map(LinkKind::from).collect(),
             load,
             strategies: self.strategy,
-            cs_policy: self.cs_policy,
+            cs_policy: self.cs_policy.unwrap_or_else(|| PolicyKind::Lru.into()),
             warm_up: self.warm_up,
             turn: self.seconds,
             turns: self.runs as usize,
@@ -236,7 +238,6 @@ impl LinksArgs {
                 link: parameters.link,
                 in_flight,
                 turn_s,
-                cs_policy: parameters.cs_policy.to_string(),
                 sweeps: measured,
             })?;
         }
@@ -250,7 +251,6 @@ struct SweepReport {
     link: LinkKind,
     in_flight: u32,
     turn_s: f64,
-    cs_policy: String,
     sweeps: Vec<SweepFigures>,
 }
 
@@ -305,7 +305,7 @@ fn describe_sweep(figures: &SweepFigures) -> String {
         ]);
     }
     let note = if shares { "* one of them on the processor of consumer and producer\n" } else { "" };
-    format!("{}:\n{}{note}\n", figures.sweep, table.render())
+    format!("{}, policy {}:\n{}{note}\n", figures.sweep, figures.cs_policy, table.render())
 }
 
 fn describe(figures: &LinksFigures) -> String {

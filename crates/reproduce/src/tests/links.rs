@@ -32,7 +32,7 @@ impl SweepMeasurements for KnownLinks {
                 latency,
             }
         });
-        Ok(SweepFigures { sweep, cases: cases.collect() })
+        Ok(SweepFigures { sweep, cs_policy: sweep.cs_policy().to_string(), cases: cases.collect() })
     }
 }
 

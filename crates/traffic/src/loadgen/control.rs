@@ -120,24 +120,21 @@ impl CommandClient {
         link.send(&interest, &[interest.len()]).map_err(broken)?;
         let until = Instant::now() + COMMAND_TIMEOUT;
         let mut answer = None;
-        // A route works before the forwarder says so: Interests that are faster than its answer are for the producer.
-        let mut early: Vec<Vec<u8>> = Vec::new();
         while Instant::now() < until {
             let mut receive = |frame: &[u8]| {
-                let Ok(packet) = LpPacket::decode(frame) else { return };
-                let Some(fragment) = packet.fragment else { return };
+                let Ok(packet) = LpPacket::decode(frame) else { return true };
+                let Some(fragment) = packet.fragment else { return true };
                 if packet.nack.is_some() {
                     answer =
                         Some(Err(CommandError::Malformed("the forwarder refused the command with a Nack".to_owned())));
                 } else if Data::decode(fragment).is_ok_and(|data| data.name == name) {
                     answer = Some(command::check_response(fragment));
-                } else if Interest::decode(fragment).is_ok() {
-                    early.push(frame.to_vec());
                 }
+                // A route works before the forwarder says so: Interests that are faster than its answer are for the producer.
+                packet.nack.is_some() || Interest::decode(fragment).is_err()
             };
-            link.receive(PATIENCE, &mut receive).map_err(broken)?;
+            link.receive_some(PATIENCE, &mut receive).map_err(broken)?;
             if let Some(answer) = answer {
-                early.iter().for_each(|frame| link.keep(frame));
                 return answer;
             }
         }

@@ -108,18 +108,29 @@ impl SocketLink {
         }
     }
 
-    /// Counts anew from now on, after what is no part of the load.
+    /// Counts anew from now on, after what is no part of the load. What was lost is: it came for the load.
     pub(super) fn forget_counts(&mut self) {
-        self.counts = LinkCounts::default();
+        let receive_losses = std::mem::take(&mut self.counts.receive_losses);
+        self.counts = LinkCounts { receive_losses, ..LinkCounts::default() };
     }
 
-    /// Gives a frame that came too early back, for the next who receives. What finds no room counts as lost.
-    pub(super) fn keep(&mut self, frame: &[u8]) {
-        if self.kept.len() + frame.len() > KEPT_BYTES {
-            add_loss(&mut self.counts.receive_losses, LinkDrop::ReceiveRingFull.name(), 1);
-        } else {
-            self.kept.extend_from_slice(frame);
-        }
+    /// The same as [`receive`](Link::receive) for who looks for a certain frame: those that `take` leaves are kept for the next who
+    /// receives. Those for which there is no room count as lost.
+    pub(super) fn receive_some(&mut self, patience: Duration, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<()> {
+        // What was left before is not looked at again.
+        let (mut kept, mut lost) = (std::mem::take(&mut self.kept), 0);
+        let received = self.receive(patience, &mut |frame| {
+            if take(frame) {
+                return;
+            }
+            match kept.len() + frame.len() <= KEPT_BYTES {
+                true => kept.extend_from_slice(frame),
+                false => lost += 1,
+            }
+        });
+        self.kept = kept;
+        add_loss(&mut self.counts.receive_losses, LinkDrop::ReceiveRingFull.name(), lost);
+        received
     }
 
     fn give_kept(&mut self, each: &mut dyn FnMut(&[u8])) {
