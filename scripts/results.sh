@@ -14,16 +14,15 @@ measured=$(mktemp -d)
 trap 'rm -rf "$measured"' EXIT
 
 changed=$(git status --porcelain --untracked-files=no -- . ":!$results")
-of() { lscpu | sed -n "s/^$1: *//p"; }
+of() { lscpu | sed -n "s/^ *$1: *//p"; }
 virtual=$(of 'Hypervisor vendor')
 {
     echo "Commit     $(git rev-parse --short=12 HEAD)${changed:+ and changes that are not committed}"
     echo "Date       $(date --utc +%Y-%m-%d)"
     echo "Processor  $(of 'Model name'), $(of 'CPU(s)') processors${virtual:+, a virtual machine ($virtual)}"
-    echo "Caches     L2 $(of L2), L3 $(of L3)"
+    echo "Caches     L2 $(of 'L2 cache'), L3 $(of 'L3 cache')"
     echo "Memory     $(free -g | awk '/^Mem:/ { print $2 }') GiB; $(cat /proc/sys/vm/nr_hugepages) huge pages reserved; transparent ones: $(cat /sys/kernel/mm/transparent_hugepage/enabled)"
     echo "System     Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), DPDK $(pkg-config --modversion libdpdk), $(rustc --version)"
-    echo "Runs       $runs"
 } >"$measured/machine.txt"
 
 # measure FILE COMMAND...: what the command prints, below the command.
