@@ -44,12 +44,8 @@ fn cell(value: Option<crate::Measured>) -> Cell {
 }
 
 /// How the figures of all sweeps came about, and what they cannot tell.
-fn of_links(context: &Context<'_>, cases: &[CaseFigures], report: Report) -> Report {
+fn of_links(context: &Context<'_>, policy: &str, cases: &[CaseFigures], report: Report) -> Report {
     let runs = count(context.settings.runs.max(1), "run");
-    let policy = match cases.iter().any(|case| case.setting.cached_share > 0.0) {
-        true => "tinylfu-clock, which keeps what is asked for again",
-        false => "lru, which lets all Data in",
-    };
     let lost: u64 = cases.iter().map(|case| case.lost).sum();
     let busiest = cases.iter().map(|case| case.generator_busy_share).fold(0.0, f64::max);
     let mut limits = vec![
@@ -120,7 +116,7 @@ fn workers_chart(cases: &[CaseFigures]) -> Chart {
 }
 
 pub(crate) fn figure_6(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let cases = context.sweep(Sweep::Workers)?.cases;
+    let SweepFigures { cases, cs_policy, .. } = context.sweep(Sweep::Workers)?;
     let rows = cases.iter().map(|case| {
         let shortest = cases.iter().find(|other| other.setting.workers == case.setting.workers);
         let is_published = case.setting.workers == published::BEST_THREADS && case.setting.components == 4;
@@ -157,7 +153,7 @@ pub(crate) fn figure_6(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         published::BEST_THREADS
     );
     let report = Report::new(columns, rows, difference).with_charts([workers_chart(&cases)]);
-    Ok(of_links(context, &cases, report))
+    Ok(of_links(context, &cs_policy, &cases, report))
 }
 
 fn payload_charts(cases: &[CaseFigures]) -> Vec<Chart> {
@@ -174,7 +170,7 @@ fn payload_charts(cases: &[CaseFigures]) -> Vec<Chart> {
 }
 
 pub(crate) fn figure_7(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let cases = context.sweep(Sweep::Payload)?.cases;
+    let SweepFigures { cases, cs_policy, .. } = context.sweep(Sweep::Payload)?;
     let smallest = cases.first().and_then(kpps);
     let mut rows: Vec<Row> = cases
         .iter()
@@ -203,7 +199,7 @@ pub(crate) fn figure_7(context: &mut Context<'_>) -> Result<Report, ReproduceErr
     let difference = "Network cards move payload without the processor; over shared memory the receiving side copies every byte, and so \
                       does the Content Store that takes Data in, so larger payloads cost more here.";
     let report = Report::new(columns, rows, difference).with_charts(payload_charts(&cases));
-    Ok(of_links(context, &cases, report))
+    Ok(of_links(context, &cs_policy, &cases, report))
 }
 
 fn fib_chart(cases: &[CaseFigures]) -> Chart {
@@ -217,7 +213,7 @@ fn fib_chart(cases: &[CaseFigures]) -> Chart {
 }
 
 pub(crate) fn table_7_3(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let cases = context.sweep(Sweep::Fib)?.cases;
+    let SweepFigures { cases, cs_policy, .. } = context.sweep(Sweep::Fib)?;
     let rows = cases.iter().map(|case| {
         let printed = published::FIB.iter().find(|row| row.entries == case.setting.fib_entries);
         let times = &case.latency.cache_miss;
@@ -241,7 +237,7 @@ pub(crate) fn table_7_3(context: &mut Context<'_>) -> Result<Report, ReproduceEr
                       is asked for is a prefix of the FIB, drawn at random, so that lookups go all over it; how names were spread over \
                       the published FIB is not said.";
     let report = Report::new(heads.iter().flat_map(|head| both(head)).collect(), rows.collect(), difference);
-    Ok(of_links(context, &cases, report.with_charts([fib_chart(&cases)])))
+    Ok(of_links(context, &cs_policy, &cases, report.with_charts([fib_chart(&cases)])))
 }
 
 fn cache_chart(cases: &[CaseFigures], capacity: usize) -> Chart {
@@ -269,7 +265,7 @@ fn cases_of(cases: &[CaseFigures], capacity: usize, matches: NameMatch) -> Vec<&
 }
 
 pub(crate) fn figure_8(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let cases = context.sweep(Sweep::Cache)?.cases;
+    let SweepFigures { cases, cs_policy, .. } = context.sweep(Sweep::Cache)?;
     let mut rows = Vec::new();
     for capacity in capacities(&cases) {
         let [exact, prefix] = [NameMatch::Exact, NameMatch::Prefix].map(|matches| cases_of(&cases, capacity, matches));
@@ -305,7 +301,7 @@ pub(crate) fn figure_8(context: &mut Context<'_>) -> Result<Report, ReproduceErr
                       is for names that come again and again, half as many as the Content Store has room for. Lines from no hits to hits \
                       alone are those of Theil and Sen, as published.";
     let charts: Vec<Chart> = capacities(&cases).into_iter().map(|capacity| cache_chart(&cases, capacity)).collect();
-    Ok(of_links(context, &cases, Report::new(columns, rows, difference).with_charts(charts)))
+    Ok(of_links(context, &cs_policy, &cases, Report::new(columns, rows, difference).with_charts(charts)))
 }
 
 /// Memory nodes of this machine, where the system says so.
@@ -364,7 +360,7 @@ fn way_name(way: &str) -> &str {
 }
 
 fn latency_figure(context: &mut Context<'_>, matches: NameMatch) -> Result<Report, ReproduceError> {
-    let cases: Vec<CaseFigures> = context.sweep(Sweep::Latency)?.cases;
+    let SweepFigures { cases, cs_policy, .. } = context.sweep(Sweep::Latency)?;
     let cases: Vec<CaseFigures> = cases.into_iter().filter(|case| case.setting.matches == matches).collect();
     let row = |(way, times): &(&str, &LatencyCounts)| {
         Row::new(way_name(way), [0.5, 0.9, 0.95, 0.99].map(|share| cell(latency_us(times, share))))
@@ -375,7 +371,7 @@ fn latency_figure(context: &mut Context<'_>, matches: NameMatch) -> Result<Repor
                       that of waiting for its turn, and follows from how many are in flight.";
     let report =
         Report::new(columns, rows, difference).with_charts(cases.iter().map(latency_chart).collect::<Vec<_>>());
-    Ok(of_links(context, &cases, report).with_limits(["One in 64 packets is measured."]))
+    Ok(of_links(context, &cs_policy, &cases, report).with_limits(["One in 64 packets is measured."]))
 }
 
 pub(crate) fn figure_10(context: &mut Context<'_>) -> Result<Report, ReproduceError> {

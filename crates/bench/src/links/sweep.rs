@@ -113,6 +113,7 @@ pub fn measure(
     let processors = Processors::choose()?;
     let usable = usable_processors()?;
     let settings = sweep.settings(usable.len());
+    let cs_policy = parameters.cs_policy.unwrap_or_else(|| sweep.cs_policy());
     let total = (runs * settings.len()) as u64;
     let measure = || {
         let mut measured: Vec<Vec<CaseTurn>> = settings.iter().map(|_| Vec::new()).collect();
@@ -129,7 +130,7 @@ pub fn measure(
                     generator: processors.generator,
                     workers: worker_processors(&usable, processors, setting),
                 };
-                let turn = measure_case(parameters, sweep, setting, &placed, &pool, stop)?;
+                let turn = measure_case(parameters, cs_policy, setting, &placed, &pool, stop)?;
                 // What was cut short says little.
                 if !stop.load(Ordering::Relaxed) {
                     turns.push(turn);
@@ -140,7 +141,7 @@ pub fn measure(
         let shares = |setting| worker_processors(&usable, processors, setting).contains(&processors.generator);
         Ok(SweepFigures {
             sweep,
-            cs_policy: parameters.cs_policy.unwrap_or_else(|| sweep.cs_policy()).to_string(),
+            cs_policy: cs_policy.to_string(),
             cases: cases.map(|(setting, turns)| of_turns(setting, shares(setting), &turns)).collect(),
         })
     };
@@ -170,16 +171,15 @@ struct CaseTurn {
 
 fn measure_case(
     parameters: &SweepParameters,
-    sweep: Sweep,
+    cs_policy: PolicyChoice,
     setting: &Setting,
     placed: &Placed,
     pool: &BufferPool,
     stop: &AtomicBool,
 ) -> Result<CaseTurn, LinksError> {
-    let SweepParameters { link, in_flight, warm_up, turn: length, cs_policy, program } = parameters;
+    let SweepParameters { link, in_flight, warm_up, turn: length, program, cs_policy: _ } = parameters;
     let place = Place::new(*link, setting.payload_bytes)?;
-    let settings =
-        router_settings(setting, cs_policy.unwrap_or_else(|| sweep.cs_policy()), &place, placed.workers.clone())?;
+    let settings = router_settings(setting, cs_policy, &place, placed.workers.clone())?;
     let plan = consumer(setting, *in_flight);
     let generator = Generator::start(&place, pool, &plan, &producer(setting), placed.generator)?;
     let mut router = RouterProcess::start(program, &place, &[], &settings)?;

@@ -161,8 +161,6 @@ impl<S: Schedule> Engine<S> {
         }
         self.core.end_trace_if_on();
         self.core.disk_reads = Some(reads);
-        // What was gathered while the disk was behind does not wait for another packet.
-        self.flush_disk();
     }
 
     /// Lets all Interests have their turn that wait for a read.

@@ -214,7 +214,8 @@ impl Router {
 
     /// One call of `advance`, without time passing.
     pub fn wait_one_step(&mut self) {
-        self.engine.advance(self.now, &mut self.out);
+        // A whole turn, as a worker's: what is gathered for the disk is handed over at its end.
+        self.engine.process(self.now, &mut Vec::new(), &mut self.out);
     }
 
     pub fn announcement_reply(&mut self, request: u64, announcement: Option<&[u8]>) {
