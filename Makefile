@@ -91,8 +91,8 @@ openapi: setup ## write docs/openapi.json, the description of the HTTP API, from
 soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
 	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test pipelines -- --nocapture soak
 
-results: build ## measure what docs/results holds, in an hour or two, as root (RUNS=3 runs of each)
-	scripts/results.sh $(or $(RUNS),3)
+results: build ## measure what docs/results holds, in an hour or two, as root (RUNS=3 runs of each; PIECES=reproduce for one of links, sweeps, reproduce)
+	scripts/results.sh $(or $(RUNS),3) $(PIECES)
 
 cost-test: setup-cost ## instructions and cache misses of packets, which may not grow by more than 5 %
 	$(PACKET_COST) test

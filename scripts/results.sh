@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Measures what docs/results holds, with the programs of `make build`: scripts/results.sh [RUNS]
+# Measures what docs/results holds, with the programs of `make build`: scripts/results.sh [RUNS [PIECE...]]
+# The pieces are links, sweeps and reproduce; all, when none is named.
 # It takes an hour or two, root for network interfaces of its own, 12 GB of memory, and two processors that nothing else uses.
 # What is there is replaced piece by piece, so that an interruption leaves what was there before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 runs=${1:-3}
+pieces=("${@:2}")
+[ ${#pieces[@]} -gt 0 ] || pieces=(links sweeps reproduce)
 program=$PWD/target/release/namehop
 results=docs/results
 [ -x "$program" ] || { echo "results: there is no $program: 'make build' makes it" >&2; exit 1; }
@@ -42,8 +45,12 @@ charts() {
     mv "$measured/$1" "$results/$1"
 }
 
-measure links.txt bench links --link memif,dev,xdp --runs "$runs"
-measure sweeps.txt bench links --sweep all --runs "$runs" --svg sweeps
-charts sweeps
-measure reproduce.txt reproduce all --runs "$runs" --svg reproduce
-charts reproduce
+for piece in "${pieces[@]}"; do
+    case $piece in
+        links) measure links.txt bench links --link memif,dev,xdp --runs "$runs" ;;
+        sweeps) measure sweeps.txt bench links --sweep all --runs "$runs" --svg sweeps ;;
+        reproduce) measure reproduce.txt reproduce all --runs "$runs" --svg reproduce ;;
+        *) echo "results: there is no piece '$piece': links, sweeps, reproduce" >&2 && exit 1 ;;
+    esac
+    [ "$piece" = links ] || charts "$piece"
+done
