@@ -369,6 +369,12 @@ impl Pcct {
         exact
     }
 
+    /// Do all of these ask for Data by exactly its name, and none by a prefix or a digest?
+    #[inline]
+    pub(crate) fn ask_by_name(&self, pending: &[PitRef]) -> bool {
+        pending.iter().all(|&pit| !self.slot(pit).selectors().can_be_prefix && !self.entry(pit.entry).names_digest())
+    }
+
     /// Is an Interest pending that asks for Data with this name by its implicit digest?
     #[inline]
     pub(crate) fn asks_for_digest(&self, name: &PrefixHashes) -> bool {

@@ -102,6 +102,14 @@ impl<S: Schedule> Engine<S> {
             return Err(unsolicited);
         }
 
+        // What was asked for by a prefix or a digest counts for the policy now that the Data's name is known; whoever asked by that name
+        // was counted with the Interest.
+        if let Some(hashes) = hashes
+            && !core.pcct.ask_by_name(&matches)
+        {
+            core.pcct.note_request(hashes.full());
+        }
+
         // Content Store insert, unless the producer forbids it (NDNLPv2, "Local cache policy").
         if !packet.fields.no_cache {
             let partition = core.partition_of(&matches, by_token, ingress.id);

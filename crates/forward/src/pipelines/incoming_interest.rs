@@ -62,6 +62,12 @@ impl Received<'_> {
         Selectors { can_be_prefix: self.layout.can_be_prefix, must_be_fresh: self.layout.must_be_fresh }
     }
 
+    /// Does it ask for Data by exactly its name, and not by a prefix or a digest?
+    #[inline(always)]
+    fn asks_by_name(&self) -> bool {
+        !self.layout.can_be_prefix && !names_digest(self.name().value(), self.hashes)
+    }
+
     /// What its entry in the PIT-CS composite table has for a key.
     #[inline(always)]
     fn key(&self) -> Key<'_> {
@@ -194,7 +200,10 @@ impl<S: Schedule> Engine<S> {
         }
 
         // Guide, section 3.3, "Content Store": only for the first downstream; when others wait already, nothing can be there.
-        if !HAS_WAITED {
+        // A policy that compares how often Data is asked for knows it by its own name: where the Interest may have another one, what it
+        // asks for is known when the Data is.
+        let asks_by_name = interest.asks_by_name();
+        if !HAS_WAITED && asks_by_name {
             core.pcct.note_request(hashes.full());
         }
         let is_aggregated = pending.is_some_and(|pit| core.pcct.in_count(pit) > 0);
@@ -203,6 +212,9 @@ impl<S: Schedule> Engine<S> {
             let query = Query { key: &interest.key(), hashes, selectors: interest.selectors() };
             if let Some(cached) = core.pcct.find_data(&query, found.exact(), now) {
                 core.tracing.note(|| TraceStep::CacheHit);
+                if !asks_by_name {
+                    core.pcct.note_request(core.pcct.entry(cached).name_hash);
+                }
                 return core.content_store_hit(now, cached, pending, &ingress, fields, out);
             }
             // Its second tier is on a disk, which nobody waits for but the Interest.

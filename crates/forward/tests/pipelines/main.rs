@@ -15,6 +15,7 @@ mod nack;
 mod new_nexthop;
 mod packets;
 mod pit_token;
+mod requests;
 mod router;
 mod scope;
 mod second_tier;

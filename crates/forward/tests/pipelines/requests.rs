@@ -1,0 +1,71 @@
+//! What counts as a request for policies that compare how often Data is asked for: all Interests for it, whatever name they have.
+
+use namehop_forward::{CsConfig, EngineConfig};
+
+use crate::packets::InterestMaker;
+use crate::router::*;
+
+const CAPACITY: usize = 600;
+const WANTED: &str = "/B/C/1";
+
+/// Interests that cannot be answered from the cache, which is full of Data asked for once, before one can.
+fn misses_before_a_hit(policy: &str, ask: impl Fn() -> InterestMaker) -> u32 {
+    let policy = policy.parse().expect("a policy");
+    let cs = CsConfig { capacity_packets: CAPACITY, policy, ..CsConfig::default() };
+    let mut router = Router::with(EngineConfig { cs, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    for number in 0..2 * CAPACITY as u32 {
+        let uri = format!("/A/{number}");
+        router.recv(CONSUMER, interest(&uri).nonce(number)).recv(PRODUCER, data(&uri)).sent();
+    }
+    for misses in 0..100 {
+        router.recv(CONSUMER, ask().nonce(1_000_000 + misses)).recv(PRODUCER, data(WANTED)).sent();
+        if router.engine.counters().cs_hits > 0 {
+            router.engine.check_invariants().expect("invariants");
+            return misses;
+        }
+    }
+    panic!("it never enters");
+}
+
+#[test]
+fn data_is_worth_as_much_by_whatever_name_it_is_asked_for() {
+    for policy in ["filter", "filter:threshold=4", "tinylfu", "tinylfu-random", "tinylfu-clock", "w-tinylfu"] {
+        let by_name = misses_before_a_hit(policy, || interest(WANTED));
+        let ways: [(&str, &dyn Fn() -> InterestMaker); 3] = [
+            ("a prefix", &|| interest("/B").prefix()),
+            ("its name, which can be a prefix", &|| interest(WANTED).prefix()),
+            ("its digest", &|| interest_named(data(WANTED).full_name())),
+        ];
+        for (way, ask) in ways {
+            assert_eq!(misses_before_a_hit(policy, ask), by_name, "{policy}, by {way}");
+        }
+    }
+}
+
+/// Popularity goes on counting while the cache answers: else what is asked for most would be worth least.
+#[test]
+fn hits_by_a_prefix_keep_data_worth_its_place() {
+    let cs =
+        CsConfig { capacity_packets: CAPACITY, policy: "tinylfu".parse().expect("a policy"), ..CsConfig::default() };
+    let mut router = Router::with(EngineConfig { cs, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    let mut nonce = 0;
+    let mut fetch = |router: &mut Router, interest: InterestMaker, uri: &str| {
+        nonce += 1;
+        let hits = router.engine.counters().cs_hits;
+        router.recv(CONSUMER, interest.nonce(nonce)).recv(PRODUCER, data(uri)).sent();
+        router.engine.counters().cs_hits > hits
+    };
+    for _ in 0..8 {
+        fetch(&mut router, interest("/B").prefix(), WANTED);
+    }
+    // Twice as much as fits, each asked for three times: more than what counts of misses alone.
+    for number in 0..2 * CAPACITY {
+        let uri = format!("/A/{number}");
+        for _ in 0..3 {
+            fetch(&mut router, interest(&uri), &uri);
+        }
+    }
+    assert!(fetch(&mut router, interest("/B").prefix(), WANTED));
+}
