@@ -14,7 +14,8 @@ results=docs/results
 [ -x "$program" ] || { echo "results: there is no $program: 'make build' makes it" >&2; exit 1; }
 mkdir -p "$results"
 measured=$(mktemp -d)
-trap 'rm -rf "$measured"' EXIT
+# What an hour has measured is not thrown away because the rest of the piece failed.
+trap 'status=$?; [ $status -eq 0 ] && rm -rf "$measured" || echo "results: what was measured of a piece that failed is in $measured" >&2' EXIT
 
 changed=$(git status --porcelain --untracked-files=no -- . ":!$results")
 of() { lscpu | sed -n "s/^ *$1: *//p"; }

@@ -20,7 +20,7 @@ use crate::units::parse_seconds;
 ///
 /// Prints each beside its published values, and says why they differ, how it was measured and what the figures leave out.
 /// Each value is marked as published, computed or measured; what is measured is the median of several runs, with their
-/// least and most. Without an ID, lists what there is; 'all' runs everything. The published number of prefixes takes 4 GB
+/// least and most. Without an ID, lists what there is; 'all' runs everything. Of several, one that fails does not end the rest, and is named at the end. The published number of prefixes takes 4 GB
 /// of memory and some minutes. Huge pages, when they are reserved, are used. Items about P4 programs run 'namehop p4 bench', which needs
 /// a C compiler and the headers of DPDK, and 8 GiB of memory.
 #[derive(Args, Debug)]
@@ -113,18 +113,64 @@ impl ReproduceArgs {
             return Err(ReproduceError::Unknown(unknown.clone()).into());
         }
         let mut reports = Vec::new();
-        for id in &ids {
-            let report = context.run(id)?;
-            if let Some(directory) = &self.svg {
-                write_charts(directory, &report.charts)?;
-            }
-            if self.json {
-                reports.push(report);
-            } else {
-                progress.suspend(|| output::print(&describe(&report)))?;
+        let result = regenerate(&mut context, &ids, |id, report| {
+            let text = match report {
+                Ok(report) => {
+                    if let Some(directory) = &self.svg {
+                        write_charts(directory, &report.charts)?;
+                    }
+                    if self.json {
+                        reports.push(report);
+                        return Ok(());
+                    }
+                    describe(&report)
+                }
+                Err(error) => {
+                    let text = format!("{id}: could not be regenerated: {error}\n\n");
+                    if self.json {
+                        progress.suspend(|| eprint!("{text}"));
+                        return Ok(());
+                    }
+                    text
+                }
+            };
+            progress.suspend(|| output::print(&text))
+        });
+        if self.json {
+            output::json(&reports)?;
+        }
+        result
+    }
+}
+
+/// Regenerates one after the other and gives each to `take`. One that fails does not end it, because others may have taken an hour by then.
+///
+/// # Errors
+/// What `take` gives, at once; at the end, which of them failed.
+fn regenerate(
+    context: &mut Context<'_>,
+    ids: &[String],
+    mut take: impl FnMut(&str, Result<Report, &ReproduceError>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failed: Vec<(&str, ReproduceError)> = Vec::new();
+    for id in ids {
+        match context.run(id) {
+            Ok(report) => take(id, Ok(report))?,
+            Err(error) => {
+                if ids.len() > 1 {
+                    take(id, Err(&error))?;
+                }
+                failed.push((id, error));
             }
         }
-        if self.json { output::json(&reports) } else { Ok(()) }
+    }
+    match failed.len() {
+        0 => Ok(()),
+        1 if ids.len() == 1 => Err(failed.remove(0).1.into()),
+        count => {
+            let names: Vec<&str> = failed.iter().map(|(id, _)| *id).collect();
+            Err(Failure::failed(format!("{count} of {} could not be regenerated: {}", ids.len(), names.join(", "))))
+        }
     }
 }
 
@@ -182,11 +228,52 @@ fn describe(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error;
     use std::time::Duration;
 
     use namehop_bench::memory::MemoryOptions;
+    use namehop_bench::progress::OnProgress;
+    use namehop_bench::sweep::{Sweep, SweepFigures, SweepMeasurements};
 
     use super::*;
+
+    /// Links that nothing comes back from.
+    struct NoLinks;
+
+    impl SweepMeasurements for NoLinks {
+        fn measure(
+            &mut self,
+            _: Sweep,
+            _: usize,
+            _: &OnProgress<'_>,
+        ) -> Result<SweepFigures, Box<dyn Error + Send + Sync>> {
+            Err("no links".into())
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_regenerated_does_not_end_the_rest() {
+        let (quiet, mut links) = (|_| (), NoLinks);
+        let instruments = Instruments { links: Some(&mut links), ..Instruments::default() };
+        let mut context = Context::new(Settings { runs: 1, ..Settings::default() }, instruments, &quiet);
+        let mut run = |ids: &[&str]| {
+            let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+            let mut taken = Vec::new();
+            let result = regenerate(&mut context, &ids, |id, report| {
+                taken.push((id.to_owned(), report.is_ok()));
+                Ok(())
+            });
+            (taken, result.map_err(|failure| failure.to_string()))
+        };
+        let (taken, result) = run(&["table-6.1", "shi-figure-7", "table-6.2"]);
+        let expected = [("table-6.1", true), ("shi-figure-7", false), ("table-6.2", true)];
+        assert_eq!(taken, expected.map(|(id, is_ok)| (id.to_owned(), is_ok)));
+        assert_eq!(result, Err("1 of 3 could not be regenerated: shi-figure-7".to_owned()));
+        assert_eq!(run(&["table-6.1", "table-6.2"]).1, Ok(()));
+        // Of a single one, the reason.
+        let (taken, result) = run(&["shi-figure-7"]);
+        assert!(taken.is_empty() && result.is_err_and(|why| why.ends_with("no links")));
+    }
 
     #[test]
     fn a_report_is_described_and_its_charts_are_written() {
