@@ -20,9 +20,9 @@ use crate::units::parse_seconds;
 ///
 /// Prints each beside its published values, and says why they differ, how it was measured and what the figures leave out.
 /// Each value is marked as published, computed or measured; what is measured is the median of several runs, with their
-/// least and most. Without an ID, lists what there is; 'all' runs everything. Of several, one that fails does not end the rest, and is named at the end. The published number of prefixes takes 4 GB
-/// of memory and some minutes. Huge pages, when they are reserved, are used. Items about P4 programs run 'namehop p4 bench', which needs
-/// a C compiler and the headers of DPDK, and 8 GiB of memory.
+/// least and most. Without an ID, lists what there is; 'all' runs everything. Of several, one that fails does not end the rest, and is
+/// named at the end. The published number of prefixes takes 4 GB of memory and some minutes. Huge pages, when they are reserved, are used.
+/// Items about P4 programs run 'namehop p4 bench', which needs a C compiler and the headers of DPDK, and 8 GiB of memory.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop reproduce
