@@ -20,21 +20,20 @@ trap 'status=$?; [ $status -eq 0 ] && rm -rf "$measured" || echo "results: what 
 changed=$(git status --porcelain --untracked-files=no -- . ":!$results")
 of() { lscpu | sed -n "s/^ *$1: *//p"; }
 virtual=$(of 'Hypervisor vendor')
+version="commit $(git rev-parse --short=12 HEAD)${changed:+ and changes that are not committed}, $(date --utc +%Y-%m-%d)"
 {
-    echo "Commit     $(git rev-parse --short=12 HEAD)${changed:+ and changes that are not committed}"
-    echo "Date       $(date --utc +%Y-%m-%d)"
     echo "Processor  $(of 'Model name'), $(of 'CPU(s)') processors${virtual:+, a virtual machine ($virtual)}"
     echo "Caches     L2 $(of 'L2 cache'), L3 $(of 'L3 cache')"
     echo "Memory     $(free -g | awk '/^Mem:/ { print $2 }') GiB; $(cat /proc/sys/vm/nr_hugepages) huge pages reserved; transparent ones: $(cat /sys/kernel/mm/transparent_hugepage/enabled)"
     echo "System     Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), DPDK $(pkg-config --modversion libdpdk), $(rustc --version)"
 } >"$measured/machine.txt"
 
-# measure FILE COMMAND...: what the command prints, below the command.
+# measure FILE COMMAND...: what the command prints, below the version and the command.
 measure() {
     local file=$1
     shift
     echo "results: namehop $*" >&2
-    echo "\$ namehop $*" >"$measured/$file"
+    printf '# %s\n$ namehop %s\n' "$version" "$*" >"$measured/$file"
     (cd "$measured" && "$program" "$@" >>"$file")
     mv "$measured/$file" "$results/$file"
     cp "$measured/machine.txt" "$results/machine.txt"
