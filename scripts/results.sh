@@ -9,6 +9,9 @@ cd "$(dirname "$0")/.."
 runs=${1:-3}
 pieces=("${@:2}")
 [ ${#pieces[@]} -gt 0 ] || pieces=(links sweeps reproduce)
+for piece in "${pieces[@]}"; do
+    [[ $piece =~ ^(links|sweeps|reproduce)$ ]] || { echo "results: there is no piece '$piece': links, sweeps, reproduce" >&2; exit 1; }
+done
 program=$PWD/target/release/namehop
 results=docs/results
 [ -x "$program" ] || { echo "results: there is no $program: 'make build' makes it" >&2; exit 1; }
@@ -50,7 +53,6 @@ for piece in "${pieces[@]}"; do
         links) measure links.txt bench links --link memif,dev,xdp --runs "$runs" ;;
         sweeps) measure sweeps.txt bench links --sweep all --runs "$runs" --svg sweeps ;;
         reproduce) measure reproduce.txt reproduce all --runs "$runs" --svg reproduce ;;
-        *) echo "results: there is no piece '$piece': links, sweeps, reproduce" >&2 && exit 1 ;;
     esac
     [ "$piece" = links ] || charts "$piece"
 done

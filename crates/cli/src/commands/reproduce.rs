@@ -146,32 +146,28 @@ impl ReproduceArgs {
 /// Regenerates one after the other and gives each to `take`. One that fails does not end it, because others may have taken an hour by then.
 ///
 /// # Errors
-/// What `take` gives, at once; at the end, which of them failed.
+/// What `take` gives, at once; why the only one failed; at the end, which of several did.
 fn regenerate(
     context: &mut Context<'_>,
     ids: &[String],
     mut take: impl FnMut(&str, Result<Report, &ReproduceError>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut failed: Vec<(&str, ReproduceError)> = Vec::new();
+    let mut failed: Vec<&str> = Vec::new();
     for id in ids {
         match context.run(id) {
             Ok(report) => take(id, Ok(report))?,
+            Err(error) if ids.len() == 1 => return Err(error.into()),
             Err(error) => {
-                if ids.len() > 1 {
-                    take(id, Err(&error))?;
-                }
-                failed.push((id, error));
+                take(id, Err(&error))?;
+                failed.push(id);
             }
         }
     }
-    match failed.len() {
-        0 => Ok(()),
-        1 if ids.len() == 1 => Err(failed.remove(0).1.into()),
-        count => {
-            let names: Vec<&str> = failed.iter().map(|(id, _)| *id).collect();
-            Err(Failure::failed(format!("{count} of {} could not be regenerated: {}", ids.len(), names.join(", "))))
-        }
+    if failed.is_empty() {
+        return Ok(());
     }
+    let (count, names) = (failed.len(), failed.join(", "));
+    Err(Failure::failed(format!("{count} of {} could not be regenerated: {names}", ids.len())))
 }
 
 fn list(items: impl Iterator<Item = &'static Item>, json: bool) -> Result<(), Failure> {

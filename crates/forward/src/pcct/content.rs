@@ -104,6 +104,14 @@ pub(crate) struct Query<'a> {
     pub(crate) selectors: Selectors,
 }
 
+impl Query<'_> {
+    /// Does it ask for Data by exactly its name, and not by a prefix or a digest?
+    #[inline(always)]
+    pub(crate) fn asks_by_name(&self) -> bool {
+        !self.key.names_digest && !self.selectors.can_be_prefix
+    }
+}
+
 /// Data to be cached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewData<'a> {
@@ -152,10 +160,7 @@ impl Pcct {
         if let Some(exact) = exact.filter(|&entry| self.may_answer(entry, must_be_fresh, now)) {
             return Some(exact);
         }
-        if query.key.names_digest || query.selectors.can_be_prefix {
-            return self.find_data_of_other_name(query, now);
-        }
-        None
+        if query.asks_by_name() { None } else { self.find_data_of_other_name(query, now) }
     }
 
     /// Finds cached Data whose full name is asked for, or of whose name a prefix is.

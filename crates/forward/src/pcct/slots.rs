@@ -248,7 +248,7 @@ impl Pcct {
             let second = std::mem::replace(&mut self.slots[first].next, pit.slot);
             self.slots[pit.slot].next = second;
         }
-        if selectors.can_be_prefix || self.entry(entry).names_digest() {
+        if self.is_unusual(entry, selectors) {
             self.count_unusual(entry, selectors, 1);
         }
         Some(pit)
@@ -268,7 +268,7 @@ impl Pcct {
         }
         let holder = self.queue.remove(position);
         self.shares.remove(holder);
-        if selectors.can_be_prefix || self.entry(pit.entry).names_digest() {
+        if self.is_unusual(pit.entry, selectors) {
             self.count_unusual(pit.entry, selectors, -1);
         }
         let next = self.slot(pit).next;
@@ -279,6 +279,12 @@ impl Pcct {
         }
         self.slots.free(pit.slot);
         self.free_if_unused(pit.entry);
+    }
+
+    /// May Data of another name satisfy Interests of this entry with these selectors?
+    #[inline]
+    fn is_unusual(&self, entry: u32, selectors: Selectors) -> bool {
+        selectors.can_be_prefix || self.entry(entry).names_digest()
     }
 
     /// Counts a PIT slot, opened (`step` = 1) or closed (-1), that Data of another name may satisfy.
@@ -372,7 +378,7 @@ impl Pcct {
     /// Do all of these ask for Data by exactly its name, and none by a prefix or a digest?
     #[inline]
     pub(crate) fn ask_by_name(&self, pending: &[PitRef]) -> bool {
-        pending.iter().all(|&pit| !self.slot(pit).selectors().can_be_prefix && !self.entry(pit.entry).names_digest())
+        !pending.iter().any(|&pit| self.is_unusual(pit.entry, self.slot(pit).selectors()))
     }
 
     /// Is an Interest pending that asks for Data with this name by its implicit digest?

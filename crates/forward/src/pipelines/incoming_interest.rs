@@ -62,12 +62,6 @@ impl Received<'_> {
         Selectors { can_be_prefix: self.layout.can_be_prefix, must_be_fresh: self.layout.must_be_fresh }
     }
 
-    /// Does it ask for Data by exactly its name, and not by a prefix or a digest?
-    #[inline(always)]
-    fn asks_by_name(&self) -> bool {
-        !self.layout.can_be_prefix && !names_digest(self.name().value(), self.hashes)
-    }
-
     /// What its entry in the PIT-CS composite table has for a key.
     #[inline(always)]
     fn key(&self) -> Key<'_> {
@@ -183,8 +177,9 @@ impl<S: Schedule> Engine<S> {
         }
 
         // Guide, section 3.4, "PIT": is an Interest with this name, delegation and selectors pending?
-        let found = core.pcct.look_up(&interest.key());
-        let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, interest.selectors()));
+        let query = Query { key: &interest.key(), hashes, selectors: interest.selectors() };
+        let found = core.pcct.look_up(query.key);
+        let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, query.selectors));
         let looked_up = LookedUp { found, pending };
         core.tracing.note(|| match pending {
             Some(pit) => TraceStep::Pending { downstreams: core.pcct.in_count(pit) },
@@ -202,17 +197,15 @@ impl<S: Schedule> Engine<S> {
         // Guide, section 3.3, "Content Store": only for the first downstream; when others wait already, nothing can be there.
         // A policy that compares how often Data is asked for knows it by its own name: where the Interest may have another one, what it
         // asks for is known when the Data is.
-        let asks_by_name = interest.asks_by_name();
-        if !HAS_WAITED && asks_by_name {
+        if !HAS_WAITED && query.asks_by_name() {
             core.pcct.note_request(hashes.full());
         }
         let is_aggregated = pending.is_some_and(|pit| core.pcct.in_count(pit) > 0);
         core.counters.aggregated_interests += u64::from(is_aggregated);
         if !is_aggregated && core.pcct.content.serve {
-            let query = Query { key: &interest.key(), hashes, selectors: interest.selectors() };
             if let Some(cached) = core.pcct.find_data(&query, found.exact(), now) {
                 core.tracing.note(|| TraceStep::CacheHit);
-                if !asks_by_name {
+                if !query.asks_by_name() {
                     core.pcct.note_request(core.pcct.entry(cached).name_hash);
                 }
                 return core.content_store_hit(now, cached, pending, &ingress, fields, out);

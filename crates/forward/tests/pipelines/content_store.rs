@@ -14,9 +14,7 @@ fn fetch(router: &mut Router, uri: &str) {
 }
 
 fn router_with(cs: CsConfig) -> Router {
-    let mut router = Router::with(EngineConfig { cs, ..EngineConfig::default() });
-    router.route("/", PRODUCER, 1);
-    router
+    Router::with_default_route_and(EngineConfig { cs, ..EngineConfig::default() })
 }
 
 /// Brings what changed settings entail to its end.

@@ -8,12 +8,16 @@ use crate::router::*;
 const CAPACITY: usize = 600;
 const WANTED: &str = "/B/C/1";
 
-/// Interests that cannot be answered from the cache, which is full of Data asked for once, before one can.
-fn misses_before_a_hit(policy: &str, ask: impl Fn() -> InterestMaker) -> u32 {
+/// A router with a small cache of this policy.
+fn router_with(policy: &str) -> Router {
     let policy = policy.parse().expect("a policy");
     let cs = CsConfig { capacity_packets: CAPACITY, policy, ..CsConfig::default() };
-    let mut router = Router::with(EngineConfig { cs, ..EngineConfig::default() });
-    router.route("/", PRODUCER, 1);
+    Router::with_default_route_and(EngineConfig { cs, ..EngineConfig::default() })
+}
+
+/// Interests that cannot be answered from the cache, which is full of Data asked for once, before one can.
+fn misses_before_a_hit(policy: &str, ask: impl Fn() -> InterestMaker) -> u32 {
+    let mut router = router_with(policy);
     for number in 0..2 * CAPACITY as u32 {
         let uri = format!("/A/{number}");
         router.recv(CONSUMER, interest(&uri).nonce(number)).recv(PRODUCER, data(&uri)).sent();
@@ -46,10 +50,7 @@ fn data_is_worth_as_much_by_whatever_name_it_is_asked_for() {
 /// Popularity goes on counting while the cache answers: else what is asked for most would be worth least.
 #[test]
 fn hits_by_a_prefix_keep_data_worth_its_place() {
-    let cs =
-        CsConfig { capacity_packets: CAPACITY, policy: "tinylfu".parse().expect("a policy"), ..CsConfig::default() };
-    let mut router = Router::with(EngineConfig { cs, ..EngineConfig::default() });
-    router.route("/", PRODUCER, 1);
+    let mut router = router_with("tinylfu");
     let mut nonce = 0;
     let mut fetch = |router: &mut Router, interest: InterestMaker, uri: &str| {
         nonce += 1;
