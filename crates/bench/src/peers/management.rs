@@ -61,17 +61,18 @@ impl Management {
         self.set_cache(before.capacity, has(cs_flags::ADMIT), has(cs_flags::SERVE))
     }
 
-    /// Adds routes from the one with number `from` on, so that there are `to` of them.
+    /// Adds routes from the one with number `from` on, so that there are `to` of them: to the FIB, because NFD takes one command for each
+    /// millisecond for its RIB, looks at all routes to add one there, and adds it long after it has said so.
     ///
     /// # Errors
     /// What is wrong.
     pub(super) fn add_routes(&self, from: u64, to: u64, is_over: impl Fn(u64) -> bool) -> Result<(), String> {
         let controller = &self.controller;
-        let register = |number: u64| async move {
+        let add = |number: u64| async move {
             let parameters = ControlParameters { name: Some(route_name(number)), ..ControlParameters::default() };
             let mut tries = 1;
             loop {
-                match controller.command(module::RIB, "register", &parameters).await {
+                match controller.command(module::FIB, "add-nexthop", &parameters).await {
                     Err(ClientError::Timeout { .. }) if tries < TRIES => tries += 1,
                     done => return done.map(drop),
                 }
@@ -82,14 +83,14 @@ impl Management {
             let (mut next, mut done) = (from, from);
             loop {
                 while next < to && pending.len() < COMMANDS {
-                    pending.push(register(next));
+                    pending.push(add(next));
                     next += 1;
                 }
                 match pending.next().await {
                     None => return Ok(()),
                     Some(Ok(())) => done += 1,
                     Some(Err(error)) => {
-                        return Err(format!("did not take route {} of {to} (rib/register): {error}", done + 1));
+                        return Err(format!("did not take route {} of {to} (fib/add-nexthop): {error}", done + 1));
                     }
                 }
                 if done % REPORT == 0 && is_over(done) {
