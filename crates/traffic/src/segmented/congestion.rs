@@ -40,7 +40,7 @@ impl FromStr for WindowKind {
 const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
 const AIMD_BETA: f64 = 0.5;
-/// For a queue that is longer than it should be and not full: it leaves a short one, so that the line is not idle.
+/// For a queue that is longer than it should be and not full, at least.
 const QUEUE_BETA: f64 = 0.85;
 /// By how much the adaptive window grows at least in a round trip, later on. On long paths it grows in proportion: its round trips are
 /// few, and the window there is large.
@@ -204,9 +204,10 @@ impl Window {
         self.decrease(CUBIC_BETA);
     }
 
-    /// A queue is longer than it should be; call at most once per round trip.
-    pub fn on_queue(&mut self) {
-        self.decrease(QUEUE_BETA);
+    /// A queue is longer than it should be, and only this share of the round-trip time is the path's own: with this share of the window
+    /// the queue would be empty. Call at most once per round trip.
+    pub fn on_queue(&mut self, path_share: f64) {
+        self.decrease(path_share.clamp(AIMD_BETA, QUEUE_BETA));
     }
 
     /// `beta` is what CUBIC leaves of the window.

@@ -60,9 +60,9 @@ impl CongestionControl {
         }
         if self.is_adaptive()
             && let (Some(sent_at), Some(rtt)) = (sent_at, rtt)
-            && self.path.on_data(now, sent_at, rtt) == Sign::Queue
+            && let Sign::Queue(path_share) = self.path.on_data(now, sent_at, rtt)
         {
-            self.on_queue(now, sent_at);
+            self.on_queue(now, sent_at, path_share);
         }
     }
 
@@ -72,7 +72,8 @@ impl CongestionControl {
         let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent_at);
         match self.is_adaptive().then(|| self.path.on_loss()) {
             Some(Loss::BadLine) if !nothing_comes => {}
-            Some(Loss::Queue) if !nothing_comes => self.on_queue(now, sent_at),
+            // The line may have lost it.
+            Some(Loss::Queue) if !nothing_comes => self.on_queue(now, sent_at, 1.0),
             _ => self.on_congestion(now, sent_at),
         }
     }
@@ -85,9 +86,9 @@ impl CongestionControl {
     }
 
     /// A queue stands on the path that need not be full.
-    fn on_queue(&mut self, now: Instant, sent_at: Instant) {
+    fn on_queue(&mut self, now: Instant, sent_at: Instant, path_share: f64) {
         if self.may_reduce(now, sent_at) {
-            self.window.on_queue();
+            self.window.on_queue(path_share);
         }
     }
 

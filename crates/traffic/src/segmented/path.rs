@@ -12,20 +12,24 @@ use super::congestion::long_round_trip;
 const HALF_MEMORY: Duration = Duration::from_secs(5);
 /// Of the delay above the path's, at least this part has to go when the window shrinks, else it is the path's.
 const FOLLOWING_SHARE: u32 = 8;
-/// For so long it counts as the path's: the queue may be that of another fetch, which took the place that this one left.
-const RAISED: Duration = Duration::from_secs(1);
+/// So often in succession it has to stay: another fetch may have taken the place that this one left.
+const IN_VAIN: u32 = 2;
+/// Then it counts as the path's for so many round trips, and no longer than this: it may be a queue of others that will shrink, too.
+const RAISED_ROUND_TRIPS: u32 = 10;
+const RAISED_MOST: Duration = Duration::from_secs(1);
 /// Losses above this share are no bad line any more, whatever the delay: a queue may be too short to be seen.
 const MOST_LOSSES: f64 = 0.1;
 /// Interests over which the share is taken.
 const LOSS_SAMPLES: u32 = 50;
 
 /// What a round trip has shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sign {
     /// Nothing, or the round trip is not over.
     Nothing,
-    /// A queue stands on the path that this fetch helps to fill.
-    Queue,
+    /// A queue stands on the path that this fetch helps to fill. Only so much of the round-trip time is the path's own, as far as is known:
+    /// what is in flight beyond this share stands in the queue.
+    Queue(f64),
 }
 
 /// What a loss is one of.
@@ -54,6 +58,8 @@ pub(super) struct PathWatch {
     last_round: Option<Duration>,
     /// That of the round before the window shrank for a queue, and whether the round has passed that still has its packets.
     before_shrinking: Option<(Duration, bool)>,
+    /// How often in succession the queue did not follow.
+    in_vain: u32,
     /// Until when the window is halved.
     is_draining: bool,
     arrived: u32,
@@ -105,7 +111,8 @@ impl PathWatch {
     /// Looks at the smallest round-trip time of a round trip that is over.
     fn judge(&mut self, now: Instant, round: Duration) -> Sign {
         let Some(smallest) = self.smallest() else { return Sign::Nothing };
-        self.raised = self.raised.filter(|(_, since)| now.saturating_duration_since(*since) < RAISED);
+        let counts_for = (round * RAISED_ROUND_TRIPS).min(RAISED_MOST);
+        self.raised = self.raised.filter(|(_, since)| now.saturating_duration_since(*since) < counts_for);
         let path = self.raised.map_or(smallest, |(raised, _)| raised.max(smallest));
         match self.before_shrinking {
             Some((before, false)) => {
@@ -114,7 +121,9 @@ impl PathWatch {
             }
             Some((before, true)) => {
                 self.before_shrinking = None;
-                if round + before.saturating_sub(path) / FOLLOWING_SHARE > before {
+                let has_followed = round + before.saturating_sub(path) / FOLLOWING_SHARE <= before;
+                self.in_vain = if has_followed { 0 } else { self.in_vain + 1 };
+                if self.in_vain >= IN_VAIN {
                     self.raised = Some((round, now));
                     return Sign::Nothing;
                 }
@@ -125,7 +134,8 @@ impl PathWatch {
             return Sign::Nothing;
         }
         self.before_shrinking = Some((round, false));
-        Sign::Queue
+        // If it did not follow the last time, it is not known whose it is.
+        Sign::Queue(if self.in_vain > 0 { 1.0 } else { path.as_secs_f64() / round.as_secs_f64() })
     }
 
     /// An Interest or its Data was lost.
@@ -151,6 +161,10 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+
+    fn queue(path_ms: u32, round_ms: u32) -> Sign {
+        Sign::Queue((path_ms * MS).as_secs_f64() / (round_ms * MS).as_secs_f64())
+    }
 
     /// A path whose round trips take what the test says.
     struct Path {
@@ -185,22 +199,23 @@ mod tests {
         let mut path = Path::new();
         assert_eq!(path.rounds([40, 40, 45, 49, 49]), [Sign::Nothing; 5]);
         // It takes a round trip until one is known to be over.
-        assert_eq!(path.rounds([60, 60]), [Sign::Nothing, Sign::Queue]);
+        assert_eq!(path.rounds([60, 60]), [Sign::Nothing, queue(40, 60)]);
         assert_eq!(path.watch.on_loss(), Loss::Queue);
         // What was on its way then does not count, and a queue that shrank with the window and is still long does.
-        assert_eq!(path.rounds([60, 55, 55]), [Sign::Nothing, Sign::Queue, Sign::Nothing]);
+        assert_eq!(path.rounds([60, 55, 55]), [Sign::Nothing, queue(40, 55), Sign::Nothing]);
         assert_eq!(path.rounds([45, 45, 45, 45]), [Sign::Nothing; 4]);
         assert_eq!(path.watch.on_loss(), Loss::BadLine);
     }
 
     #[test]
-    fn a_path_that_has_become_longer_costs_a_reduction_a_second() {
+    fn a_path_that_has_become_longer_costs_few_reductions() {
         let mut path = Path::new();
         path.rounds([2, 2, 2, 2]);
         // Three seconds.
-        let signs = path.rounds([50; 60]);
-        let reductions = signs.iter().filter(|sign| **sign != Sign::Nothing).count();
-        assert!((2..=3).contains(&reductions), "{reductions}");
+        let signs: Vec<Sign> = path.rounds([50; 60]).into_iter().filter(|sign| *sign != Sign::Nothing).collect();
+        assert!((4..=7).contains(&signs.len()), "{signs:?}");
+        assert_eq!(signs[0], queue(2, 50));
+        assert!(signs[1..].iter().all(|sign| *sign == Sign::Queue(1.0)), "the others are small: {signs:?}");
         // Later the shorter one is forgotten, and losses are judged by the longer.
         for _ in 0..300 {
             path.round(50);
