@@ -27,6 +27,11 @@ const WHOLE_COUNTS_AS_LEAD_BYTES: usize = 1 << 20;
 const LEAD_BY_USE: usize = 4;
 /// The mark is told first when this part of what was ready at first is in use, because waking the thread takes a while.
 const FIRST_TOLD_PART: usize = 8;
+/// What is filled from its start on lies on ordinary pages up to here, so that a little of it takes little memory.
+const ORDINARY_BYTES: usize = HUGE_2M_BYTES;
+/// Memory that can wait does up to here. The system has ordinary pages at hand, but a virtual machine may have to ask for each huge one
+/// (64 MiB of ordinary ones took 22 ms, of huge ones 90 to 210), and whoever fills a cache for the first time shares the processors with that.
+const ORDINARY_BYTES_TO_WAIT_FOR: usize = 256 << 20;
 /// How often a mark is told, in bytes of what is filled.
 const TELL_BYTES: usize = 16 << 10;
 /// Between two steps for memory that can wait. Clearing memory takes from other processors what they share with this one, so a
@@ -144,15 +149,21 @@ impl Mapping {
         }
         let first_told = ahead.first_bytes / ahead.unit_bytes.max(1) / FIRST_TOLD_PART;
         mark.tell_at = mark.tell_at.min(mark.tell_every.min(first_told).max(1));
-        // What is filled from its start on lies on ordinary pages there, so that a little of it takes little memory.
-        if self.kind == PageKind::Transparent && ahead.unit_bytes.max(ahead.first_bytes) < HUGE_2M_BYTES {
-            self.range.keep_off_huge_pages(HUGE_2M_BYTES);
+        let is_filled_by_and_by = ahead.unit_bytes.max(ahead.first_bytes) < HUGE_2M_BYTES;
+        let ordinary_bytes = match self.kind {
+            PageKind::Transparent if is_filled_by_and_by && ahead.can_wait => ORDINARY_BYTES_TO_WAIT_FOR,
+            PageKind::Transparent if is_filled_by_and_by => ORDINARY_BYTES,
+            _ => 0,
+        };
+        if ordinary_bytes > 0 {
+            self.range.keep_off_huge_pages(ordinary_bytes);
         }
         let ready_bytes = Arc::new(AtomicUsize::new(0));
         let has_thread = helper().add(Region {
             range: Arc::downgrade(&self.range),
             bytes: self.range.bytes,
             page_bytes: self.range.page_bytes,
+            ordinary_bytes,
             ready: 0,
             ready_bytes: Arc::clone(&ready_bytes),
             fill: Arc::clone(&mark.told),
@@ -175,6 +186,7 @@ pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
         range: Arc::downgrade(&mapping.range),
         bytes: end,
         page_bytes: mapping.range.page_bytes,
+        ordinary_bytes: 0,
         ready: start,
         ready_bytes: Arc::new(AtomicUsize::new(0)),
         fill: Arc::new(AtomicUsize::new(1)),
@@ -187,6 +199,8 @@ struct Region {
     range: Weak<Range>,
     bytes: usize,
     page_bytes: usize,
+    /// Up to here, pages are ordinary ones.
+    ordinary_bytes: usize,
     /// Bytes from the start on that are ready, or that the thread is at work on.
     ready: usize,
     /// Bytes from the start on that are ready, for whoever fills the memory.
@@ -234,7 +248,7 @@ impl Region {
 
     /// Pages at the start may be smaller.
     fn page_bytes_at(&self, offset: usize) -> usize {
-        if offset <= HUGE_2M_BYTES { BASE_ALIGNMENT } else { self.page_bytes }
+        if offset <= self.ordinary_bytes { BASE_ALIGNMENT } else { self.page_bytes }
     }
 }
 
