@@ -76,8 +76,9 @@ pub(super) enum Pacer {
         per_ns: f64,
         poisson: bool,
         most: usize,
-        /// When the next Interest is due, in nanoseconds since the consumer began.
-        due_ns: f64,
+        /// When the next Interest is due, in nanoseconds since the consumer began. The first one is when it is asked for: what passes until
+        /// the link is there is not caught up with.
+        due_ns: Option<f64>,
         /// Interests that were due and have not been sent.
         not_sent: u64,
     },
@@ -92,7 +93,7 @@ impl Pacer {
                 Pacer::Moving { control, began, min_rtt: None }
             }
             Pacing::Rate { per_second, poisson, max_in_flight } => {
-                Pacer::Clock { per_ns: per_second / 1e9, poisson, most: max_in_flight, due_ns: 0.0, not_sent: 0 }
+                Pacer::Clock { per_ns: per_second / 1e9, poisson, most: max_in_flight, due_ns: None, not_sent: 0 }
             }
         }
     }
@@ -104,6 +105,7 @@ impl Pacer {
             Pacer::Moving { control, .. } => control.allowed().saturating_sub(pending).min(most_at_once),
             Pacer::Clock { per_ns, poisson, most, due_ns, not_sent } => {
                 let now = now_ns as f64;
+                let due_ns = due_ns.get_or_insert(now);
                 let behind = now - LONGEST_DELAY_NS as f64 - *due_ns;
                 if behind > 0.0 {
                     let missed = (behind * *per_ns).ceil();
@@ -125,7 +127,9 @@ impl Pacer {
     /// How long nothing is due, if that is known.
     pub(super) fn until_due(&self, now_ns: u64) -> Option<Duration> {
         match self {
-            Pacer::Clock { due_ns, .. } => Some(Duration::from_nanos((due_ns - now_ns as f64).max(0.0) as u64)),
+            Pacer::Clock { due_ns, .. } => {
+                Some(Duration::from_nanos((due_ns.unwrap_or(0.0) - now_ns as f64).max(0.0) as u64))
+            }
             Pacer::Fixed(_) | Pacer::Moving { .. } => None,
         }
     }
@@ -191,15 +195,25 @@ mod tests {
 
     #[test]
     fn clocks_keep_their_rate() {
-        assert_eq!(second(&mut clock(1234.0, false, 10)), 1235, "the first at once");
+        assert_eq!(second(&mut clock(1000.0, false, 10)), 1000, "the first at once");
         // The standard deviation of a Poisson process of 100,000 is 316.
         let random = second(&mut clock(100_000.0, true, 1000));
         assert!((98_500..=101_500).contains(&random), "{random}");
     }
 
     #[test]
+    fn a_clock_begins_when_it_is_first_looked_at() {
+        let (mut pacer, mut draws) = (clock(1000.0, false, 500), Draws::new(1));
+        let late_ns = 95_000_000;
+        assert_eq!(pacer.due(late_ns, 0, usize::MAX, &mut draws), 1);
+        assert_eq!(pacer.due(late_ns + 10_000_000, 0, usize::MAX, &mut draws), 10);
+        assert_eq!(pacer.take_not_sent(), 0);
+    }
+
+    #[test]
     fn what_a_clock_cannot_send_is_counted() {
         let (mut pacer, mut draws) = (clock(1000.0, false, 5), Draws::new(1));
+        pacer.due(0, 0, 0, &mut draws);
         assert_eq!(pacer.due(9_500_000, 3, usize::MAX, &mut draws), 2, "ten are due and two have room");
         assert_eq!(pacer.take_not_sent(), 8);
         assert_eq!(pacer.until_due(9_500_000), Some(Duration::from_micros(500)));
