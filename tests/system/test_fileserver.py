@@ -42,8 +42,7 @@ def test_several_files_at_once(router, content, tmp_path):
     folder.mkdir()
     (folder / "one").write_bytes(content.read_bytes())
     (folder / "two").write_bytes(os.urandom(1_000_000))
-    into = tmp_path / "into"
-    into.mkdir()
+    into = tmp_path / "made" / "into"
     with served(router, folder, "--json") as server:
         report = router.json("traffic", "fetch", "/files/one", "/files/two", "--into", into)
         assert digest(into / "one") == digest(content)

@@ -40,7 +40,7 @@ pub struct FetchArgs {
     /// Names of the objects, with or without version
     #[arg(required = true, value_name = "NAME")]
     names: Vec<Name>,
-    /// Directory for the files
+    /// Directory for the files, which is made if it is not there
     #[arg(short = 'C', long, value_name = "DIRECTORY", default_value = ".")]
     into: PathBuf,
     /// Write nothing: only measure
@@ -105,6 +105,9 @@ impl FetchArgs {
             }
             wanted.push(Wanted { name: name.clone(), file: Some(self.into.join(file)) });
         }
+        std::fs::create_dir_all(&self.into).map_err(|error| {
+            Failure::failed(error).context(format!("cannot make the directory {}", self.into.display()))
+        })?;
         Ok(wanted)
     }
 
