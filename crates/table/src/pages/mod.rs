@@ -79,7 +79,7 @@ pub(crate) struct Range {
     mapped: NonNull<c_void>,
     mapped_bytes: usize,
     base: NonNull<u8>,
-    /// From `base` on.
+    /// From `base` on: what was asked for, up to the end of a page of the pool.
     bytes: usize,
     /// Smallest piece in which the system gives it, as far as is known.
     page_bytes: usize,
@@ -262,6 +262,8 @@ struct Reserved {
     mapped: NonNull<c_void>,
     mapped_bytes: usize,
     base: NonNull<u8>,
+    /// From `base` on, without what is surplus.
+    bytes: usize,
 }
 
 impl Reserved {
@@ -278,41 +280,44 @@ impl Reserved {
         let offset = if misalignment == 0 { 0 } else { alignment - misalignment };
         // SAFETY: `offset` is below the surplus by which the mapping is longer than `bytes`, or 0.
         let base = unsafe { mapped.cast::<u8>().add(offset) };
-        Ok(Reserved { mapped, mapped_bytes, base })
+        Ok(Reserved { mapped, mapped_bytes, base, bytes })
     }
 
-    /// Gives back the first `bytes` from `base` on and has `map` put other memory there. `None` if that fails: then all is given
+    /// Gives back the first `start_bytes` from `base` on and has `map` put other memory there. `None` if that fails: then all is given
     /// back but these bytes, which may belong to somebody else by then.
     #[cfg(target_os = "linux")]
-    fn replace_start(self, bytes: usize, map: impl FnOnce(NonZeroUsize) -> Option<NonNull<c_void>>) -> Option<Self> {
-        let Reserved { mapped, mapped_bytes, base } = self;
+    fn replace_start(
+        self,
+        start_bytes: usize,
+        map: impl FnOnce(NonZeroUsize) -> Option<NonNull<c_void>>,
+    ) -> Option<Self> {
+        let Reserved { mapped, mapped_bytes, base, bytes } = self;
         std::mem::forget(self);
         let before = base.addr().get() - mapped.addr().get();
         let start = base.cast::<c_void>();
-        unmap(start, bytes);
+        unmap(start, start_bytes);
         let replaced = map(start.addr());
         if replaced == Some(start) {
-            return Some(Reserved { mapped, mapped_bytes, base });
+            return Some(Reserved { mapped, mapped_bytes, base, bytes });
         }
         if let Some(elsewhere) = replaced {
             // A system that does not know the flag takes the address for a wish.
-            unmap(elsewhere, bytes);
+            unmap(elsewhere, start_bytes);
         }
         if before > 0 {
             unmap(mapped, before);
         }
-        let behind = mapped_bytes - before - bytes;
+        let behind = mapped_bytes - before - start_bytes;
         if behind > 0 {
             // SAFETY: the range that was reserved reaches so far.
-            unmap(unsafe { start.byte_add(bytes) }, behind);
+            unmap(unsafe { start.byte_add(start_bytes) }, behind);
         }
         None
     }
 
     fn keep(self, kind: PageKind) -> Mapping {
-        let Reserved { mapped, mapped_bytes, base } = self;
+        let Reserved { mapped, mapped_bytes, base, bytes } = self;
         std::mem::forget(self);
-        let bytes = mapped_bytes - (base.addr().get() - mapped.addr().get());
         let page_bytes = match kind {
             PageKind::Huge1G => HUGE_1G_BYTES,
             PageKind::Huge2M | PageKind::Transparent => HUGE_2M_BYTES,
