@@ -9,81 +9,22 @@ use namehop_packet::{
     Timestamp,
 };
 use namehop_wire::lp::NackReason;
-use namehop_wire::{InterestLayout, InterestRewrite, NameRef};
+use namehop_wire::{InterestLayout, InterestRewrite};
 
+use super::received_interest::Received;
 use super::second_tier::FoundOnDisk;
 use crate::engine::context::{AtHand, Carrier, Context, InterestAtHand};
-use crate::engine::core::{Core, names_digest};
-use crate::engine::route::{Delegation, Route, choose_delegation};
+use crate::engine::core::Core;
+use crate::engine::route::{Route, choose_delegation};
 use crate::engine::{Engine, Fib};
-use crate::fib::FibGuess;
 use crate::pcct::content::Query;
-use crate::pcct::entry::Selectors;
-use crate::pcct::keys::{Found, Key};
+use crate::pcct::keys::Found;
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
-
-/// An Interest on its way through the pipelines.
-struct Received<'a> {
-    ingress: FaceInfo,
-    fields: &'a LinkFields,
-    /// The packet that goes on.
-    buffer: PacketBuffer,
-    /// The packet as it came in, where one with changes goes on in its place.
-    original: Option<PacketBuffer>,
-    /// Of `buffer`.
-    layout: &'a InterestLayout,
-    hashes: &'a PrefixHashes,
-    fib_guess: FibGuess,
-    scope: NameScope,
-    nonce: u32,
-    hop_limit: PendingHopLimit,
-    /// The delegation that it goes by, of those in its forwarding hint.
-    delegation: Option<Delegation>,
-}
-
-impl Received<'_> {
-    #[inline(always)]
-    fn name(&self) -> NameRef<'_> {
-        self.layout.name.of_packet(self.buffer.bytes())
-    }
-
-    #[inline(always)]
-    fn delegation_name(&self) -> Option<NameRef<'_>> {
-        self.delegation.map(|delegation| delegation.name.of_packet(self.buffer.bytes()))
-    }
-
-    #[inline(always)]
-    fn selectors(&self) -> Selectors {
-        Selectors { can_be_prefix: self.layout.can_be_prefix, must_be_fresh: self.layout.must_be_fresh }
-    }
-
-    /// What its entry in the PIT-CS composite table has for a key.
-    #[inline(always)]
-    fn key(&self) -> Key<'_> {
-        let name = self.name().value();
-        Key {
-            name,
-            name_hash: self.hashes.full(),
-            depth: self.hashes.depth(),
-            names_digest: names_digest(name, self.hashes),
-            delegation: self.delegation_name().map_or(&[], |name| name.value()),
-            delegation_hash: self.delegation.map_or(0, |delegation| delegation.hash),
-        }
-    }
-
-    /// Does it lack Nonce or HopLimit, or might its forwarding hint have done its work?
-    #[inline]
-    fn must_be_changed(&self) -> bool {
-        self.layout.nonce().is_none()
-            || matches!(self.hop_limit, PendingHopLimit::Added(_))
-            || self.layout.has_forwarding_hint()
-    }
-}
 
 /// What the PIT-CS composite table has for an Interest.
 #[derive(Clone, Copy)]

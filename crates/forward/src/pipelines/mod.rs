@@ -20,5 +20,6 @@ pub(crate) mod interest_finalize;
 mod nack;
 pub(crate) mod outgoing_data;
 mod outgoing_interest;
+mod received_interest;
 mod second_tier;
 mod stripped;

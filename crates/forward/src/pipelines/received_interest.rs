@@ -1,0 +1,71 @@
+//! An Interest on its way through the pipelines, with what is known of it.
+
+use namehop_hash::PrefixHashes;
+use namehop_packet::{FaceInfo, LinkFields, PacketBuffer};
+use namehop_wire::{InterestLayout, NameRef};
+
+use crate::engine::core::names_digest;
+use crate::engine::route::Delegation;
+use crate::fib::FibGuess;
+use crate::pcct::entry::Selectors;
+use crate::pcct::keys::Key;
+use crate::pcct::record::PendingHopLimit;
+use crate::scope::NameScope;
+
+/// An Interest on its way through the pipelines.
+pub(super) struct Received<'a> {
+    pub(super) ingress: FaceInfo,
+    pub(super) fields: &'a LinkFields,
+    /// The packet that goes on.
+    pub(super) buffer: PacketBuffer,
+    /// The packet as it came in, where one with changes goes on in its place.
+    pub(super) original: Option<PacketBuffer>,
+    /// Of `buffer`.
+    pub(super) layout: &'a InterestLayout,
+    pub(super) hashes: &'a PrefixHashes,
+    pub(super) fib_guess: FibGuess,
+    pub(super) scope: NameScope,
+    pub(super) nonce: u32,
+    pub(super) hop_limit: PendingHopLimit,
+    /// The delegation that it goes by, of those in its forwarding hint.
+    pub(super) delegation: Option<Delegation>,
+}
+
+impl Received<'_> {
+    #[inline(always)]
+    pub(super) fn name(&self) -> NameRef<'_> {
+        self.layout.name.of_packet(self.buffer.bytes())
+    }
+
+    #[inline(always)]
+    pub(super) fn delegation_name(&self) -> Option<NameRef<'_>> {
+        self.delegation.map(|delegation| delegation.name.of_packet(self.buffer.bytes()))
+    }
+
+    #[inline(always)]
+    pub(super) fn selectors(&self) -> Selectors {
+        Selectors { can_be_prefix: self.layout.can_be_prefix, must_be_fresh: self.layout.must_be_fresh }
+    }
+
+    /// What its entry in the PIT-CS composite table has for a key.
+    #[inline(always)]
+    pub(super) fn key(&self) -> Key<'_> {
+        let name = self.name().value();
+        Key {
+            name,
+            name_hash: self.hashes.full(),
+            depth: self.hashes.depth(),
+            names_digest: names_digest(name, self.hashes),
+            delegation: self.delegation_name().map_or(&[], |name| name.value()),
+            delegation_hash: self.delegation.map_or(0, |delegation| delegation.hash),
+        }
+    }
+
+    /// Does it lack Nonce or HopLimit, or might its forwarding hint have done its work?
+    #[inline]
+    pub(super) fn must_be_changed(&self) -> bool {
+        self.layout.nonce().is_none()
+            || matches!(self.hop_limit, PendingHopLimit::Added(_))
+            || self.layout.has_forwarding_hint()
+    }
+}
