@@ -94,8 +94,9 @@ def test_a_router_for_sockets_only_starts_no_dpdk(router):
     assert not {"ports", "worker", "eal-intr-thread"} & set(threads(router))
     with open(f"/proc/{router.process.pid}/status") as status:
         # Without the pages of the program itself, of which a build for tests has many.
+        # The first packet has 20 MiB made ready that are needed at random places: dead nonces and request counters.
         resident = next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
-    assert resident < 24_000, f"{resident} kB"
+    assert resident < 46_000, f"{resident} kB"
     refused = router.namehop("face", "create", "ether://[02:00:00:00:00:01]", check=False)
     assert refused.returncode != 0 and "dev://" in refused.stderr, refused.stderr
     assert "ports" not in threads(router), "a refused face starts nothing"
