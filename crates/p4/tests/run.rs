@@ -236,7 +236,10 @@ fn packets_go_in_place_through_one_and_several_workers_in_their_order() {
 #[test]
 fn the_size_of_batches_is_chosen_on_the_packets_that_come() {
     let folder = tempfile::tempdir().expect("a folder");
-    let ingress = "if (hdr.first.kind == 0x0800) { all.count(0); } mark_to_drop(standard);";
+    // Slower than a capture is read, so that packets wait for it and bursts are full.
+    let ingress = "bit<32> sum = 0; for (bit<8> i in 1 .. 200) { hash(sum, HashAlgorithm.crc32, 32w0, { \
+                   hdr.first.addresses, sum }, 64w0x100000000); } if (sum != 1) { all.count(0); } \
+                   mark_to_drop(standard);";
     let sink = compile(folder.path(), "sink", "counter(1, CounterType.packets) all;", ingress);
     let frames = vec![[&[2; 12][..], &[8, 0], &[0; 46]].concat(); 20_000];
     let (_, report) = run(folder.path(), &sink, &frames, &[]);
