@@ -193,20 +193,20 @@ static void look(struct p4_found *found, const uint64_t *key)
     const struct p4_shape *shape = &table.shape;
     switch (sort->kind) {
     case P4_EXACT:
-        p4_exact_start(&table, cursor, key, words, shape->bucket_bytes);
-        while (!p4_exact_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes));
+        p4_exact_start(&table, cursor, key, words, shape->bucket_bytes, true);
+        while (!p4_exact_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes, true));
         break;
     case P4_DIRECT:
-        p4_direct_start(&table, cursor, key, bits);
-        while (!p4_direct_step(&table, cursor, found, key, bits, sort->data_bits));
+        p4_direct_start(&table, cursor, key, bits, true);
+        while (!p4_direct_step(&table, cursor, found, key, bits, sort->data_bits, true));
         break;
     case P4_TRIE:
-        p4_trie_start(&table, cursor, key, words);
-        while (!p4_trie_step(&table, cursor, found, key, words, sort->data_bits));
+        p4_trie_start(&table, cursor, key, words, true);
+        while (!p4_trie_step(&table, cursor, found, key, words, sort->data_bits, true));
         break;
     case P4_TUPLES:
-        p4_tuples_start(&table, cursor, key, words, shape->bucket_bytes);
-        while (!p4_tuples_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes));
+        p4_tuples_start(&table, cursor, key, words, shape->bucket_bytes, true);
+        while (!p4_tuples_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes, true));
         break;
     }
 }

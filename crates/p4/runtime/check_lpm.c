@@ -81,8 +81,8 @@ static unsigned ipv4(void)
         struct p4_cursor cursor = {0};
         struct p4_found found = {0};
         uint32_t hop;
-        p4_direct_start(&ours, &cursor, &key, 32);
-        while (!p4_direct_step(&ours, &cursor, &found, &key, 32, 16))
+        p4_direct_start(&ours, &cursor, &key, 32, true);
+        while (!p4_direct_step(&ours, &cursor, &found, &key, 32, 16, true))
             ;
         wrong += hop_of(&found) != (rte_lpm_lookup(theirs, address, &hop) == 0 ? (int)hop : -1);
     }
@@ -129,8 +129,8 @@ static unsigned ipv6(void)
         struct p4_cursor cursor = {0};
         struct p4_found found = {0};
         uint32_t hop;
-        p4_trie_start(&ours, &cursor, key, 2);
-        while (!p4_trie_step(&ours, &cursor, &found, key, 2, 16))
+        p4_trie_start(&ours, &cursor, key, 2, true);
+        while (!p4_trie_step(&ours, &cursor, &found, key, 2, 16, true))
             ;
         wrong += hop_of(&found) != (rte_lpm6_lookup(theirs, (const uint8_t *)words, &hop) == 0 ? (int)hop : -1);
     }

@@ -12,11 +12,13 @@ size_t p4_ahead_bytes = 256 << 10;
 static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;
 static bool prefetching = true;
 
-static void decide_ahead(struct p4_table *table)
+static void measure(struct p4_table *table)
 {
     uint64_t footprint = p4_table_footprint(table);
+    bool large = footprint >= p4_ahead_bytes;
     __atomic_store_n(&table->footprint, footprint, __ATOMIC_RELAXED);
-    __atomic_store_n(&table->ahead, prefetching && footprint > p4_ahead_bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&table->large, large, __ATOMIC_RELAXED);
+    __atomic_store_n(&table->ahead, prefetching && large, __ATOMIC_RELAXED);
 }
 
 void p4_prefetch(struct p4_table *const *tables, size_t count, bool wanted)
@@ -24,7 +26,7 @@ void p4_prefetch(struct p4_table *const *tables, size_t count, bool wanted)
     pthread_mutex_lock(&turns);
     prefetching = wanted;
     for (size_t i = 0; i < count; i++)
-        decide_ahead(tables[i]);
+        measure(tables[i]);
     pthread_mutex_unlock(&turns);
 }
 
@@ -172,7 +174,7 @@ static enum p4_outcome change(struct p4_table *table, const struct p4_new_entry 
             table->count++;
         if (outcome == P4_OK && change == DELETE)
             table->count--;
-        decide_ahead(table);
+        measure(table);
         p4_reclaim();
     }
     pthread_mutex_unlock(&turns);
@@ -251,8 +253,7 @@ void p4_table_clear(struct p4_table *table)
     table->otherwise = NULL;
     table->control = NULL;
     table->count = 0;
-    table->ahead = false;
-    table->footprint = 0;
+    measure(table);
     pthread_mutex_unlock(&turns);
 }
 

@@ -47,7 +47,7 @@ size_t p4_table_footprint(const struct p4_table *table);
 
 /* Whether tables are to be fetched into the cache ahead, as they are at first: those that are there, and all later ones. */
 void p4_prefetch(struct p4_table *const *tables, size_t count, bool wanted);
-/* Tables with a larger footprint are asked for ahead, in bytes. */
+/* Tables with this footprint, in bytes, and more are large. */
 extern size_t p4_ahead_bytes;
 
 /* The rest is for the kinds of tables. */

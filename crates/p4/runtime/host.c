@@ -90,11 +90,11 @@ static void worker_free(struct p4_host_worker *worker)
 }
 
 /* Takes frames through the program in batches of the size that the worker has now. */
-static void process_batches(struct p4_host_worker *worker, struct p4_frame *frames, size_t count)
+static void process_batches(struct p4_host_worker *worker, struct p4_frame *const *frames, size_t count)
 {
     if (worker->machine) {
         for (size_t i = 0; i < count; i++)
-            p4_switch_packet(worker->machine, frames[i].port, frames[i].data, frames[i].length);
+            p4_switch_packet(worker->machine, frames[i]->port, p4_frame_data(frames[i]), frames[i]->length);
         p4_switch_flush(worker->machine);
         return;
     }
@@ -104,7 +104,7 @@ static void process_batches(struct p4_host_worker *worker, struct p4_frame *fram
     p4_outside(worker->worker);
 }
 
-static void process(struct p4_host_worker *worker, struct p4_frame *frames, size_t count)
+static void process(struct p4_host_worker *worker, struct p4_frame *const *frames, size_t count)
 {
     uint64_t began_at;
     p4_listener = worker->listener;

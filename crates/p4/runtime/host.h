@@ -7,7 +7,7 @@
 #include "switch.h"
 #include "tune.h"
 
-#define P4_HOST_VERSION 5
+#define P4_HOST_VERSION 6
 
 /* Memory of one thread that processes packets. */
 struct p4_host_worker;
@@ -45,8 +45,8 @@ struct p4_host {
        thread at a time. */
     struct p4_host_worker *(*worker_new)(unsigned batch, p4_sent *sent, p4_lost *lost, p4_digest *digest, void *owner);
     void (*worker_free)(struct p4_host_worker *worker);
-    /* Frames in place; of a program that is not straight, what leaves is given to the function that was named. */
-    void (*process)(struct p4_host_worker *worker, struct p4_frame *frames, size_t count);
+    /* Frames of up to P4_LONGEST_FRAME bytes in place; of a program that is not straight, what leaves is given to the function that was named. */
+    void (*process)(struct p4_host_worker *worker, struct p4_frame *const *frames, size_t count);
     void (*mirror)(struct p4_host_worker *worker, uint64_t session, bool group, uint64_t target);
     void (*unmirror)(struct p4_host_worker *worker, uint64_t session);
     /* A group without members; a member of it. */

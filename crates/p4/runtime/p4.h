@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "frame.h"
+
 /* Functions that are always, and never, written where they are called. */
 #ifndef P4_IN_PLACE
 #define P4_IN_PLACE inline __attribute__((always_inline))
@@ -53,7 +55,7 @@ struct p4_cursor {
     uint32_t tuple;
 };
 
-/* What a lookup has found: values for the action, the first one in the highest bits, and the action in the lowest byte; values
+/* What a lookup has found: values for the action, the first one in the highest bits; values
    of more than P4_SMALL bits are in data. */
 struct p4_found {
     uint64_t value;
@@ -377,30 +379,18 @@ static inline uint64_t p4_taken(uint64_t *set)
 
 enum { P4_PARSER, P4_VERIFY, P4_INGRESS, P4_EGRESS, P4_COMPUTE, P4_DEPARSER, P4_PARTS };
 
-/* A packet in memory that others own. There is room for P4_HEADROOM bytes before it, and P4_SLACK bytes behind it can be
-   read. */
-#define P4_HEADROOM 128
-struct p4_frame {
-    uint8_t *data;
-    uint32_t length;
-    /* Where it came in, and where it leaves; P4_DROPPED when it does not. */
-    uint32_t port;
-};
-#define P4_DROPPED UINT32_MAX
-#define P4_DROP_PORT 511
-
 /* Headers as they have become, in front of what was not parsed. False when there is no room. */
 static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame *frame)
 {
     size_t before = packet->position / 8, after = packet->output.length / 8;
     if (after > before + P4_HEADROOM)
         return false;
-    frame->data += before;
-    frame->data -= after;
+    frame->offset = (uint16_t)(frame->offset + before - after);
     /* There may be no headers, and no memory for them. */
     if (after)
-        memcpy(frame->data, packet->output.bytes, after);
-    frame->length = (uint32_t)(frame->length - before + after);
+        memcpy(p4_frame_data(frame), packet->output.bytes, after);
+    frame->length = (uint16_t)(frame->length - before + after);
+    frame->whole_length = frame->length;
     return true;
 }
 
@@ -441,11 +431,11 @@ struct p4_program {
     bool automatic;
     /* Takes up to P4_BATCH frames through all parts, in place, with as much memory for packets, which was zero at first. NULL
        when the program copies packets, sends them round, or has fields across bytes. */
-    void (*burst)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
+    void (*burst)(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count);
     /* The same with packets in turns, one lookup each: for comparison. NULL when it was not compiled. */
-    void (*in_turns)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
+    void (*in_turns)(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count);
 };
 
-#define P4_VERSION 5
+#define P4_VERSION 6
 
 #endif

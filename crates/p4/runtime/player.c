@@ -41,8 +41,7 @@ static struct {
     bool used;
     unsigned batch, count;
     uint64_t number;
-    uint8_t *memory[P4_BATCH];
-    struct p4_frame frames[P4_BATCH];
+    struct p4_frame *frames[P4_BATCH];
     struct p4_packet *packets;
 } direct;
 
@@ -51,20 +50,23 @@ static void direct_flush(void)
     if (direct.count)
         program->burst(direct.packets, direct.frames, direct.count);
     for (unsigned i = 0; i < direct.count; i++) {
-        const struct p4_frame *frame = &direct.frames[i];
+        struct p4_frame *frame = direct.frames[i];
         if (frame->port != P4_DROPPED)
-            sent(NULL, direct.number - direct.count + i, frame->port, frame->data, frame->length);
-        free(direct.memory[i]);
+            sent(NULL, direct.number - direct.count + i, frame->port, p4_frame_data(frame), frame->length);
+        free(frame);
     }
     direct.count = 0;
 }
 
 static void direct_packet(uint64_t port, const uint8_t *bytes, size_t length)
 {
-    uint8_t *memory = p4_memory(P4_HEADROOM + length + P4_SLACK);
-    memcpy(memory + P4_HEADROOM, bytes, length);
-    direct.memory[direct.count] = memory;
-    direct.frames[direct.count++] = (struct p4_frame){memory + P4_HEADROOM, (uint32_t)length, (uint32_t)port};
+    if (length > P4_LONGEST_FRAME)
+        fail("a packet is longer than 65,279 bytes");
+    struct p4_frame *frame = p4_memory(sizeof *frame + P4_HEADROOM + length + P4_SLACK);
+    *frame = (struct p4_frame){.storage = (uint8_t *)(frame + 1), .offset = P4_HEADROOM, .port = (uint16_t)port};
+    frame->whole_length = frame->length = (uint16_t)length;
+    memcpy(p4_frame_data(frame), bytes, length);
+    direct.frames[direct.count++] = frame;
     direct.number++;
     if (direct.count == direct.batch)
         direct_flush();
@@ -276,8 +278,8 @@ static void dump(const char *word, const struct p4_cells *list, size_t count)
         }
 }
 
-/* Arguments: the program, the commands, then the batch sizes: with "n" behind those without prefetching, and "d" where
-   packets are to go straight through, when they can. */
+/* Arguments: the program, the commands, then the batch sizes: with "n" behind those without prefetching, "d" where
+   packets are to go straight through, when they can, and "s" where small tables count as small. */
 int main(int count, char **arguments)
 {
     char *line = NULL;
@@ -286,7 +288,7 @@ int main(int count, char **arguments)
     void *library;
     const char *const *entries;
     if (count < 4)
-        fail("usage: player PROGRAM COMMANDS BATCH[n][d]...");
+        fail("usage: player PROGRAM COMMANDS BATCH[n][d][s]...");
     /* Nobody is to know which keys share a bucket. */
     if (getentropy(&p4_seed, sizeof p4_seed))
         fail("there are no random numbers");
@@ -302,6 +304,7 @@ int main(int count, char **arguments)
         script = fopen(arguments[2], "r");
         if (!script)
             fail("the commands cannot be read");
+        p4_ahead_bytes = strchr(arguments[run], 's') ? SIZE_MAX : 0;
         p4_prefetch(program->tables, program->table_count, strchr(arguments[run], 'n') == NULL);
         reset(entries);
         printf("run %s\n", arguments[run]);

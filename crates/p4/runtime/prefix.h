@@ -17,10 +17,10 @@
 
 static inline void p4_result(const struct p4_table *table, struct p4_found *found, uint32_t result, unsigned data_bits)
 {
-    if (result == 0) {
+    if (__builtin_expect(result == 0, 0)) {
         p4_missed(table, found);
     } else if (data_bits <= P4_INLINE_BITS) {
-        found->value = (uint64_t)result << 42 | (result >> 22 & 0xff);
+        found->value = (uint64_t)result << 42;
         found->action = (uint8_t)(result >> 22);
         found->hit = true;
     } else {
@@ -30,22 +30,22 @@ static inline void p4_result(const struct p4_table *table, struct p4_found *foun
 
 /* A direct table has a result for each key of up to 16 bits that has to fit exactly. For prefixes (DIR-24-8) it has a result for all values of the first 24 bits, or a group of 256 for the next 8.
    P. Gupta, S. Lin, N. McKeown: Routing lookups in hardware at memory access speeds, INFOCOM 1998, section 2. */
-static P4_IN_PLACE void p4_direct_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned bits)
+static P4_IN_PLACE void p4_direct_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned bits, bool together)
 {
     unsigned first_bits = bits < P4_FIRST_BITS ? bits : P4_FIRST_BITS;
     const struct p4_direct *direct = __atomic_load_n(&table->direct, __ATOMIC_ACQUIRE);
-    cursor->place = (const uint8_t *)(direct ? &direct->first[first_bits ? key[0] >> (64 - first_bits) : 0] : &p4_no_result);
-    p4_fetch(table, cursor->place, 4);
+    cursor->place = (const uint8_t *)(__builtin_expect(direct != NULL, 1) ? &direct->first[first_bits ? key[0] >> (64 - first_bits) : 0] : &p4_no_result);
+    p4_fetch(table, cursor->place, 4, together);
 }
 
 static P4_IN_PLACE bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned bits, unsigned data_bits)
+    const uint64_t *key, unsigned bits, unsigned data_bits, bool together)
 {
     uint32_t result = __atomic_load_n((const uint32_t *)cursor->place, __ATOMIC_ACQUIRE);
-    if (bits > P4_FIRST_BITS && (result & P4_GROUP)) {
+    if (bits > P4_FIRST_BITS && __builtin_expect((result & P4_GROUP) != 0, 0)) {
         const struct p4_direct *direct = __atomic_load_n(&table->direct, __ATOMIC_RELAXED);
         cursor->place = (const uint8_t *)&direct->groups[result & ~P4_GROUP][key[0] >> 32 & 0xff];
-        p4_fetch(table, cursor->place, 4);
+        p4_fetch(table, cursor->place, 4, together);
         return false;
     }
     p4_result(table, found, result, data_bits);
@@ -91,7 +91,7 @@ static inline uint32_t p4_trie_bits(const uint64_t *key, unsigned words, unsigne
 }
 
 static inline void p4_trie_enter(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words,
-    uint64_t word)
+    uint64_t word, bool together)
 {
     const uint8_t *place = table->lines + (word >> 24) * 64;
     cursor->word = word;
@@ -99,12 +99,12 @@ static inline void p4_trie_enter(const struct p4_table *table, struct p4_cursor 
         place += p4_trie_bits(key, words, (unsigned)(word >> 8 & 0xffff), (unsigned)(word >> 2 & 0x3f)) * 8;
     cursor->place = place;
     if (word & 3)
-        p4_fetch(table, place, 8);
+        p4_fetch(table, place, 8, together);
 }
 
-static P4_IN_PLACE void p4_trie_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words)
+static P4_IN_PLACE void p4_trie_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words, bool together)
 {
-    p4_trie_enter(table, cursor, key, words, __atomic_load_n(&table->root, __ATOMIC_ACQUIRE));
+    p4_trie_enter(table, cursor, key, words, __atomic_load_n(&table->root, __ATOMIC_ACQUIRE), together);
 }
 
 static inline bool p4_fits(uint64_t difference, unsigned length)
@@ -122,12 +122,12 @@ static inline bool p4_wide_fits(const struct p4_wide *entry, const uint64_t *key
 }
 
 static P4_IN_PLACE bool p4_trie_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned words, unsigned data_bits)
+    const uint64_t *key, unsigned words, unsigned data_bits, bool together)
 {
     uint32_t result = 0;
     switch (cursor->word & 3) {
     case P4_TRIE_INNER:
-        p4_trie_enter(table, cursor, key, words, __atomic_load_n((const uint64_t *)cursor->place, __ATOMIC_ACQUIRE));
+        p4_trie_enter(table, cursor, key, words, __atomic_load_n((const uint64_t *)cursor->place, __ATOMIC_ACQUIRE), together);
         return false;
     case P4_TRIE_NARROW:
         for (const struct p4_narrow *entry = (const struct p4_narrow *)cursor->place;; entry++) {

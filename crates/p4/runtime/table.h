@@ -81,8 +81,8 @@ struct p4_table {
     const uint8_t *lines;
     /* What a key gets that has no entry. */
     const uint64_t *otherwise;
-    /* It is so large that memory is to be asked for ahead; and how large that is, in bytes. */
-    bool ahead;
+    /* It is so large that packets have to wait for memory; whether that is asked for ahead; and how large it is, in bytes. */
+    bool large, ahead;
     uint64_t footprint;
     /* A table of DPDK that is looked up instead, in comparisons: see bench/dpdk_tables.h. */
     void *other;
@@ -94,14 +94,25 @@ struct p4_table {
 /* Of values that lie in a table of values, in bytes. */
 #define P4_VALUE_STRIDE(data_bits) (((data_bits) <= P4_SMALL ? 8 : 8 + ((data_bits) + 7) / 8 + P4_SLACK + 7) / 8 * 8)
 
-static inline void p4_fetch(const struct p4_table *table, const void *place, size_t bytes)
+/* Whether lookups find what they need in the caches, whichever table they are in. */
+static inline bool p4_all_small(struct p4_table *const *tables, size_t count)
+{
+    bool large = false;
+    for (size_t i = 0; i < count; i++)
+        large |= __atomic_load_n(&tables[i]->large, __ATOMIC_RELAXED);
+    return !large;
+}
+
+/* Asks for memory that the next step looks at, when packets go together, so that others have their turn meanwhile. */
+static inline void p4_fetch(const struct p4_table *table, const void *place, size_t bytes, bool together)
 {
 #ifdef P4_NO_PREFETCH
     (void)table;
     (void)place;
     (void)bytes;
+    (void)together;
 #else
-    if (!__atomic_load_n(&table->ahead, __ATOMIC_RELAXED))
+    if (!together || !__atomic_load_n(&table->ahead, __ATOMIC_RELAXED))
         return;
     for (size_t line = 0; line < bytes; line += 64)
         __builtin_prefetch((const uint8_t *)place + line);
@@ -132,7 +143,7 @@ static inline void p4_missed(const struct p4_table *table, struct p4_found *foun
 
 /* Starts the lookup of a key in a table of exact keys. */
 static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned bucket_bytes)
+    unsigned words, unsigned bucket_bytes, bool together)
 {
     const struct p4_hash *hash = __atomic_load_n(&table->hash, __ATOMIC_ACQUIRE);
     cursor->table = hash;
@@ -140,12 +151,12 @@ static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_c
         return;
     cursor->hash = p4_key_hash(key, words);
     cursor->place = hash->buckets + (cursor->hash & hash->mask) * bucket_bytes;
-    p4_fetch(table, cursor->place, bucket_bytes);
+    p4_fetch(table, cursor->place, bucket_bytes, together);
 }
 
 /* Looks into one bucket. True when the lookup has come to its end. */
 static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
+    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes, bool together)
 {
     const struct p4_hash *hash = cursor->table;
     const uint64_t *value;
@@ -167,7 +178,7 @@ static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cu
     }
     bucket += bucket_bytes;
     cursor->place = bucket <= hash->buckets + hash->mask * bucket_bytes ? bucket : hash->buckets;
-    p4_fetch(table, cursor->place, bucket_bytes);
+    p4_fetch(table, cursor->place, bucket_bytes, together);
     return false;
 }
 
@@ -181,7 +192,7 @@ static inline bool p4_better(const struct p4_order *one, const struct p4_order *
 }
 
 static inline void p4_tuples_enter(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned bucket_bytes)
+    unsigned words, unsigned bucket_bytes, bool together)
 {
     const struct p4_tuple *tuple = cursor->tuples->list[cursor->tuple].tuple;
     const struct p4_hash *hash = __atomic_load_n(&tuple->hash, __ATOMIC_ACQUIRE);
@@ -191,17 +202,17 @@ static inline void p4_tuples_enter(const struct p4_table *table, struct p4_curso
     cursor->table = hash;
     cursor->hash = p4_key_hash(masked, words);
     cursor->place = hash->buckets + (cursor->hash & hash->mask) * bucket_bytes;
-    p4_fetch(table, cursor->place, bucket_bytes);
+    p4_fetch(table, cursor->place, bucket_bytes, together);
 }
 
 static P4_IN_PLACE void p4_tuples_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned bucket_bytes)
+    unsigned words, unsigned bucket_bytes, bool together)
 {
     cursor->tuples = __atomic_load_n(&table->tuples, __ATOMIC_ACQUIRE);
     cursor->tuple = 0;
     cursor->best = NULL;
     if (cursor->tuples)
-        p4_tuples_enter(table, cursor, key, words, bucket_bytes);
+        p4_tuples_enter(table, cursor, key, words, bucket_bytes, together);
 }
 
 static inline bool p4_in_ranges(const struct p4_table *table, const struct p4_entry *entry, const uint64_t *key)
@@ -220,7 +231,7 @@ static inline bool p4_in_ranges(const struct p4_table *table, const struct p4_en
 
 /* Looks into one bucket of one tuple. True when the lookup has come to its end. */
 static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
+    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes, bool together)
 {
     const struct p4_tuples *tuples = cursor->tuples;
     if (!tuples) {
@@ -247,13 +258,13 @@ static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_c
     } else if (p4_goes_on(head)) {
         const uint8_t *next = cursor->place + bucket_bytes;
         cursor->place = next <= hash->buckets + hash->mask * bucket_bytes ? next : hash->buckets;
-        p4_fetch(table, cursor->place, bucket_bytes);
+        p4_fetch(table, cursor->place, bucket_bytes, together);
         return false;
     }
     cursor->tuple++;
     if (cursor->tuple < tuples->count &&
         (!cursor->best || p4_better(&tuples->list[cursor->tuple].best, &cursor->best->order))) {
-        p4_tuples_enter(table, cursor, key, words, bucket_bytes);
+        p4_tuples_enter(table, cursor, key, words, bucket_bytes, together);
         return false;
     }
     if (cursor->best)

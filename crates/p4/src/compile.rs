@@ -25,6 +25,7 @@ macro_rules! texts {
 
 /// The runtime that compiled programs are built with.
 const RUNTIME: &[(&str, &str)] = &texts![
+    "frame.h",
     "p4.h",
     "wide.h",
     "meter.h",

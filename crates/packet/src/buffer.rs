@@ -60,6 +60,27 @@ impl PacketBuffer {
         unsafe { self.0.as_mut() }
     }
 
+    /// The number of the port that the packet came in by, or leaves by, where one was set: drivers of devices have numbers of
+    /// their own there.
+    #[inline]
+    pub fn port(&self) -> u16 {
+        self.header().port
+    }
+
+    /// Says which port the packet came in by, or leaves by.
+    #[inline]
+    pub fn set_port(&mut self, port: u16) {
+        self.header_mut().port = port;
+    }
+
+    /// Whether there are so many bytes before and behind the packet.
+    #[inline]
+    pub fn has_room(&self, before: usize, behind: usize) -> bool {
+        let header = self.header();
+        let end = usize::from(header.data_offset) + usize::from(header.data_bytes);
+        usize::from(header.data_offset) >= before && usize::from(header.storage_bytes) - end >= behind
+    }
+
     /// The packet.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
@@ -170,6 +191,24 @@ impl Drop for PacketBuffer {
 mod tests {
     use super::*;
     use crate::BufferPool;
+
+    #[test]
+    fn ports_and_room_are_those_of_the_packet() {
+        let pool = BufferPool::new(1, 1);
+        let mut packet = pool.allocate(100).expect("a buffer");
+        packet.append(100).expect("room");
+        packet.set_port(7);
+        assert_eq!(packet.port(), 7);
+        assert!(packet.has_room(HEADROOM_BYTES, 1));
+        assert!(!packet.has_room(HEADROOM_BYTES + 1, 0));
+        let mut behind = 0;
+        while packet.append(1).is_some() {
+            behind += 1;
+        }
+        packet.truncate(100);
+        assert!(packet.has_room(0, behind));
+        assert!(!packet.has_room(0, behind + 1));
+    }
 
     #[test]
     fn packets_begin_where_they_are_asked_for() {

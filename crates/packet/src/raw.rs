@@ -21,7 +21,8 @@ pub struct Header {
     pub(crate) data_offset: u16,
     references: u16,
     segments: u16,
-    _port: u16,
+    /// Where a packet came in, and where it leaves.
+    pub(crate) port: u16,
     _flags: u64,
     _packet_type: u32,
     /// Bytes in all segments.
@@ -45,6 +46,7 @@ const _: () = {
     assert!(offset_of!(Header, data_offset) == 16);
     assert!(offset_of!(Header, references) == 18);
     assert!(offset_of!(Header, segments) == 20);
+    assert!(offset_of!(Header, port) == 22);
     assert!(offset_of!(Header, _flags) == 24);
     assert!(offset_of!(Header, packet_bytes) == 36);
     assert!(offset_of!(Header, data_bytes) == 40);
@@ -72,7 +74,7 @@ impl Header {
             data_offset: HEADROOM_BYTES as u16,
             references: 1,
             segments: 1,
-            _port: u16::MAX,
+            port: u16::MAX,
             _flags: 0,
             _packet_type: 0,
             packet_bytes: 0,

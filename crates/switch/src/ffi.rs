@@ -2,23 +2,18 @@
 //! file.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::NonNull;
+
+use namehop_packet::raw::Header;
 
 /// `P4_HOST_VERSION`
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 /// Bytes that can be read behind packets and data of entries (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
 pub(crate) const HEADROOM_BYTES: usize = 128;
 /// The port of packets that do not leave (`P4_DROPPED`).
-pub(crate) const DROPPED: u32 = u32::MAX;
-
-/// `struct p4_frame`
-#[repr(C)]
-pub(crate) struct Frame {
-    pub(crate) data: *mut u8,
-    pub(crate) length: u32,
-    pub(crate) port: u32,
-}
+pub(crate) const DROPPED: u16 = u16::MAX;
 
 /// `struct p4_host_worker`
 #[repr(C)]
@@ -84,7 +79,7 @@ pub(crate) struct Host {
     pub(crate) start: unsafe extern "C" fn(c_uint) -> bool,
     pub(crate) worker_new: unsafe extern "C" fn(c_uint, Sent, Lost, Digest, *mut c_void) -> *mut Worker,
     pub(crate) worker_free: unsafe extern "C" fn(*mut Worker),
-    pub(crate) process: unsafe extern "C" fn(*mut Worker, *mut Frame, usize),
+    pub(crate) process: unsafe extern "C" fn(*mut Worker, *const NonNull<Header>, usize),
     pub(crate) mirror: unsafe extern "C" fn(*mut Worker, u64, bool, u64),
     pub(crate) unmirror: unsafe extern "C" fn(*mut Worker, u64),
     pub(crate) group: unsafe extern "C" fn(*mut Worker, u64),

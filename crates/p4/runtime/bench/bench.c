@@ -3,6 +3,7 @@
 #include "bench.h"
 #include "tune.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -87,22 +88,22 @@ static void refill(uint64_t round, uint64_t entries)
         fail("the ring is too short");
 }
 
+/* Programs take packets of DPDK as they are. */
+#define SAME(FIELD, OTHER) \
+    static_assert(offsetof(struct p4_frame, FIELD) == offsetof(struct rte_mbuf, OTHER), "struct p4_frame is not laid out as struct rte_mbuf")
+SAME(storage, buf_addr);
+SAME(offset, data_off);
+SAME(port, port);
+SAME(whole_length, pkt_len);
+SAME(length, data_len);
+
 /* Takes a burst through a compiled program. */
 static void compiled(const struct way *way, unsigned batch, struct rte_mbuf **burst, unsigned count)
 {
-    void (*take)(struct p4_packet *, struct p4_frame *, unsigned) = way->kind == IN_TURNS ? way->program->in_turns : way->program->burst;
-    struct p4_frame frames[MOST_BURST];
-    for (unsigned i = 0; i < count; i++)
-        frames[i] = (struct p4_frame){rte_pktmbuf_mtod(burst[i], uint8_t *), burst[i]->data_len, burst[i]->port};
+    void (*take)(struct p4_packet *, struct p4_frame *const *, unsigned) =
+        way->kind == IN_TURNS ? way->program->in_turns : way->program->burst;
     for (unsigned start = 0; start < count; start += batch)
-        take(memory, frames + start, count - start < batch ? count - start : batch);
-    for (unsigned i = 0; i < count; i++) {
-        burst[i]->port = (uint16_t)frames[i].port;
-        if (unlikely(frames[i].data != rte_pktmbuf_mtod(burst[i], uint8_t *) || frames[i].length != burst[i]->data_len)) {
-            burst[i]->data_off = (uint16_t)(frames[i].data - (uint8_t *)burst[i]->buf_addr);
-            burst[i]->pkt_len = burst[i]->data_len = (uint16_t)frames[i].length;
-        }
-    }
+        take(memory, (struct p4_frame *const *)burst + start, count - start < batch ? count - start : batch);
 }
 
 static void process(const struct way *way, struct rte_mbuf **burst, unsigned count)
@@ -155,8 +156,8 @@ static uint64_t drain(uint64_t *dropped)
         fail("packets are missing");
     for (unsigned i = 0; i < CHUNK; i++) {
         digest = mixed(digest ^ out[i]->port);
-        *dropped += out[i]->port == UINT16_MAX;
-        for (unsigned at = 0; out[i]->port != UINT16_MAX && at < out[i]->data_len; at++)
+        *dropped += out[i]->port == P4_DROPPED;
+        for (unsigned at = 0; out[i]->port != P4_DROPPED && at < out[i]->data_len; at++)
             digest = digest * 31 + rte_pktmbuf_mtod(out[i], const uint8_t *)[at];
     }
     return digest;

@@ -23,33 +23,33 @@ static inline bool p4_dpdk_exact_step(const struct p4_table *table, struct p4_fo
     return true;
 }
 
-static inline void p4_direct_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned bits)
+static inline void p4_direct_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned bits, bool together)
 {
-    (void)table, (void)cursor, (void)key, (void)bits;
+    (void)table, (void)cursor, (void)key, (void)bits, (void)together;
 }
 
 static inline bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned bits, unsigned data_bits)
+    const uint64_t *key, unsigned bits, unsigned data_bits, bool together)
 {
     uint32_t number;
-    (void)data_bits;
+    (void)data_bits, (void)together;
     if (bits < 32)
         return p4_dpdk_exact_step(table, found, key);
     p4_numbered(table, found, rte_lpm_lookup(table->other, (uint32_t)(key[0] >> 32), &number) == 0 ? (int64_t)number : -1);
     return true;
 }
 
-static inline void p4_trie_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words)
+static inline void p4_trie_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words, bool together)
 {
-    (void)table, (void)cursor, (void)key, (void)words;
+    (void)table, (void)cursor, (void)key, (void)words, (void)together;
 }
 
 static inline bool p4_trie_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned words, unsigned data_bits)
+    const uint64_t *key, unsigned words, unsigned data_bits, bool together)
 {
     uint64_t address[2] = {__builtin_bswap64(key[words - 1]), __builtin_bswap64(key[0])};
     uint32_t number;
-    (void)data_bits;
+    (void)data_bits, (void)together;
     p4_numbered(table, found, rte_lpm6_lookup(table->other, (const uint8_t *)address, &number) == 0 ? (int64_t)number : -1);
     return true;
 }

@@ -2,14 +2,29 @@
 //! where they are in the packet: what has changed is written there, and only when headers come or go they are put together anew.
 
 use super::expression::cut;
+use super::lanes::{self, Lanes};
 use super::types::Form;
-use super::{Emitter, Names, lanes};
-use crate::ir::{Apply, Emit, EmitField, Expr, Fused, Kind, Sink, Statement, Var};
+use super::{Emitter, Names};
+use crate::ir::{Apply, Emit, EmitField, Expr, Fused, Kind, Sink, Statement, Table, Var};
 use crate::optimise::fuse::fixed_width;
 use crate::optimise::visit;
 
-/// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
-const MOST_INLINE: (usize, usize) = (8, 40_000);
+/// How packets follow each other through a program whose parts are one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// One after the other, each through all of it.
+    AtOnce,
+    /// Together from one lookup to the next, in their order.
+    Kept,
+    /// Together, in any order.
+    Free,
+}
+
+impl Order {
+    fn of(fused: &Fused) -> Self {
+        if fused.ordered { Order::Kept } else { Order::Free }
+    }
+}
 
 /// Values of more parts are not put away before a lookup.
 const MOST_PUT_AWAY: u64 = 16;
@@ -36,7 +51,7 @@ impl<'a> Emitter<'a> {
         self.indent += 1;
         let (words, bits) = self.words(values);
         self.line(&format!("uint8_t *out = p4_put_bytes(&p->output, {});", bits / 8));
-        self.line("if (!out) { p->lost = true; return 0; }");
+        self.line(&format!("if (!out) {{ p->lost = true; {} }}", self.end()));
         self.store("out", 0, &words, bits / 8);
         self.indent -= 1;
         self.line("}");
@@ -150,11 +165,11 @@ impl<'a> Emitter<'a> {
         let port = self.word(port);
         let Some(headers) = headers else {
             self.line("p->position = position;");
-            self.line("if (!p4_frame_end(p, frame)) return 0;");
-            self.line(&format!("frame->port = (uint32_t){port};"));
+            self.line(&format!("if (!p4_frame_end(p, frame)) {}", self.end()));
+            self.leave_by(&port);
             return;
         };
-        self.line("uint8_t *to = frame->data;");
+        self.line("uint8_t *to = data;");
         self.line("bool moved = false;");
         for header in headers {
             let check = match header.base {
@@ -167,10 +182,10 @@ impl<'a> Emitter<'a> {
                 emitter.line(&format!("to += {};", bytes_of(header)));
             });
         }
-        self.line("moved |= to != frame->data + (position >> 3);");
+        self.line("moved |= to != data + (position >> 3);");
         self.line("if (__builtin_expect(!moved, 1)) {");
         self.indent += 1;
-        self.line("to = frame->data;");
+        self.line("to = data;");
         for header in headers.iter().filter(|header| header.base.is_some()) {
             self.if_valid(header, |emitter| {
                 emitter.write_changes(header);
@@ -187,10 +202,24 @@ impl<'a> Emitter<'a> {
                 emitter.append_bytes(header.fields.iter().map(|field| &field.value));
             });
         }
-        self.line("if (!p4_frame_end(p, frame)) return 0;");
+        self.line(&format!("if (!p4_frame_end(p, frame)) {}", self.end()));
         self.indent -= 1;
         self.line("}");
-        self.line(&format!("frame->port = (uint32_t){port};"));
+        self.leave_by(&port);
+    }
+
+    /// The packet leaves by a port.
+    fn leave_by(&mut self, port: &str) {
+        if self.fused == Some(Order::AtOnce) {
+            self.line(&format!("return (uint16_t){port};"));
+        } else {
+            self.line(&format!("frame->port = (uint16_t){port};"));
+        }
+    }
+
+    /// The packet ends here and does not leave.
+    pub(super) fn end(&self) -> &'static str {
+        if self.fused == Some(Order::AtOnce) { "return P4_DROPPED;" } else { "return 0;" }
     }
 
     fn if_valid(&mut self, header: &Emit, body: impl FnOnce(&mut Self)) {
@@ -237,7 +266,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The function for a batch, and its name.
+    /// The functions for one packet and for a batch, and the name of the latter.
     pub(super) fn burst(&mut self, fused: Option<&'a Fused>) -> (String, &'static str) {
         let Some(fused) = fused else { return (String::new(), "NULL") };
         // Small values are variables of C, which are put away before a lookup; large ones stay where they are.
@@ -248,33 +277,27 @@ impl<'a> Emitter<'a> {
             .filter(|variable| self.types.leaves(fused.program.variables[*variable].ty) > MOST_PUT_AWAY);
         let names = Names::of(self.types, &fused.program, &large.collect(), &fused.bases);
         let before = self.enter(names, &fused.program);
-        self.fused = Some(fused.ordered);
-        let (declarations, body, stages) = self.body(&fused.program.parts[0]);
+        let part = &fused.program.parts[0];
+        let mut staged = None;
+        if self.options.staged {
+            self.fused = Some(Order::of(fused));
+            staged = Some(self.body(part)).filter(|(.., stages)| *stages > 0);
+        }
+        let mut at_once = None;
+        if staged.as_ref().is_none_or(|(_, body, _)| !lanes::is_long(body)) {
+            self.fused = Some(Order::AtOnce);
+            at_once = Some(self.body(part));
+        }
         let state = self.state("way", 0, &fused.kept);
         self.fused = None;
         self.leave(before);
-        let mut start = String::new();
-        if body.contains("p->steps") {
-            start += "    p->steps = 0;\n";
-        }
         let mut appends = false;
-        visit::statements(&fused.program.parts[0].body, &mut |statement| {
+        visit::statements(&part.body, &mut |statement| {
             appends |= matches!(statement, Statement::Send(_, None));
         });
-        if appends {
-            start += "    p->output.length = 0;\n";
-        }
-        let inline = stages <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
-        let place = if inline { "P4_IN_PLACE" } else { "P4_APART" };
-        let mut text = format!(
-            "{state}/* One packet through all parts, from a stage to the next one, which is returned, or to its end, which is 0. */\n\
-             static {place} uint32_t way(struct p4_packet *p, struct p4_frame *frame, uint32_t stage)\n{{\n{declarations}    \
-             struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)found;\n    (void)came_in;\n    \
-             switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n    position = 0;\n{start}{body}    }}\n    \
-             return 0;\n}}\n\n"
-        );
-        text += &lanes::functions(stages, self.options.in_turns && !fused.ordered);
-        (text, "burst")
+        let key_words = fused.program.tables.iter().map(Table::key_words).max().unwrap_or(1);
+        let lanes = Lanes { staged, at_once, key_words, appends, in_turns: self.options.in_turns && !fused.ordered };
+        (state + &lanes.functions(), "burst")
     }
 
     /// Where a lookup ends: it is taken step by step, each packet one step before any has the next.
@@ -290,23 +313,33 @@ impl<'a> Emitter<'a> {
             .map(|(variable, value)| (*variable, Expr::constant(value.clone(), self.program.variables[*variable].ty)))
             .collect();
         let is_known = |variable: &Var| {
-            located.iter().any(|(base, _)| base == variable) || known.iter().any(|(other, _)| other == variable)
+            located.iter().any(|(base, _)| base == variable)
+                || known.iter().any(|(other, _)| other == variable)
+                || apply.fields.iter().any(|(other, _)| other == variable)
         };
         let kept: Vec<Var> = apply.kept.iter().copied().filter(|variable| !is_known(variable)).collect();
         self.put_away(&kept, apply.position);
         let stage = self.stage();
         self.line(&format!("if (!{step}) return {stage};"));
-        if self.fused == Some(true) {
+        if self.fused == Some(Order::Kept) {
             self.stage();
         }
         self.take_back(&kept, apply.position);
         for (base, place) in located {
             let base = self.variable(base);
-            self.line(&format!("{base} = frame->data + {};", place / 8));
+            self.line(&format!("{base} = data + {};", place / 8));
         }
         for (variable, value) in known {
             let (variable, value) = (self.variable(variable), self.as_type(&value, value.ty));
             self.line(&format!("{variable} = {value};"));
+        }
+    }
+
+    /// After a lookup, variables that are fields of the packet are read where they are.
+    pub(super) fn read_again(&mut self, apply: &Apply) {
+        for (variable, field) in apply.fields.iter().filter(|(variable, _)| apply.kept.contains(variable)) {
+            let (variable, field) = (self.variable(*variable), self.as_type(field, field.ty));
+            self.line(&format!("{variable} = {field};"));
         }
     }
 
@@ -336,13 +369,19 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Whether packets go together from one lookup to the next.
+    pub(super) fn is_staged(&self) -> bool {
+        self.options.staged && self.fused != Some(Order::AtOnce)
+    }
+
+    /// Where a lookup has its state, and its key.
+    pub(super) fn places(&self) -> (&'static str, &'static str) {
+        if self.fused == Some(Order::AtOnce) { ("cursor", "key") } else { ("p->cursor", "s->key") }
+    }
+
     /// The packet as it came in, its length in bytes, and how much of it is parsed, in bits.
     pub(super) fn input(&self) -> (&'static str, &'static str, &'static str) {
-        if self.fused.is_some() {
-            ("frame->data", "(uint64_t)frame->length", "position")
-        } else {
-            ("p->data", "p->length", "p->position")
-        }
+        if self.fused.is_some() { ("data", "length", "position") } else { ("p->data", "p->length", "p->position") }
     }
 
     /// Ends a stage and begins the next one, whose number is given.

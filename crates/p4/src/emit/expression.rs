@@ -4,6 +4,7 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use super::Emitter;
+use super::burst::Order;
 use super::types::{Declarations, Form, form, words};
 use crate::ir::{Expr, Kind, Place, Step};
 use crate::syntax::ast::StructKind;
@@ -350,7 +351,10 @@ impl Emitter<'_> {
 
     /// Where a lookup leaves what it has found.
     pub(super) fn found(&self) -> &'static str {
-        if self.fused == Some(false) { "found" } else { "p->found" }
+        match self.fused {
+            Some(Order::AtOnce | Order::Free) => "found",
+            Some(Order::Kept) | None => "p->found",
+        }
     }
 
     /// A value of so many bits at a place.

@@ -8,7 +8,7 @@ const MOST_NAMED: usize = 4;
 /// Takes a batch through the program in the order of G-Opt: each packet goes on until it asks for memory, then it is the turn of the next
 /// one. Kalia et al., "Raising the Bar for Using GPUs in Software Packet Processing" (NSDI 2015), section 4.
 const IN_TURNS: &str = "\
-static void in_turns(struct p4_packet *packets, struct p4_frame *frames, unsigned count)
+static void in_turns(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)
 {
     union lane *lanes = (union lane *)packets;
     uint32_t stages[P4_BATCH] = {0};
@@ -16,7 +16,7 @@ static void in_turns(struct p4_packet *packets, struct p4_frame *frames, unsigne
     for (unsigned lane = 0; left; lane = lane + 1 < count ? lane + 1 : 0) {
         if (!(left >> lane & 1))
             continue;
-        stages[lane] = way(&lanes[lane].way.base, &frames[lane], stages[lane]);
+        stages[lane] = way(&lanes[lane].way.base, frames[lane], stages[lane]);
         if (!stages[lane])
             left &= ~(UINT64_C(1) << lane);
     }
@@ -24,25 +24,112 @@ static void in_turns(struct p4_packet *packets, struct p4_frame *frames, unsigne
 
 ";
 
-/// The function for a batch, and, where it is wanted, the one that takes packets in turns.
-pub(super) fn functions(stages: usize, in_turns: bool) -> String {
-    let mut text = String::from(
-        "/* A packet has room for its state on either way. */\nunion lane {\n    struct packet packet;\n    struct way way;\n};\n\n",
-    );
-    text += &batch(stages);
-    if in_turns {
-        text += IN_TURNS;
-    }
-    text
+/// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
+const MOST_INLINE: (usize, usize) = (8, 40_000);
+
+/// What the functions for one packet have beside the variables of the program.
+const LOCALS: &str = "    uint8_t *const data = p4_frame_data(frame);\n    const uint64_t length = frame->length;\n    \
+    struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)data;\n    (void)length;\n    \
+    (void)found;\n    (void)came_in;\n";
+
+/// Whether the statements of a program are too many to stand in several places.
+pub(super) fn is_long(body: &str) -> bool {
+    body.len() > MOST_INLINE.1
 }
 
-/// A function that takes all packets through the first stage, and then sets of those that wait for a stage through that.
-fn batch(stages: usize) -> String {
+/// Declarations, statements, and how many stages there are after the first one.
+type Body = (String, String, usize);
+
+/// A program whose packets go straight through.
+pub(super) struct Lanes {
+    /// For packets that go from one lookup to the next together.
+    pub staged: Option<Body>,
+    /// For packets that go one after the other.
+    pub at_once: Option<Body>,
+    /// Words of the longest key.
+    pub key_words: u32,
+    /// Headers are put together on the way.
+    pub appends: bool,
+    /// The function that takes packets in turns is wanted.
+    pub in_turns: bool,
+}
+
+impl Lanes {
+    /// The functions for one packet, and for a batch.
+    pub(super) fn functions(&self) -> String {
+        let mut text = String::new();
+        if let Some((declarations, body, _)) = &self.at_once {
+            let _ = write!(
+                text,
+                "/* One packet through all parts at once. Gives the port that it leaves by. */\n\
+                 static P4_IN_PLACE uint16_t at_once(struct p4_packet *p, struct p4_frame *frame)\n{{\n{declarations}{LOCALS}    \
+                 uint64_t key[{}];\n    struct p4_cursor cursor;\n    (void)key;\n    (void)cursor;\n    came_in = frame->port;\n{}{body}    return P4_DROPPED;\n}}\n\n",
+                self.key_words,
+                self.begin(body),
+            );
+        }
+        if let Some((declarations, body, stages)) = &self.staged {
+            let place = if *stages <= MOST_INLINE.0 && !is_long(body) { "P4_IN_PLACE" } else { "P4_APART" };
+            let _ = write!(
+                text,
+                "/* One packet through all parts, from a stage to the next one, which is returned, or to its end, which is 0. */\n\
+                 static {place} uint32_t way(struct p4_packet *p, struct p4_frame *frame, uint32_t stage)\n{{\n{declarations}{LOCALS}    \
+                 switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n{}{body}    }}\n    return 0;\n}}\n\n",
+                self.begin(body),
+            );
+        }
+        text += "/* A packet has room for its state on either way. */\nunion lane {\n    struct packet packet;\n    struct way way;\n};\n\n";
+        let stages = self.staged.as_ref().map_or(0, |(.., stages)| *stages);
+        text += &batch(stages, self.at_once.is_some());
+        if self.in_turns && stages > 0 {
+            text += IN_TURNS;
+        }
+        text
+    }
+
+    /// What a packet begins with.
+    fn begin(&self, body: &str) -> String {
+        let mut text = String::from("    position = 0;\n");
+        if body.contains("p->steps") {
+            text += "    p->steps = 0;\n";
+        }
+        if self.appends {
+            text += "    p->output.length = 0;\n";
+        }
+        text
+    }
+}
+
+/// Takes one packet after the other through the whole program.
+const AT_ONCE: &str = "\
+for (unsigned lane = 0; lane < count; lane++)
+            frames[lane]->port = at_once(&lanes[0].way.base, frames[lane]);
+        return;
+";
+
+/// A function that takes packets through the program: one after the other where no lookup has to wait for memory; otherwise all through the
+/// first stage, and then sets of those that wait for a stage through that.
+fn batch(stages: usize, at_once: bool) -> String {
+    let mut text = String::from(
+        "static void burst(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{\n    \
+         union lane *lanes = (union lane *)packets;\n",
+    );
+    if at_once {
+        let when = if stages > 0 { "if (p4_all_small(tables, sizeof tables / sizeof *tables)) " } else { "" };
+        let _ = writeln!(text, "    {when}{{\n        {AT_ONCE}    }}");
+    }
+    if stages > 0 {
+        text += &staged(stages);
+    }
+    text + "}\n\n"
+}
+
+/// All packets together, from stage to stage.
+fn staged(stages: usize) -> String {
     let waiting =
         |stage: usize| if stages <= MOST_NAMED { format!("waiting{stage}") } else { format!("waiting[{stage}]") };
     let mark = match stages {
-        0 => "(void)next".to_owned(),
-        1..=MOST_NAMED => (1..=stages)
+        ..=MOST_NAMED => (1..=stages)
             .map(|stage| format!("waiting{stage} |= (uint64_t)(next == {stage}) << lane"))
             .collect::<Vec<_>>()
             .join("; "),
@@ -50,28 +137,23 @@ fn batch(stages: usize) -> String {
     };
     let sets: Vec<String> = (1..=stages).map(|stage| format!("waiting{stage} = 0")).collect();
     let sets = match stages {
-        0 => String::new(),
-        1..=MOST_NAMED => format!("    uint64_t {};\n", sets.join(", ")),
+        ..=MOST_NAMED => format!("    uint64_t {};\n", sets.join(", ")),
         _ => format!("    uint64_t waiting[{}] = {{0}};\n", stages + 1),
     };
     let mut text = format!(
-        "static void burst(struct p4_packet *packets, struct p4_frame *frames, unsigned count)\n{{\n    \
-         union lane *lanes = (union lane *)packets;\n{sets}    \
-         for (unsigned lane = 0; lane < count; lane++) {{\n        const uint32_t next = way(&lanes[lane].way.base, &frames[lane], 0);\n        {mark};\n    }}\n",
+        "{sets}    for (unsigned lane = 0; lane < count; lane++) {{\n        \
+         const uint32_t next = way(&lanes[lane].way.base, frames[lane], 0);\n        {mark};\n    }}\n    do {{\n",
     );
-    if stages > 0 {
-        let again: Vec<String> = (1..=stages).map(waiting).collect();
-        text += "    do {\n";
-        for stage in 1..=stages {
-            let set = waiting(stage);
-            let _ = write!(
-                text,
-                "        while ({set})\n            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
-                 const unsigned lane = (unsigned)__builtin_ctzll(rest);\n                \
-                 const uint32_t next = way(&lanes[lane].way.base, &frames[lane], {stage});\n                {mark};\n            }}\n"
-            );
-        }
-        let _ = writeln!(text, "    }} while ({});", again.join(" | "));
+    let again: Vec<String> = (1..=stages).map(waiting).collect();
+    for stage in 1..=stages {
+        let set = waiting(stage);
+        let _ = write!(
+            text,
+            "        while ({set})\n            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
+             const unsigned lane = (unsigned)__builtin_ctzll(rest);\n                \
+             const uint32_t next = way(&lanes[lane].way.base, frames[lane], {stage});\n                {mark};\n            }}\n"
+        );
     }
-    text + "}\n\n"
+    let _ = writeln!(text, "    }} while ({});", again.join(" | "));
+    text
 }

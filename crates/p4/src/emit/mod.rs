@@ -20,6 +20,7 @@ use crate::interpret::Switch;
 use crate::ir::{self, Fused, Request, Statement};
 use crate::optimise::visit;
 use crate::types::Types;
+use burst::Order;
 use types::{Declarations, identifier};
 
 /// How many values without parts a variable on the stack consists of at most.
@@ -80,8 +81,8 @@ struct Emitter<'a> {
     indent: usize,
     /// The tables of the lookups between the stages of a part, in their order.
     lookups: Vec<usize>,
-    /// All parts are one; whether packets have to keep their order at each lookup.
-    fused: Option<bool>,
+    /// All parts are one; how packets follow each other then.
+    fused: Option<Order>,
     /// Stages after the first one, and checksums, so far.
     stages: usize,
     sums: usize,

@@ -43,7 +43,7 @@ impl Emitter<'_> {
     }
 
     fn lose_unless(&mut self, condition: &str) {
-        self.line(&format!("if (!{condition}) {{ p->lost = true; return 0; }}"));
+        self.line(&format!("if (!{condition}) {{ p->lost = true; {} }}", self.end()));
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -96,7 +96,7 @@ impl Emitter<'_> {
                 self.line(&format!("p->error = (uint32_t){error};"));
                 self.line("p->rejected = true;");
             }
-            Statement::Lose => self.line("{ p->lost = true; return 0; }"),
+            Statement::Lose => self.line(&format!("{{ p->lost = true; {} }}", self.end())),
             Statement::Advance(bits) => {
                 let bits = self.word(bits);
                 let (_, _, position) = self.input();
@@ -119,8 +119,8 @@ impl Emitter<'_> {
             Statement::Digest(number) => self.line(&format!("p4_report({number});")),
             Statement::AppendPayload => {
                 if self.fused.is_some() {
-                    self.line("p->data = frame->data;");
-                    self.line("p->length = frame->length;");
+                    self.line("p->data = data;");
+                    self.line("p->length = length;");
                     self.line("p->position = position;");
                 }
                 self.lose_unless("p4_put_rest(&p4_data, p)");
@@ -150,11 +150,11 @@ impl Emitter<'_> {
                 self.line(&format!("{base} = {place};"));
             }
             Statement::Barrier(kept) => {
-                if self.options.staged {
+                if self.is_staged() {
                     self.barrier(kept);
                 }
             }
-            Statement::Drop => self.line("return 0;"),
+            Statement::Drop => self.line(self.end()),
             Statement::Send(port, headers) => self.send(port, headers.as_deref()),
         }
     }
@@ -202,7 +202,7 @@ impl Emitter<'_> {
         let (start, step) = self.lookup(apply.table);
         self.key(table, &apply.keys);
         self.line(&format!("{start};"));
-        if self.options.staged {
+        if self.is_staged() {
             self.lookups.push(apply.table);
             if self.fused.is_some() {
                 self.wait_for(apply);
@@ -212,6 +212,7 @@ impl Emitter<'_> {
         } else {
             self.line(&format!("while (!{step});"));
         }
+        self.read_again(apply);
         if let Some(hit) = apply.hit {
             let hit = self.variable(hit);
             let found = self.found();

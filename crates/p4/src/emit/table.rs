@@ -90,7 +90,7 @@ impl Emitter<'_> {
         }
         for (place, list) in parts.iter().enumerate() {
             let value = if list.is_empty() { "0".to_owned() } else { list.join(" | ") };
-            self.line(&format!("s->key[{place}] = {value};"));
+            self.line(&format!("{}[{place}] = {value};", self.places().1));
         }
         self.indent -= 1;
         self.line("}");
@@ -182,24 +182,28 @@ impl Emitter<'_> {
         let name = &self.tables[number];
         let Shape { words, slots, stride, bucket_bytes, .. } = Shape::of(table);
         let (bits, data) = (table.key_bits(), table.data_bits());
-        let all = format!("(&{name}, &p->cursor, s->key");
-        let found = format!("(&{name}, &p->cursor, &{}, s->key", self.found());
+        let (cursor, key) = self.places();
+        let together = self.is_staged();
+        let all = format!("(&{name}, &{cursor}, {key}");
+        let found = format!("(&{name}, &{cursor}, &{}, {key}", self.found());
         match table.kind() {
             _ if table.keys.is_empty() => ("(void)0".into(), format!("(p4_missed(&{name}, &{}), true)", self.found())),
             TableKind::Exact => (
-                format!("p4_exact_start{all}, {words}, {bucket_bytes})"),
-                format!("p4_exact_step{found}, {words}, {slots}, {stride}, {bucket_bytes})"),
+                format!("p4_exact_start{all}, {words}, {bucket_bytes}, {together})"),
+                format!("p4_exact_step{found}, {words}, {slots}, {stride}, {bucket_bytes}, {together})"),
             ),
             TableKind::Tuples => (
-                format!("p4_tuples_start{all}, {words}, {bucket_bytes})"),
-                format!("p4_tuples_step{found}, {words}, {slots}, {stride}, {bucket_bytes})"),
+                format!("p4_tuples_start{all}, {words}, {bucket_bytes}, {together})"),
+                format!("p4_tuples_step{found}, {words}, {slots}, {stride}, {bucket_bytes}, {together})"),
             ),
-            TableKind::Direct => {
-                (format!("p4_direct_start{all}, {bits})"), format!("p4_direct_step{found}, {bits}, {data})"))
-            }
-            TableKind::Trie => {
-                (format!("p4_trie_start{all}, {words})"), format!("p4_trie_step{found}, {words}, {data})"))
-            }
+            TableKind::Direct => (
+                format!("p4_direct_start{all}, {bits}, {together})"),
+                format!("p4_direct_step{found}, {bits}, {data}, {together})"),
+            ),
+            TableKind::Trie => (
+                format!("p4_trie_start{all}, {words}, {together})"),
+                format!("p4_trie_step{found}, {words}, {data}, {together})"),
+            ),
         }
     }
 

@@ -214,6 +214,8 @@ pub struct Apply {
     pub position: Option<u64>,
     pub located: Vec<(Var, u64)>,
     pub known: Vec<(Var, Value)>,
+    /// And variables that are fields of the packet, which stays as it is until it leaves.
+    pub fields: Vec<(Var, Expr)>,
 }
 
 #[derive(Clone, Debug)]

@@ -181,6 +181,7 @@ impl<'p> Lowerer<'p> {
                 position: None,
                 located: Vec::new(),
                 known: Vec::new(),
+                fields: Vec::new(),
             }))
         })?;
         self.push(Statement::If(is_group, then, Vec::new()))

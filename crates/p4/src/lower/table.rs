@@ -133,6 +133,7 @@ impl<'p> Lowerer<'p> {
             position: None,
             located: Vec::new(),
             known: Vec::new(),
+            fields: Vec::new(),
         }))?;
         if let Some(selected) = selected {
             self.select_member(number, table, selected, chooses, chosen)?;

@@ -142,18 +142,22 @@ impl Placer {
     fn list(&self, list: &mut Vec<Statement>) {
         let before = std::mem::take(list);
         let mut skip = 0;
+        let mut parsed = None;
         for (at, statement) in before.iter().enumerate() {
             let header =
                 set(statement).and_then(|(variable, _)| self.owner.get(&variable)).map(|place| &self.headers[*place]);
             if let (Some(Header { base, valid, fields }), 0) = (header, skip) {
+                parsed = None;
                 if let Some(count) = parsing(&before[at..], fields) {
                     list.push(Statement::Locate(*base, true));
                     skip = count;
+                    parsed = Some(*base);
                 } else if let Some(count) = clearing(&before[at..], fields, *valid) {
                     list.push(Statement::Locate(*base, false));
                     skip = count;
                 }
             }
+            let from = parsed.filter(|_| skip > 0);
             skip = usize::saturating_sub(skip, 1);
             if set(statement).is_some_and(|(variable, _)| self.lazy.contains_key(&variable)) {
                 continue;
@@ -164,6 +168,10 @@ impl Placer {
                     && let Some((base, offset)) = self.lazy.get(&place.root)
                 {
                     expr.kind = Kind::Field(*base, *offset);
+                }
+                // The packet stays as it is, so this can be read at any time.
+                if let (Kind::Packet(offset), Some(base)) = (&expr.kind, from) {
+                    expr.kind = Kind::Field(base, *offset);
                 }
             });
             for inner in statement.inner_mut() {

@@ -164,8 +164,17 @@ impl Live {
                         remove(&mut before, number);
                     }
                 }
-                unite(&mut self.kept, &before);
+                // Fields are read again behind the lookup.
+                let fields: Vec<Var> =
+                    apply.fields.iter().map(|(variable, _)| *variable).filter(|field| has(&before, *field)).collect();
+                for (variable, field) in &apply.fields {
+                    if has(&before, *variable) {
+                        uses(field, &mut before);
+                    }
+                }
                 apply.kept = listed(&before);
+                fields.iter().for_each(|field| remove(&mut before, *field));
+                unite(&mut self.kept, &before);
                 live = before;
                 apply.keys.iter().for_each(|key| uses(key, &mut live));
             }

@@ -20,6 +20,8 @@ pub fn settle(program: &mut Program, types: &Types) {
 #[derive(Clone, Default)]
 struct Known {
     values: HashMap<Var, Value>,
+    /// Variables that are fields of the packet.
+    fields: HashMap<Var, Expr>,
     /// Where headers begin, in bits.
     bases: HashMap<Var, u64>,
     /// How much is parsed, in bits.
@@ -31,6 +33,7 @@ impl Known {
     fn join(&mut self, other: &Known) {
         self.values.retain(|variable, value| other.values.get(variable) == Some(value));
         self.bases.retain(|base, place| other.bases.get(base) == Some(place));
+        self.fields.retain(|variable, field| other.fields.get(variable).is_some_and(|other| same_field(field, other)));
         if self.position != other.position {
             self.position = None;
         }
@@ -39,6 +42,8 @@ impl Known {
     fn forget(&mut self, variable: Var) {
         self.values.remove(&variable);
         self.bases.remove(&variable);
+        self.fields.remove(&variable);
+        self.fields.retain(|_, field| !matches!(field.kind, Kind::Field(base, _) if base == variable));
     }
 
     /// A condition is true, or false.
@@ -113,6 +118,9 @@ impl Settler<'_> {
                 {
                     known.values.insert(place.root, value.clone());
                 }
+                if place.steps.is_empty() && value.ty == place.ty && matches!(value.kind, Kind::Field(..)) {
+                    known.fields.insert(place.root, value.clone());
+                }
             }
             Statement::If(condition, then, otherwise) => {
                 let mut other = known.clone();
@@ -152,6 +160,8 @@ impl Settler<'_> {
                 apply.located.sort_unstable();
                 apply.known = known.values.iter().map(|(variable, value)| (*variable, value.clone())).collect();
                 apply.known.sort_unstable_by_key(|(variable, _)| *variable);
+                apply.fields = known.fields.iter().map(|(variable, field)| (*variable, field.clone())).collect();
+                apply.fields.sort_unstable_by_key(|(variable, _)| *variable);
                 for variable in [apply.hit, apply.chosen].into_iter().flatten() {
                     known.forget(variable);
                 }
@@ -205,6 +215,13 @@ impl Settler<'_> {
             }
         });
         set.into_iter().for_each(|variable| known.forget(variable));
+    }
+}
+
+fn same_field(one: &Expr, other: &Expr) -> bool {
+    match (&one.kind, &other.kind) {
+        (Kind::Field(base, offset), Kind::Field(other, place)) => (base, offset) == (other, place),
+        _ => false,
     }
 }
 

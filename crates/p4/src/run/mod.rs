@@ -17,7 +17,7 @@ use crate::types::Types;
 /// How long a compiled program may take for one test.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Batch sizes with which programs are tested: with and without (n) prefetching, and straight through in one function (d).
-pub const VARIANTS: [&str; 10] = ["1", "8", "32", "64", "1n", "8n", "32n", "64n", "1d", "32d"];
+pub const VARIANTS: [&str; 11] = ["1", "8", "32", "64", "1n", "8n", "32n", "64n", "1d", "32d", "32ds"];
 /// How many differences are shown of one variant.
 const SHOWN: usize = 5;
 
@@ -187,10 +187,11 @@ pub fn compare(
         let mut lines_of_run = run.lines();
         let variant = lines_of_run.next().unwrap_or("");
         let how = format!(
-            "batches of {}{}{}",
-            variant.trim_end_matches(['n', 'd']),
+            "batches of {}{}{}{}",
+            variant.trim_end_matches(['n', 'd', 's']),
             if variant.contains('n') { " without prefetching" } else { "" },
-            if variant.contains('d') { ", straight through" } else { "" }
+            if variant.contains('d') { ", straight through" } else { "" },
+            if variant.contains('s') { ", with small tables" } else { "" },
         );
         let mut sent: BTreeMap<usize, Vec<(&str, &str)>> = BTreeMap::new();
         let mut state = Vec::new();

@@ -1,14 +1,16 @@
 //! What one worker processes packets with: the program's memory for it, and what comes back from C.
 
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
+use namehop_packet::raw::Header;
 use namehop_packet::{BufferPool, PacketBuffer};
 
 use crate::batches::BatchReport;
 use crate::digests::Digests;
-use crate::ffi::{self, DROPPED, Frame, HEADROOM_BYTES, Host, SLACK_BYTES};
+use crate::ffi::{self, DROPPED, HEADROOM_BYTES, Host, SLACK_BYTES};
 
 /// What the program gives back beside frames in place.
 struct Outcome {
@@ -59,7 +61,7 @@ pub struct Engine {
     host: &'static Host,
     worker: *mut ffi::Worker,
     outcome: *mut Outcome,
-    frames: Vec<Frame>,
+    frames: Vec<NonNull<Header>>,
 }
 
 // SAFETY: the memory belongs to whoever has the engine, one thread at a time; what C keeps for each thread is only used within one
@@ -87,21 +89,17 @@ impl Engine {
         // SAFETY: nobody else uses it outside of calls of C.
         let outcome = unsafe { &mut *self.outcome };
         let (mut fates, pool) = (Fates::default(), outcome.pool.clone());
-        packets.retain_mut(|(_, packet)| {
+        packets.retain_mut(|(port, packet)| {
             let fits = with_room(packet, &pool);
             fates.oversized += u64::from(!fits);
+            packet.set_port(*port as u16);
             fits
         });
         self.frames.clear();
-        self.frames.extend(packets.iter_mut().map(|(port, packet)| {
-            let room = packet.bytes_mut();
-            let length = (room.len() - HEADROOM_BYTES - SLACK_BYTES) as u32;
-            // SAFETY: the packet begins behind the headroom.
-            Frame { data: unsafe { room.as_mut_ptr().add(HEADROOM_BYTES) }, length, port: *port }
-        }));
-        // SAFETY: the frames lie in the packets, with room before and behind them; the worker is ours, and `outcome` is not used
-        // until the call has ended.
-        unsafe { (self.host.process)(self.worker, self.frames.as_mut_ptr(), self.frames.len()) };
+        self.frames.extend(packets.iter().map(|(_, packet)| packet.as_raw()));
+        // SAFETY: the packets are those of the list, with room before and behind them, and nobody looks at them meanwhile; the worker
+        // is ours, and `outcome` is not used until the call has ended.
+        unsafe { (self.host.process)(self.worker, self.frames.as_ptr(), self.frames.len()) };
         // SAFETY: as above.
         let outcome = unsafe { &mut *self.outcome };
         fates.lost = std::mem::take(&mut outcome.lost);
@@ -111,15 +109,11 @@ impl Engine {
             packets.clear();
             return fates;
         }
-        for ((_, mut packet), frame) in packets.drain(..).zip(&self.frames) {
-            if frame.port == DROPPED {
-                fates.dropped += 1;
-                continue;
+        for (_, packet) in packets.drain(..) {
+            match packet.port() {
+                DROPPED => fates.dropped += 1,
+                port => leaving.push((u32::from(port), packet)),
             }
-            let start = frame.data.addr() - packet.bytes().as_ptr().addr();
-            packet.trim_front(start);
-            packet.truncate(frame.length as usize);
-            leaving.push((frame.port, packet));
         }
         fates
     }
@@ -176,19 +170,15 @@ impl Drop for Engine {
     }
 }
 
-/// Makes a packet longer by the room before and behind it; in another buffer where that is needed.
+/// Sees to it that there is room before and behind a packet, in another buffer where that is needed.
 fn with_room(packet: &mut PacketBuffer, pool: &BufferPool) -> bool {
-    if packet.prepend(HEADROOM_BYTES).is_some() {
-        if packet.append(SLACK_BYTES).is_some() {
-            return true;
-        }
-        packet.trim_front(HEADROOM_BYTES);
+    if packet.has_room(HEADROOM_BYTES, SLACK_BYTES) {
+        return true;
     }
     let length = packet.bytes().len();
     let Some(mut copy) = pool.allocate(length + SLACK_BYTES) else { return false };
     let done = copy.append(length).map(|to| to.copy_from_slice(packet.bytes())).is_some()
-        && copy.prepend(HEADROOM_BYTES).is_some()
-        && copy.append(SLACK_BYTES).is_some();
+        && copy.has_room(HEADROOM_BYTES, SLACK_BYTES);
     *packet = copy;
     done
 }
