@@ -100,32 +100,27 @@ impl Lanes {
     }
 }
 
-/// Takes one packet after the other through the whole program.
-const AT_ONCE: &str = "\
-for (unsigned lane = 0; lane < count; lane++)
-            frames[lane]->port = at_once(&lanes[0].way.base, frames[lane]);
-        return;
-";
+/// Where packets go one after the other: no lookup has to wait for memory, or a packet has no other one to wait with.
+const ALONE: &str = "count == 1 || p4_all_small(tables, sizeof tables / sizeof *tables)";
 
-/// A function that takes packets through the program: one after the other where no lookup has to wait for memory; otherwise all through the
-/// first stage, and then sets of those that wait for a stage through that.
+/// A function that takes packets through the program, one after the other or all together.
 fn batch(stages: usize, at_once: bool) -> String {
-    let mut text = String::from(
-        "static void burst(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{\n    \
-         union lane *lanes = (union lane *)packets;\n",
-    );
-    if at_once {
-        let when = if stages > 0 { "if (p4_all_small(tables, sizeof tables / sizeof *tables)) " } else { "" };
-        let _ = writeln!(text, "    {when}{{\n        {AT_ONCE}    }}");
-    }
+    let mut text = if stages > 0 { together(stages) } else { String::new() };
+    text += "static void burst(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{\n";
     if stages > 0 {
-        text += &staged(stages);
+        let unless = if at_once { format!("if (!({ALONE})) ") } else { String::new() };
+        let _ = writeln!(text, "    {unless}{{\n        together(packets, frames, count);\n        return;\n    }}");
+    }
+    if at_once {
+        text += "    for (unsigned lane = 0; lane < count; lane++)\n        \
+                 frames[lane]->port = at_once(&((union lane *)packets)->way.base, frames[lane]);\n";
     }
     text + "}\n\n"
 }
 
-/// All packets together, from stage to stage.
-fn staged(stages: usize) -> String {
+/// A function that takes all packets through the first stage, and then sets of those that wait for a stage through that. It is no part of
+/// the other one, which would be slower then.
+fn together(stages: usize) -> String {
     let waiting =
         |stage: usize| if stages <= MOST_NAMED { format!("waiting{stage}") } else { format!("waiting[{stage}]") };
     let mark = match stages {
@@ -141,7 +136,8 @@ fn staged(stages: usize) -> String {
         _ => format!("    uint64_t waiting[{}] = {{0}};\n", stages + 1),
     };
     let mut text = format!(
-        "{sets}    for (unsigned lane = 0; lane < count; lane++) {{\n        \
+        "static P4_APART void together(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{{\n    \
+         union lane *lanes = (union lane *)packets;\n{sets}    for (unsigned lane = 0; lane < count; lane++) {{\n        \
          const uint32_t next = way(&lanes[lane].way.base, frames[lane], 0);\n        {mark};\n    }}\n    do {{\n",
     );
     let again: Vec<String> = (1..=stages).map(waiting).collect();
@@ -154,6 +150,6 @@ fn staged(stages: usize) -> String {
              const uint32_t next = way(&lanes[lane].way.base, frames[lane], {stage});\n                {mark};\n            }}\n"
         );
     }
-    let _ = writeln!(text, "    }} while ({});", again.join(" | "));
+    let _ = write!(text, "    }} while ({});\n}}\n\n", again.join(" | "));
     text
 }

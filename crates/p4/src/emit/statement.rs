@@ -228,7 +228,8 @@ impl Emitter<'_> {
         }
         self.small_values = Self::is_small(table);
         let found = self.found();
-        self.line(&format!("switch ({found}.action) {{"));
+        // Programs list the action first that most packets get; what drops them comes later.
+        self.line(&format!("switch (__builtin_expect({found}.action, 0)) {{"));
         for (number, action) in apply.actions.iter().enumerate() {
             self.line(&format!("case {number}: /* {} */", table.actions[number].name));
             self.inner(action);

@@ -40,13 +40,9 @@ fn only_fields_that_change_are_written() {
     assert_eq!(changed[0], [true, true, false]);
     let ipv4: Vec<usize> = (0..changed[1].len()).filter(|place| changed[1][*place]).collect();
     assert_eq!((ipv4, changed[1].len()), (vec![7, 9], 12));
-    // The addresses are written anew after the lookup, so the old ones are not kept; nor is anything of the metadata.
-    for name in
-        ["headers_ethernet_source", "headers_ethernet_destination", "headers_ethernet_type", "headers_ipv4_source"]
-    {
-        assert!(!kept.iter().any(|other| other == name), "{name} is kept");
-    }
-    assert!(kept.iter().any(|name| name == "headers_ipv4_ttl"));
+    // What is needed after the lookup of what came in is read again, also fields that change; only where it is, is kept.
+    let kept: Vec<&String> = kept.iter().filter(|name| name.starts_with("headers_")).collect();
+    assert_eq!(kept, ["headers_ethernet_at", "headers_ipv4_at"]);
 }
 
 #[test]
