@@ -3,7 +3,7 @@
 # there.
 #
 #   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
-#   scripts/setup.sh test     the above, clang, Python with python-ndn, Node.js with NDNts, tools that make links, and those that look at the service
+#   scripts/setup.sh test     the above, clang, the library that encrypts in P4 programs, Python with python-ndn, Node.js with NDNts, tools that make links, and those that look at the service
 #   scripts/setup.sh cost     the first, and valgrind, which counts instructions
 #   scripts/setup.sh nic      those of the tests, and a virtual machine: QEMU, and Debian's kernel, which is unpacked and not installed
 #   scripts/setup.sh deb      those of the tests, and what makes a clean Debian and checks packages
@@ -129,6 +129,11 @@ setup_clang() {
     apt_install clang
 }
 
+# Tests compile P4 programs that encrypt.
+setup_ipsec_mb() {
+    printf '#include <intel-ipsec-mb.h>\n' | cc -E -x c - >/dev/null 2>&1 || apt_install libipsec-mb-dev
+}
+
 # Tests of ports need root, and the first of these; tests of the installed service need the others.
 setup_links() {
     [ "$(id -u)" -eq 0 ] || return 0
@@ -167,7 +172,7 @@ setup_deb() {
 
 case $what in
     build) setup_build ;;
-    test) setup_build; setup_rust_checks; setup_python; setup_node; setup_links; setup_clang ;;
+    test) setup_build; setup_rust_checks; setup_python; setup_node; setup_links; setup_clang; setup_ipsec_mb ;;
     cost) setup_build; have valgrind || apt_install valgrind ;;
     nic) setup_build; setup_python; setup_nic ;;
     deb) setup_build; setup_python; setup_deb ;;

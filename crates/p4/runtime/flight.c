@@ -47,6 +47,7 @@ struct buffer *p4_buffer_new(struct p4_switch *machine, const uint8_t *bytes, si
         buffer->usual = length <= USUAL_BYTES;
     }
     buffer->references = 1;
+    buffer->length = length;
     memcpy(buffer->bytes, bytes, length);
     return buffer;
 }
@@ -63,16 +64,34 @@ void p4_buffer_end(struct p4_switch *machine, struct buffer *buffer)
     }
 }
 
+void p4_packet_own(struct p4_packet *packet)
+{
+    struct p4_sink *own = &packet->own;
+    size_t needed = packet->length + 2 * P4_SLACK;
+    if (own->bytes && packet->data == own->bytes)
+        return;
+    if (own->capacity < needed) {
+        own->bytes = p4_memory_again(own->bytes, needed);
+        own->capacity = needed;
+    }
+    memcpy(own->bytes, packet->data, packet->length);
+    packet->data = own->bytes;
+}
+
 /* A flight with the same state. */
 struct flight *p4_flight_copy(struct p4_switch *machine, const struct flight *from)
 {
     struct flight *copy = p4_flight_new(machine);
     struct p4_packet *packet = copy->packet;
-    struct p4_sink output = packet->output;
+    struct p4_sink output = packet->output, own = packet->own;
+    bool changed = from->packet->own.bytes && from->packet->data == from->packet->own.bytes;
     *copy = *from;
     copy->packet = packet;
     memcpy(packet, from->packet, machine->program->packet_bytes);
     packet->output = output;
+    packet->own = own;
+    if (changed)
+        p4_packet_own(packet);
     copy->buffer->references++;
     return copy;
 }
@@ -102,6 +121,7 @@ void p4_switch_free(struct p4_switch *machine)
         struct flight *flight = machine->spare;
         machine->spare = flight->next;
         free(flight->packet->output.bytes);
+        free(flight->packet->own.bytes);
         free(flight->packet);
         free(flight);
     }

@@ -5,7 +5,7 @@
 #include "switch.h"
 
 struct buffer {
-    size_t references;
+    size_t references, length;
     /* Of the size that most have; the next one that nobody uses. */
     bool usual;
     struct buffer *next;

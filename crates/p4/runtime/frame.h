@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* A packet in memory that others own, in one segment. There is room for P4_HEADROOM bytes before it, and P4_SLACK bytes behind it
-   can be read. The layout is that of DPDK's struct rte_mbuf, which packets in Namehop have wherever they lie: so nothing of a packet is
+   can be read and written. The layout is that of DPDK's struct rte_mbuf, which packets in Namehop have wherever they lie: so nothing of a packet is
    copied to give it to a program, and back. */
 #define P4_HEADROOM 128
 struct p4_frame {

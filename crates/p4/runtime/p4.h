@@ -78,8 +78,14 @@ struct p4_packet {
     bool checksum_error;
     bool clones, resubmits, recirculates, truncates;
     bool clone_listed, resubmit_listed, recirculate_listed;
-    uint64_t clone_session, clone_list, resubmit_list, recirculate_list, truncate_length;
+    /* Lists of fields have numbers of 8 bits. */
+    uint8_t clone_list, resubmit_list, recirculate_list;
+    /* By so many bytes it has become longer behind its end. */
+    uint8_t grown;
+    uint64_t clone_session, truncate_length;
     struct p4_sink output;
+    /* Where its bytes are when the program has changed the payload, and others have the same packet. */
+    struct p4_sink own;
     /* In bits: how much of it is parsed. */
     uint64_t position;
     struct p4_cursor cursor;
@@ -282,6 +288,9 @@ static inline bool p4_put_rest(struct p4_sink *sink, const struct p4_packet *pac
     return true;
 }
 
+/* Gives a packet bytes that nobody else has, with P4_SLACK bytes behind that can be written. */
+void p4_packet_own(struct p4_packet *packet);
+
 /* How many cells, and what is in them. */
 struct p4_cells {
     const char *name;
@@ -436,6 +445,6 @@ struct p4_program {
     void (*in_turns)(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count);
 };
 
-#define P4_VERSION 6
+#define P4_VERSION 7
 
 #endif

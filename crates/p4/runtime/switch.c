@@ -10,11 +10,13 @@
 /* instance_type, as the behavioural model numbers it. */
 enum { NORMAL = 0, INGRESS_CLONE = 1, EGRESS_CLONE = 2, RECIRCULATED = 4, REPLICATED = 5, RESUBMITTED = 6 };
 
-static void begin(struct flight *flight, uint64_t length)
+/* The packet as it came in. */
+static void begin(struct flight *flight)
 {
     struct p4_packet *packet = flight->packet;
     packet->data = flight->buffer->bytes;
-    packet->length = length;
+    packet->length = flight->buffer->length;
+    packet->grown = 0;
     packet->position = 0;
     packet->error = 0;
     packet->rejected = packet->checksum_error = false;
@@ -90,7 +92,7 @@ static bool ingress_clone(struct p4_switch *machine, struct flight *flight)
     struct flight *copy = p4_flight_copy(machine, flight);
     program->clear(copy->packet);
     program->preserve(copy->packet, packet, packet->clone_list, packet->clone_listed);
-    begin(copy, packet->length);
+    begin(copy);
     without_requests(copy->packet);
     program->begin_ingress(copy->packet, flight->port, INGRESS_CLONE);
     if (!parsed_and_processed(machine, &copy, 1, false)) {
@@ -187,7 +189,6 @@ static void after_deparser(struct p4_switch *machine, struct flight *flight)
         struct flight *again = p4_flight_copy(machine, flight);
         p4_buffer_end(machine, again->buffer);
         again->buffer = p4_buffer_new(machine, packet->output.bytes, length);
-        again->packet->length = length;
         program->clear(again->packet);
         program->preserve(again->packet, packet, packet->recirculate_list, packet->recirculate_listed);
         again->port = program->ingress_port(packet);
@@ -219,7 +220,7 @@ static void chunk(struct p4_switch *machine, struct flight **lanes, size_t count
             packet->output.length = 0;
             egress |= UINT64_C(1) << lane;
         } else {
-            begin(flight, packet->length);
+            begin(flight);
             program->begin_ingress(packet, flight->port, flight->kind);
             ingress |= UINT64_C(1) << lane;
         }
@@ -294,7 +295,6 @@ void p4_switch_packet(struct p4_switch *machine, uint64_t port, const uint8_t *b
     flight->origin = machine->number++;
     flight->port = port;
     flight->kind = NORMAL;
-    flight->packet->length = length;
     machine->program->clear(flight->packet);
     p4_flight_put(&machine->now, flight);
     if (machine->now.count >= machine->batch)

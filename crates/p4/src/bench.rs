@@ -13,23 +13,30 @@ use crate::compile::{self, Build, Workshop};
 use crate::emit::Options;
 use crate::load;
 
+/// With packets of several lengths.
+const CRYPTO: &str = include_str!("../programs/crypto.p4");
+
 /// The programs that can be measured: name and text.
-pub const PROGRAMS: [(&str, &str); 6] = [
+pub const PROGRAMS: [(&str, &str); 9] = [
     ("l2", include_str!("../programs/l2.p4")),
     ("ipv4", include_str!("../programs/ipv4.p4")),
     ("ipv6", include_str!("../programs/ipv6.p4")),
     ("ndn", include_str!("../programs/ndn.p4")),
     ("l2fwd", include_str!("../programs/l2fwd.p4")),
     ("flows", include_str!("../programs/flows.p4")),
+    ("crypto", CRYPTO),
+    ("crypto-256", CRYPTO),
+    ("crypto-1024", CRYPTO),
 ];
 
 /// What the measurement consists of, beside the runtime.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("bench.h", include_str!("../runtime/bench/bench.h")),
     ("bench.c", include_str!("../runtime/bench/bench.c")),
     ("workloads.c", include_str!("../runtime/bench/workloads.c")),
     ("gopt.c", include_str!("../runtime/bench/gopt.c")),
     ("examples.c", include_str!("../runtime/bench/examples.c")),
+    ("crypto.c", include_str!("../runtime/bench/crypto.c")),
     ("dpdk_tables.h", include_str!("../runtime/bench/dpdk_tables.h")),
 ];
 
@@ -75,7 +82,7 @@ fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool, to: &Path) -> 
         flags = pkg_config("--cflags")?;
         flags.push("-DP4_DPDK_TABLES".into());
     }
-    workshop.program_with(&compiled.emitted.text, name, &flags, to)
+    workshop.program_with(&compiled.emitted, name, &flags, to)
 }
 
 /// Measures one program. Gives what was measured as JSON: the tables, and the ways with their cycles per packet.
@@ -94,7 +101,9 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     }
     let path = |file: &str| workshop.folder().join(file);
     let mut arguments = pkg_config("--cflags")?;
-    arguments.extend(["workloads.c", "examples.c", "gopt.c"].map(|file| path(file).to_string_lossy().into_owned()));
+    arguments.extend(
+        ["workloads.c", "examples.c", "crypto.c", "gopt.c"].map(|file| path(file).to_string_lossy().into_owned()),
+    );
     arguments.extend(pkg_config("--libs")?);
     arguments.extend(["-rdynamic", "-ldl"].map(str::to_owned));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -17,7 +17,8 @@ use crate::{bench, run, serve, stf};
 
 /// P4 programs: check them, compile them, and test them with packets
 ///
-/// Programs are in P4_16 for the architecture v1model. The files core.p4 and v1model.p4 are built in.
+/// Programs are in P4_16 for the architecture v1model. The files core.p4 and v1model.p4 are built in, and
+/// namehop.p4, with functions that encrypt.
 #[derive(Parser)]
 #[command(name = "namehop p4", bin_name = "namehop p4", version)]
 struct CommandLine {
@@ -125,11 +126,12 @@ enum Command {
     /// Measure programs between two rings of DPDK, in cycles per packet
     ///
     /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one lookup of the longest prefix), ndn (names), and what DPDK's
-    /// examples do: l2fwd (ports and their partners) and flows (IPv4 by addresses, protocol and ports). Each is measured packet by
-    /// packet and in batches of several sizes, with and without prefetching, on Namehop's tables, and for comparison on those of DPDK
-    /// and in the order of G-Opt; all ways take turns and have to give the same packets. A model of batches is fitted and says which
-    /// size it takes for the best. Headers of DPDK are needed (apt install libdpdk-dev). Packets and DPDK's tables lie on huge pages
-    /// where there are some. The large tables need 8 GiB of memory.
+    /// examples do: l2fwd (ports and their partners), flows (IPv4 by addresses, protocol and ports), and crypto, crypto-256 and
+    /// crypto-1024 (encryption, with packets of three lengths). Each is measured packet by packet and in batches of several sizes,
+    /// with and without prefetching, on Namehop's tables, and for comparison on those of DPDK and in the order of G-Opt; all ways
+    /// take turns and have to give the same packets. A model of batches is fitted and says which size it takes for the best. Headers
+    /// of DPDK are needed (apt install libdpdk-dev), and for crypto those of intel-ipsec-mb (apt install libipsec-mb-dev). Packets and
+    /// DPDK's tables lie on huge pages where there are some. The large tables need 8 GiB of memory.
     Bench {
         /// The programs; all when none is named
         programs: Vec<String>,

@@ -31,6 +31,7 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "meter.h",
     "epoch.h",
     "memory.h",
+    "cipher.h",
     "hash.h",
     "table.h",
     "prefix.h",
@@ -59,6 +60,10 @@ const RUNTIME: &[(&str, &str)] = &texts![
 
 /// Files of the runtime that belong to one kind of result only.
 const MAINS: [&str; 2] = ["host.c", "player.c"];
+
+/// What a program that encrypts needs.
+const NO_CIPHER: &str = "the program encrypts packets; that needs the library intel-ipsec-mb, version 1.3 or newer, which there is for \
+                         processors of the kind x86-64: apt install libipsec-mb-dev";
 
 /// A program in C, with the representation that it was made from.
 pub struct Compiled {
@@ -193,31 +198,46 @@ impl Workshop {
         parts.chain([main]).map(|name| self.folder.join(name).into()).collect()
     }
 
-    /// Compiles the C text of a program, with the runtime, to a shared object that `namehop p4 run` loads. It exports one function
-    /// (`host.h`).
-    pub fn loadable(&self, text: &str, to: &Path) -> io::Result<()> {
+    /// Compiles a program, with the runtime, to a shared object that `namehop p4 run` loads. It exports one function (`host.h`).
+    pub fn loadable(&self, program: &Emitted, to: &Path) -> io::Result<()> {
         let source = self.folder.join("program.c");
-        fs::write(&source, text)?;
+        fs::write(&source, &program.text)?;
         let mut list = self.runtime("host.c");
         list.push(source.into());
         let arguments =
             ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-Wl,--no-undefined", "-pthread"];
         list.extend(arguments.map(OsString::from));
-        self.cc(&list, to)
+        self.with_libraries(program, list, to)
     }
 
-    /// Compiles the C text of a program to a shared object that takes the runtime from who loads it.
-    pub fn program(&self, text: &str, name: &str, to: &Path) -> io::Result<()> {
-        self.program_with(text, name, &[], to)
+    /// Compiles a program to a shared object that takes the runtime from who loads it.
+    pub fn program(&self, program: &Emitted, name: &str, to: &Path) -> io::Result<()> {
+        self.program_with(program, name, &[], to)
     }
 
     /// The same, with further arguments for the C compiler.
-    pub fn program_with(&self, text: &str, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
+    pub fn program_with(&self, program: &Emitted, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
         let source = self.folder.join(format!("{name}.c"));
-        fs::write(&source, text)?;
+        fs::write(&source, &program.text)?;
         let mut list = vec![source.into(), "-shared".into(), "-fPIC".into()];
         list.extend(arguments.iter().map(OsString::from));
-        self.cc(&list, to)
+        self.with_libraries(program, list, to)
+    }
+
+    /// Runs the C compiler, with the library that encrypts where a program needs it.
+    fn with_libraries(&self, program: &Emitted, mut arguments: Vec<OsString>, to: &Path) -> io::Result<()> {
+        if !program.encrypts {
+            return self.cc(&arguments, to);
+        }
+        arguments.push("-lIPSec_MB".into());
+        self.cc(&arguments, to).map_err(|error| {
+            let said = error.to_string();
+            if said.contains("intel-ipsec-mb") || said.contains("IPSec_MB") {
+                io::Error::other(NO_CIPHER)
+            } else {
+                error
+            }
+        })
     }
 
     fn cc(&self, arguments: &[OsString], to: &Path) -> io::Result<()> {

@@ -139,7 +139,7 @@ fn write_output(args: &CompileArgs, compiled: Compiled, program: &Program) -> io
             let output = output.unwrap_or(Path::new("program.so"));
             // Nothing is left behind when the C compiler fails.
             let made = workshop.folder().join("result.so");
-            workshop.loadable(&compiled.emitted.text, &made)?;
+            workshop.loadable(&compiled.emitted, &made)?;
             std::fs::copy(&made, output).map_err(|error| cannot_write(output, &error))?;
             return Ok(());
         }

@@ -56,13 +56,13 @@ fn rig() -> &'static Rig {
         }));
         let workshop = Workshop::new(Build { speed: Speed::Some, ..Build::default() }).expect("a folder");
         let file = workshop.folder().join("everything.so");
-        let text = load::on_deep_stack(|| {
+        let emitted = load::on_deep_stack(|| {
             let mut loaded = load::text_of(Path::new("everything.p4"), PROGRAM.into(), &[]);
             let program = loaded.program.as_mut().expect("it is correct");
-            compile::compile(program, "everything", &Options::default()).map(|compiled| compiled.emitted.text)
+            compile::compile(program, "everything", &Options::default()).map(|compiled| compiled.emitted)
         });
-        let text = text.expect("a stack").unwrap_or_else(|refusal| panic!("{}", refusal.message));
-        workshop.loadable(&text, &file).expect("a C compiler");
+        let emitted = emitted.expect("a stack").unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        workshop.loadable(&emitted, &file).expect("a C compiler");
         let bytes = std::fs::read(&file).expect("it was made");
         let program = Program::load(&file, 1).expect("it can be loaded");
         let switch = Switch::start(program, &[PortSpec::controller(CPU_PORT)], 1, 0).expect("it starts");

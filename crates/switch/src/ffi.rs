@@ -8,7 +8,7 @@ use namehop_packet::raw::Header;
 
 /// `P4_HOST_VERSION`
 pub(crate) const VERSION: u32 = 6;
-/// Bytes that can be read behind packets and data of entries (`P4_SLACK`).
+/// Bytes that can be read behind packets and data of entries, and behind packets written, too (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
 pub(crate) const HEADROOM_BYTES: usize = 128;

@@ -23,6 +23,9 @@ pub enum LoadError {
     /// It is no shared object, or cannot be read.
     #[error("cannot load {0}: {1}; 'namehop p4 compile' makes loadable programs")]
     Unreadable(PathBuf, libloading::Error),
+    /// It encrypts, and the library for that is not there.
+    #[error("{0} encrypts packets; that needs the library intel-ipsec-mb: apt install libipsec-mb1")]
+    Cipher(PathBuf),
     /// It is a shared object of something else, or of a version before there was one.
     #[error("{0} is no program that can be loaded; make it with 'namehop p4 compile FILE -o {0}'")]
     Foreign(PathBuf),
@@ -94,7 +97,11 @@ impl Program {
         // A name without a folder would be looked for among the libraries of the system.
         let full = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         // SAFETY: what a shared object does when it is loaded is up to it; those that this crate is for do nothing.
-        let library = unsafe { Library::new(&full) }.map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
+        let library =
+            unsafe { Library::new(&full) }.map_err(|error| match error.to_string().contains("libIPSec_MB") {
+                true => LoadError::Cipher(path.to_owned()),
+                false => LoadError::Unreadable(path.to_owned(), error),
+            })?;
         let library: &'static Library = Box::leak(Box::new(library));
         // SAFETY: the function has this type in all versions (`host.h`).
         let found: Result<Symbol<'_, unsafe extern "C" fn() -> *const Host>, _> =

@@ -220,8 +220,8 @@ int main(int given, char **arguments)
     unsigned rounds = (unsigned)strtoul(arguments[3], NULL, 10);
     entries = entries ? entries : workload->entries;
     /* Ports are as many as there are. */
-    if (strcmp(workload->name, "l2fwd") == 0)
-        entries = workload->entries;
+    if (workload->entries == PORTS)
+        entries = PORTS;
     if (rounds == 0 || rounds > MOST_ROUNDS)
         fail("rounds are 1 to 10000");
     const char *ours_path = arguments[4], *theirs_path = arguments[5];
@@ -229,7 +229,8 @@ int main(int given, char **arguments)
     if (rte_eal_init(given - 5, arguments + 5) < 0)
         fail("DPDK does not start");
     const struct p4_program *ours = load(ours_path), *theirs = strcmp(theirs_path, "-") == 0 ? NULL : load(theirs_path);
-    struct rte_mempool *pool = rte_pktmbuf_pool_create("packets", 2 * CHUNK, 0, 0, 512, 0);
+    uint32_t room = RTE_PKTMBUF_HEADROOM + (workload->longest > LONGEST ? workload->longest : LONGEST);
+    struct rte_mempool *pool = rte_pktmbuf_pool_create("packets", 2 * CHUNK, 0, 0, (uint16_t)room, 0);
     input = rte_ring_create("input", 2 * CHUNK, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
     output = rte_ring_create("output", 2 * CHUNK, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (!pool || !input || !output || rte_pktmbuf_alloc_bulk(pool, packets, CHUNK) != 0)

@@ -11,6 +11,8 @@
 #define MOST_BURST 256
 /* How many keys programs written by hand look up at once. */
 #define HAND 32
+/* Bytes that packets have room for, behind the headroom. */
+#define LONGEST 384
 
 /* What a program forwards by, and how packets are made that meet its entries. */
 struct workload {
@@ -27,6 +29,8 @@ struct workload {
     /* The same as another publication does it, on tables of its own, which have to be filled; NULL where there is none. */
     void (*fill_published)(uint64_t entries);
     void (*published)(struct rte_mbuf **packets, unsigned count);
+    /* Bytes of the longest packet, when it has more than LONGEST. */
+    uint32_t longest;
 };
 
 extern const struct workload workloads[];
@@ -54,6 +58,13 @@ uint64_t flows_fill(const struct p4_program *ours, uint64_t entries);
 bool flows_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
 uint32_t flows_packet(uint8_t *to, uint64_t entry, uint64_t random);
 void flows_by_hand(struct rte_mbuf **packets, unsigned count);
+/* The programs of crypto.c, with packets of several lengths. */
+uint64_t crypto_fill(const struct p4_program *ours, uint64_t entries);
+bool crypto_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
+uint32_t crypto_packet(uint8_t *to, uint64_t entry, uint64_t random);
+uint32_t crypto_packet_256(uint8_t *to, uint64_t entry, uint64_t random);
+uint32_t crypto_packet_1024(uint8_t *to, uint64_t entry, uint64_t random);
+void crypto_by_hand(struct rte_mbuf **packets, unsigned count);
 /* The lookups of names of G-Opt: see gopt.c. */
 void gopt_fill(uint64_t entries);
 void gopt_names(struct rte_mbuf **packets, unsigned count);

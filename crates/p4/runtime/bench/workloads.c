@@ -369,5 +369,8 @@ const struct workload workloads[] = {
     {"ndn", 10000000, ndn_fill, ndn_fill_dpdk, ndn_packet, NULL, gopt_fill, gopt_names},
     {"l2fwd", PORTS, l2fwd_fill, l2fwd_fill_dpdk, l2_packet, l2fwd_by_hand, NULL, NULL},
     {"flows", 1000000, flows_fill, flows_fill_dpdk, flows_packet, flows_by_hand, NULL, NULL},
+    {"crypto", PORTS, crypto_fill, crypto_fill_dpdk, crypto_packet, crypto_by_hand, NULL, NULL},
+    {"crypto-256", PORTS, crypto_fill, crypto_fill_dpdk, crypto_packet_256, crypto_by_hand, NULL, NULL},
+    {"crypto-1024", PORTS, crypto_fill, crypto_fill_dpdk, crypto_packet_1024, crypto_by_hand, NULL, NULL, .longest = 1536},
 };
 const size_t workload_count = sizeof workloads / sizeof *workloads;

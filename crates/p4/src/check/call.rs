@@ -109,10 +109,25 @@ impl<'a> Checker<'a> {
             if &*name.text == "verify" && self.context.place != Place::Parser {
                 self.error("place", span, "'verify' is called in parsers only");
             }
+            if matches!(&*name.text, "aes_cbc_encrypt" | "aes_cbc_decrypt") {
+                self.cipher_place(name, span);
+            }
             Target::ExternFunction(name.text.clone())
         };
         self.extern_result(ty, name, span);
         Expr { kind: ExprKind::Call(Box::new(Call { target, arguments, span })), ty, span }
+    }
+
+    /// Payloads begin where the parser has ended, and have to be what they become before the deparser.
+    fn cipher_place(&mut self, name: &Name, span: Span) {
+        let parameters = self.context.shell.as_ref().map_or(&[][..], |shell| &shell.parameters);
+        let emits = parameters.iter().any(|parameter| {
+            matches!(self.types.get(parameter.ty), Type::Extern { .. }) && self.types.show(parameter.ty) == "packet_out"
+        });
+        if self.context.place == Place::Parser || emits {
+            let message = format!("'{}' is called in controls before the deparser only", name.text);
+            self.error_with_help("place", span, message, "call it in the ingress or egress control");
+        }
     }
 
     /// A result whose type nobody knows.

@@ -1,11 +1,13 @@
 //! The way of a batch through a whole program in one function, for programs whose packets go straight through. Headers stay
 //! where they are in the packet: what has changed is written there, and only when headers come or go they are put together anew.
 
+use std::mem;
+
 use super::expression::cut;
 use super::lanes::{self, Lanes};
 use super::types::Form;
 use super::{Emitter, Names};
-use crate::ir::{Apply, Emit, EmitField, Expr, Fused, Kind, Sink, Statement, Table, Var};
+use crate::ir::{Emit, EmitField, Expr, Fused, Kind, Resume, Sink, Statement, Table, Var};
 use crate::optimise::fuse::fixed_width;
 use crate::optimise::visit;
 
@@ -283,6 +285,7 @@ impl<'a> Emitter<'a> {
             self.fused = Some(Order::of(fused));
             staged = Some(self.body(part)).filter(|(.., stages)| *stages > 0);
         }
+        let ciphers = mem::take(&mut self.ciphers);
         let mut at_once = None;
         if staged.as_ref().is_none_or(|(_, body, _)| !lanes::is_long(body)) {
             self.fused = Some(Order::AtOnce);
@@ -296,17 +299,19 @@ impl<'a> Emitter<'a> {
             appends |= matches!(statement, Statement::Send(_, None));
         });
         let key_words = fused.program.tables.iter().map(Table::key_words).max().unwrap_or(1);
-        let lanes = Lanes { staged, at_once, key_words, appends, in_turns: self.options.in_turns && !fused.ordered };
+        // Payloads of packets in turns would be encrypted one by one.
+        let in_turns = self.options.in_turns && !fused.ordered && ciphers.is_empty();
+        let lanes = Lanes { staged, at_once, ciphers, key_words, appends, in_turns };
         (state + &lanes.functions(), "burst")
     }
 
-    /// Where a lookup ends: it is taken step by step, each packet one step before any has the next.
-    pub(super) fn wait_for(&mut self, apply: &Apply) {
-        let (_, step) = self.lookup(apply.table);
+    /// Ends a stage. What a packet needs to go on is put away before, and taken back behind it; with a lookup it goes on when this step of
+    /// it, of which each packet has one before any has the next, was the last. Gives the number of the stage that begins.
+    pub(super) fn wait(&mut self, resume: &Resume, step: Option<&str>) -> usize {
         // What is known is not put away.
-        let is_kept = |variable: &Var| apply.kept.contains(variable) && !self.kept.contains(variable);
-        let located: Vec<(Var, u64)> = apply.located.iter().copied().filter(|(base, _)| is_kept(base)).collect();
-        let known: Vec<(Var, Expr)> = apply
+        let is_kept = |variable: &Var| resume.kept.contains(variable) && !self.kept.contains(variable);
+        let located: Vec<(Var, u64)> = resume.located.iter().copied().filter(|(base, _)| is_kept(base)).collect();
+        let known: Vec<(Var, Expr)> = resume
             .known
             .iter()
             .filter(|(variable, _)| is_kept(variable))
@@ -315,16 +320,18 @@ impl<'a> Emitter<'a> {
         let is_known = |variable: &Var| {
             located.iter().any(|(base, _)| base == variable)
                 || known.iter().any(|(other, _)| other == variable)
-                || apply.fields.iter().any(|(other, _)| other == variable)
+                || resume.fields.iter().any(|(other, _)| other == variable)
         };
-        let kept: Vec<Var> = apply.kept.iter().copied().filter(|variable| !is_known(variable)).collect();
-        self.put_away(&kept, apply.position);
+        let kept: Vec<Var> = resume.kept.iter().copied().filter(|variable| !is_known(variable)).collect();
+        self.put_away(&kept, resume.position);
         let stage = self.stage();
-        self.line(&format!("if (!{step}) return {stage};"));
-        if self.fused == Some(Order::Kept) {
-            self.stage();
+        if let Some(step) = step {
+            self.line(&format!("if (!{step}) return {stage};"));
+            if self.fused == Some(Order::Kept) {
+                self.stage();
+            }
         }
-        self.take_back(&kept, apply.position);
+        self.take_back(&kept, resume.position);
         for (base, place) in located {
             let base = self.variable(base);
             self.line(&format!("{base} = data + {};", place / 8));
@@ -333,11 +340,12 @@ impl<'a> Emitter<'a> {
             let (variable, value) = (self.variable(variable), self.as_type(&value, value.ty));
             self.line(&format!("{variable} = {value};"));
         }
+        stage
     }
 
-    /// After a lookup, variables that are fields of the packet are read where they are.
-    pub(super) fn read_again(&mut self, apply: &Apply) {
-        for (variable, field) in apply.fields.iter().filter(|(variable, _)| apply.kept.contains(variable)) {
+    /// Where a packet goes on, variables that are fields of it are read where they are.
+    pub(super) fn read_again(&mut self, resume: &Resume) {
+        for (variable, field) in resume.fields.iter().filter(|(variable, _)| resume.kept.contains(variable)) {
             let (variable, field) = (self.variable(*variable), self.as_type(field, field.ty));
             self.line(&format!("{variable} = {field};"));
         }

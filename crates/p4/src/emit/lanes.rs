@@ -1,5 +1,6 @@
 //! The functions that take a batch through the stages of a program whose packets go straight through (`way` in the C text).
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// With more stages, the sets of packets that wait are in an array.
@@ -28,7 +29,7 @@ static void in_turns(struct p4_packet *packets, struct p4_frame *const *frames, 
 const MOST_INLINE: (usize, usize) = (8, 40_000);
 
 /// What the functions for one packet have beside the variables of the program.
-const LOCALS: &str = "    uint8_t *const data = p4_frame_data(frame);\n    const uint64_t length = frame->length;\n    \
+const LOCALS: &str = "    uint8_t *const data = p4_frame_data(frame);\n    uint64_t length = frame->length;\n    \
     struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)data;\n    (void)length;\n    \
     (void)found;\n    (void)came_in;\n";
 
@@ -46,6 +47,8 @@ pub(super) struct Lanes {
     pub staged: Option<Body>,
     /// For packets that go one after the other.
     pub at_once: Option<Body>,
+    /// The stages before which payloads are encrypted.
+    pub ciphers: BTreeSet<usize>,
     /// Words of the longest key.
     pub key_words: u32,
     /// Headers are put together on the way.
@@ -80,7 +83,7 @@ impl Lanes {
         }
         text += "/* A packet has room for its state on either way. */\nunion lane {\n    struct packet packet;\n    struct way way;\n};\n\n";
         let stages = self.staged.as_ref().map_or(0, |(.., stages)| *stages);
-        text += &batch(stages, self.at_once.is_some());
+        text += &self.batch(stages);
         if self.in_turns && stages > 0 {
             text += IN_TURNS;
         }
@@ -93,34 +96,43 @@ impl Lanes {
         if body.contains("p->steps") {
             text += "    p->steps = 0;\n";
         }
+        if body.contains("p4_cipher_frame") {
+            text += "    p->grown = 0;\n";
+        }
         if self.appends {
             text += "    p->output.length = 0;\n";
         }
         text
     }
+
+    /// A function that takes packets through the program, one after the other or all together.
+    fn batch(&self, stages: usize) -> String {
+        let mut text = if stages > 0 { together(stages, &self.ciphers) } else { String::new() };
+        text += "static void burst(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{\n";
+        if stages > 0 {
+            let when = match (&self.at_once, self.ciphers.is_empty()) {
+                (None, _) => String::new(),
+                (Some(_), true) => format!("if ({SEVERAL} && {LARGE}) "),
+                // Payloads are encrypted side by side, however small the tables are.
+                (Some(_), false) => format!("if ({SEVERAL}) "),
+            };
+            let _ = writeln!(text, "    {when}{{\n        together(packets, frames, count);\n        return;\n    }}");
+        }
+        if self.at_once.is_some() {
+            text += "    for (unsigned lane = 0; lane < count; lane++)\n        \
+                     frames[lane]->port = at_once(&((union lane *)packets)->way.base, frames[lane]);\n";
+        }
+        text + "}\n\n"
+    }
 }
 
-/// Where packets go one after the other: no lookup has to wait for memory, or a packet has no other one to wait with.
-const ALONE: &str = "count == 1 || p4_all_small(tables, sizeof tables / sizeof *tables)";
+/// When packets go together: a packet has others to wait with, and lookups have to wait for memory.
+const SEVERAL: &str = "count > 1";
+const LARGE: &str = "!p4_all_small(tables, sizeof tables / sizeof *tables)";
 
-/// A function that takes packets through the program, one after the other or all together.
-fn batch(stages: usize, at_once: bool) -> String {
-    let mut text = if stages > 0 { together(stages) } else { String::new() };
-    text += "static void burst(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{\n";
-    if stages > 0 {
-        let unless = if at_once { format!("if (!({ALONE})) ") } else { String::new() };
-        let _ = writeln!(text, "    {unless}{{\n        together(packets, frames, count);\n        return;\n    }}");
-    }
-    if at_once {
-        text += "    for (unsigned lane = 0; lane < count; lane++)\n        \
-                 frames[lane]->port = at_once(&((union lane *)packets)->way.base, frames[lane]);\n";
-    }
-    text + "}\n\n"
-}
-
-/// A function that takes all packets through the first stage, and then sets of those that wait for a stage through that. It is no part of
-/// the other one, which would be slower then.
-fn together(stages: usize) -> String {
+/// A function that takes all packets through the first stage, and then sets of those that wait for a stage through that; before some
+/// stages payloads are encrypted. It is no part of the other one, which would be slower then.
+fn together(stages: usize, ciphers: &BTreeSet<usize>) -> String {
     let waiting =
         |stage: usize| if stages <= MOST_NAMED { format!("waiting{stage}") } else { format!("waiting[{stage}]") };
     let mark = match stages {
@@ -143,11 +155,16 @@ fn together(stages: usize) -> String {
     let again: Vec<String> = (1..=stages).map(waiting).collect();
     for stage in 1..=stages {
         let set = waiting(stage);
+        let (open, close) = if ciphers.contains(&stage) {
+            (format!("        while ({set}) {{\n            p4_cipher_all();\n"), "        }\n")
+        } else {
+            (format!("        while ({set})\n"), "")
+        };
         let _ = write!(
             text,
-            "        while ({set})\n            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
+            "{open}            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
              const unsigned lane = (unsigned)__builtin_ctzll(rest);\n                \
-             const uint32_t next = way(&lanes[lane].way.base, frames[lane], {stage});\n                {mark};\n            }}\n"
+             const uint32_t next = way(&lanes[lane].way.base, frames[lane], {stage});\n                {mark};\n            }}\n{close}"
         );
     }
     let _ = write!(text, "    }} while ({});\n}}\n\n", again.join(" | "));

@@ -2,6 +2,7 @@
 //! packets go in batches, and goes on there when it is called again.
 
 mod burst;
+mod cipher;
 mod expression;
 mod glue;
 mod lanes;
@@ -12,7 +13,7 @@ mod statement;
 mod table;
 mod types;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::mem;
 
@@ -54,6 +55,8 @@ impl Default for Options {
 pub struct Emitted {
     pub text: String,
     pub notes: Vec<String>,
+    /// Whether it needs the library that encrypts.
+    pub encrypts: bool,
 }
 
 struct Emitter<'a> {
@@ -79,15 +82,24 @@ struct Emitter<'a> {
     labels: HashSet<ir::Label>,
     text: String,
     indent: usize,
-    /// The tables of the lookups between the stages of a part, in their order.
-    lookups: Vec<usize>,
+    /// What ends the stages of a part, in their order.
+    ends: Vec<End>,
     /// All parts are one; how packets follow each other then.
     fused: Option<Order>,
-    /// Stages after the first one, and checksums, so far.
+    /// Stages after the first one, those of them before which payloads are encrypted, and checksums, so far.
     stages: usize,
+    ciphers: BTreeSet<usize>,
     sums: usize,
     /// Whether values for the actions that are written are in the word that a lookup has found.
     small_values: bool,
+}
+
+/// What ends a stage.
+#[derive(Clone, Copy)]
+enum End {
+    /// A lookup in a table.
+    Lookup(usize),
+    Cipher,
 }
 
 /// How C names variables, and which of them live with the packet.
@@ -144,9 +156,10 @@ pub fn emit<'a>(
         labels: HashSet::new(),
         text: String::new(),
         indent: 1,
-        lookups: Vec::new(),
+        ends: Vec::new(),
         fused: None,
         stages: 0,
+        ciphers: BTreeSet::new(),
         sums: 0,
         small_values: false,
     };
@@ -207,6 +220,10 @@ impl<'a> Emitter<'a> {
             text += "#define P4_NO_PREFETCH\n";
         }
         text += "#include \"wide.h\"\n#include \"meter.h\"\n#ifdef P4_DPDK_TABLES\n#include \"dpdk_tables.h\"\n#else\n#include \"prefix.h\"\n#endif\n\n";
+        let encrypts = self.encrypts();
+        if encrypts {
+            text += "#include \"cipher.h\"\n\n";
+        }
         text += &self.declarations.basic();
         text.push('\n');
         text += &self.declarations.text;
@@ -244,7 +261,7 @@ impl<'a> Emitter<'a> {
             if burst.contains("static void in_turns(") { "in_turns" } else { "NULL" },
         );
         text += &entries;
-        Emitted { text, notes }
+        Emitted { text, notes, encrypts }
     }
 
     /// Names for programs whose parts are apart: what a packet has lives as long as it, under its own name.

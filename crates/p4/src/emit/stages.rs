@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::Emitter;
+use super::{Emitter, End};
 use crate::ir::{self, Statement};
 use crate::optimise::visit;
 
@@ -22,8 +22,9 @@ impl Emitter<'_> {
     /// Declarations of the variables of a part, its statements, and how many stages there are after the first one.
     pub(super) fn body(&mut self, part: &ir::Part) -> (String, String, usize) {
         self.text = String::new();
-        self.lookups.clear();
+        self.ends.clear();
         self.stages = 0;
+        self.ciphers.clear();
         self.indent = 1;
         self.labels.clear();
         let mut used = BTreeSet::new();
@@ -52,12 +53,12 @@ impl Emitter<'_> {
     /// The functions of a part.
     pub(super) fn part(&mut self, part: &ir::Part) -> String {
         let (declarations, body, _) = self.body(part);
-        let (open, close) = if self.lookups.is_empty() {
+        let (open, close) = if self.ends.is_empty() {
             ("    (void)stage;\n", "")
         } else {
             ("    switch (stage) {\n    case 0:;\n", "    }\n")
         };
-        let inline = self.lookups.len() <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
+        let inline = self.ends.len() <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
         format!(
             "/* {} */\nstatic {} uint32_t part${}(struct p4_packet *p, uint32_t stage)\n{{\n{declarations}    (void)s;\n{open}{body}{close}    return 0;\n}}\n\n{}",
             part.title,
@@ -67,17 +68,20 @@ impl Emitter<'_> {
         )
     }
 
-    /// Takes a batch through all stages: those of packets at the same place together, and all lookups of a stage before
-    /// what follows them.
+    /// Takes a batch through all stages: those of packets at the same place together, and all lookups, or all encryption, of a stage
+    /// before what follows them.
     fn batch(&self, part: &str) -> String {
         let mut text = format!("static uint64_t run${part}(struct p4_packet **lanes, uint64_t set)\n{{\n");
-        let last = self.lookups.len();
+        let last = self.ends.len();
         let _ = writeln!(text, "    uint64_t left = set, waiting[{}] = {{set}};\n    do {{", last + 1);
         let _ = writeln!(text, "        P4_STAGE(part${part}, 0)");
-        for (number, table) in self.lookups.iter().enumerate() {
+        for (number, end) in self.ends.iter().enumerate() {
             let stage = number + 1;
-            let (_, step) = self.lookup(*table);
-            let _ = writeln!(text, "        P4_LOOK({stage}, {step})\n        P4_STAGE(part${part}, {stage})");
+            let _ = match end {
+                End::Lookup(table) => writeln!(text, "        P4_LOOK({stage}, {})", self.lookup(*table).1),
+                End::Cipher => writeln!(text, "        if (waiting[{stage}]) p4_cipher_all();"),
+            };
+            let _ = writeln!(text, "        P4_STAGE(part${part}, {stage})");
         }
         let again: Vec<String> = (1..=last).map(|stage| format!("waiting[{stage}]")).collect();
         let again = if again.is_empty() { "0".to_owned() } else { again.join(" | ") };

@@ -1,8 +1,9 @@
 //! Statements in C.
 
-use super::Emitter;
 use super::types::{Form, words};
+use super::{Emitter, End};
 use crate::ir::{self, Expr, Place, Request, Sink, Statement};
+use crate::optimise::visit;
 
 impl Emitter<'_> {
     pub(super) fn statements(&mut self, list: &[Statement]) {
@@ -21,7 +22,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn inner(&mut self, list: &[Statement]) {
+    pub(super) fn inner(&mut self, list: &[Statement]) {
         self.indent += 1;
         self.statements(list);
         self.indent -= 1;
@@ -42,7 +43,7 @@ impl Emitter<'_> {
         self.guarded(&conditions, &format!("{target} = {value};"));
     }
 
-    fn lose_unless(&mut self, condition: &str) {
+    pub(super) fn lose_unless(&mut self, condition: &str) {
         self.line(&format!("if (!{condition}) {{ p->lost = true; {} }}", self.end()));
     }
 
@@ -143,6 +144,7 @@ impl Emitter<'_> {
                 self.line(&format!("if ({index} < {size}) p4_count(&{name}[{index}], {length});"));
             }
             Statement::Apply(apply) => self.apply(apply),
+            Statement::Cipher(cipher) => self.cipher(cipher),
             Statement::Locate(base, here) => {
                 let base = self.variable(*base);
                 let (data, _, position) = self.input();
@@ -202,17 +204,20 @@ impl Emitter<'_> {
         let (start, step) = self.lookup(apply.table);
         self.key(table, &apply.keys);
         self.line(&format!("{start};"));
-        if self.is_staged() {
-            self.lookups.push(apply.table);
+        if table.keys.is_empty() {
+            // There is nothing to wait for.
+            self.line(&format!("(void){step};"));
+        } else if self.is_staged() {
+            self.ends.push(End::Lookup(apply.table));
             if self.fused.is_some() {
-                self.wait_for(apply);
+                self.wait(&apply.resume, Some(&step));
             } else {
                 self.stage();
             }
         } else {
             self.line(&format!("while (!{step});"));
         }
-        self.read_again(apply);
+        self.read_again(&apply.resume);
         if let Some(hit) = apply.hit {
             let hit = self.variable(hit);
             let found = self.found();
@@ -228,6 +233,17 @@ impl Emitter<'_> {
         }
         self.small_values = Self::is_small(table);
         let found = self.found();
+        if self.is_staged() && apply.actions.iter().any(|action| visit::has_stages(action)) {
+            // A stage that begins in an action is a case of the switch around all of this.
+            for (number, action) in apply.actions.iter().enumerate() {
+                let otherwise = if number > 0 { "} else " } else { "" };
+                let name = &table.actions[number].name;
+                self.line(&format!("{otherwise}if ({found}.action == {number}) {{ /* {name} */"));
+                self.inner(action);
+            }
+            self.line("}");
+            return;
+        }
         // Programs list the action first that most packets get; what drops them comes later.
         self.line(&format!("switch (__builtin_expect({found}.action, 0)) {{"));
         for (number, action) in apply.actions.iter().enumerate() {

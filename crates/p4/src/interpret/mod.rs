@@ -3,6 +3,7 @@
 
 mod bits;
 mod call;
+mod cipher;
 mod evaluate;
 mod externs;
 mod hash;
@@ -113,9 +114,12 @@ pub struct Switch<'p> {
     pub groups: BTreeMap<u64, Vec<(u64, u64)>>,
     /// What `log_msg` and `digest` gave, and packets that could not be processed.
     pub notes: Vec<String>,
-    /// The packet as it came in, and how many bits of it are parsed.
+    /// The packet, with the payload as it has become, how many bits of it are parsed, and by how many bytes it has become longer.
     input: Bits,
     position: usize,
+    grown: usize,
+    /// The part of the pipeline that runs.
+    part: usize,
     output: Bits,
     requests: Requests,
     checksum_error: bool,
@@ -142,6 +146,8 @@ impl<'p> Switch<'p> {
             notes: Vec::new(),
             input: Bits::default(),
             position: 0,
+            grown: 0,
+            part: 0,
             output: Bits::default(),
             requests: Requests::default(),
             checksum_error: false,

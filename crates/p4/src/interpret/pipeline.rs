@@ -36,6 +36,7 @@ enum Work {
 struct Flight {
     packet: Bits,
     position: usize,
+    grown: usize,
     headers: Value,
     metadata: Value,
     standard: Vec<Value>,
@@ -108,6 +109,7 @@ impl<'p> Switch<'p> {
 
     /// Runs one part. `exit` ends it in an orderly way.
     fn part(&mut self, part: usize, values: Vec<Value>) -> Result<(Vec<Value>, Option<u32>), String> {
+        self.part = part;
         match self.run_unit(self.parts[part], values) {
             (values, Ok(()) | Err(Stop::Exit)) => Ok((values, None)),
             (values, Err(Stop::Reject(error))) => Ok((values, Some(error))),
@@ -126,6 +128,7 @@ impl<'p> Switch<'p> {
         let [headers_ty, metadata_ty, standard_ty] = self.pipeline_types();
         self.input = packet.clone();
         self.position = 0;
+        self.grown = 0;
         self.checksum_error = false;
         let Value::Struct(mut standard) = self.program.types.zero(standard_ty) else {
             return Err("the standard metadata is no struct".into());
@@ -177,7 +180,9 @@ impl<'p> Switch<'p> {
         let (values, _) = self.part(2, vec![headers, metadata, Value::Struct(standard)])?;
         let (headers, metadata, standard) = Self::three(values)?;
         let requests = std::mem::take(&mut self.requests);
-        let position = self.position;
+        let (position, grown) = (self.position, self.grown);
+        // Clones and packets that are resubmitted are as they came in.
+        let processed = self.input.clone();
         if let Some((session, list)) = requests.clone {
             let preserved = self.preserved(&metadata, list);
             let (headers, metadata, mut standard) = self.parsed(&packet, port, Kind::IngressClone, Some(preserved))?;
@@ -185,6 +190,7 @@ impl<'p> Switch<'p> {
             let clone = Flight {
                 packet: packet.clone(),
                 position: self.position,
+                grown: 0,
                 headers,
                 metadata,
                 standard,
@@ -203,8 +209,9 @@ impl<'p> Switch<'p> {
         let group = self.standard_field(&standard, "mcast_grp");
         let out = self.standard_field(&standard, "egress_spec");
         let flight = Flight {
-            packet,
+            packet: processed,
             position,
+            grown,
             headers,
             metadata,
             standard,
@@ -256,9 +263,10 @@ impl<'p> Switch<'p> {
     }
 
     fn egress(&mut self, flight: Flight, queue: &mut VecDeque<Work>, sent: &mut Vec<Sent>) -> Result<(), String> {
-        let Flight { packet, position, headers, metadata, mut standard, port, replica, kind, truncate } = flight;
-        self.input = packet.clone();
+        let Flight { packet, position, grown, headers, metadata, mut standard, port, replica, kind, truncate } = flight;
+        self.input = packet;
         self.position = position;
+        self.grown = grown;
         self.set_field(&mut standard, "egress_port", BigInt::from(port & 511));
         self.set_field(&mut standard, "egress_spec", 0.into());
         self.set_field(&mut standard, "egress_rid", BigInt::from(replica & 0xffff));
@@ -268,8 +276,9 @@ impl<'p> Switch<'p> {
         if let Some((session, list)) = self.requests.clone.take() {
             let metadata = self.preserved(&metadata, list);
             let clone = Flight {
-                packet: packet.clone(),
+                packet: self.input.clone(),
                 position,
+                grown: self.grown,
                 headers: headers.clone(),
                 metadata,
                 standard: standard.clone(),
@@ -288,7 +297,7 @@ impl<'p> Switch<'p> {
         self.output = Bits::default();
         self.part(5, vec![Value::None, headers])?;
         let mut output = std::mem::take(&mut self.output);
-        output.append(&packet, position);
+        output.append(&self.input, position);
         if let Some(bytes) = self.requests.truncate.or(truncate) {
             output.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         }

@@ -163,6 +163,7 @@ pub enum Statement {
     WriteRegister(usize, Expr, Expr),
     Count(usize, Expr),
     Apply(Apply),
+    Cipher(Cipher),
     /// A header begins at the position of the parser, or is nowhere in the packet.
     Locate(Var, bool),
     /// No packet goes on before all others have come here. What is needed afterwards.
@@ -208,13 +209,30 @@ pub struct Apply {
     pub chosen: Option<Var>,
     /// What the actions of the list do.
     pub actions: Vec<Vec<Statement>>,
-    /// What is needed after the lookup, in a program of one part.
+    pub resume: Resume,
+}
+
+/// The payload of the packet, from a byte of it on, is encrypted or decrypted, together with those of other packets.
+#[derive(Clone, Debug)]
+pub struct Cipher {
+    pub encrypts: bool,
+    /// In bytes, as a word; key and initialization vector, of 128 bits.
+    pub offset: Expr,
+    pub key: Expr,
+    pub iv: Expr,
+    pub resume: Resume,
+}
+
+/// How a packet goes on where a stage ends, in a program of one part.
+#[derive(Clone, Debug, Default)]
+pub struct Resume {
+    /// What is needed afterwards.
     pub kept: Vec<Var>,
-    /// There: how much is parsed, where that is known, and the headers that begin at known places; in bits. Variables with known values.
+    /// How much is parsed, where that is known, and the headers that begin at known places; in bits. Variables with known values.
     pub position: Option<u64>,
     pub located: Vec<(Var, u64)>,
     pub known: Vec<(Var, Value)>,
-    /// And variables that are fields of the packet, which stays as it is until it leaves.
+    /// And variables that are fields of the packet, whose headers stay as they are until it leaves.
     pub fields: Vec<(Var, Expr)>,
 }
 

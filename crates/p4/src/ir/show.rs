@@ -121,6 +121,13 @@ impl Shown<'_> {
                 }
                 return;
             }
+            Statement::Cipher(cipher) => format!(
+                "{} payload from {} on, key {}, iv {}",
+                if cipher.encrypts { "encrypt" } else { "decrypt" },
+                self.expr(&cipher.offset),
+                self.expr(&cipher.key),
+                self.expr(&cipher.iv)
+            ),
             Statement::Locate(base, true) => format!("{} is here", self.variable(*base)),
             Statement::Locate(base, false) => format!("{} is nowhere", self.variable(*base)),
             Statement::Barrier(_) => "wait for the others".into(),

@@ -151,6 +151,7 @@ impl Statement {
                 }
             }
             Statement::Apply(apply) => apply.keys.iter().for_each(each),
+            Statement::Cipher(cipher) => [&cipher.offset, &cipher.key, &cipher.iv].into_iter().for_each(each),
             Statement::Send(port, headers) => {
                 each(port);
                 for header in headers.iter().flatten() {
@@ -197,6 +198,9 @@ impl Statement {
                 }
             }
             Statement::Apply(apply) => apply.keys.iter_mut().for_each(|key| key.change(each)),
+            Statement::Cipher(cipher) => {
+                [&mut cipher.offset, &mut cipher.key, &mut cipher.iv].into_iter().for_each(|expr| expr.change(each));
+            }
             Statement::Send(port, headers) => {
                 port.change(each);
                 for header in headers.iter_mut().flatten() {
@@ -206,6 +210,11 @@ impl Statement {
             }
             _ => {}
         }
+    }
+
+    /// Whether a stage ends here: what follows is done when the other packets have come here, too.
+    pub fn ends_stage(&self) -> bool {
+        matches!(self, Statement::Apply(_) | Statement::Cipher(_))
     }
 
     /// The lists of statements in this one.

@@ -5,6 +5,7 @@ use namehop_switch::digests::MOST_BYTES as MAX_DIGEST_BYTES;
 
 use crate::interpret::Object;
 use crate::ir::{self, Expr, Kind, Place, Request, Shape, Sink, Statement, Step};
+use crate::prelude;
 use crate::syntax::ast::{Binary, Direction};
 use crate::tree::{self, Argument};
 use crate::types::{Ty, Types};
@@ -84,13 +85,13 @@ impl<'p> Lowerer<'p> {
 
     pub(super) fn extern_function(&mut self, name: &str, arguments: &'p [Argument], ty: Ty) -> Lower<Option<Expr>> {
         let mut inputs = self.inputs(arguments)?;
-        let refused = format!("the function {name} is not that of v1model");
+        let refused = format!("the function {name} is not that of {}", prelude::home(name));
         let least = match name {
             "hash" => 5,
             "verify_checksum" | "update_checksum" | "verify_checksum_with_payload" | "update_checksum_with_payload" => {
                 4
             }
-            "random" => 3,
+            "random" | "aes_cbc_encrypt" | "aes_cbc_decrypt" => 3,
             "verify" | "digest" => 2,
             "clone" | "clone3" => 2,
             "clone_preserving_field_list" => 3,
@@ -181,6 +182,10 @@ impl<'p> Lowerer<'p> {
             "recirculate_preserving_field_list" => {
                 let list = input!(0);
                 self.request(Request::Recirculate, self.word(0), Some(list))?;
+            }
+            "aes_cbc_encrypt" | "aes_cbc_decrypt" => {
+                let (offset, key, iv) = (input!(0), input!(1), input!(2));
+                self.cipher(name, offset, key, iv)?;
             }
             "truncate" => {
                 let value = input!(0);

@@ -3,6 +3,7 @@
 //! What the reference interpreter does step by step is written out here as statements, in the same order.
 
 mod call;
+mod cipher;
 mod data;
 mod expression;
 mod externs;
@@ -80,6 +81,8 @@ struct Lowerer<'p> {
     notes: BTreeSet<String>,
     statements: usize,
     depth: usize,
+    /// The part of the pipeline that is lowered.
+    part: usize,
     span: Span,
 }
 
@@ -128,6 +131,7 @@ pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
         notes: BTreeSet::new(),
         statements: 0,
         depth: 0,
+        part: 0,
         span: Span::default(),
     };
     lowerer.state_of_instances().map_err(refuse)?;
@@ -254,6 +258,7 @@ impl<'p> Lowerer<'p> {
             .map(|root| root.map_or(Place::variable(0, Types::VOID), |root| Place::variable(root, types[root])))
             .collect();
         self.scope = Scope::default();
+        self.part = part;
         let body = self.list(|lowerer| {
             let end = lowerer.label();
             lowerer.scope.exit = end;

@@ -177,11 +177,7 @@ impl<'p> Lowerer<'p> {
                 hit: None,
                 chosen: Some(chosen),
                 actions: bodies,
-                kept: Vec::new(),
-                position: None,
-                located: Vec::new(),
-                known: Vec::new(),
-                fields: Vec::new(),
+                resume: ir::Resume::default(),
             }))
         })?;
         self.push(Statement::If(is_group, then, Vec::new()))

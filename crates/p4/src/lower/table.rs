@@ -129,11 +129,7 @@ impl<'p> Lowerer<'p> {
             hit: Some(hit),
             chosen: Some(chosen),
             actions,
-            kept: Vec::new(),
-            position: None,
-            located: Vec::new(),
-            known: Vec::new(),
-            fields: Vec::new(),
+            resume: ir::Resume::default(),
         }))?;
         if let Some(selected) = selected {
             self.select_member(number, table, selected, chooses, chosen)?;

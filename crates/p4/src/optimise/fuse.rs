@@ -166,16 +166,16 @@ impl Fuser<'_> {
             self.set(place.clone(), zero);
         }
         let out = self.standard("egress_spec")?;
-        let mut lookups = false;
+        let mut stages = false;
         let mut port = None;
         for (number, part) in program.parts.iter().enumerate() {
-            if ordered && lookups && !part.body.is_empty() {
+            if ordered && stages && !part.body.is_empty() {
                 self.body.push(Statement::Barrier(Vec::new()));
             }
             let mut body = part.body.clone();
             with_variables(&mut body, &rejected, &error, &wrong_sum);
             self.body.extend(body);
-            visit::statements(&part.body, &mut |statement| lookups |= matches!(statement, Statement::Apply(_)));
+            visit::statements(&part.body, &mut |statement| stages |= statement.ends_stage());
             match number {
                 0 => {
                     let then =

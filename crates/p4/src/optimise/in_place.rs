@@ -169,7 +169,7 @@ impl Placer {
                 {
                     expr.kind = Kind::Field(*base, *offset);
                 }
-                // The packet stays as it is, so this can be read at any time.
+                // What is parsed stays as it is, so this can be read at any time.
                 if let (Kind::Packet(offset), Some(base)) = (&expr.kind, from) {
                     expr.kind = Kind::Field(base, *offset);
                 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::unused::has_effect;
 use super::visit;
-use crate::ir::{Expr, Kind, Label, Program, Statement, Var};
+use crate::ir::{Expr, Kind, Label, Program, Resume, Statement, Var};
 
 /// Removes assignments without effect. Gives the variables that are needed after a lookup.
 pub fn keep_what_lives(program: &mut Program) -> HashSet<Var> {
@@ -164,19 +164,13 @@ impl Live {
                         remove(&mut before, number);
                     }
                 }
-                // Fields are read again behind the lookup.
-                let fields: Vec<Var> =
-                    apply.fields.iter().map(|(variable, _)| *variable).filter(|field| has(&before, *field)).collect();
-                for (variable, field) in &apply.fields {
-                    if has(&before, *variable) {
-                        uses(field, &mut before);
-                    }
-                }
-                apply.kept = listed(&before);
-                fields.iter().for_each(|field| remove(&mut before, *field));
-                unite(&mut self.kept, &before);
+                self.goes_on(&mut apply.resume, &mut before);
                 live = before;
                 apply.keys.iter().for_each(|key| uses(key, &mut live));
+            }
+            Statement::Cipher(cipher) => {
+                self.goes_on(&mut cipher.resume, &mut live);
+                statement.expressions(&mut |expr| uses(expr, &mut live));
             }
             Statement::Barrier(kept) => {
                 unite(&mut self.kept, &live);
@@ -192,6 +186,15 @@ impl Live {
             other => other.expressions(&mut |expr| uses(expr, &mut live)),
         }
         (true, live)
+    }
+
+    /// Notes what is needed where a packet goes on. Fields of the packet are read again there, so they are not needed before.
+    fn goes_on(&mut self, resume: &mut Resume, live: &mut Set) {
+        let fields: Vec<&(Var, Expr)> = resume.fields.iter().filter(|(variable, _)| has(live, *variable)).collect();
+        fields.iter().for_each(|(_, field)| uses(field, live));
+        resume.kept = listed(live);
+        fields.iter().for_each(|(variable, _)| remove(live, *variable));
+        unite(&mut self.kept, live);
     }
 
     fn note_label(&mut self, label: Label, live: &Set) {

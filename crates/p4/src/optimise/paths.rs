@@ -7,9 +7,9 @@ use std::rc::Rc;
 use super::visit;
 use crate::ir::{Label, Program, State, Statement};
 
-/// Programs become no longer than so many statements, and have no more lookups: each of them is a stage.
+/// Programs become no longer than so many statements, and have no more stages, which lookups and encryption end.
 const MOST_STATEMENTS: usize = 2000;
-const MOST_LOOKUPS: usize = 8;
+const MOST_STAGES: usize = 8;
 
 /// Statements that are executed next, from a place in a list on; then those after them.
 struct Rest {
@@ -40,11 +40,11 @@ pub fn apart(program: &Program) -> Option<Vec<Statement>> {
     Some(list)
 }
 
-/// Whether there are no more lookups than stages may be.
+/// Whether there are no more stages than may be.
 pub fn is_short(list: &[Statement]) -> bool {
-    let mut lookups = 0;
-    visit::statements(list, &mut |statement| lookups += usize::from(matches!(statement, Statement::Apply(_))));
-    lookups <= MOST_LOOKUPS
+    let mut stages = 0;
+    visit::statements(list, &mut |statement| stages += usize::from(statement.ends_stage()));
+    stages <= MOST_STAGES
 }
 
 struct Paths {

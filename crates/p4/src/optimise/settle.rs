@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{fold, visit};
-use crate::ir::{Emit, Expr, Kind, Label, Program, Statement, Var};
+use crate::ir::{Emit, Expr, Kind, Label, Program, Resume, Statement, Var};
 use crate::syntax::ast::{Binary, Unary};
 use crate::types::Types;
 use crate::value::Value;
@@ -44,6 +44,17 @@ impl Known {
         self.bases.remove(&variable);
         self.fields.remove(&variable);
         self.fields.retain(|_, field| !matches!(field.kind, Kind::Field(base, _) if base == variable));
+    }
+
+    /// What a packet that goes on here need not have kept.
+    fn note(&self, resume: &mut Resume) {
+        resume.position = self.position;
+        resume.located = self.bases.iter().map(|(base, place)| (*base, *place)).collect();
+        resume.located.sort_unstable();
+        resume.known = self.values.iter().map(|(variable, value)| (*variable, value.clone())).collect();
+        resume.known.sort_unstable_by_key(|(variable, _)| *variable);
+        resume.fields = self.fields.iter().map(|(variable, field)| (*variable, field.clone())).collect();
+        resume.fields.sort_unstable_by_key(|(variable, _)| *variable);
     }
 
     /// A condition is true, or false.
@@ -155,13 +166,7 @@ impl Settler<'_> {
                 return None;
             }
             Statement::Apply(apply) => {
-                apply.position = known.position;
-                apply.located = known.bases.iter().map(|(base, place)| (*base, *place)).collect();
-                apply.located.sort_unstable();
-                apply.known = known.values.iter().map(|(variable, value)| (*variable, value.clone())).collect();
-                apply.known.sort_unstable_by_key(|(variable, _)| *variable);
-                apply.fields = known.fields.iter().map(|(variable, field)| (*variable, field.clone())).collect();
-                apply.fields.sort_unstable_by_key(|(variable, _)| *variable);
+                known.note(&mut apply.resume);
                 for variable in [apply.hit, apply.chosen].into_iter().flatten() {
                     known.forget(variable);
                 }
@@ -170,6 +175,7 @@ impl Settler<'_> {
                     apply.actions.iter_mut().filter_map(|action| self.list(action, known.clone())).collect();
                 known = ends.into_iter().fold(known, joined);
             }
+            Statement::Cipher(cipher) => known.note(&mut cipher.resume),
             Statement::Locate(base, here) => {
                 known.forget(*base);
                 if let (true, Some(position)) = (*here, known.position) {

@@ -56,14 +56,15 @@ pub fn variables(statement: &Statement, each: &mut dyn FnMut(Var, bool)) {
     }
 }
 
-fn has_lookup(list: &[Statement]) -> bool {
+/// Whether a stage ends in a list.
+pub fn has_stages(list: &[Statement]) -> bool {
     let mut found = false;
-    statements(list, &mut |statement| found |= matches!(statement, Statement::Apply(_)));
+    statements(list, &mut |statement| found |= statement.ends_stage());
     found
 }
 
-/// Calls a function with all statements and the segment in which they are: how many lookups stand before them. None is
-/// of loops that have lookups, which are in several.
+/// Calls a function with all statements and the segment in which they are: how many stages end before them. None is
+/// of loops that have stages, which are in several.
 fn with_segments<'s>(
     list: &'s [Statement],
     segment: &mut usize,
@@ -73,10 +74,10 @@ fn with_segments<'s>(
     for statement in list {
         let here = (!several).then_some(*segment);
         each(statement, here);
-        if let Statement::Apply(_) = statement {
+        if statement.ends_stage() {
             *segment += 1;
         }
-        let several = several || matches!(statement, Statement::Loop(body) if has_lookup(body));
+        let several = several || matches!(statement, Statement::Loop(body) if has_stages(body));
         for inner in statement.inner() {
             with_segments(inner, segment, several, each);
         }
@@ -109,7 +110,7 @@ pub enum Access {
 }
 
 /// Calls a function with all uses of registers and the stage in which all packets come to them, if there is one: packets
-/// that pass a lookup come later than those that do not.
+/// that pass a lookup, or are encrypted, come later than those that are not.
 pub fn accesses(list: &[Statement], each: &mut dyn FnMut(Access, Option<usize>)) {
     in_stages(list, Some(0), false, &mut 0, &mut |statement, stage| {
         if let Statement::WriteRegister(register, ..) = statement {
@@ -125,26 +126,26 @@ pub fn accesses(list: &[Statement], each: &mut dyn FnMut(Access, Option<usize>))
     });
 }
 
-/// Calls a function with all statements and their stage: the number of the lookup that all packets which come there have
-/// passed last. `lookups` is how many there were; in a loop around a lookup (`repeated`) there is no such stage.
+/// Calls a function with all statements and their stage: the number of the end of a stage that all packets which come there have
+/// passed last. `ends` is how many there were; in a loop around one (`repeated`) there is no such stage.
 fn in_stages<'s>(
     list: &'s [Statement],
     mut stage: Option<usize>,
     repeated: bool,
-    lookups: &mut usize,
+    ends: &mut usize,
     each: &mut dyn FnMut(&'s Statement, Option<usize>),
 ) {
     for statement in list {
         each(statement, stage);
-        if let Statement::Apply(_) = statement {
-            *lookups += 1;
-            stage = (!repeated).then_some(*lookups);
+        if statement.ends_stage() {
+            *ends += 1;
+            stage = (!repeated).then_some(*ends);
         }
-        let around = statement.inner().into_iter().any(has_lookup);
+        let around = statement.inner().into_iter().any(has_stages);
         let repeated = repeated || around && matches!(statement, Statement::Loop(_) | Statement::Machine { .. });
         let inside = stage.filter(|_| !repeated);
         for inner in statement.inner() {
-            in_stages(inner, inside, repeated, lookups, each);
+            in_stages(inner, inside, repeated, ends, each);
         }
         stage = stage.filter(|_| !around);
     }

@@ -168,7 +168,7 @@ pub fn compare(
 ) -> io::Result<Vec<String>> {
     let Played { operations, switch, types } = played;
     let program = workshop.folder().join(format!("{name}.so"));
-    workshop.program(&compiled.emitted.text, name, &program)?;
+    workshop.program(&compiled.emitted, name, &program)?;
     let output = match play(workshop, name, &program, &script(compiled, types, operations), variants)? {
         Ok(output) => output,
         Err(reason) => return Ok(vec![reason]),

@@ -11,12 +11,11 @@ use crate::run::{self, Played};
 use crate::{load, stf};
 
 /// Compiles a program and runs a test with it. The error says what differs.
-fn agree(workshop: &Workshop, name: &str, text: &str, test: &str) -> Result<(), String> {
+fn agree(workshop: &Workshop, options: &Options, name: &str, text: &str, test: &str) -> Result<(), String> {
     let result = load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new(&format!("{name}.p4")), text.into(), &[]);
         let Some(program) = &mut loaded.program else { return Err(loaded.diagnostics.render(&loaded.sources)) };
-        let options = Options::default();
-        let compiled = compile::compile(program, name, &options).map_err(|refusal| refusal.message)?;
+        let compiled = compile::compile(program, name, options).map_err(|refusal| refusal.message)?;
         let program = &*program;
         let (outcome, switch) = stf::run(program, test)?;
         let played = Played { operations: &outcome.operations, switch: &switch, types: &program.types };
@@ -28,7 +27,7 @@ fn agree(workshop: &Workshop, name: &str, text: &str, test: &str) -> Result<(), 
 }
 
 /// Runs programs with several workers. Gives what differs.
-fn all_agree(programs: &[(String, String, String)]) -> Vec<String> {
+fn all_agree(programs: &[(String, String, String)], options: &Options) -> Vec<String> {
     let sanitize = if std::env::var_os("NAMEHOP_P4_SANITIZE").is_some() { Sanitize::Memory } else { Sanitize::Nothing };
     let speed = if std::env::var_os("NAMEHOP_P4_MANY").is_some() { Speed::None } else { Speed::Some };
     let workshop = Workshop::with_player(Build { speed, sanitize, native: false }).expect("a C compiler");
@@ -41,7 +40,7 @@ fn all_agree(programs: &[(String, String, String)]) -> Vec<String> {
                 loop {
                     let program = next.lock().expect("no worker fails").next();
                     let Some((name, text, test)) = program else { return };
-                    if let Err(reason) = agree(&workshop, name, text, test) {
+                    if let Err(reason) = agree(&workshop, options, name, text, test) {
                         failures.lock().expect("no worker fails").push(format!("{name}: {reason}"));
                     }
                 }
@@ -54,7 +53,16 @@ fn all_agree(programs: &[(String, String, String)]) -> Vec<String> {
 #[test]
 fn compiled_programs_do_what_the_interpreter_does() {
     let programs = rules::programs();
-    let failures = all_agree(&programs);
+    let failures = all_agree(&programs, &Options::default());
+    assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
+}
+
+#[test]
+fn programs_without_stages_encrypt_packet_by_packet() {
+    let mut programs = rules::programs();
+    programs.retain(|(name, ..)| name.starts_with("cipher_") || name == "crypto");
+    assert!(programs.len() > 5);
+    let failures = all_agree(&programs, &Options { staged: false, ..Options::default() });
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
 
@@ -76,6 +84,6 @@ fn random_programs_do_what_the_interpreter_does() {
             std::fs::write(Path::new(&folder).join(format!("{name}.stf")), test).expect("a folder");
         }
     }
-    let failures = all_agree(&programs);
+    let failures = all_agree(&programs, &Options::default());
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }

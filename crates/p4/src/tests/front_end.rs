@@ -17,6 +17,23 @@ fn accepted(text: &str) {
 fn the_prelude_is_correct() {
     accepted("#include <core.p4>\n#include <v1model.p4>\n");
     accepted("#define V1MODEL_VERSION 20200408\n#include <v1model.p4>\n");
+    accepted("#include <namehop.p4>\n");
+}
+
+#[test]
+fn payloads_are_encrypted_between_parser_and_deparser() {
+    let control = |parameters: &str, key: &str| {
+        format!(
+            "#include <core.p4>\n#include <namehop.p4>\nheader H {{ bit<8> x; }}\n\
+             control c({parameters} inout H h) {{ action a(bit<128> k) {{ aes_cbc_encrypt(0, {key}, 0); }} apply {{ a(1); }} }}"
+        )
+    };
+    accepted(&control("", "k"));
+    assert!(report(&control("packet_out packet,", "k")).contains("before the deparser only"));
+    assert!(report(&control("", "64w1")).contains("bit<128>"));
+    let parser = "#include <core.p4>\n#include <namehop.p4>\n\
+                  parser p(packet_in packet) { state start { aes_cbc_decrypt(0, 0, 0); transition accept; } }";
+    assert!(report(parser).contains("'aes_cbc_decrypt' is called in controls"));
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Generator {
     tables: bool,
     tables_left: usize,
     loops: u32,
+    /// Payloads are encrypted here and there.
+    ciphers: bool,
 }
 
 /// A program and its test.
@@ -44,7 +46,9 @@ pub fn program(seed: u64) -> (String, String) {
         tables: false,
         tables_left: 0,
         loops: 0,
+        ciphers: false,
     };
+    generator.ciphers = generator.below(3) == 0;
     generator.program()
 }
 
@@ -288,6 +292,12 @@ impl Generator {
                 format!("meta.wide = twist({value}, meta.wide, meta.number);")
             }
             12 if depth > 0 && self.tables && self.below(3) == 0 => self.one_of(&["exit;", "return;"]).into(),
+            13 if self.ciphers => {
+                let name = self.one_of(&["aes_cbc_encrypt", "aes_cbc_decrypt"]);
+                let offset = self.one_of(&["0", "1", "(bit<32>)hdr.a.g"]);
+                let key = self.expression(Ty::Bit(64), 1);
+                format!("{name}({offset}, {key} ++ 64w7, (bit<128>)({}));", self.expression(Ty::Bit(100), 1))
+            }
             13 => format!("counted.count({});", self.expression(Ty::Bit(32), 1)),
             _ => self.assignment(),
         }
@@ -313,7 +323,7 @@ impl Generator {
         ];
         self.variables = outside.iter().map(|(name, ty)| ((*name).to_owned(), *ty)).collect();
         let mut text = format!(
-            "#include <core.p4>\n#include <v1model.p4>\n\
+            "#include <core.p4>\n#include <v1model.p4>\n#include <namehop.p4>\n\
              header A {{ bit<8> f; bit<3> g; bit<13> h; }}\nheader B {{ bit<48> f; int<16> g; }}\n\
              header S {{ bit<16> f; }}\nheader X {{ bit<8> f; }}\nheader Y {{ bit<16> f; }}\n\
              header_union U {{ X x; Y y; }}\nheader R {{ bit<7> pad; bool flag; bit<64> low; bit<64> high; bit<64> other; }}\n\
@@ -372,7 +382,7 @@ impl Generator {
              V1Switch(P(), V(), I(), E(), C(), D()) main;\n"
         );
         for _ in 0..70 {
-            let length = self.one_of(&[0, 2, 3, 5, 8, 12, 20]);
+            let length = self.one_of(&[0, 2, 3, 5, 8, 12, 20, 45]);
             let mut bytes = String::new();
             for place in 0..length {
                 let byte = match self.below(3) {

@@ -1,0 +1,27 @@
+//! Encryption of payloads, of `namehop.p4`.
+
+use super::{Lower, Lowerer, PARTS};
+use crate::ir::{Cipher, Expr, Resume, Statement};
+
+/// Widths of the arguments.
+const OFFSET_BITS: u32 = 32;
+const BLOCK_BITS: u32 = 128;
+
+impl Lowerer<'_> {
+    /// `aes_cbc_encrypt` and `aes_cbc_decrypt`.
+    pub(super) fn cipher(&mut self, name: &str, offset: Expr, key: Expr, iv: Expr) -> Lower<()> {
+        if matches!(PARTS[self.part], "parser" | "deparser") {
+            return self
+                .refuse(format!("{name} is called in controls before the deparser only, also by way of functions"));
+        }
+        // A program may declare a function of its own with such a name.
+        for (value, width) in [(&offset, OFFSET_BITS), (&key, BLOCK_BITS), (&iv, BLOCK_BITS)] {
+            if self.types().representation(value.ty) != Some((width, false)) {
+                return self.refuse(format!("the function {name} is not that of namehop.p4"));
+            }
+        }
+        let offset = self.cast(offset, self.common.word)?;
+        let encrypts = name == "aes_cbc_encrypt";
+        self.push(Statement::Cipher(Cipher { encrypts, offset, key, iv, resume: Resume::default() }))
+    }
+}
