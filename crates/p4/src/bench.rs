@@ -1,10 +1,11 @@
 //! Measures compiled programs between two rings of DPDK: `namehop p4 bench`.
 
 mod model;
+mod swx;
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -30,13 +31,15 @@ pub const PROGRAMS: [(&str, &str); 9] = [
 ];
 
 /// What the measurement consists of, beside the runtime.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 9] = [
     ("bench.h", include_str!("../runtime/bench/bench.h")),
     ("bench.c", include_str!("../runtime/bench/bench.c")),
     ("workloads.c", include_str!("../runtime/bench/workloads.c")),
     ("gopt.c", include_str!("../runtime/bench/gopt.c")),
     ("examples.c", include_str!("../runtime/bench/examples.c")),
     ("crypto.c", include_str!("../runtime/bench/crypto.c")),
+    ("swx.c", include_str!("../runtime/bench/swx.c")),
+    ("swx_codegen.c", include_str!("../runtime/bench/swx_codegen.c")),
     ("dpdk_tables.h", include_str!("../runtime/bench/dpdk_tables.h")),
 ];
 
@@ -49,8 +52,10 @@ pub struct Plan {
     pub entries: u64,
     /// How often each way has its turn, with 4096 packets.
     pub rounds: u32,
-    /// Whether tables of DPDK are measured too.
+    /// Whether tables of DPDK, and its engine for P4, are measured too.
     pub dpdk: bool,
+    /// The sources of the DPDK that is installed, for the C text that its engine makes.
+    pub dpdk_sources: Option<PathBuf>,
 }
 
 /// Words that pkg-config gives.
@@ -100,11 +105,9 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
         fs::write(workshop.folder().join(file), text)?;
     }
     let path = |file: &str| workshop.folder().join(file);
-    let mut arguments = pkg_config("--cflags")?;
-    arguments.extend(
-        ["workloads.c", "examples.c", "crypto.c", "gopt.c"].map(|file| path(file).to_string_lossy().into_owned()),
-    );
-    arguments.extend(pkg_config("--libs")?);
+    let files = ["workloads.c", "examples.c", "crypto.c", "gopt.c", "swx.c"];
+    let mut arguments: Vec<String> = files.map(|file| path(file).to_string_lossy().into_owned()).into();
+    arguments.extend(swx::libraries()?);
     arguments.extend(["-rdynamic", "-ldl"].map(str::to_owned));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     workshop.executable("bench.c", &arguments, &path("bench"))?;
@@ -112,11 +115,22 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     if plan.dpdk {
         build(&workshop, name, text, true, &path("dpdk.so"))?;
     }
+    let mut left_out = Vec::new();
+    let mut engine = None;
+    if plan.dpdk {
+        match swx::prepare(&workshop, name, plan.entries, plan.dpdk_sources.as_deref())? {
+            Some(Ok(library)) => engine = Some(library),
+            Some(Err(why)) => left_out.push(why),
+            None => {}
+        }
+    }
     let pages = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").unwrap_or_default();
     let huge = pages.trim().parse::<u64>().is_ok_and(|pages| pages > 0);
     let mut command = Command::new(path("bench"));
     command.arg(name).args([plan.entries.to_string(), plan.rounds.to_string()]).arg(path("ours.so"));
-    command.arg(if plan.dpdk { path("dpdk.so") } else { "-".into() });
+    for file in [plan.dpdk.then(|| path("dpdk.so")), engine] {
+        command.arg(file.unwrap_or_else(|| "-".into()));
+    }
     command.args(["--no-pci", "--no-telemetry", "-l", "0", "--log-level", "4"]);
     if huge {
         command.arg("--in-memory");
@@ -134,6 +148,10 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     }
     let mut lines = lines.into_iter();
     let mut result = lines.next().ok_or_else(|| io::Error::other("nothing was measured"))?;
+    if result["swx_memory_missing"] == true {
+        left_out.push("DPDK's engine for P4 with tables of this size, for which there is too little memory".into());
+    }
+    result["left_out"] = left_out.into();
     result["program"] = name.into();
     result["huge_pages"] = huge.into();
     let ways: Vec<Value> = lines.collect();
@@ -169,6 +187,9 @@ pub fn table(result: &Value) -> String {
             base / cycles,
             w = 6,
         );
+    }
+    for what in result["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        text += &format!("  left out: {what}\n");
     }
     let model = &result["model"];
     if !model.is_null() {

@@ -141,9 +141,12 @@ enum Command {
         /// How often each way has its turn, with 4096 packets
         #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         rounds: u32,
-        /// Leave the tables of DPDK out
+        /// Leave out the tables of DPDK and its engine for P4
         #[arg(long)]
         no_dpdk: bool,
+        /// The sources of the DPDK that is installed, to measure the C text that its engine for P4 makes
+        #[arg(long, value_name = "FOLDER", conflicts_with = "no_dpdk")]
+        dpdk_sources: Option<PathBuf>,
         /// Write JSON to the standard output
         #[arg(long)]
         json: bool,
@@ -191,8 +194,8 @@ pub fn run() -> ExitCode {
         Command::Test { file, test, log, interpreter, sanitize, common } => {
             run_test(&file, &test, TestOptions { log, interpreter, sanitize }, &common)
         }
-        Command::Bench { programs, entries, rounds, no_dpdk, json } => {
-            measure(&programs, &bench::Plan { entries, rounds, dpdk: !no_dpdk }, json)
+        Command::Bench { programs, entries, rounds, no_dpdk, dpdk_sources, json } => {
+            measure(&programs, &bench::Plan { entries, rounds, dpdk: !no_dpdk, dpdk_sources }, json)
         }
     });
     exit_code(result.and_then(|result| result))

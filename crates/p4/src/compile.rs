@@ -217,11 +217,21 @@ impl Workshop {
 
     /// The same, with further arguments for the C compiler.
     pub fn program_with(&self, program: &Emitted, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
+        self.with_libraries(program, self.shared(&program.text, name, arguments)?, to)
+    }
+
+    /// Compiles a C text that is no program of ours to a shared object, with further arguments for the C compiler.
+    pub fn text_with(&self, text: &str, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
+        self.cc(&self.shared(text, name, arguments)?, to)
+    }
+
+    /// Writes a C text, and gives the arguments with which it becomes a shared object.
+    fn shared(&self, text: &str, name: &str, arguments: &[String]) -> io::Result<Vec<OsString>> {
         let source = self.folder.join(format!("{name}.c"));
-        fs::write(&source, &program.text)?;
+        fs::write(&source, text)?;
         let mut list = vec![source.into(), "-shared".into(), "-fPIC".into()];
         list.extend(arguments.iter().map(OsString::from));
-        self.with_libraries(program, list, to)
+        Ok(list)
     }
 
     /// Runs the C compiler, with the library that encrypts where a program needs it.

@@ -25,11 +25,16 @@ enum kind {
     /* Loops written by hand: on tables of DPDK, and as published elsewhere. */
     BY_HAND,
     PUBLISHED,
+    /* DPDK's own engine for P4. */
+    ENGINE,
     /* From one ring to the other, and nothing else. */
     RINGS,
 };
 
 enum prefetch { NEVER, BY_SIZE, ALWAYS };
+
+/* So many packets are on their way through SWX at a time. */
+#define SWX 16
 
 /* A way to process packets: how many are taken from the ring at a time, and how many of these go through a stage together. */
 struct way {
@@ -47,6 +52,8 @@ static struct rte_mbuf *packets[CHUNK];
 static struct p4_packet *memory;
 static struct p4_worker *worker;
 static struct p4_tuner tuner;
+/* Whether there is a program for SWX. */
+static bool swx;
 
 void fail(const char *what)
 {
@@ -126,6 +133,7 @@ static void process(const struct way *way, struct rte_mbuf **burst, unsigned cou
         for (unsigned at = 0; at < count; at += way->batch)
             loop(burst + at, count - at < way->batch ? count - at : way->batch);
         break;
+    case ENGINE:
     case RINGS:
         break;
     }
@@ -138,6 +146,9 @@ static uint64_t run(const struct way *way)
     struct rte_mbuf *burst[MOST_BURST];
     unsigned count;
     uint64_t start = rte_rdtsc_precise();
+    /* The engine has a loop of its own, which leaves nothing for the one below. */
+    if (way->kind == ENGINE)
+        swx_forward(CHUNK);
     while ((count = rte_ring_dequeue_burst(input, (void **)burst, way->burst, NULL)) > 0) {
         for (unsigned i = 0; i < count; i++)
             rte_prefetch0(rte_pktmbuf_mtod(burst[i], void *));
@@ -145,6 +156,14 @@ static uint64_t run(const struct way *way)
         rte_ring_enqueue_burst(output, (void **)burst, count, NULL);
     }
     return rte_rdtsc_precise() - start;
+}
+
+/* Puts what SWX has sent by its ports into the output, in the order in which it came. */
+static void gather(void)
+{
+    swx_collect(packets, CHUNK);
+    if (rte_ring_enqueue_bulk(output, (void **)packets, CHUNK, NULL) != CHUNK)
+        fail("the ring is too short");
 }
 
 /* What came out: all ports, and all bytes of packets that are not dropped. */
@@ -188,6 +207,8 @@ static bool exists(const struct way *way)
         return workload->published != NULL;
     case IN_TURNS:
         return way->program && way->program->in_turns;
+    case ENGINE:
+        return swx;
     case RINGS:
         return true;
     default:
@@ -205,12 +226,12 @@ static void set_prefetch(const struct way *way)
         p4_prefetch(way->program->tables, way->program->table_count, way->prefetch != NEVER);
 }
 
-/* Arguments: workload, entries (0 for those of the paper), rounds, program, program with tables of DPDK or "-"; then those for
-   DPDK's environment. */
+/* Arguments: workload, entries (0 for those of the paper), rounds, program; program with tables of DPDK, and one for SWX,
+   or "-"; then those for DPDK's environment. */
 int main(int given, char **arguments)
 {
-    if (given < 6)
-        fail("usage: bench WORKLOAD ENTRIES ROUNDS PROGRAM DPDK-PROGRAM [EAL ARGUMENTS]");
+    if (given < 7)
+        fail("usage: bench WORKLOAD ENTRIES ROUNDS PROGRAM DPDK-PROGRAM SWX-PROGRAM [EAL ARGUMENTS]");
     for (size_t i = 0; i < workload_count; i++)
         if (strcmp(workloads[i].name, arguments[1]) == 0)
             workload = &workloads[i];
@@ -224,9 +245,9 @@ int main(int given, char **arguments)
         entries = PORTS;
     if (rounds == 0 || rounds > MOST_ROUNDS)
         fail("rounds are 1 to 10000");
-    const char *ours_path = arguments[4], *theirs_path = arguments[5];
-    arguments[5] = arguments[0];
-    if (rte_eal_init(given - 5, arguments + 5) < 0)
+    const char *ours_path = arguments[4], *theirs_path = arguments[5], *swx_path = arguments[6];
+    arguments[6] = arguments[0];
+    if (rte_eal_init(given - 6, arguments + 6) < 0)
         fail("DPDK does not start");
     const struct p4_program *ours = load(ours_path), *theirs = strcmp(theirs_path, "-") == 0 ? NULL : load(theirs_path);
     uint32_t room = RTE_PKTMBUF_HEADROOM + (workload->longest > LONGEST ? workload->longest : LONGEST);
@@ -255,9 +276,17 @@ int main(int given, char **arguments)
     }
     if (workload->fill_published)
         workload->fill_published(entries);
+    start = seconds();
+    bool wanted = strcmp(swx_path, "-") != 0 && workload->fill_swx;
+    swx = wanted && swx_start(swx_path, input, CHUNK);
+    if (swx)
+        workload->fill_swx(entries);
+    double swx_load = seconds() - start;
     p4_tuner_start(&tuner, ours->tables, ours->table_count);
-    printf("{\"entries\": %llu, \"load_seconds\": %.3f, \"dpdk_load_seconds\": %.3f, \"footprint_bytes\": %zu, \"tsc_hz\": %llu}\n",
-        (unsigned long long)filled, own_load, dpdk_load, footprint, (unsigned long long)rte_get_tsc_hz());
+    printf("{\"entries\": %llu, \"load_seconds\": %.3f, \"dpdk_load_seconds\": %.3f, \"swx_load_seconds\": %.3f, \"swx_memory_missing\": %s, "
+        "\"footprint_bytes\": %zu, \"tsc_hz\": %llu}\n",
+        (unsigned long long)filled, own_load, dpdk_load, swx_load, wanted && !swx ? "true" : "false", footprint,
+        (unsigned long long)rte_get_tsc_hz());
     const char *batches = "batches", *ahead = "batches, prefetch", *rings = "rings alone", *together = "burst and batch";
     struct way ways[] = {
         {"DPDK tables, per packet", COMPILED, theirs, BURST, 1, NEVER, NULL},
@@ -278,6 +307,7 @@ int main(int given, char **arguments)
         {"G-Opt's order, prefetch", IN_TURNS, ours, BURST, 16, BY_SIZE, NULL},
         {"G-Opt's order, prefetch", IN_TURNS, ours, BURST, 32, BY_SIZE, NULL},
         {"G-Opt's order and tables", PUBLISHED, NULL, BURST, 16, ALWAYS, NULL},
+        {"SWX, generated C", ENGINE, NULL, BURST, SWX, ALWAYS, NULL},
         {together, COMPILED, ours, 1, 1, BY_SIZE, NULL},
         {together, COMPILED, ours, 8, 8, BY_SIZE, NULL},
         {together, COMPILED, ours, 16, 16, BY_SIZE, NULL},
@@ -308,6 +338,8 @@ int main(int given, char **arguments)
             refill(set, entries);
             set_prefetch(way);
             way->cycles[round] = (double)run(way) / CHUNK;
+            if (way->kind == ENGINE)
+                gather();
             uint64_t came = drain(&dropped);
             if (way->kind == RINGS)
                 continue;

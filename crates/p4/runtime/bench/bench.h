@@ -5,6 +5,7 @@
 #include "control.h"
 
 #include <rte_mbuf.h>
+#include <rte_swx_table.h>
 
 /* How many packets are taken from a ring at a time, when nothing else is said, and at most. */
 #define BURST 64
@@ -13,6 +14,13 @@
 #define HAND 32
 /* Bytes that packets have room for, behind the headroom. */
 #define LONGEST 384
+
+/* A table of DPDK's own engine for P4, and the action that its entries have: see swx.c. */
+struct swx_table {
+    struct rte_swx_table_ops operations;
+    void *entries;
+    uint64_t action;
+};
 
 /* What a program forwards by, and how packets are made that meet its entries. */
 struct workload {
@@ -29,6 +37,8 @@ struct workload {
     /* The same as another publication does it, on tables of its own, which have to be filled; NULL where there is none. */
     void (*fill_published)(uint64_t entries);
     void (*published)(struct rte_mbuf **packets, unsigned count);
+    /* Fills the tables of SWX; NULL where there is no specification for it. */
+    void (*fill_swx)(uint64_t entries);
     /* Bytes of the longest packet, when it has more than LONGEST. */
     uint32_t longest;
 };
@@ -56,6 +66,7 @@ bool l2fwd_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
 void l2fwd_by_hand(struct rte_mbuf **packets, unsigned count);
 uint64_t flows_fill(const struct p4_program *ours, uint64_t entries);
 bool flows_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
+void flows_fill_swx(uint64_t entries);
 uint32_t flows_packet(uint8_t *to, uint64_t entry, uint64_t random);
 void flows_by_hand(struct rte_mbuf **packets, unsigned count);
 /* The programs of crypto.c, with packets of several lengths. */
@@ -68,6 +79,16 @@ void crypto_by_hand(struct rte_mbuf **packets, unsigned count);
 /* The lookups of names of G-Opt: see gopt.c. */
 void gopt_fill(uint64_t entries);
 void gopt_names(struct rte_mbuf **packets, unsigned count);
+/* Starts SWX with the shared object that was generated from a specification, between a ring and one for each port, which have room for
+   so many packets. False when there is too little memory for its tables. */
+bool swx_start(const char *library, struct rte_ring *from, unsigned packets);
+struct swx_table swx_table_of(const char *name, const char *action);
+/* An entry, straight into the table: SWX's control plane compares each new one with all that are there. The key is as in packets where it is
+   part of a header; actions without a port leave it out. */
+void swx_add(const struct swx_table *table, uint8_t *key, uint32_t port);
+/* Takes all packets of the input, so many, through the program; writes into them by which ports they left. */
+void swx_forward(unsigned count);
+void swx_collect(struct rte_mbuf **packets, unsigned count);
 /* The words of a prefix of an entry's name, the last component first; and how many components its name has. */
 void name_of(uint64_t entry, unsigned count, uint64_t *key);
 unsigned components(uint64_t entry);

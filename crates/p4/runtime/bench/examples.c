@@ -73,6 +73,23 @@ bool flows_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
     return true;
 }
 
+void flows_fill_swx(uint64_t entries)
+{
+    struct swx_table table = swx_table_of("flows", "send");
+    for (uint64_t i = 0; i < entries; i++) {
+        uint64_t words[2];
+        uint8_t key[13];
+        flow(i, words);
+        /* As the specification copies them out of packets: each in the processor's order. */
+        uint32_t addresses[2] = {(uint32_t)(words[1] >> 8), (uint32_t)(words[1] << 24 | words[0] >> 40)};
+        uint16_t ports[2] = {(uint16_t)(words[0] >> 16), (uint16_t)words[0]};
+        memcpy(key, addresses, sizeof addresses);
+        memcpy(key + 8, ports, sizeof ports);
+        key[12] = (uint8_t)(words[0] >> 32);
+        swx_add(&table, key, PORT_OF(i));
+    }
+}
+
 uint32_t flows_packet(uint8_t *to, uint64_t entry, uint64_t random)
 {
     uint64_t key[2];

@@ -116,6 +116,17 @@ static bool l2_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
     return true;
 }
 
+static void l2_fill_swx(uint64_t entries)
+{
+    struct swx_table from = swx_table_of("senders", "known"), to = swx_table_of("receivers", "send");
+    uint8_t key[6];
+    for (uint64_t i = 0; i < entries; i++) {
+        put_big(key, address(i), 6);
+        swx_add(&from, key, 0);
+        swx_add(&to, key, PORT_OF(i));
+    }
+}
+
 static uint32_t l2_packet(uint8_t *to, uint64_t entry, uint64_t random)
 {
     put_big(to, address(entry), 6);
@@ -363,12 +374,12 @@ static uint32_t ndn_packet(uint8_t *to, uint64_t entry, uint64_t random)
 }
 
 const struct workload workloads[] = {
-    {"l2", 16777216, l2_fill, l2_fill_dpdk, l2_packet, l2_by_hand, NULL, NULL},
+    {"l2", 16777216, l2_fill, l2_fill_dpdk, l2_packet, l2_by_hand, NULL, NULL, l2_fill_swx},
     {"ipv4", 527961, ipv4_fill, ipv4_fill_dpdk, ipv4_packet, ipv4_by_hand, NULL, NULL},
     {"ipv6", 200000, ipv6_fill, ipv6_fill_dpdk, ipv6_packet, ipv6_by_hand, NULL, NULL},
     {"ndn", 10000000, ndn_fill, ndn_fill_dpdk, ndn_packet, NULL, gopt_fill, gopt_names},
     {"l2fwd", PORTS, l2fwd_fill, l2fwd_fill_dpdk, l2_packet, l2fwd_by_hand, NULL, NULL},
-    {"flows", 1000000, flows_fill, flows_fill_dpdk, flows_packet, flows_by_hand, NULL, NULL},
+    {"flows", 1000000, flows_fill, flows_fill_dpdk, flows_packet, flows_by_hand, NULL, NULL, flows_fill_swx},
     {"crypto", PORTS, crypto_fill, crypto_fill_dpdk, crypto_packet, crypto_by_hand, NULL, NULL},
     {"crypto-256", PORTS, crypto_fill, crypto_fill_dpdk, crypto_packet_256, crypto_by_hand, NULL, NULL},
     {"crypto-1024", PORTS, crypto_fill, crypto_fill_dpdk, crypto_packet_1024, crypto_by_hand, NULL, NULL, .longest = 1536},

@@ -1,0 +1,110 @@
+/* DPDK's own engine for P4, SWX (rte_swx_pipeline), between the rings of the measurement. It runs the C text that it makes of a
+   specification; DPDK 22.11 has no other way to take one. */
+#include "bench.h"
+
+#include <rte_lcore.h>
+#include <rte_ring.h>
+#include <rte_swx_ctl.h>
+#include <rte_swx_pipeline.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Instructions between two looks at whether packets are left: those of some nine packets. */
+#define STEPS 64
+
+static struct rte_swx_pipeline *pipeline;
+static struct rte_ring *input;
+/* A ring for each port: the engine does not write into a packet by which port it leaves. */
+static struct rte_ring *leaving[PORTS];
+
+bool swx_start(const char *library, struct rte_ring *from, unsigned packets)
+{
+    char name[16];
+    int outcome;
+    FILE *ports = tmpfile();
+    if (!ports)
+        fail("there is no file for the ports of SWX");
+    input = from;
+    fprintf(ports, "port in 0 ring %s bsz %d\n", input->name, BURST);
+    for (unsigned port = 0; port < PORTS; port++) {
+        snprintf(name, sizeof name, "port%u", port);
+        leaving[port] = rte_ring_create(name, packets, 0, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+        if (!leaving[port])
+            fail("there is no memory for the rings of SWX");
+        fprintf(ports, "port out %u ring %s bsz %d\n", port, name, BURST);
+    }
+    rewind(ports);
+    outcome = rte_swx_pipeline_build_from_lib(&pipeline, "measured", library, ports, (int)rte_socket_id());
+    fclose(ports);
+    /* Tables that cannot be made are ENODEV there: the memory for them is missing. */
+    if (outcome == -ENOMEM || outcome == -ENODEV)
+        return false;
+    if (outcome != 0)
+        fail("SWX does not take the program");
+    return true;
+}
+
+struct swx_table swx_table_of(const char *name, const char *action)
+{
+    struct rte_swx_table_state *state;
+    struct rte_swx_ctl_pipeline_info all;
+    struct swx_table table = {0};
+    if (rte_swx_ctl_pipeline_info_get(pipeline, &all) != 0 || rte_swx_pipeline_table_state_get(pipeline, &state) != 0)
+        fail("SWX does not say which tables it has");
+    for (uint32_t i = 0; i < all.n_tables; i++) {
+        struct rte_swx_ctl_table_info info;
+        int stub;
+        if (rte_swx_ctl_table_info_get(pipeline, i, &info) == 0 && strcmp(info.name, name) == 0 &&
+            rte_swx_ctl_table_ops_get(pipeline, i, &table.operations, &stub) == 0)
+            table.entries = state[i].obj;
+    }
+    for (table.action = 0; table.action < all.n_actions; table.action++) {
+        struct rte_swx_ctl_action_info info;
+        if (rte_swx_ctl_action_info_get(pipeline, (uint32_t)table.action, &info) == 0 && strcmp(info.name, action) == 0)
+            break;
+    }
+    if (!table.entries || table.action == all.n_actions)
+        fail("SWX has not the tables and actions that it is measured with");
+    return table;
+}
+
+void swx_add(const struct swx_table *table, uint8_t *key, uint32_t port)
+{
+    struct rte_swx_table_entry entry = {.key = key, .action_id = table->action, .action_data = (uint8_t *)&port};
+    if (table->operations.add(table->entries, &entry) != 0)
+        fail("a table of SWX is full");
+}
+
+static unsigned left(void)
+{
+    unsigned count = 0;
+    for (unsigned port = 0; port < PORTS; port++)
+        count += rte_ring_count(leaving[port]);
+    return count;
+}
+
+void swx_forward(unsigned count)
+{
+    while (!rte_ring_empty(input))
+        rte_swx_pipeline_run(pipeline, STEPS);
+    /* Some are still on their way, or wait at a port for others: the second of two calls without a packet between sends them. */
+    for (unsigned turn = 0; left() < count; turn++) {
+        rte_swx_pipeline_run(pipeline, STEPS);
+        rte_swx_pipeline_flush(pipeline);
+        if (turn == 4 * count)
+            fail("SWX loses packets");
+    }
+}
+
+void swx_collect(struct rte_mbuf **packets, unsigned count)
+{
+    void *packet;
+    for (unsigned i = 0; i < count; i++)
+        packets[i]->port = UINT16_MAX;
+    for (unsigned port = 0; port < PORTS; port++) {
+        while (rte_ring_dequeue(leaving[port], &packet) == 0)
+            ((struct rte_mbuf *)packet)->port = (uint16_t)port;
+        /* The next round writes to the same memory, as much of it as there is in the ring of the other ways. */
+        rte_ring_reset(leaving[port]);
+    }
+}

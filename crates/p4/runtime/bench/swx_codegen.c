@@ -1,0 +1,25 @@
+/* Writes the C text that DPDK's engine for P4 (SWX) makes of a specification. */
+#include <rte_swx_pipeline.h>
+#include <stdio.h>
+
+int main(int given, char **arguments)
+{
+    const char *why = "";
+    uint32_t line = 0;
+    FILE *from, *to;
+    if (given != 3) {
+        fprintf(stderr, "usage: swx_codegen SPECIFICATION C-FILE\n");
+        return 2;
+    }
+    from = fopen(arguments[1], "r");
+    to = fopen(arguments[2], "w");
+    if (!from || !to) {
+        fprintf(stderr, "the files for SWX cannot be opened\n");
+        return 1;
+    }
+    if (rte_swx_pipeline_codegen(from, to, &line, &why) != 0) {
+        fprintf(stderr, "SWX refuses line %u of the specification: %s\n", line, why ? why : "");
+        return 1;
+    }
+    return fclose(to) == 0 ? 0 : 1;
+}

@@ -1,0 +1,135 @@
+//! DPDK's own engine for P4, SWX, as one more way to be measured: its specification of a program, and the C text that it makes of it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::pkg_config;
+use crate::compile::Workshop;
+
+/// The programs that there are in SWX's language: name and text.
+const SPECIFICATIONS: [(&str, &str); 2] =
+    [("l2", include_str!("../../programs/l2.spec")), ("flows", include_str!("../../programs/flows.spec"))];
+
+const NO_SOURCES: &str = "DPDK's engine for P4, whose C text needs private headers of DPDK: get its sources with 'apt-get source dpdk' \
+                          and name their folder with --dpdk-sources";
+
+/// Writes what SWX needs for a program into the workshop. `entries` are those of its tables, 0 for as many as the specification says.
+/// `sources` are those of DPDK, whose private headers the C text includes.
+/// Gives the shared object of the C text that SWX makes of it, or in words what is left out and why; `None` when there is no specification.
+///
+/// # Errors
+///
+/// When the sources are not those of the DPDK that is installed, or the C text cannot be made or compiled.
+pub(super) fn prepare(
+    workshop: &Workshop,
+    name: &str,
+    entries: u64,
+    sources: Option<&Path>,
+) -> io::Result<Option<Result<PathBuf, String>>> {
+    let Some((_, text)) = SPECIFICATIONS.iter().find(|(other, _)| *other == name) else {
+        return Ok(None);
+    };
+    let Some(sources) = sources else {
+        return Ok(Some(Err(NO_SOURCES.into())));
+    };
+    let headers = private_headers(sources)?;
+    let text = generate(workshop, &sized(text, entries))?;
+    let library = workshop.folder().join("swx.so");
+    // SWX's own tools compile it with -O3.
+    let mut flags = vec!["-O3".into(), "-I".into(), headers.to_string_lossy().into_owned()];
+    flags.extend(pkg_config("--cflags")?);
+    workshop.text_with(&text, "swx", &flags, &library)?;
+    Ok(Some(Ok(library)))
+}
+
+/// What a program that uses SWX is compiled with, beside its files: that is not part of DPDK's stable interface.
+pub(super) fn libraries() -> io::Result<Vec<String>> {
+    Ok([pkg_config("--cflags")?, vec!["-DALLOW_EXPERIMENTAL_API".into()], pkg_config("--libs")?].concat())
+}
+
+/// The C text that SWX makes of a specification.
+fn generate(workshop: &Workshop, specification: &str) -> io::Result<String> {
+    let [from, to, generator] = ["swx.spec", "swx_text.c", "swx_codegen"].map(|name| workshop.folder().join(name));
+    fs::write(&from, specification)?;
+    let libraries = libraries()?;
+    let arguments: Vec<&str> = libraries.iter().map(String::as_str).collect();
+    workshop.executable("swx_codegen.c", &arguments, &generator)?;
+    let output = Command::new(&generator).args([&from, &to]).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    }
+    fs::read_to_string(&to)
+}
+
+/// A specification with tables of another size.
+fn sized(text: &str, entries: u64) -> String {
+    let lines = text.lines().map(|line| match line.trim_start().strip_prefix("size ") {
+        Some(_) if entries > 0 => format!("\tsize {entries}\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+/// The folder of private headers. Others than those of the library that is installed would see other structures in memory.
+fn private_headers(sources: &Path) -> io::Result<PathBuf> {
+    let headers = sources.join("lib/pipeline");
+    let version = fs::read_to_string(sources.join("VERSION")).unwrap_or_default();
+    if !headers.join("rte_swx_pipeline_internal.h").exists() || version.is_empty() {
+        return Err(io::Error::other(format!(
+            "{} has no sources of DPDK: get them with 'apt-get source dpdk'",
+            sources.display()
+        )));
+    }
+    let installed = pkg_config("--modversion")?.concat();
+    if version.trim() != installed {
+        return Err(io::Error::other(format!(
+            "the sources in {} are of DPDK {}, but {installed} is installed: get those of that version",
+            sources.display(),
+            version.trim()
+        )));
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{Build, Speed};
+
+    #[test]
+    fn tables_get_the_size_that_is_asked_for() {
+        let (_, text) = SPECIFICATIONS[0];
+        assert_eq!(sized(text, 0), text);
+        let other = sized(text, 1000);
+        assert_eq!(other.matches("\tsize 1000\n").count(), 2);
+        assert!(!other.contains("size 16777216"));
+    }
+
+    #[test]
+    fn dpdk_makes_c_of_the_specifications() {
+        let workshop = Workshop::new(Build { speed: Speed::Some, ..Build::default() }).expect("a workshop");
+        fs::write(workshop.folder().join("swx_codegen.c"), include_str!("../../runtime/bench/swx_codegen.c"))
+            .expect("a file");
+        for (name, text) in SPECIFICATIONS {
+            let text = generate(&workshop, text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(text.contains("action_send_run"), "{name}: {text}");
+        }
+        let refused = generate(&workshop, "struct").expect_err("no specification").to_string();
+        assert!(refused.contains("SWX refuses line 1"), "{refused}");
+    }
+
+    #[test]
+    fn sources_of_another_version_are_refused() {
+        let folder = std::env::temp_dir().join(format!("namehop-p4-swx-{}", std::process::id()));
+        fs::create_dir_all(folder.join("lib/pipeline")).expect("a folder");
+        let missing = private_headers(&folder).expect_err("no sources").to_string();
+        assert!(missing.contains("has no sources of DPDK"), "{missing}");
+        fs::write(folder.join("lib/pipeline/rte_swx_pipeline_internal.h"), "").expect("a file");
+        fs::write(folder.join("VERSION"), "1.2.3\n").expect("a file");
+        let other = private_headers(&folder).expect_err("another version").to_string();
+        assert!(other.contains("are of DPDK 1.2.3"), "{other}");
+        fs::remove_dir_all(&folder).expect("the folder goes away");
+    }
+}
