@@ -6,10 +6,9 @@
 //! | of the paper | here, in cycles per packet, for batches of B |
 //! |---|---|
 //! | Υ(B), equation 3 | `each` + `burst` / B + `spill` · max(0, B − `held`) |
-//! | Δshared(B), equation 5 | `shared` + `loops` · min(1, B / `long`): a processor learns where short loops end, long ones end with a wrong guess |
-//! | Δcompute(B), equation 5 | `necessary` + Δshared(B) / B + `crowding` · max(0, B − `room`) |
-//! | Δhide(B) / B, equation 6 | what of a fetch the others of the batch hide: each of them works for `hiding` cycles meanwhile |
-//! | Δstall(B) / B, equation 6 | max(0, `fetch` − (B − 1) · `hiding`) / B: fetches go on together, so one of them is waited for |
+//! | Δcompute(B), equation 5 | `necessary` + Δshared / B + `crowding` · max(0, B − `room`) |
+//! | Δstall(B) / B, equation 6 | `fetch` · `others` / (`others` + B − 1): so many other packets hide half of a fetch, and more of them ever less of what is left |
+//! | Δhide(B) / B, equation 6 | what that is less than `fetch` |
 //! | Θ(B), equation 4 | Δcompute(B) + Δstall(B) / B |
 
 use serde::Serialize;
@@ -36,20 +35,16 @@ pub struct InputOutput {
 pub struct Processing {
     /// Work that no batch makes less: Δnecessary.
     pub necessary: f64,
-    /// Work for each batch, which is Δshared of short ones.
+    /// Work for each batch: Δshared.
     pub shared: f64,
-    /// What comes to that in batches so long that the processor does not foresee where their loops end.
-    pub loops: f64,
-    /// How many packets such batches have.
-    pub long: f64,
     /// What comes to each packet's work for each packet beyond those that there is room for in the nearest cache.
     pub crowding: f64,
     /// How many packets there is room for.
     pub room: f64,
     /// How long memory takes: Δfetch.
     pub fetch: f64,
-    /// What another packet of the batch hides of that.
-    pub hiding: f64,
+    /// How many other packets of the batch hide half of that.
+    pub others: f64,
 }
 
 impl InputOutput {
@@ -74,8 +69,7 @@ impl Processing {
     /// Δcompute(B), equation 5.
     pub fn compute(&self, batch: u32) -> f64 {
         let batch = f64::from(batch);
-        let shared = self.shared + self.loops * (batch / self.long.max(1.0)).min(1.0);
-        self.necessary + shared / batch + self.crowding * (batch - self.room).max(0.0)
+        self.necessary + self.shared / batch + self.crowding * (batch - self.room).max(0.0)
     }
 
     /// Δhide(B) / B: what of a packet's fetch is hidden.
@@ -85,7 +79,7 @@ impl Processing {
 
     /// Δstall(B) / B, equation 6.
     pub fn stall(&self, batch: u32) -> f64 {
-        (self.fetch - f64::from(batch.saturating_sub(1)) * self.hiding).max(0.0) / f64::from(batch)
+        self.fetch * waiting(f64::from(batch), self.others)
     }
 
     /// Θ(B), equation 4.
@@ -93,39 +87,40 @@ impl Processing {
         self.compute(batch) + self.stall(batch)
     }
 
-    /// The function that is closest to points of batch and cycles, in relative terms. None for less than three different batches.
+    /// The function that is closest to points of batch and cycles, in relative terms. Few points leave several that are as close: of
+    /// those it is the one that promises least of the sizes between the points. None for less than three different batches.
     pub fn fit(points: &[(u32, f64)]) -> Option<Self> {
-        let fit = |hidden_at: f64, room: f64, long: f64| {
-            // Fetches are hidden from B = `hidden_at` on: there `fetch` is (B − 1) · `hiding`.
-            let terms = |batch: f64| {
-                [
-                    1.0,
-                    1.0 / batch,
-                    (1.0 / batch).min(1.0 / long),
-                    (batch - room).max(0.0),
-                    (hidden_at - batch).max(0.0) / batch,
-                ]
-            };
+        let fit = |others: f64, room: f64| {
+            let terms = |batch: f64| [1.0, 1.0 / batch, (batch - room).max(0.0), waiting(batch, others)];
             let (factors, error) = least_squares(points, terms)?;
-            let [necessary, shared, loops, crowding, hiding] = factors;
-            let fetch = (hidden_at - 1.0) * hiding;
-            Some((Processing { necessary, shared, loops, long, crowding, room, fetch, hiding }, error))
+            let [necessary, shared, crowding, fetch] = factors;
+            Some((Processing { necessary, shared, crowding, room, fetch, others }, error))
         };
         if different(points) < 3 {
             return None;
         }
-        let shapes = LONG.iter().flat_map(|&long| ROOMS.iter().map(move |&room| (long, room)));
-        best_fit(shapes.flat_map(|(long, room)| HIDDEN_AT.iter().filter_map(move |&at| fit(at, room, long))))
+        let fits: Vec<(Processing, f64)> =
+            ROOMS.iter().flat_map(|&room| OTHERS.iter().filter_map(move |&others| fit(others, room))).collect();
+        let least = fits.iter().map(|(_, error)| *error).fold(f64::INFINITY, f64::min);
+        let largest = points.iter().map(|(batch, _)| *batch).max()?;
+        let sizes = || (0..u32::BITS).map(|power| 1 << power).take_while(|size| *size <= largest);
+        let between = |fit: &Processing| sizes().map(|size| fit.cycles(size)).sum::<f64>();
+        let close = fits.into_iter().filter(|(_, error)| *error <= least + TERM_COST).map(|(fit, _)| fit);
+        close.max_by(|one, other| between(one).total_cmp(&between(other)))
     }
+}
+
+/// The share of a fetch that a batch does not hide, when so many other packets hide half of it.
+fn waiting(batch: f64, others: f64) -> f64 {
+    others / (others + (batch - 1.0).max(0.0))
 }
 
 /// A term has to explain an error of one hundredth at one point at least, squared; otherwise fits of few points would be of noise.
 const TERM_COST: f64 = 1e-4;
 
-/// The sizes from which batches may be long, at which caches may be full, and from which fetches may be hidden, that fits try.
-const LONG: [f64; 3] = [8.0, 16.0, 32.0];
+/// The sizes at which caches may be full, and the numbers of other packets that may hide half of a fetch, that fits try.
 const ROOMS: [f64; 6] = [4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
-const HIDDEN_AT: [f64; 10] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0];
+const OTHERS: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 
 /// How packets are received and processed: in bursts of B1, and of these in batches of B2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -247,31 +242,30 @@ mod tests {
             necessary: 50.0,
             shared: 20.0,
             fetch: 300.0,
-            hiding: 50.0,
+            others: 4.0,
             room: 64.0,
             ..Processing::default()
         };
         assert_eq!(program.cycles(1), 50.0 + 20.0 + 300.0);
-        assert_eq!(program.stall(4), 150.0 / 4.0);
-        assert_eq!(program.hidden(4), 300.0 - 150.0 / 4.0);
-        assert_eq!(program.stall(7), 0.0);
-        assert_eq!(program.cycles(20), 51.0);
+        assert_eq!((program.stall(5), program.hidden(5)), (150.0, 150.0));
+        assert_eq!(program.stall(21), 50.0);
+        assert_eq!(program.cycles(21), 50.0 + 20.0 / 21.0 + 50.0);
     }
 
     #[test]
     fn the_best_batch_is_where_stalls_end_and_before_caches_are_full() {
         let processing = Processing {
             necessary: 50.0,
-            crowding: 1.0,
+            crowding: 10.0,
             room: 16.0,
             fetch: 600.0,
-            hiding: 50.0,
+            others: 4.0,
             ..Processing::default()
         };
         let input_output = InputOutput { each: 10.0, burst: 100.0, ..InputOutput::default() };
         let program = Program { input_output, processing };
         assert_eq!(program.best(&[8, 32], &BATCHES), Some((32, 16)));
-        assert_eq!(program.throughput(1e9, 32, 16), 1e9 / (10.0 + 100.0 / 32.0 + 50.0));
+        assert_eq!(program.throughput(1e9, 32, 16), 1e9 / (10.0 + 100.0 / 32.0 + 50.0 + 600.0 * 4.0 / 19.0));
         assert_eq!(program.best(&[], &BATCHES), None);
     }
 
@@ -298,16 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn loops_that_are_too_long_to_be_foreseen_cost_more_for_each_batch() {
-        let program = Processing { necessary: 20.0, shared: 6.0, loops: 60.0, long: 16.0, ..Processing::default() };
-        let cycles = BATCHES.map(|batch| program.cycles(batch));
-        assert_eq!(
-            (cycles[0], cycles[4], cycles[5]),
-            (20.0 + 6.0 + 60.0 / 16.0, 20.0 + 66.0 / 16.0, 20.0 + 66.0 / 32.0)
-        );
-        // Half of the sizes are enough to tell.
+    fn of_fits_as_close_the_one_that_promises_least_counts() {
+        // Names in tables of 100,000 entries, as measured: cycles per packet without what rings take. The closest fit to half of the sizes
+        // takes 32 to be as good as 64.
+        let cycles = [262.0, 225.8, 177.8, 139.6, 112.2, 96.3, 90.5];
         let fit = Processing::fit(&[0, 2, 4, 6].map(|place| (BATCHES[place], cycles[place]))).expect("there is a fit");
-        assert_eq!(cheapest(&BATCHES, |batch| fit.cycles(batch)), cheapest(&BATCHES, |batch| program.cycles(batch)));
+        assert_eq!(cheapest(&BATCHES, |batch| fit.cycles(batch)), Some(64), "{fit:?}");
     }
 
     proptest! {
@@ -317,11 +307,10 @@ mod tests {
         /// much dearer than the best as sizes of a grid allow.
         #[test]
         fn the_best_batch_of_a_known_function_is_predicted(
-            necessary in 20.0..200.0f64, shared in 0.0..200.0f64, hiding in 10.0..100.0f64, at in 0..HIDDEN_AT.len(), crowding in 0.0..2.0f64, room in 1..ROOMS.len(),
+            necessary in 20.0..200.0f64, shared in 0.0..200.0f64, fetch in 0.0..600.0f64, others in 0..OTHERS.len(), crowding in 0.0..2.0f64, room in 1..ROOMS.len(),
         ) {
             let room = ROOMS[room];
-            let fetch = (HIDDEN_AT[at] - 1.0) * hiding;
-            let known = Processing { necessary, shared, crowding, room, fetch, hiding, ..Processing::default() };
+            let known = Processing { necessary, shared, crowding, room, fetch, others: OTHERS[others] };
             let points = BATCHES.map(|batch| (batch, known.cycles(batch)));
             let fit = Processing::fit(&points).expect("there is a fit");
             let predicted = cheapest(&BATCHES, |batch| fit.cycles(batch)).expect("there are batches");
@@ -332,7 +321,7 @@ mod tests {
         #[test]
         fn fits_of_anything_are_no_panics(points in prop::collection::vec((any::<u32>(), any::<f64>()), 0..12)) {
             if let Some(fit) = Processing::fit(&points) {
-                prop_assert!([fit.necessary, fit.shared, fit.crowding, fit.hiding].iter().all(|factor| *factor >= 0.0));
+                prop_assert!([fit.necessary, fit.shared, fit.crowding, fit.fetch].iter().all(|factor| *factor >= 0.0));
             }
             InputOutput::fit(&points);
         }

@@ -197,9 +197,8 @@ pub(crate) fn equations(context: &mut Context<'_>) -> Result<Report, ReproduceEr
                 of(|model| model.program.input_output.burst),
                 of(|model| model.program.processing.necessary),
                 of(|model| model.program.processing.shared),
-                of(|model| model.program.processing.loops),
                 of(|model| model.program.processing.fetch),
-                of(|model| model.program.processing.hiding),
+                of(|model| model.program.processing.others),
                 of(|model| f64::from(model.batch)),
                 of(|model| f64::from(model.measured_batch)),
                 of(|model| model.loss_percent),
@@ -211,14 +210,13 @@ pub(crate) fn equations(context: &mut Context<'_>) -> Result<Report, ReproduceEr
         "Υ, each burst",
         "Δnecessary",
         "Δshared",
-        "Δshared, more of long batches",
         "Δfetch",
-        "hidden by another packet",
+        "other packets that hide half of it",
         "best batch by the model",
         "best batch",
         "loss %",
     ];
-    let difference = "The paper prints the equations and no values for them. Here their terms, in cycles, are fitted to batches of 1, 4, 16 and \
+    let difference = "The paper prints the equations and no values for them. Here their terms, in cycles but for numbers of packets, are fitted to batches of 1, 4, 16 and \
                       64 packets, and the best of all sizes is predicted; the loss is what the predicted size costs more than the best one.";
     let columns = columns.map(Column::measured).to_vec();
     Ok(between_rings(context, Report::new(columns, rows, difference)))

@@ -78,7 +78,7 @@ mod tests {
             necessary: 80.0,
             shared: 30.0,
             fetch: 700.0,
-            hiding: 100.0,
+            others: 4.0,
             room: 64.0,
             ..Processing::default()
         };

@@ -48,19 +48,17 @@ pub struct InputOutputTerms {
     pub burst: f64,
 }
 
-/// Parts of Θ, in cycles.
+/// Parts of Θ, in cycles unless it is said.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct ProcessingTerms {
     /// Δnecessary
     pub necessary: f64,
-    /// Δshared of short batches, and what comes to that in long ones.
+    /// Δshared
     pub shared: f64,
-    /// As above.
-    pub loops: f64,
     /// Δfetch
     pub fetch: f64,
-    /// What another packet of the batch hides of it.
-    pub hiding: f64,
+    /// How many other packets of the batch hide half of it.
+    pub others: f64,
 }
 
 /// What `namehop p4 bench --json` says of one program.
