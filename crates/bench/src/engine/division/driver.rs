@@ -138,8 +138,8 @@ impl<'a> Driver<'a> {
                 if self.has_enough_pending() {
                     self.answer();
                 }
+                self.answer_another();
             }
-            self.answer_others();
             self.shared.asked[self.number].store(self.asked, Ordering::Relaxed);
         }
         // All that came in, so that what is prepared does not pile up.
@@ -226,9 +226,10 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Answers what other workers have sent and this one is to be answered.
-    fn answer_others(&mut self) {
-        while let Some(pending) = self.shared.elsewhere[self.number].pop() {
+    /// Answers an Interest that another worker has sent and that is to be answered at this one: one at a time, so that what is
+    /// misplaced comes in among the rest, as it does from links.
+    fn answer_another(&mut self) {
+        if let Some(pending) = self.shared.elsewhere[self.number].pop() {
             self.give_data(&pending);
         }
     }
