@@ -39,9 +39,15 @@ impl DispatchKey {
             state = self.mix(state, chunk);
         }
         if !rest.is_empty() {
-            let mut last = [0; CHUNK_BYTES];
-            last[..rest.len()].copy_from_slice(rest);
-            state = self.mix(state, &last);
+            state = match bytes.last_chunk() {
+                // Some of these have been mixed in already; the length says how many.
+                Some(last) => self.mix(state, last),
+                None => {
+                    let mut last = [0; CHUNK_BYTES];
+                    last[..rest.len()].copy_from_slice(rest);
+                    self.mix(state, &last)
+                }
+            };
         }
         folded_product(state ^ self.start, self.multiplier)
     }

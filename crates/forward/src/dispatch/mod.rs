@@ -66,7 +66,13 @@ impl WorkerSet {
 
     /// Their numbers, lowest first.
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        (0..MAX_WORKERS as u8).filter(move |worker| self.0 >> worker & 1 != 0)
+        // Nearly always there is none, which is asked for each packet.
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let worker = rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+            (worker < u64::BITS).then_some(worker as u8)
+        })
     }
 }
 

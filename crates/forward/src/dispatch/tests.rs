@@ -109,6 +109,14 @@ fn divided(table: &NameDispatch) -> (Name, u8, u8) {
     with_owners.into_iter().find(|(_, short, long)| short != long).expect("some are")
 }
 
+#[test]
+fn a_set_gives_its_workers_in_order() {
+    assert_eq!(set(&[63, 7, 0, 7]).iter().collect::<Vec<_>>(), [0, 7, 63]);
+    assert_eq!(set(&[]).iter().count(), 0);
+    let all: Vec<u8> = (0..MAX_WORKERS as u8).collect();
+    assert_eq!(set(&all).iter().collect::<Vec<_>>(), all);
+}
+
 fn set(workers: &[u8]) -> WorkerSet {
     let mut set = WorkerSet::default();
     workers.iter().for_each(|&worker| set.insert(worker));
