@@ -53,9 +53,10 @@ struct swx_table swx_table_of(const char *name, const char *action)
         fail("SWX does not say which tables it has");
     for (uint32_t i = 0; i < all.n_tables; i++) {
         struct rte_swx_ctl_table_info info;
-        int stub;
+        /* A table without keys has no operations. */
+        int keyless = 1;
         if (rte_swx_ctl_table_info_get(pipeline, i, &info) == 0 && strcmp(info.name, name) == 0 &&
-            rte_swx_ctl_table_ops_get(pipeline, i, &table.operations, &stub) == 0)
+            rte_swx_ctl_table_ops_get(pipeline, i, &table.operations, &keyless) == 0 && !keyless)
             table.entries = state[i].obj;
     }
     for (table.action = 0; table.action < all.n_actions; table.action++) {

@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn sources_of_another_version_are_refused() {
-        let folder = std::env::temp_dir().join(format!("namehop-p4-swx-{}", std::process::id()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
         fs::create_dir_all(folder.join("lib/pipeline")).expect("a folder");
-        let missing = private_headers(&folder).expect_err("no sources").to_string();
+        let missing = private_headers(folder).expect_err("no sources").to_string();
         assert!(missing.contains("has no sources of DPDK"), "{missing}");
         fs::write(folder.join("lib/pipeline/rte_swx_pipeline_internal.h"), "").expect("a file");
         fs::write(folder.join("VERSION"), "1.2.3\n").expect("a file");
-        let other = private_headers(&folder).expect_err("another version").to_string();
+        let other = private_headers(folder).expect_err("another version").to_string();
         assert!(other.contains("are of DPDK 1.2.3"), "{other}");
-        fs::remove_dir_all(&folder).expect("the folder goes away");
     }
 }
