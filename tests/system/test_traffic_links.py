@@ -201,3 +201,18 @@ def test_links_that_cannot_be_say_why(tmp_path):
     waiting.send_signal(signal.SIGINT)
     _, error = waiting.communicate(timeout=PATIENCE)
     assert waiting.returncode == 1 and "namehop face create" in error, error
+
+
+@needs_root
+def test_memif_consumers_that_come_back(between_memifs, tmp_path):
+    """A link that was gone for a moment takes Data as soon as its Interests come, not only when the router looks at links again."""
+    producer = spawn("producer", LOAD, "--link", memif(tmp_path, "producer"), "--payload", 100)
+    try:
+        link = ["--link", memif(tmp_path, "consumer")]
+        wait_for_producer(*link)
+        short = ["--count", 100, "--window", 64, "--lifetime", "300ms"]
+        answered = [consumed(report_of(spawn("consumer", LOAD, *link, *short)))["data"] for _ in range(40)]
+    finally:
+        producer.send_signal(signal.SIGINT)
+    report_of(producer)
+    assert answered == [100] * 40

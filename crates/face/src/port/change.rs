@@ -252,12 +252,10 @@ impl PortSet {
     fn set_state(&mut self, id: PortId, is_up: bool, mtu_bytes: usize, faces: &mut impl FaceRecords) {
         let now = self.now;
         let Some(port) = self.port(id) else { return };
-        let address = port.params.address;
-        if is_up != port.params.is_up {
-            port.hosts.iter_mut().for_each(|host| host.restart(now, address));
-        }
-        port.params.is_up = is_up;
         port.params.mtu_bytes = mtu_bytes;
+        if is_up != port.params.is_up {
+            port.change_state(is_up, now);
+        }
         if !is_up {
             let count = port.waiting.discard();
             port.clear_backlog(faces);

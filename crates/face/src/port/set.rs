@@ -182,6 +182,9 @@ impl PortSet {
                     let waiting = if received.len() < LEAST_WATCHED { 0 } else { queue.waiting() };
                     is_congested = port.watch.note(now, received.len(), waiting);
                 }
+                if !received.is_empty() && !port.params.is_up {
+                    port.come_up(now);
+                }
                 port.received_frames += received.len() as u64;
                 received.append(&mut port.handed_in);
                 if let Share::Further { home: worker, .. } = port.share {

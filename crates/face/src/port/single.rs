@@ -145,6 +145,20 @@ impl Port {
         }
     }
 
+    /// Frames come, so the link works, although whoever looks at links now and then does not know yet. Otherwise what answers them would be
+    /// dropped until then.
+    #[cold]
+    pub(super) fn come_up(&mut self, now: Timestamp) {
+        self.change_state(true, now);
+    }
+
+    /// The link has come back or gone.
+    pub(super) fn change_state(&mut self, is_up: bool, now: Timestamp) {
+        self.params.is_up = is_up;
+        let address = self.params.address;
+        self.hosts.iter_mut().for_each(|host| host.restart(now, address));
+    }
+
     /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before.
     pub(super) fn give_queue(
         &mut self,

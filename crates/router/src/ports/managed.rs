@@ -330,12 +330,15 @@ impl ManagedPort {
     /// Tells faces, worker and everybody else whether the link works.
     fn note_state(&mut self, context: &PortContext) {
         let is_up = self.device.as_ref().is_some_and(Device::is_up);
-        if is_up == self.is_up {
+        let was_up = std::mem::replace(&mut self.is_up, is_up);
+        if !is_up || !was_up {
+            // Of a link that is down again and again: a frame that came at the last moment had workers take it for up.
+            context.control.set_state(self.id, self.queues, is_up, self.mtu_bytes);
+        }
+        if is_up == was_up {
             return;
         }
-        self.is_up = is_up;
         info!(port = %self.uri, is_up, "link state");
-        context.control.set_state(self.id, self.queues, is_up, self.mtu_bytes);
         for face in self.faces(context) {
             if face.set_up(is_up) != is_up {
                 let event = if is_up { FaceEvent::Up } else { FaceEvent::Down };

@@ -139,6 +139,21 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     assert_eq!(bench.receive(frame(elsewhere, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1);
 }
 
+/// The peer of a memif that comes back asks before anybody has looked whether its link is up again.
+#[test]
+fn a_link_on_which_frames_come_is_up() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face(PEER);
+    bench.control.set_state(PortId(0), false, 1500);
+    bench.set.apply_changes(&mut bench.records);
+    bench.send(&face, &INTEREST);
+    assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
+    assert_eq!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1);
+    bench.send(&face, &INTEREST);
+    bench.flush();
+    assert_eq!((bench.wire().sent.len(), face.counters.link_drop(LinkDrop::LinkDown)), (1, 1));
+}
+
 #[test]
 fn what_waits_on_a_port_that_is_closed_is_counted() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
