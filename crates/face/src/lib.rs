@@ -34,6 +34,6 @@ pub use latency::{LatencyHistograms, LatencyRecorder};
 pub use link_service::{DroppedInterest, LinkOptions, LinkService};
 pub use log_limit::LogLimit;
 pub use registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceTableError};
-pub use ring::{Frame, FrameInlet, FrameRing};
+pub use ring::{Frame, FrameInlet, FrameRing, SocketInlets};
 pub use uri::{FaceUri, FaceUriError};
 pub use wake::Waker;

@@ -146,6 +146,16 @@ impl FrameInlet {
     }
 }
 
+/// From the sockets to all workers. Streams and datagrams have rings of their own, because the sender of a stream waits while its ring is
+/// full, and keeps it full when it sends as fast as it can; a datagram that finds no room is lost.
+#[derive(Clone)]
+pub struct SocketInlets {
+    /// What comes through streams.
+    pub streams: FrameInlet,
+    /// What comes as datagrams.
+    pub datagrams: FrameInlet,
+}
+
 impl From<Arc<FrameRing>> for FrameInlet {
     fn from(ring: Arc<FrameRing>) -> Self {
         FrameInlet::new(ring)

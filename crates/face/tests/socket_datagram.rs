@@ -349,8 +349,14 @@ fn a_multicast_interface_that_does_not_exist_is_an_error() {
     let ring = || std::sync::Arc::new(Ring::new(1, std::sync::Arc::default()));
     let (events, _) = tokio::sync::mpsc::unbounded_channel();
     let pool = namehop_packet::BufferPool::new(1, 1);
-    let service =
-        namehop_face::socket::SocketService::new(config, pool, std::sync::Arc::default(), ring(), ring(), events);
+    let service = namehop_face::socket::SocketService::new(
+        config,
+        pool,
+        std::sync::Arc::default(),
+        inlets(&ring()),
+        ring(),
+        events,
+    );
     let error = service.expect_err("no such interface");
     assert!(error.to_string().contains("nosuch0 does not exist"), "{error}");
 }

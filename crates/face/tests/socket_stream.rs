@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use namehop_face::socket::{ListenError, SocketConfig, SocketService};
-use namehop_face::{FaceFlags, FacePersistency, FaceTable, FaceUri, LinkDrop, Waker};
+use namehop_face::{FaceFlags, FacePersistency, FaceTable, FaceUri, FrameInlet, LinkDrop, SocketInlets, Waker};
 use namehop_packet::{BufferPool, FaceScope};
 use socket_support::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -258,7 +258,7 @@ fn a_second_service_on_the_same_path_is_told_so() {
         let pool = BufferPool::new(1, 1);
         let ring = || Arc::new(Ring::new(1, Arc::new(Waker::new())));
         let (events, _) = mpsc::unbounded_channel();
-        let second = SocketService::new(again, pool, Arc::new(FaceTable::new()), ring(), ring(), events);
+        let second = SocketService::new(again, pool, Arc::new(FaceTable::new()), inlets(&ring()), ring(), events);
         let error = second.expect_err("the path is taken");
         assert!(matches!(error, ListenError::AnotherForwarder { .. }));
         let text = format!("another forwarder is listening on {}", path.display());
@@ -320,7 +320,7 @@ fn a_service_opened_on_one_thread_runs_on_another() {
         config,
         pool.clone(),
         Arc::clone(&faces),
-        Arc::clone(&to_worker),
+        SocketInlets { streams: FrameInlet::new(Arc::clone(&to_worker)), datagrams: FrameInlet::new(ring()) },
         Arc::clone(&from_worker),
         event_sender,
     )

@@ -12,7 +12,7 @@ use namehop_disk::DiskCache;
 use namehop_face::FaceUri;
 use namehop_face::port::PortControls;
 use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
-use namehop_face::ring::{FrameInlet, FrameRing};
+use namehop_face::ring::{FrameInlet, FrameRing, SocketInlets};
 use namehop_face::socket::{
     FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
 };
@@ -151,7 +151,10 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         socket_config(config)?,
         pool.clone(),
         Arc::clone(&faces),
-        inlet_of(|rings| &rings.from_sockets),
+        SocketInlets {
+            streams: inlet_of(|rings| &rings.from_streams),
+            datagrams: inlet_of(|rings| &rings.from_datagrams),
+        },
         Arc::clone(&rings[0].to_sockets),
         event_sender.clone(),
     )?;
@@ -170,7 +173,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
     }
     check_not_ending()?;
-    let wakers: Vec<_> = rings.iter().map(|rings| Arc::clone(rings.from_sockets.waker())).collect();
+    let wakers: Vec<_> = rings.iter().map(|rings| Arc::clone(rings.from_control.waker())).collect();
     // A single worker has nobody to hand anything to.
     let handovers = if count > 1 { Handover::connect(&dispatch, &wakers) } else { Vec::new() };
     let mut handovers = handovers.into_iter();

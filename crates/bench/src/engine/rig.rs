@@ -143,7 +143,8 @@ impl<S: Schedule> Rig<S> {
         // No sockets take part; their rings stay empty.
         let ring = || Arc::new(FrameRing::new(1, Arc::clone(&waker)));
         let rings = WorkerRings {
-            from_sockets: ring(),
+            from_streams: ring(),
+            from_datagrams: ring(),
             to_sockets: ring(),
             from_control: ring(),
             to_control: ring(),

@@ -58,7 +58,7 @@ impl Inlet {
             // A short batch emptied the socket.
             Ok(Read { value: count == BATCH, is_drained: count < BATCH })
         });
-        shared.to_worker.wake();
+        shared.to_workers.datagrams.wake();
         received
     }
 

@@ -48,7 +48,7 @@ use tokio::task::JoinSet;
 
 use crate::latency::LatencyRecorder;
 use crate::registry::{Face, FaceTable, FaceUpdate};
-use crate::ring::{FrameInlet, FrameRing};
+use crate::ring::{FrameRing, SocketInlets};
 use crate::uri::FaceUri;
 use listen::Bound;
 use shared::Shared;
@@ -116,7 +116,7 @@ pub struct SocketService {
     config: SocketConfig,
     pool: BufferPool,
     faces: Arc<FaceTable>,
-    to_worker: FrameInlet,
+    to_workers: SocketInlets,
     from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
     unix: Vec<(Socket, FaceUri, unix::SocketFile)>,
@@ -135,7 +135,7 @@ impl SocketService {
         config: SocketConfig,
         pool: BufferPool,
         faces: Arc<FaceTable>,
-        to_worker: impl Into<FrameInlet>,
+        to_workers: SocketInlets,
         from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Result<Self, ListenError> {
@@ -155,8 +155,7 @@ impl SocketService {
             udp.extend(listen::udp(address, &config)?);
         }
         let multicast = multicast::join(&config)?;
-        let to_worker = to_worker.into();
-        Ok(SocketService { config, pool, faces, to_worker, from_worker, events, unix, tcp, websocket, udp, multicast })
+        Ok(SocketService { config, pool, faces, to_workers, from_worker, events, unix, tcp, websocket, udp, multicast })
     }
 
     /// Addresses listened on, with the ports that the kernel chose (NFD management protocol, `faces/channels`).
@@ -176,7 +175,7 @@ impl SocketService {
     /// When the runtime cannot watch a socket, for want of file descriptors or memory.
     pub async fn run(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
         let shared =
-            Rc::new(Shared::new(self.config, self.pool, self.faces, self.to_worker, self.from_worker, self.events));
+            Rc::new(Shared::new(self.config, self.pool, self.faces, self.to_workers, self.from_worker, self.events));
         let mut tasks = JoinSet::new();
         let watched = |source| ListenError::System { action: "watch a socket for events", source };
         let listeners =

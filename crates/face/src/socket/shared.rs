@@ -27,7 +27,7 @@ use crate::counters::LinkDrop;
 use crate::latency::LatencyRecorder;
 use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, FaceUpdate, RejectedProperties};
-use crate::ring::{Frame, FrameInlet, FrameRing};
+use crate::ring::{Frame, FrameInlet, FrameRing, SocketInlets};
 use crate::uri::FaceUri;
 
 /// Closed faces that other threads may still hold before no more connections are accepted.
@@ -69,7 +69,7 @@ pub(super) struct Shared {
     pub(super) config: SocketConfig,
     pool: BufferPool,
     pub(super) table: Arc<FaceTable>,
-    pub(super) to_worker: FrameInlet,
+    pub(super) to_workers: SocketInlets,
     pub(super) from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
     /// By slot of the face number.
@@ -99,7 +99,7 @@ impl Shared {
         config: SocketConfig,
         pool: BufferPool,
         table: Arc<FaceTable>,
-        to_worker: FrameInlet,
+        to_workers: SocketInlets,
         from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Self {
@@ -109,7 +109,7 @@ impl Shared {
             config,
             pool,
             table,
-            to_worker,
+            to_workers,
             from_worker,
             events,
             faces: RefCell::default(),
@@ -290,13 +290,22 @@ impl Shared {
         }
     }
 
-    /// Copies a received frame into a pool buffer and puts it on the ring. Whoever calls wakes the worker after the
-    /// last frame of a read.
-    pub(super) fn deliver(&self, face: FaceId, endpoint: u64, bytes: &[u8]) -> Result<(), LinkDrop> {
+    /// Copies a packet of a stream into a pool buffer and puts it on a ring. Whoever calls wakes the workers after the last packet of a
+    /// read.
+    pub(super) fn deliver(&self, face: FaceId, packet: &[u8]) -> Result<(), LinkDrop> {
+        self.push(&self.to_workers.streams, face, 0, packet)
+    }
+
+    /// The same with a datagram.
+    pub(super) fn deliver_datagram(&self, face: FaceId, endpoint: u64, datagram: &[u8]) -> Result<(), LinkDrop> {
+        self.push(&self.to_workers.datagrams, face, endpoint, datagram)
+    }
+
+    fn push(&self, inlet: &FrameInlet, face: FaceId, endpoint: u64, bytes: &[u8]) -> Result<(), LinkDrop> {
         let buffer = self.pool.copy_of(bytes).ok_or(LinkDrop::NoBuffer)?;
         let stamp = self.latency.borrow_mut().as_mut().map_or(Stamp::NONE, |latency| latency.stamp());
         let frame = Frame { face, endpoint, buffer, stamp };
-        self.to_worker.push(frame).map_err(|_| LinkDrop::ReceiveRingFull)
+        inlet.push(frame).map_err(|_| LinkDrop::ReceiveRingFull)
     }
 }
 

@@ -280,7 +280,7 @@ async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, openi
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         refusals += 1;
-        if shared.to_worker.is_full() {
+        if shared.to_workers.streams.is_full() {
             continue;
         }
         let (count, turn) = hand_over(shared, entry, &kept.bytes[kept.used..], opening);
@@ -345,14 +345,14 @@ fn hand_over(shared: &Shared, entry: &SocketFace, bytes: &[u8], opening: &mut Op
     let id = entry.face.id();
     let mut share = shared.backlog.share_frames();
     let (used, stop) = cut(bytes, opening, |packet| {
-        let is_accepted = share > 0 && shared.deliver(id, 0, packet).is_ok();
+        let is_accepted = share > 0 && shared.deliver(id, packet).is_ok();
         share = share.saturating_sub(1);
         is_accepted
     });
     if used > 0 {
         entry.activity.note_received();
     }
-    shared.to_worker.wake();
+    shared.to_workers.streams.wake();
     let turn = match stop {
         Stop::Incomplete => Turn::Drained,
         Stop::Refused => Turn::Behind,

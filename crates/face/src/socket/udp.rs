@@ -249,7 +249,7 @@ impl Channel {
                 Receivers::Unicast(_) => 0,
                 Receivers::Group(_) => endpoint_number(&from),
             };
-            shared.deliver(peer.face.id(), endpoint, datagram)
+            shared.deliver_datagram(peer.face.id(), endpoint, datagram)
         });
         if let Err(reason) = delivered {
             peer.face.counters.count_transport_drop(reason);

@@ -301,17 +301,17 @@ async fn receive(
 
 /// Gives a packet to the worker, if need be when it takes more.
 async fn hand_over(shared: &Shared, face: &Face, packet: &[u8]) {
-    let mut delivered = shared.deliver(face.id(), 0, packet);
-    shared.to_worker.wake();
+    let mut delivered = shared.deliver(face.id(), packet);
+    shared.to_workers.streams.wake();
     if delivered.is_err() {
         // The worker is behind: let it run, and make this peer wait for as long as that takes.
         yield_now().await;
-        delivered = shared.deliver(face.id(), 0, packet);
+        delivered = shared.deliver(face.id(), packet);
     }
     while delivered.is_err() {
         tokio::time::sleep(REFUSED_PAUSE).await;
-        delivered = shared.deliver(face.id(), 0, packet);
-        shared.to_worker.wake();
+        delivered = shared.deliver(face.id(), packet);
+        shared.to_workers.streams.wake();
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use namehop_face::registry::FaceUpdate;
 use namehop_face::socket::{CreateError, FaceEvent, SocketCommand, SocketConfig, SocketService, UnixListenerConfig};
-use namehop_face::{Face, FaceTable, FaceUri, Frame, FrameRing, Waker};
+use namehop_face::{Face, FaceTable, FaceUri, Frame, FrameInlet, FrameRing, SocketInlets, Waker};
 use namehop_packet::{BufferPool, FaceId};
 use namehop_wire::tlv::Writer;
 use tokio::io::AsyncReadExt;
@@ -33,6 +33,12 @@ pub struct Harness {
     worker: Option<AbortHandle>,
 }
 
+/// Streams and datagrams into one ring.
+pub fn inlets(ring: &Arc<Ring>) -> SocketInlets {
+    let inlet = FrameInlet::new(Arc::clone(ring));
+    SocketInlets { streams: inlet.clone(), datagrams: inlet }
+}
+
 /// Runs `test` beside a service with rings of `ring_capacity` frames.
 pub fn with_service<F: Future<Output = ()>>(
     config: SocketConfig,
@@ -51,7 +57,7 @@ pub fn with_service<F: Future<Output = ()>>(
         config,
         pool.clone(),
         Arc::clone(&faces),
-        Arc::clone(&to_worker),
+        inlets(&to_worker),
         Arc::clone(&from_worker),
         event_sender,
     )

@@ -68,13 +68,15 @@ pub fn processors(config: &Config, workers: usize) -> Vec<Processor> {
 /// The rings of each worker.
 pub(super) fn rings(workers: usize) -> Vec<WorkerRings> {
     let (sockets_waker, control_waker) = (Arc::new(Waker::new()), Arc::new(Waker::new()));
-    let to_sockets = Arc::new(FrameRing::new(SOCKET_RING_FRAMES, sockets_waker));
+    // Room for the answers to what waits in front of all workers.
+    let to_sockets = Arc::new(FrameRing::new(workers * SOCKET_RING_FRAMES, sockets_waker));
     let to_control = Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&control_waker)));
     let to_control_from_neighbours = Arc::new(FrameRing::new(CONTROL_RING_FRAMES, control_waker));
     let of_worker = |_| {
         let waker = Arc::new(Waker::new());
         WorkerRings {
-            from_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, Arc::clone(&waker))),
+            from_streams: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, Arc::clone(&waker))),
+            from_datagrams: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, Arc::clone(&waker))),
             to_sockets: Arc::clone(&to_sockets),
             from_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, waker)),
             to_control: Arc::clone(&to_control),

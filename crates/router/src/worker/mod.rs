@@ -62,8 +62,10 @@ pub const BURST: usize = 64;
 /// Where frames come from and go to.
 #[derive(Clone)]
 pub struct WorkerRings {
-    /// From the sockets.
-    pub from_sockets: Arc<FrameRing>,
+    /// From sockets that carry streams.
+    pub from_streams: Arc<FrameRing>,
+    /// From sockets that carry datagrams.
+    pub from_datagrams: Arc<FrameRing>,
     /// To the sockets.
     pub to_sockets: Arc<FrameRing>,
     /// From the control thread.
@@ -115,8 +117,8 @@ pub struct Worker<S: Schedule = Burst> {
     encoded: Vec<PacketBuffer>,
     dropped_interests: Vec<DroppedInterest>,
     stamps: FrameStamps,
-    /// How long frames wait in the ring from the sockets.
-    watch: WaitWatch,
+    /// How long frames wait in the two rings from the sockets.
+    watches: [WaitWatch; 2],
     /// Places of the frames that are to be marked because others wait behind them for too long.
     congested: Vec<usize>,
     /// Packets that were marked for that.
@@ -172,7 +174,7 @@ impl<S: Schedule> Worker<S> {
             encoded: Vec::with_capacity(BURST),
             dropped_interests: Vec::new(),
             stamps: FrameStamps::default(),
-            watch: WaitWatch::default(),
+            watches: Default::default(),
             congested: Vec::new(),
             congestion_marks: 0,
         };
@@ -204,7 +206,8 @@ impl<S: Schedule> Worker<S> {
 
     /// Whether a turn would find packets, commands or a task that goes on.
     fn has_work(&self) -> bool {
-        !self.rings.from_sockets.is_empty()
+        !self.rings.from_streams.is_empty()
+            || !self.rings.from_datagrams.is_empty()
             || !self.rings.from_control.is_empty()
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
@@ -254,10 +257,13 @@ impl<S: Schedule> Worker<S> {
         let (ports, mut faces) = self.ports_and_faces();
         worked |= ports.apply_changes(&mut faces);
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
-        let from_sockets = self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
-        let waiting = if from_sockets < BURST { 0 } else { self.rings.from_sockets.len() };
-        if self.watch.note(now, from_sockets, waiting) {
-            self.congested.push(self.frames.len() - 1);
+        let from_sockets = [&self.rings.from_streams, &self.rings.from_datagrams];
+        for (ring, watch) in from_sockets.into_iter().zip(&mut self.watches) {
+            let taken = ring.pop_burst(&mut self.frames, BURST);
+            let waiting = if taken < BURST { 0 } else { ring.len() };
+            if watch.note(now, taken, waiting) {
+                self.congested.push(self.frames.len() - 1);
+            }
         }
         let mut frames = std::mem::take(&mut self.frames);
         let from_rings = frames.len();

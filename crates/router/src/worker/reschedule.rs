@@ -36,7 +36,7 @@ impl<S: Schedule> Worker<S> {
             latency,
             capture,
             stamps,
-            watch,
+            watches,
             congested,
             congestion_marks,
         } = self;
@@ -69,7 +69,7 @@ impl<S: Schedule> Worker<S> {
             latency,
             capture,
             stamps,
-            watch,
+            watches,
             congested,
             congestion_marks,
         }

@@ -48,7 +48,8 @@ impl Bench {
         let (table, waker) = (Arc::new(FaceTable::new()), Arc::new(Waker::new()));
         let ring = || Arc::new(FrameRing::new(4 * BURST, Arc::clone(&waker)));
         let rings = WorkerRings {
-            from_sockets: ring(),
+            from_streams: ring(),
+            from_datagrams: ring(),
             to_sockets: ring(),
             from_control: ring(),
             to_control: ring(),
@@ -71,7 +72,7 @@ impl Bench {
     /// A turn in which an Interest comes from this face; how many of its Interests there were, and frames of no face.
     fn receive(&mut self, face: &Face) -> (u64, u64) {
         let buffer = self.pool.copy_of(&INTEREST).expect("buffer");
-        assert!(self.rings.from_sockets.push(Frame::new(face.id(), 0, buffer)).is_ok());
+        assert!(self.rings.from_datagrams.push(Frame::new(face.id(), 0, buffer)).is_ok());
         self.worker.turn(Timestamp(1));
         (
             face.counters.sum(|worker| worker.received.interests.packets.get()),
@@ -98,15 +99,27 @@ fn the_first_frame_of_a_face_may_come_before_its_command() {
     assert_eq!(bench.pool.in_use(), bench.rings.to_sockets.len());
 }
 
+#[test]
+fn a_datagram_does_not_wait_behind_what_streams_keep_ready() {
+    let mut bench = Bench::new();
+    let (stream, datagram) = (bench.face("fd://7"), bench.face("udp4://127.0.0.1:9"));
+    let frame = |face: &Face| Frame::new(face.id(), 0, bench.pool.copy_of(&INTEREST).expect("buffer"));
+    while bench.rings.from_streams.push(frame(&stream)).is_ok() {}
+    assert!(bench.rings.from_datagrams.push(frame(&datagram)).is_ok());
+    bench.worker.turn(Timestamp(1));
+    let received = |face: &Face| face.counters.sum(|worker| worker.received.interests.packets.get());
+    assert_eq!((received(&stream), received(&datagram)), (BURST as u64, 1));
+}
+
 /// Marks after so many turns, of which each takes so long and leaves two bursts of frames in the ring from the sockets.
 fn marks_of(turns: u64, turn_ns: u64) -> u64 {
     let mut bench = Bench::new();
     let face = bench.face("fd://7");
     bench.handle.face_created(&face);
     for turn in 1..=turns {
-        while bench.rings.from_sockets.len() < 3 * BURST {
+        while bench.rings.from_datagrams.len() < 3 * BURST {
             let buffer = bench.pool.copy_of(&INTEREST).expect("buffer");
-            assert!(bench.rings.from_sockets.push(Frame::new(face.id(), 0, buffer)).is_ok());
+            assert!(bench.rings.from_datagrams.push(Frame::new(face.id(), 0, buffer)).is_ok());
         }
         bench.worker.turn(Timestamp(turn * turn_ns));
         bench.rings.to_sockets.pop_burst(&mut Vec::new(), usize::MAX);

@@ -165,7 +165,7 @@ impl<'a> Driver<'a> {
     fn give(&self, face: FaceId, frame: &[u8]) {
         // A full ring holds back whoever fills it; so does an empty pool.
         if let Some(buffer) = self.shared.pool.copy_of(frame) {
-            let _ = self.shared.rings[self.number].from_sockets.push(Frame::new(face, 0, buffer));
+            let _ = self.shared.rings[self.number].from_datagrams.push(Frame::new(face, 0, buffer));
         }
     }
 

@@ -212,7 +212,8 @@ impl EngineBench {
             let engine = Engine::<Burst>::new(config, self.prefixes.fib.reader(), pool.clone(), self.key);
             let ring = || Arc::new(FrameRing::new(RING_FRAMES, Arc::clone(waker)));
             let of_worker = WorkerRings {
-                from_sockets: ring(),
+                from_streams: ring(),
+                from_datagrams: ring(),
                 to_sockets: ring(),
                 from_control: ring(),
                 to_control: ring(),

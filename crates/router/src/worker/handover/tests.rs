@@ -64,7 +64,8 @@ impl Bench {
             let engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
             let waker = Arc::clone(&wakers[worker]);
             let of_worker = WorkerRings {
-                from_sockets: ring(&waker),
+                from_streams: ring(&waker),
+                from_datagrams: ring(&waker),
                 to_sockets: Arc::clone(&to_sockets),
                 from_control: ring(&waker),
                 to_control: Arc::clone(&to_control),
@@ -116,7 +117,7 @@ impl Bench {
 
     fn give(&self, worker: usize, face: &Face, frame: &[u8]) {
         let buffer = self.pool.copy_of(frame).expect("buffer");
-        assert!(self.rings[worker].from_sockets.push(Frame::new(face.id(), 0, buffer)).is_ok());
+        assert!(self.rings[worker].from_datagrams.push(Frame::new(face.id(), 0, buffer)).is_ok());
     }
 
     /// Turns of all workers until nobody has anything to do.

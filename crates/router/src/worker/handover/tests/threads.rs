@@ -22,7 +22,7 @@ fn commands_reach_all_workers_and_packets_their_owners_while_workers_fall_asleep
         for round in 0..ROUNDS {
             let name: Name = format!("/a/n{round}").parse().expect("a name");
             bench.give(round % WORKERS, &consumer, &interest(&name, round as u32 + 1));
-            bench.rings[round % WORKERS].from_sockets.wake();
+            bench.rings[round % WORKERS].from_datagrams.wake();
             let face = bench.face(round % WORKERS);
             timeout(LIMIT, handles.add_face(Arc::clone(&face))).await.expect("in time").expect("workers");
             // Some of them sleep by now, others still look for work.
