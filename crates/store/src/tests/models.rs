@@ -2,6 +2,7 @@
 
 mod clock_pro;
 mod queues;
+mod several_queues;
 
 use super::steps::{Data, Decided, Step, hash};
 use crate::sketch::Sketch;
@@ -163,9 +164,9 @@ pub(super) fn model_of(choice: PolicyChoice, parameters: &Parameters) -> Box<dyn
         PolicyKind::Lfu => Box::new(queues::Lfu::default()),
         PolicyKind::Sieve => Box::new(queues::Sieve::default()),
         PolicyKind::PriorityFifo => Box::new(queues::PriorityFifo::default()),
-        PolicyKind::Arc => Box::new(queues::Arc::new(capacity)),
-        PolicyKind::S3Fifo => Box::new(queues::S3Fifo::new(parameters)),
-        PolicyKind::WTinyLfu => Box::new(queues::WTinyLfu::new(parameters, sketch(10, 32))),
+        PolicyKind::Arc => Box::new(several_queues::Arc::new(capacity)),
+        PolicyKind::S3Fifo => Box::new(several_queues::S3Fifo::new(parameters)),
+        PolicyKind::WTinyLfu => Box::new(several_queues::WTinyLfu::new(parameters, sketch(10, 32))),
         PolicyKind::ClockPro => Box::new(clock_pro::ClockPro::new(capacity)),
     };
     Box::new(Guarded { admission, eviction, capacity, time: 0, bar: None })
