@@ -8,9 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::compile::{self, Build, Workshop};
+use crate::compile::{self, Build, Missing, Workshop};
 use crate::emit::Options;
 use crate::load;
 
@@ -46,6 +46,9 @@ const FILES: [(&str, &str); 9] = [
 /// Memory for tables of DPDK when there are no huge pages, in MiB.
 const ORDINARY_MIB: &str = "4096";
 
+/// With this code the measurement ends when something is not installed; see `bench.h`.
+const EXIT_MISSING: i32 = 3;
+
 /// How to measure.
 pub struct Plan {
     /// Entries of tables; 0 for those of the paper.
@@ -72,8 +75,8 @@ pub(crate) fn pkg_config(what: &str) -> io::Result<Vec<String>> {
     Ok(String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect())
 }
 
-/// Makes a shared object of a program. With tables of DPDK it takes one packet after the other.
-fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool, to: &Path) -> io::Result<()> {
+/// Makes a shared object of a program in the workshop, and gives its place. With tables of DPDK it takes one packet after the other.
+fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool) -> io::Result<PathBuf> {
     let mut loaded = load::text_of(Path::new(name), text.into(), &[]);
     let program = loaded.program.as_mut().ok_or_else(|| io::Error::other(format!("the program {name} has errors")))?;
     let options = if dpdk {
@@ -87,20 +90,27 @@ fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool, to: &Path) -> 
         flags = pkg_config("--cflags")?;
         flags.push("-DP4_DPDK_TABLES".into());
     }
-    workshop.program_with(&compiled.emitted, name, &flags, to)
+    // The C text of a program may not replace a file of the measurement, as crypto.c.
+    let file = if dpdk { "dpdk" } else { "ours" };
+    let to = workshop.folder().join(file).with_extension("so");
+    workshop.program_with(&compiled.emitted, file, &flags, &to)?;
+    Ok(to)
 }
 
 /// Measures one program. Gives what was measured as JSON: the tables, and the ways with their cycles per packet.
 ///
 /// # Errors
 ///
-/// When DPDK or a C compiler is missing, when there is too little memory, and when ways give different packets.
+/// When DPDK or a C compiler is missing, when there is too little memory, and when ways give different packets; [`Missing`] when it is
+/// something that other programs do not need.
 pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     let (_, text) = PROGRAMS.iter().find(|(other, _)| *other == name).ok_or_else(|| {
         let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
         io::Error::other(format!("there is no program '{name}' to measure; there are {}", names.join(", ")))
     })?;
     let workshop = Workshop::new(Build { native: true, ..Build::default() })?;
+    let ours = build(&workshop, name, text, false)?;
+    let theirs = if plan.dpdk { Some(build(&workshop, name, text, true)?) } else { None };
     for (file, text) in FILES {
         fs::write(workshop.folder().join(file), text)?;
     }
@@ -111,10 +121,6 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     arguments.extend(["-rdynamic", "-ldl"].map(str::to_owned));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     workshop.executable("bench.c", &arguments, &path("bench"))?;
-    build(&workshop, name, text, false, &path("ours.so"))?;
-    if plan.dpdk {
-        build(&workshop, name, text, true, &path("dpdk.so"))?;
-    }
     let mut left_out = Vec::new();
     let mut engine = None;
     if plan.dpdk {
@@ -127,8 +133,8 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     let pages = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").unwrap_or_default();
     let huge = pages.trim().parse::<u64>().is_ok_and(|pages| pages > 0);
     let mut command = Command::new(path("bench"));
-    command.arg(name).args([plan.entries.to_string(), plan.rounds.to_string()]).arg(path("ours.so"));
-    for file in [plan.dpdk.then(|| path("dpdk.so")), engine] {
+    command.arg(name).args([plan.entries.to_string(), plan.rounds.to_string()]).arg(ours);
+    for file in [theirs, engine] {
         command.arg(file.unwrap_or_else(|| "-".into()));
     }
     command.args(["--no-pci", "--no-telemetry", "-l", "0", "--log-level", "4"]);
@@ -139,8 +145,9 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     }
     let output = command.output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!("{name} cannot be measured: {}", said.trim())));
+        let said = format!("{name} cannot be measured: {}", String::from_utf8_lossy(&output.stderr).trim());
+        let is_missing = output.status.code() == Some(EXIT_MISSING);
+        return Err(if is_missing { Missing::error(said) } else { io::Error::other(said) });
     }
     let mut lines = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')) {
@@ -160,8 +167,16 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     Ok(result)
 }
 
+/// In the place of what was measured: nothing, because something is not installed that this program needs.
+pub fn left_out(name: &str, missing: &Missing) -> Value {
+    json!({ "program": name, "missing": missing.to_string(), "ways": [] })
+}
+
 /// What was measured, for people.
 pub fn table(result: &Value) -> String {
+    if let Some(missing) = result["missing"].as_str() {
+        return format!("{}: left out: {missing}\n", result["program"].as_str().unwrap_or_default());
+    }
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let ways: Vec<&Value> = result["ways"].as_array().into_iter().flatten().collect();
     let base = ways.iter().find(|way| way["way"] == "per packet").map_or(f64::NAN, |way| number(&way["cycles"]));

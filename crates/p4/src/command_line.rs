@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use namehop_switch::ports::PortSpec;
 use serde_json::json;
 
-use crate::compile::{Build, Sanitize, Speed, Workshop};
+use crate::compile::{Build, Missing, Sanitize, Speed, Workshop};
 use crate::compile_command::{self, Batch, CompileArgs, batch, compiled};
 use crate::control::{client, profile_client};
 use crate::emit::Options;
@@ -130,10 +130,11 @@ enum Command {
     /// crypto-1024 (encryption, with packets of three lengths). Each is measured packet by packet and in batches of several sizes,
     /// with and without prefetching, on Namehop's tables, and for comparison on those of DPDK and in the order of G-Opt; all ways
     /// take turns and have to give the same packets. A model of batches is fitted and says which size it takes for the best. Headers
-    /// of DPDK are needed (apt install libdpdk-dev), and for crypto those of intel-ipsec-mb (apt install libipsec-mb-dev). Packets and
-    /// DPDK's tables lie on huge pages where there are some. The large tables need 8 GiB of memory.
+    /// of DPDK are needed (apt install libdpdk-dev), and for crypto those of intel-ipsec-mb (apt install libipsec-mb-dev): without these it
+    /// is left out with a line that says so, and is an error when it is named. Packets and DPDK's tables lie on huge pages where there
+    /// are some. The large tables need 8 GiB of memory.
     Bench {
-        /// The programs; all when none is named
+        /// The programs; all for which everything is installed when none is named
         programs: Vec<String>,
         /// How many entries the tables have; 0 is as many as in the paper
         #[arg(long, value_name = "N", default_value_t = 0)]
@@ -289,7 +290,13 @@ fn measure(programs: &[String], plan: &bench::Plan, json: bool) -> io::Result<bo
     let all = bench::PROGRAMS.map(|(name, _)| name.to_owned());
     let mut results = Vec::new();
     for name in if programs.is_empty() { &all } else { programs } {
-        let result = bench::measure(name, plan)?;
+        let result = match bench::measure(name, plan) {
+            Ok(result) => result,
+            Err(error) => match Missing::reason(&error).filter(|_| programs.is_empty()) {
+                Some(missing) => bench::left_out(name, missing),
+                None => return Err(error),
+            },
+        };
         if !json {
             io::stdout().lock().write_all(bench::table(&result).as_bytes())?;
         }

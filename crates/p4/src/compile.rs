@@ -65,6 +65,23 @@ const MAINS: [&str; 2] = ["host.c", "player.c"];
 const NO_CIPHER: &str = "the program encrypts packets; that needs the library intel-ipsec-mb, version 1.3 or newer, which there is for \
                          processors of the kind x86-64: apt install libipsec-mb-dev";
 
+/// Something that is not installed, with what to install.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Missing(pub String);
+
+impl Missing {
+    /// An error that says so.
+    pub fn error(what: impl Into<String>) -> io::Error {
+        io::Error::new(io::ErrorKind::NotFound, Missing(what.into()))
+    }
+
+    /// What is not installed, if that is the reason of an error.
+    pub fn reason(error: &io::Error) -> Option<&Missing> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
 /// A program in C, with the representation that it was made from.
 pub struct Compiled {
     pub ir: ir::Program,
@@ -242,11 +259,7 @@ impl Workshop {
         arguments.push("-lIPSec_MB".into());
         self.cc(&arguments, to).map_err(|error| {
             let said = error.to_string();
-            if said.contains("intel-ipsec-mb") || said.contains("IPSec_MB") {
-                io::Error::other(NO_CIPHER)
-            } else {
-                error
-            }
+            if said.contains("intel-ipsec-mb") || said.contains("IPSec_MB") { Missing::error(NO_CIPHER) } else { error }
         })
     }
 

@@ -61,6 +61,12 @@ void fail(const char *what)
     exit(1);
 }
 
+void missing(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+    exit(P4_EXIT_MISSING);
+}
+
 static double seconds(void)
 {
     struct timespec now;

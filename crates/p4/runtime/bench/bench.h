@@ -51,7 +51,11 @@ uint64_t mixed(uint64_t number);
 #define PORT_OF(entry) ((uint32_t)((entry) & 7))
 #define VALUE_OF(entry) ((uint64_t)PORT_OF(entry) << 55)
 
+/* How a measurement ends when something is not installed; the same number stands in crates/p4/src/bench.rs. */
+#define P4_EXIT_MISSING 3
+
 void fail(const char *what);
+void missing(const char *what);
 /* Bytes in network order. */
 void put_big(uint8_t *to, uint64_t value, unsigned bytes);
 uint64_t get_big(const uint8_t *from, unsigned bytes);

@@ -52,7 +52,7 @@ static void start_device(void)
     struct rte_mempool *sessions;
     int number;
     if (rte_eal_hotplug_add("vdev", DEVICE, "") < 0 || (number = rte_cryptodev_get_dev_id(DEVICE)) < 0)
-        fail("DPDK has no driver " DEVICE " here: apt install librte-crypto-ipsec-mb23");
+        missing("DPDK has no driver " DEVICE " here: apt install librte-crypto-ipsec-mb23, or leave DPDK out with --no-dpdk");
     device = (uint8_t)number;
     sessions = rte_cryptodev_sym_session_pool_create("sessions", 16, rte_cryptodev_sym_get_private_session_size(device), 0, 0, SOCKET_ID_ANY);
     operations = rte_crypto_op_pool_create("operations", RTE_CRYPTO_OP_TYPE_SYMMETRIC, OPERATIONS, 128, BLOCK, SOCKET_ID_ANY);
