@@ -78,7 +78,7 @@ attack-test: setup-test ## floods and other attacks on a router, as root, one by
 		.venv/bin/pytest -q -s tests/system/test_attack.py
 
 nic-test: setup-nic ## network cards without the kernel, in a virtual machine (no root, no card needed)
-	cargo build --locked --package namehop
+	cargo build --locked --package namehop --package namehop-p4
 	cargo build --locked --package namehop-dpdk --example steering
 	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
 

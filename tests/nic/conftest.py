@@ -5,8 +5,15 @@ from guest import Guest
 
 
 @pytest.fixture(scope="module")
-def guest(request, tmp_path_factory):
-    """With the cards that the file names, all on one network."""
-    guest = Guest(tmp_path_factory.mktemp("guest"), request.module.CARDS)
+def files():
+    """What the machine has in /usr/share; a file of tests that needs some says so by a fixture of the same name."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def guest(request, tmp_path_factory, files):
+    """With the cards and programs that the file names."""
+    programs = getattr(request.module, "PROGRAMS", [])
+    guest = Guest(tmp_path_factory.mktemp("guest"), request.module.CARDS, programs, files)
     yield guest
     guest.end()

@@ -19,7 +19,7 @@ STEERING = ROOT / "target/debug/examples/steering"
 KERNEL = ROOT / "target/nic/kernel"
 # Modules of the guest, which have others behind them.
 MODULES = (
-    "vfio-pci", "vfio_iommu_type1", "tun", "e1000e", "vmxnet3", "virtio_pci", "virtio_net",
+    "vfio-pci", "vfio_iommu_type1", "tun", "e1000e", "vmxnet3", "virtio_pci", "virtio_net", "8021q",
     # What the kernel does for DPDK's driver of TAP interfaces, so that these can steer.
     "sch_multiq", "sch_ingress", "cls_flower", "act_skbedit", "act_gact",
 )  # fmt: skip
@@ -67,18 +67,21 @@ def module_files(release):
     return files
 
 
-def make_disk(folder):
-    """The RAM disk, as a cpio archive."""
+def make_disk(folder, programs, files):
+    """The RAM disk, as a cpio archive, with these programs in /usr/bin and files in /usr/share."""
     root = folder / "root"
-    for name in ("bin", "sbin", "proc", "sys", "dev", "usr/bin", "lib/modules", "var"):
+    for name in ("bin", "sbin", "proc", "sys", "dev", "usr/bin", "usr/share", "lib/modules", "var"):
         (root / name).mkdir(parents=True)
     shutil.copy(shutil.which("busybox"), root / "bin/busybox")
     for applet in subprocess.run([root / "bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout.split():
         if not (root / "bin" / applet).exists():
             (root / "bin" / applet).symlink_to("busybox")
-    for program, name in ((PROGRAM, "namehop"), (STEERING, "steering")):
-        shutil.copy(program, root / "usr/bin" / name)
-        subprocess.run(["strip", root / "usr/bin" / name], check=True)
+    for program in programs:
+        place = root / "usr/bin" / ("namehop" if program == PROGRAM else program.name)
+        shutil.copy(program, place)
+        subprocess.run(["strip", place], check=True)
+    for file in files:
+        shutil.copy(file, root / "usr/share")
     (root / "init").write_text(INIT)
     (root / "init").chmod(0o755)
 
@@ -95,7 +98,7 @@ def make_disk(folder):
     for folder_of_plugins in Path("/usr/lib").glob("*-linux-gnu/dpdk/pmds-*"):
         for name in PLUGINS:
             plugins += [file for file in folder_of_plugins.glob(f"librte_{name}.so.*") if not file.is_symlink()]
-    for file in [*plugins, *libraries([PROGRAM, STEERING, *plugins])]:
+    for file in [*plugins, *libraries([*programs, *plugins])]:
         # The same library under two names must be one file, or it would be loaded twice.
         real, target = (root / str(path).lstrip("/") for path in (file.resolve(), file))
         for path in (real, target):
@@ -118,12 +121,15 @@ def make_disk(folder):
 
 
 # Cards with several queues need several of the network behind them, which TAP interfaces have. They are made in a network namespace of
-# QEMU's own, so that this takes no privileges, and are on a bridge.
+# QEMU's own, so that this takes no privileges, and those of one network are on a bridge. It forgets at once where addresses are, and so
+# gives every card every frame: an address may be behind one card in one test, and behind another one in the next.
 BRIDGED = """
-ip link add bridge type bridge mcast_snooping 0 && ip link set bridge up
 while [ "$1" != -- ]; do
-    ip tuntap add dev "$1" mode tap $2 && ip link set "$1" master bridge mtu 9000 up || exit 1
-    shift 2
+    if ! ip link show "$3" >/dev/null 2>&1; then
+        ip link add "$3" type bridge mcast_snooping 0 ageing_time 0 && ip link set "$3" up || exit 1
+    fi
+    ip tuntap add dev "$1" mode tap $2 && ip link set "$1" master "$3" mtu 9000 up || exit 1
+    shift 3
 done
 shift
 exec "$@"
@@ -131,14 +137,14 @@ exec "$@"
 
 
 class Guest:
-    """A running machine. `cards` are models of QEMU, with `,queues=N` behind those that are to have several queues; all of them are on
-    one network."""
+    """A running machine. `cards` are models of QEMU, with `,queues=N` behind those that are to have several queues, and `,network=N` behind
+    those that are on another network than the first one, 0."""
 
-    def __init__(self, folder, cards, memory_mib=1024):
+    def __init__(self, folder, cards, programs=(), files=(), memory_mib=1024):
         self.folder = folder
         self.console = folder / "console.txt"
         line, monitor = folder / "line", folder / "monitor"
-        disk = make_disk(folder)
+        disk = make_disk(folder, [PROGRAM, STEERING, *programs], files)
         release = next((KERNEL / "lib/modules").iterdir()).name
         command = [
             "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory_mib),
@@ -150,16 +156,18 @@ class Guest:
             "-serial", f"unix:{line},server=on,wait=on", "-qmp", f"unix:{monitor},server=on,wait=off",
         ]  # fmt: skip
         taps = []
-        for number, model in enumerate(cards):
-            model, _, queues = model.partition(",queues=")
+        for number, card in enumerate(cards):
+            model, *options = card.split(",")
+            options = dict(option.split("=") for option in options)
+            queues, network = options.get("queues", ""), options.get("network", "0")
             # Each behind a port of its own, so that each has an IOMMU group of its own and can be pulled out.
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}"]
             if any("queues=" in card for card in cards):
                 several = [f"queues={queues}"] if queues else []
                 command += ["-netdev", ",".join([f"tap,id=net{number},ifname=tap{number},script=no,downscript=no", *several])]
-                taps += [f"tap{number}", "multi_queue" if queues else ""]
+                taps += [f"tap{number}", "multi_queue" if queues else "", f"bridge{network}"]
             else:
-                command += ["-netdev", f"hubport,id=net{number},hubid=0"]
+                command += ["-netdev", f"hubport,id=net{number},hubid={network}"]
             # Behind the IOMMU, as real cards are.
             if model == "virtio-net":
                 model = f"{model}-pci,disable-legacy=on,iommu_platform=on"

@@ -2,11 +2,19 @@
 //!
 //! The card must have been given to the kernel module vfio-pci, which keeps it within the memory of this process.
 
+use std::fs;
+use std::path::Path;
+
 use namehop_packet::BufferPool;
 
 use crate::eal::{Devices, Eal, Pages};
 use crate::error::DpdkError;
 use crate::nic::{NicPort, NicQueue, Source};
+
+/// Where the kernel shows devices on PCI.
+const PCI_DEVICES: &str = "/sys/bus/pci/devices";
+/// The module of the kernel that gives cards to programs.
+const VFIO_DRIVER: &str = "vfio-pci";
 
 /// Opens the card with this PCI address, as `0000:03:00.0`, for packets of up to `mtu_bytes` behind the Ethernet header, with
 /// so many queues or as many as it has.
@@ -27,11 +35,66 @@ pub fn open(
              the configuration, and restart"
         )));
     }
-    if let Pages::Ordinary { .. } = environment.pages() {
+    if let Pages::Ordinary { mebibytes } = environment.pages() {
         return Err(DpdkError::Unusable(format!(
-            "{address} needs packets on huge pages, of which too few were free: 'namehop setup' sets more aside; then restart"
+            "{address} needs packets on huge pages, {mebibytes} MiB, of which too few were free: 'namehop setup' sets more aside; then \
+             restart"
         )));
     }
+    let hint = hint(Path::new(PCI_DEVICES), address);
     let source = Source { bus: "pci", name: address.to_owned(), arguments: String::new(), mtu_bytes, queues };
-    NicPort::open(environment, &source, pool, " (is it with vfio-pci? 'namehop setup' tells)")
+    NicPort::open(environment, &source, pool, &hint)
+}
+
+/// What to try when a card cannot be opened, by what the kernel shows of it.
+fn hint(devices: &Path, address: &str) -> String {
+    let device = devices.join(address);
+    if !device.exists() {
+        return " (there is no such device: 'namehop setup' lists the network cards)".to_owned();
+    }
+    let driver = fs::read_link(device.join("driver")).ok();
+    match driver.as_ref().and_then(|driver| driver.file_name()?.to_str()) {
+        Some(VFIO_DRIVER) => {
+            " (it is with vfio-pci; another program may have it, this one may lack access to /dev/vfio, or DPDK has \
+                              no driver for it: 'namehop setup' tells)"
+                .to_owned()
+        }
+        Some(driver) => format!(
+            " (the kernel's driver {driver} has it: 'namehop setup --nic {address}' says what gives it to vfio-pci, and with --apply \
+             does it)"
+        ),
+        None => format!(
+            " (no driver has it: 'namehop setup --nic {address}' says what gives it to vfio-pci, and with --apply does it)"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_card_that_cannot_be_opened_comes_with_what_to_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (address, driver) in
+            [("0000:01:00.0", Some("e1000e")), ("0000:02:00.0", Some("vfio-pci")), ("0000:03:00.0", None)]
+        {
+            let device = folder.path().join(address);
+            fs::create_dir(&device).expect("made");
+            if let Some(driver) = driver {
+                symlink(Path::new("../../../bus/pci/drivers").join(driver), device.join("driver")).expect("linked");
+            }
+        }
+        for (address, part) in [
+            ("0000:01:00.0", "e1000e has it: 'namehop setup --nic 0000:01:00.0'"),
+            ("0000:02:00.0", "another program may have it"),
+            ("0000:03:00.0", "no driver has it: 'namehop setup --nic 0000:03:00.0'"),
+            ("0000:04:00.0", "no such device"),
+        ] {
+            let hint = hint(folder.path(), address);
+            assert!(hint.contains(part), "{address}: {hint}");
+        }
+    }
 }

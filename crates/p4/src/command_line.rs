@@ -67,9 +67,10 @@ enum Command {
     /// Run a compiled program on ports
     ///
     /// Ports have the numbers that the program gives them: --port 0=dev://eth0 --port 1=dev://eth1. There are dev:// (AF_PACKET) and
-    /// xdp:// (AF_XDP) for network interfaces, pci:// for network cards without the kernel, memif:///SOCKET?id=NUMBER for other
-    /// processes, and pcap:///IN?out=/OUT for captures. Interfaces receive every frame, whoever it is for; give them no addresses, or
-    /// the kernel answers too. It ends at SIGINT and SIGTERM, or when all ports are captures and read to their ends.
+    /// xdp:// (AF_XDP) for network interfaces, pci:// for network cards that 'namehop setup --nic' has taken from the kernel,
+    /// memif:///SOCKET?id=NUMBER for other processes, and pcap:///IN?out=/OUT for captures. Interfaces receive every frame, whoever it is
+    /// for; give them no addresses, or the kernel answers too. It ends at SIGINT and SIGTERM, or when all ports are captures and read to
+    /// their ends.
     Run {
         /// What 'namehop p4 compile' has made
         program: PathBuf,

@@ -54,10 +54,14 @@ pub struct PortReport {
     pub uri: String,
     /// Whether the link works.
     pub up: bool,
-    /// How packets are spread over workers.
+    /// Its receive queues, each of a worker of its own.
+    pub queues: usize,
+    /// How packets are spread over them.
     pub spread: &'static str,
     /// Packets that came.
     pub received_packets: u64,
+    /// To each of the workers.
+    pub received_packets_by_worker: Vec<u64>,
     /// Their bytes, with Ethernet headers.
     pub received_bytes: u64,
     /// Packets that the device took.
@@ -253,7 +257,13 @@ impl Switch {
                 port: port.spec.number,
                 uri: port.spec.uri.to_string(),
                 up: port.is_up(),
+                queues: port.queues,
                 spread: port.spread,
+                received_packets_by_worker: self
+                    .counters
+                    .iter()
+                    .map(|counters| counters.ports[place].received_packets.get())
+                    .collect(),
                 received_packets: sum(&|counters| counters.ports[place].received_packets.get()),
                 received_bytes: sum(&|counters| counters.ports[place].received_bytes.get()),
                 sent_packets: sum(&|counters| counters.ports[place].sent_packets.get()),

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use namehop_dpdk::interface::Interface;
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService, prepare_socket};
-use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
+use namehop_dpdk::nic::{NicPort, NicQueue, USUAL_MTU_BYTES};
 use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort};
 use namehop_dpdk::relay::RelayPort;
 use namehop_dpdk::xdp::XdpPort;
-use namehop_dpdk::{Devices, Eal, mempool_bytes, pcap, pci, use_mempools};
+use namehop_dpdk::{Devices, DpdkError, Eal, mempool_bytes, pcap, pci, use_mempools};
 use namehop_face::uri::{self, FaceUri, PortDriver};
 use namehop_packet::{BufferPool, PortQueue};
 
@@ -77,7 +77,9 @@ pub struct Port {
     /// What it was opened with.
     pub spec: PortSpec,
     device: Device,
-    /// How packets are spread over its queues.
+    /// Its queues, each of a worker of its own.
+    pub queues: usize,
+    /// How packets are spread over them.
     pub spread: &'static str,
 }
 
@@ -153,7 +155,7 @@ impl Opener {
     pub fn open(&mut self, spec: &PortSpec) -> Result<(Port, Queues), String> {
         let named = |error: &dyn std::fmt::Display| format!("port {}={}: {error}", spec.number, spec.uri);
         let (device, queues, spread) = self.device(&spec.uri).map_err(|error| named(&error))?;
-        Ok((Port { spec: spec.clone(), device, spread }, queues))
+        Ok((Port { spec: spec.clone(), device, queues: queues.len(), spread }, queues))
     }
 
     /// The thread that serves memifs, which has to live as long as they do.
@@ -161,8 +163,18 @@ impl Opener {
         self.memif
     }
 
+    /// Takes a network card on PCI from a driver of DPDK.
+    fn card(&self, address: &str) -> Result<(NicPort, Vec<NicQueue>), DpdkError> {
+        let (small, large) = self.pool.limits();
+        let environment = Eal::start(mempool_bytes(small, large), Devices::Pci)?;
+        use_mempools(&self.pool, environment)?;
+        let (port, queues) = pci::open(environment, address, USUAL_MTU_BYTES, self.queues, &self.pool)?;
+        port.receive_everything()?;
+        Ok((port, queues))
+    }
+
     fn device(&mut self, uri: &FaceUri) -> Result<(Device, Queues, &'static str), String> {
-        let text = |error: namehop_dpdk::DpdkError| {
+        let text = |error: DpdkError| {
             let remedy = if error.is_permission() {
                 " (it needs the capability CAP_NET_RAW: run as root, or grant that)"
             } else {
@@ -192,13 +204,12 @@ impl Opener {
                 Ok((Device::Xdp(interface.clone(), port), boxed(queues), "by the queues of the interface"))
             }
             FaceUri::Device { driver: PortDriver::Pci, interface, .. } => {
-                let (small, large) = self.pool.limits();
-                let environment = Eal::start(mempool_bytes(small, large), Devices::Pci).map_err(text)?;
-                use_mempools(&self.pool, environment).map_err(text)?;
-                let (port, queues) =
-                    pci::open(environment, interface, USUAL_MTU_BYTES, self.queues, &self.pool).map_err(text)?;
-                port.receive_everything().map_err(text)?;
-                let spread = if port.spreads { BY_PORTS } else { "as the card does by itself" };
+                let (port, queues) = self.card(interface).map_err(|error| error.to_string())?;
+                let spread = match (queues.len(), port.spreads) {
+                    (1, _) => ONE,
+                    (_, true) => BY_PORTS,
+                    (_, false) => "as the card does by itself",
+                };
                 Ok((Device::Nic(port), boxed(queues), spread))
             }
             FaceUri::Internal => {
