@@ -46,9 +46,10 @@ control Forward(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
         hdr.packet_in.port = standard.ingress_port;
     }
     action copy(bit<16> group) { standard.mcast_grp = group; }
+    action mirror(bit<32> session) { clone(CloneType.I2E, session); mark_to_drop(standard); }
     table stations {
         key = { hdr.ethernet.destination: exact; }
-        actions = { send; drop; to_controller; copy; }
+        actions = { send; drop; to_controller; copy; mirror; }
         default_action = drop();
         size = 64;
     }

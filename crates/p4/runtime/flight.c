@@ -154,11 +154,11 @@ static void target_delete(struct targets *targets, uint64_t number, int group)
     targets->count = kept;
 }
 
-void p4_switch_mirror(struct p4_switch *machine, uint64_t session, bool group, uint64_t target)
+void p4_switch_mirror(struct p4_switch *machine, uint64_t session, bool group, uint64_t target, uint32_t longest)
 {
     p4_switch_flush(machine);
     target_delete(&machine->mirrors, session, group);
-    target_add(&machine->mirrors, (struct target){.number = session, .port = target, .group = group});
+    target_add(&machine->mirrors, (struct target){.number = session, .port = target, .longest = longest, .group = group});
 }
 
 void p4_switch_mirror_delete(struct p4_switch *machine, uint64_t session)

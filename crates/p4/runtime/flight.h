@@ -16,6 +16,8 @@ struct buffer {
 struct flight {
     struct buffer *buffer;
     uint64_t origin, port, replica, kind, truncate;
+    /* As a copy of a mirroring session it leaves with so many bytes at most; 0 is any number. */
+    uint32_t longest;
     bool egress, truncates;
     struct flight *next;
     struct p4_packet *packet;
@@ -33,6 +35,8 @@ struct sent {
 
 struct target {
     uint64_t number, replica, port;
+    /* Of copies, in bytes; 0 is any length. */
+    uint32_t longest;
     bool group;
 };
 

@@ -130,10 +130,10 @@ static bool tuned(const struct p4_host_worker *worker, struct p4_tuned *tuned)
 }
 
 /* Straight programs do not copy packets, so they have no use for sessions and groups. */
-static void mirror(struct p4_host_worker *worker, uint64_t session, bool group, uint64_t target)
+static void mirror(struct p4_host_worker *worker, uint64_t session, bool group, uint64_t target, uint32_t longest)
 {
     if (worker->machine)
-        p4_switch_mirror(worker->machine, session, group, target);
+        p4_switch_mirror(worker->machine, session, group, target, longest);
 }
 
 static void unmirror(struct p4_host_worker *worker, uint64_t session)

@@ -7,7 +7,7 @@
 #include "switch.h"
 #include "tune.h"
 
-#define P4_HOST_VERSION 6
+#define P4_HOST_VERSION 7
 
 /* Memory of one thread that processes packets. */
 struct p4_host_worker;
@@ -47,7 +47,8 @@ struct p4_host {
     void (*worker_free)(struct p4_host_worker *worker);
     /* Frames of up to P4_LONGEST_FRAME bytes in place; of a program that is not straight, what leaves is given to the function that was named. */
     void (*process)(struct p4_host_worker *worker, struct p4_frame *const *frames, size_t count);
-    void (*mirror)(struct p4_host_worker *worker, uint64_t session, bool group, uint64_t target);
+    /* Copies of a session go to a port or group, with so many bytes at most, 0 for any number. */
+    void (*mirror)(struct p4_host_worker *worker, uint64_t session, bool group, uint64_t target, uint32_t longest);
     void (*unmirror)(struct p4_host_worker *worker, uint64_t session);
     /* A group without members; a member of it. */
     void (*group)(struct p4_host_worker *worker, uint64_t group);

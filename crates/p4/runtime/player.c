@@ -202,7 +202,7 @@ static void command(char *line)
         p4_value_set_put(set, (const uint64_t *)bytes, count);
     } else if (strcmp(what, "mirror") == 0) {
         uint64_t session = number(&rest), group = number(&rest);
-        p4_switch_mirror(machine, session, group, number(&rest));
+        p4_switch_mirror(machine, session, group, number(&rest), 0);
     } else if (strcmp(what, "unmirror") == 0) {
         p4_switch_mirror_delete(machine, number(&rest));
     } else if (strcmp(what, "group") == 0) {

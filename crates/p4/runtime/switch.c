@@ -38,6 +38,15 @@ static uint64_t run(struct p4_switch *machine, unsigned part, struct flight **la
     return machine->program->parts[part](packets, set);
 }
 
+/* A copy for a mirroring session, which may be one of a copy that is not to be long already. */
+static struct flight *session_copy(struct p4_switch *machine, const struct flight *from, const struct target *mirror)
+{
+    struct flight *copy = p4_flight_copy(machine, from);
+    if (mirror->longest && (!copy->longest || mirror->longest < copy->longest))
+        copy->longest = mirror->longest;
+    return copy;
+}
+
 static void mirrored(struct p4_switch *machine, uint64_t session, const struct flight *from)
 {
     for (int groups = 0; groups < 2; groups++)
@@ -46,7 +55,7 @@ static void mirrored(struct p4_switch *machine, uint64_t session, const struct f
             if (mirror->number != session || mirror->group != (bool)groups)
                 continue;
             if (!mirror->group) {
-                struct flight *copy = p4_flight_copy(machine, from);
+                struct flight *copy = session_copy(machine, from, mirror);
                 copy->port = mirror->port;
                 p4_flight_put(&machine->next, copy);
                 continue;
@@ -55,7 +64,7 @@ static void mirrored(struct p4_switch *machine, uint64_t session, const struct f
                 const struct target *member = &machine->groups.list[j];
                 if (member->number != mirror->port || !member->group)
                     continue;
-                struct flight *copy = p4_flight_copy(machine, from);
+                struct flight *copy = session_copy(machine, from, mirror);
                 copy->port = member->port;
                 copy->replica = member->replica;
                 p4_flight_put(&machine->next, copy);
@@ -185,6 +194,8 @@ static void after_deparser(struct p4_switch *machine, struct flight *flight)
         packet->output.bytes[length - 1] &= (uint8_t)(0xff00 >> (packet->output.length & 7));
     if ((packet->truncates || flight->truncates) && longest < length)
         length = longest;
+    if (flight->longest && flight->longest < length)
+        length = flight->longest;
     if (packet->recirculates) {
         struct flight *again = p4_flight_copy(machine, flight);
         p4_buffer_end(machine, again->buffer);
@@ -194,6 +205,7 @@ static void after_deparser(struct p4_switch *machine, struct flight *flight)
         again->port = program->ingress_port(packet);
         again->kind = RECIRCULATED;
         again->egress = false;
+        again->longest = 0;
         p4_flight_put(&machine->next, again);
     } else {
         send(machine, flight, packet->output.bytes, length);

@@ -23,8 +23,8 @@ void p4_switch_batch(struct p4_switch *machine, unsigned batch);
 /* Takes a packet in; it is processed when the batch is full, or with p4_switch_flush. */
 void p4_switch_packet(struct p4_switch *machine, uint64_t port, const uint8_t *bytes, size_t length);
 void p4_switch_flush(struct p4_switch *machine);
-/* Mirroring sessions and multicast groups. */
-void p4_switch_mirror(struct p4_switch *machine, uint64_t session, bool group, uint64_t target);
+/* Mirroring sessions and multicast groups. Copies of a session leave with so many bytes at most, 0 for any number. */
+void p4_switch_mirror(struct p4_switch *machine, uint64_t session, bool group, uint64_t target, uint32_t longest);
 void p4_switch_mirror_delete(struct p4_switch *machine, uint64_t session);
 void p4_switch_group(struct p4_switch *machine, uint64_t group);
 void p4_switch_group_add(struct p4_switch *machine, uint64_t group, uint64_t replica, uint64_t port);

@@ -1,7 +1,11 @@
-//! Who may change the device: of all controllers that are connected the one with the highest election id is the primary one, and the
-//! others only read.
+//! Who may change the device: in each role, of all controllers that are connected in it the one with the highest election id is the primary
+//! one, and the others only read.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::Sender;
@@ -13,27 +17,81 @@ use crate::message::{self, Arbitration, StreamEvent, StreamResponse, Uint128};
 
 /// Streams of controllers at once.
 pub const MOST_STREAMS: usize = 16;
+/// Roles whose highest election ids are remembered; those without controllers make room for others.
+const MOST_ROLES: usize = 64;
+/// The longest name of a role, in bytes.
+const LONGEST_NAME: usize = 256;
 
 /// What goes to a controller.
 pub type Answer = Result<StreamResponse, Status>;
 
+/// What tells roles apart: a name, or a number as earlier versions of the specification have it. The default role has neither.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Role {
+    /// 0 where there is none.
+    pub id: u64,
+    /// Empty where there is none.
+    pub name: String,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.id, &*self.name) {
+            (0, "") => f.write_str("the default role"),
+            (0, name) => write!(f, "role '{}'", name.escape_default()),
+            (id, "") => write!(f, "role {id}"),
+            (id, name) => write!(f, "role {id} '{}'", name.escape_default()),
+        }
+    }
+}
+
 /// A controller that is connected. Its stream ends when this is dropped.
 struct Client {
-    /// It has taken part; others are told nothing yet.
-    takes_part: bool,
+    /// Known when it has taken part; others are told nothing yet.
+    role: Option<Role>,
     election_id: Option<Uint128>,
     sender: Sender<Answer>,
     /// The other end sees that this is gone.
     _presence: oneshot::Sender<()>,
 }
 
+/// What is known of a role.
+#[derive(Clone, Copy, Default)]
+struct Standing {
+    primary: Option<u64>,
+    /// The highest election id that was ever named.
+    highest: Option<Uint128>,
+}
+
 #[derive(Default)]
 struct State {
     clients: BTreeMap<u64, Client>,
     next: u64,
-    primary: Option<u64>,
-    /// The highest election id that was ever named.
-    highest: Option<Uint128>,
+    roles: BTreeMap<Role, Standing>,
+}
+
+impl State {
+    /// The controllers of a role.
+    fn clients_of(&self, role: &Role) -> Vec<u64> {
+        let all = self.clients.iter().filter(|(_, client)| client.role.as_ref() == Some(role));
+        all.map(|(number, _)| *number).collect()
+    }
+
+    /// Room for one more role.
+    fn make_room(&mut self) {
+        if self.roles.len() >= MOST_ROLES {
+            // There are fewer streams than roles.
+            let unused = self.roles.keys().find(|role| self.clients_of(role).is_empty()).cloned();
+            if let Some(role) = unused {
+                self.roles.remove(&role);
+            }
+        }
+    }
+
+    fn primaries(&self) -> impl Iterator<Item = (u64, &Client)> {
+        let numbers = self.roles.values().filter_map(|standing| standing.primary);
+        numbers.filter_map(|number| Some((number, self.clients.get(&number)?)))
+    }
 }
 
 /// All controllers that are connected.
@@ -64,63 +122,72 @@ impl Arbiter {
         }
         state.next += 1;
         let number = state.next;
-        state.clients.insert(number, Client { takes_part: false, election_id: None, sender, _presence: presence });
+        state.clients.insert(number, Client { role: None, election_id: None, sender, _presence: presence });
         Ok(number)
     }
 
-    /// A controller says by which election id it takes part.
+    /// A controller says in which role and by which election id it takes part.
     ///
     /// # Errors
     /// What ends its stream.
     pub fn arbitrate(&self, client: u64, update: &Arbitration) -> Result<(), Status> {
+        let role = wanted_role(update)?;
+        let mut state = self.state();
+        let Some(known) = state.clients.get(&client) else { return Ok(()) };
+        let is_first = known.role.is_none();
         if update.device_id != self.device_id {
             let message = format!("there is no device {}; this one has number {}", update.device_id, self.device_id);
-            return Err(Status::not_found(message));
+            return Err(if is_first { Status::not_found(message) } else { Status::failed_precondition(message) });
         }
-        if update.role.as_ref().is_some_and(|role| role.id != 0 || !role.name.is_empty()) {
-            return Err(Status::unimplemented(
-                "there is only the default role, which may do everything: leave the role out",
-            ));
+        if let Some(other) = known.role.as_ref().filter(|other| **other != role) {
+            let message = format!("this stream takes part in {other}: open another one for {role}");
+            return Err(Status::failed_precondition(message));
         }
-        let mut state = self.state();
         let id = update.election_id.filter(|id| *id != Uint128::default());
-        let taken = |(number, other): (&u64, &Client)| *number != client && id.is_some() && other.election_id == id;
-        if state.clients.iter().any(taken) {
+        let others = state.clients.iter().filter(|(number, _)| **number != client);
+        let mut others = others.filter(|(_, other)| other.role.as_ref() == Some(&role));
+        if id.is_some() && others.any(|(_, other)| other.election_id == id) {
             return Err(Status::invalid_argument("another controller has this election id; choose another one"));
         }
+        if !state.roles.contains_key(&role) {
+            state.make_room();
+        }
         let Some(known) = state.clients.get_mut(&client) else { return Ok(()) };
-        known.takes_part = true;
+        known.role = Some(role.clone());
         known.election_id = id;
-        let was = state.primary;
-        if state.primary == Some(client) && id < state.highest {
-            state.primary = None;
+        let standing = state.roles.entry(role.clone()).or_default();
+        let was = standing.primary;
+        if standing.primary == Some(client) && id < standing.highest {
+            standing.primary = None;
         }
-        if id.is_some() && id >= state.highest {
-            state.highest = id;
-            state.primary = Some(client);
+        if id.is_some() && id >= standing.highest {
+            *standing = Standing { primary: Some(client), highest: id };
         }
-        if state.primary == was && was != Some(client) {
-            self.tell(&mut state, &[client]);
-        } else {
-            let all: Vec<u64> = state.clients.keys().copied().collect();
-            self.tell(&mut state, &all);
-        }
+        let changes = standing.primary != was || was == Some(client);
+        let to = if changes { state.clients_of(&role) } else { vec![client] };
+        self.tell(&mut state, &role, &to);
         Ok(())
     }
 
-    /// Tells controllers what they are now.
-    fn tell(&self, state: &mut State, to: &[u64]) {
+    /// Tells controllers of a role what they are now.
+    fn tell(&self, state: &mut State, role: &Role, to: &[u64]) {
         let mut gone = Vec::new();
+        let standing = state.roles.get(role).copied().unwrap_or_default();
         for number in to {
-            let Some(client) = state.clients.get(number).filter(|client| client.takes_part) else { continue };
-            let (code, text) = match state.primary {
+            let Some(client) = state.clients.get(number) else { continue };
+            let (code, text) = match standing.primary {
                 Some(primary) if primary == *number => (Code::Ok, ""),
                 Some(_) => (Code::AlreadyExists, "another controller is the primary one"),
                 None => (Code::NotFound, "there is no primary controller"),
             };
             let status = message::Status { code: code as i32, message: text.to_owned(), details: Vec::new() };
-            let election_id = state.highest;
-            let event = Arbitration { device_id: self.device_id, role: None, election_id, status: Some(status) };
+            let named = Some(role).filter(|role| **role != Role::default());
+            let event = Arbitration {
+                device_id: self.device_id,
+                role: named.map(|role| message::Role { id: role.id, config: None, name: role.name.clone() }),
+                election_id: standing.highest,
+                status: Some(status),
+            };
             let answer = StreamResponse { event: Some(StreamEvent::Arbitration(event)) };
             if client.sender.try_send(Ok(answer)).is_err() {
                 // It does not read, or is gone.
@@ -133,12 +200,13 @@ impl Arbiter {
     }
 
     fn remove(&self, state: &mut State, client: u64) {
-        state.clients.remove(&client);
-        if state.primary == Some(client) {
-            state.primary = None;
-            let all: Vec<u64> = state.clients.keys().copied().collect();
-            self.tell(state, &all);
-        }
+        let Some(Client { role: Some(role), .. }) = state.clients.remove(&client) else { return };
+        let Some(standing) = state.roles.get_mut(&role).filter(|standing| standing.primary == Some(client)) else {
+            return;
+        };
+        standing.primary = None;
+        let others = state.clients_of(&role);
+        self.tell(state, &role, &others);
     }
 
     /// A controller is gone, or is to go, for this reason.
@@ -151,29 +219,49 @@ impl Arbiter {
         self.remove(&mut state, client);
     }
 
-    /// Whether a request with this election id is from the primary controller.
-    pub fn is_primary(&self, election_id: Option<Uint128>) -> bool {
+    /// Whether there have been controllers in this role; the default one is always there.
+    ///
+    /// # Errors
+    /// When there were none.
+    pub fn check_role(&self, role: &Role) -> Result<(), Status> {
+        if *role == Role::default() || self.state().roles.contains_key(role) {
+            return Ok(());
+        }
+        Err(Status::not_found(format!("there is no {role}: open a stream in it, or leave the role out")))
+    }
+
+    /// Whether a request with this role and election id is from a primary controller.
+    pub fn is_primary(&self, role: &Role, election_id: Option<Uint128>) -> bool {
         let state = self.state();
-        let primary = state.primary.and_then(|primary| state.clients.get(&primary));
+        let primary = state.roles.get(role).and_then(|standing| state.clients.get(&standing.primary?));
         primary.is_some_and(|primary| primary.election_id == election_id)
     }
 
-    /// Whether this stream is that of the primary controller.
+    /// Whether this stream is that of a primary controller.
     pub fn has_primary_stream(&self, client: u64) -> bool {
-        self.state().primary == Some(client)
+        self.state().primaries().any(|(number, _)| number == client)
     }
 
-    /// The primary controller, if there is one that is ready for more.
-    pub fn ready(&self) -> Primary {
+    /// Whether the primary controllers are ready for more: all get the same, so the slowest of them counts.
+    pub fn ready(&self) -> Primaries {
         let state = self.state();
-        let Some((number, client)) = state.primary.and_then(|number| Some((number, state.clients.get(&number)?)))
-        else {
-            return Primary::None;
-        };
-        if client.sender.capacity() > 0 { Primary::Ready(number) } else { Primary::Full(number) }
+        let mut readiness = Primaries::None;
+        for (number, client) in state.primaries() {
+            if client.sender.capacity() == 0 {
+                return Primaries::Full(number);
+            }
+            readiness = Primaries::Ready;
+        }
+        readiness
     }
 
-    /// Sends something to a controller, for which it has to be ready; nobody else may send to it in between.
+    /// Sends something to all primary controllers, for which they have to be ready; nobody else may send to them in between.
+    pub fn send_to_primaries(&self, event: &StreamEvent) {
+        let primaries: Vec<u64> = self.state().primaries().map(|(number, _)| number).collect();
+        primaries.into_iter().for_each(|number| self.send(number, event.clone()));
+    }
+
+    /// Sends something to a controller, for which it has to be ready.
     pub fn send(&self, client: u64, event: StreamEvent) {
         let mut state = self.state();
         let Some(known) = state.clients.get(&client) else { return };
@@ -184,101 +272,27 @@ impl Arbiter {
     }
 }
 
-/// Who gets what a program sends to its controller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Primary {
-    /// Nobody.
-    None,
-    /// It takes more.
-    Ready(u64),
-    /// It has not read what it was sent.
-    Full(u64),
+/// The role that a controller names.
+fn wanted_role(update: &Arbitration) -> Result<Role, Status> {
+    let Some(message::Role { id, config, name }) = &update.role else { return Ok(Role::default()) };
+    if config.is_some() {
+        return Err(Status::invalid_argument(
+            "no form of a role's config is known here: leave it out, and the role may do everything",
+        ));
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(Status::invalid_argument(format!("the name of a role has more than {LONGEST_NAME} bytes")));
+    }
+    Ok(Role { id: *id, name: name.clone() })
 }
 
-#[cfg(test)]
-mod tests {
-    use tokio::sync::mpsc::{Receiver, channel};
-    use tokio::sync::oneshot;
-    use tonic::Code;
-
-    use super::{Answer, Arbiter, MOST_STREAMS, Primary};
-    use crate::message::{Arbitration, Role, StreamEvent, Uint128};
-
-    fn join(arbiter: &Arbiter) -> (u64, Receiver<Answer>, oneshot::Receiver<()>) {
-        let (sender, receiver) = channel(2);
-        let (presence, gone) = oneshot::channel();
-        (arbiter.join(sender, presence).expect("there is room"), receiver, gone)
-    }
-
-    fn update(low: u64) -> Arbitration {
-        let election_id = Some(Uint128 { high: 0, low }).filter(|_| low > 0);
-        Arbitration { device_id: 1, role: None, election_id, status: None }
-    }
-
-    /// The code and election id of all that a controller was told.
-    fn told(receiver: &mut Receiver<Answer>) -> Vec<(Code, u64)> {
-        let mut all = Vec::new();
-        while let Ok(Ok(answer)) = receiver.try_recv() {
-            let Some(StreamEvent::Arbitration(event)) = answer.event else { panic!("an arbitration") };
-            let code = Code::from_i32(event.status.expect("a status").code);
-            all.push((code, event.election_id.map_or(0, |id| id.low)));
-        }
-        all
-    }
-
-    #[test]
-    fn the_highest_election_id_is_primary_and_nobody_below_takes_over() {
-        let arbiter = Arbiter::new(1);
-        let (first, mut to_first, _one) = join(&arbiter);
-        let (second, mut to_second, _two) = join(&arbiter);
-        let (third, mut to_third, _three) = join(&arbiter);
-        arbiter.arbitrate(first, &update(5)).expect("first");
-        assert_eq!(told(&mut to_first), [(Code::Ok, 5)]);
-        arbiter.arbitrate(third, &update(0)).expect("without an id");
-        assert_eq!(told(&mut to_third), [(Code::AlreadyExists, 5)]);
-        arbiter.arbitrate(second, &update(3)).expect("second");
-        assert_eq!((told(&mut to_second), told(&mut to_first).len()), (vec![(Code::AlreadyExists, 5)], 0));
-        let id = |low| Some(Uint128 { high: 0, low });
-        assert!(arbiter.is_primary(id(5)) && !arbiter.is_primary(id(3)) && !arbiter.is_primary(None));
-        assert_eq!(arbiter.arbitrate(second, &update(5)).expect_err("taken").code(), Code::InvalidArgument);
-        arbiter.leave(first, None);
-        assert_eq!(told(&mut to_second), [(Code::NotFound, 5)]);
-        assert!(!arbiter.is_primary(id(5)) && !arbiter.is_primary(None));
-        // An id below the highest one that was ever named does not become primary.
-        arbiter.arbitrate(second, &update(4)).expect("second");
-        told(&mut to_third);
-        assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::NotFound, 5)], Primary::None));
-        arbiter.arbitrate(second, &update(5)).expect("second");
-        assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::Ok, 5)], Primary::Ready(second)));
-        // The primary one steps down.
-        arbiter.arbitrate(second, &update(2)).expect("second");
-        assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::NotFound, 5)], Primary::None));
-    }
-
-    #[test]
-    fn whoever_does_not_read_is_cut_off() {
-        let arbiter = Arbiter::new(1);
-        let (slow, _kept, mut gone) = join(&arbiter);
-        arbiter.arbitrate(slow, &update(1)).expect("first");
-        assert!(gone.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Empty));
-        arbiter.arbitrate(slow, &update(2)).expect("it has room");
-        assert_eq!(arbiter.ready(), Primary::Full(slow));
-        arbiter.arbitrate(slow, &update(3)).expect("it is cut off");
-        assert!(gone.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Closed));
-        assert_eq!(arbiter.ready(), Primary::None);
-    }
-
-    #[test]
-    fn other_devices_roles_and_too_many_are_refused() {
-        let arbiter = Arbiter::new(1);
-        let (client, _receiver, _gone) = join(&arbiter);
-        let other = Arbitration { device_id: 2, ..update(1) };
-        assert_eq!(arbiter.arbitrate(client, &other).expect_err("no device").code(), Code::NotFound);
-        let role = Arbitration { role: Some(Role { id: 0, name: "x".into() }), ..update(1) };
-        assert_eq!(arbiter.arbitrate(client, &role).expect_err("no role").code(), Code::Unimplemented);
-        let kept: Vec<_> = (1..MOST_STREAMS).map(|_| join(&arbiter)).collect();
-        let (sender, _receiver) = channel(1);
-        let refused = arbiter.join(sender, oneshot::channel().0).expect_err("too many");
-        assert_eq!((refused.code(), kept.len()), (Code::ResourceExhausted, MOST_STREAMS - 1));
-    }
+/// Who gets what a program sends to its controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Primaries {
+    /// Nobody.
+    None,
+    /// They take more.
+    Ready,
+    /// One that has not read what it was sent.
+    Full(u64),
 }

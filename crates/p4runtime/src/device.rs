@@ -9,6 +9,9 @@ use crate::message::{DigestList, IdleTimeoutNotification, Packet, UpdateType};
 /// A part of what was asked for, of a bounded size; the answer ends with the last one.
 pub type Parts<'d> = Box<dyn Iterator<Item = Result<Vec<Entity>, Status>> + Send + 'd>;
 
+/// Takes a change back.
+pub type Undo<'d> = Box<dyn FnOnce() -> Result<(), Status> + 'd>;
+
 /// A device with a program that runs. All of it may be called by several threads.
 pub trait Device: Send + Sync + 'static {
     /// By which number controllers call it.
@@ -31,6 +34,17 @@ pub trait Device: Send + Sync + 'static {
     /// # Errors
     /// Why not; nothing has changed then.
     fn change(&self, update: UpdateType, entity: &Entity) -> Result<(), Status>;
+
+    /// Changes one thing, and gives what takes that back.
+    ///
+    /// # Errors
+    /// Why not, or that it could not be taken back; nothing has changed then.
+    fn change_undoably(&self, update: UpdateType, entity: &Entity) -> Result<Undo<'_>, Status>;
+
+    /// Does this while nobody else changes the device. Packets wait meanwhile if they are not to see parts of it.
+    fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R
+    where
+        Self: Sized;
 
     /// What fits a request, read piece by piece as it is asked for.
     ///

@@ -19,6 +19,8 @@ pub struct Uint128 {
 pub struct WriteRequest {
     #[prost(uint64, tag = "1")]
     pub device_id: u64,
+    #[prost(uint64, tag = "2")]
+    pub role_id: u64,
     #[prost(message, optional, tag = "3")]
     pub election_id: Option<Uint128>,
     #[prost(message, repeated, tag = "4")]
@@ -77,6 +79,8 @@ pub struct ReadResponse {
 pub struct SetPipelineRequest {
     #[prost(uint64, tag = "1")]
     pub device_id: u64,
+    #[prost(uint64, tag = "2")]
+    pub role_id: u64,
     #[prost(message, optional, tag = "3")]
     pub election_id: Option<Uint128>,
     #[prost(enumeration = "PipelineAction", tag = "4")]
@@ -195,6 +199,8 @@ pub struct Arbitration {
 pub struct Role {
     #[prost(uint64, tag = "1")]
     pub id: u64,
+    #[prost(message, optional, tag = "2")]
+    pub config: Option<Any>,
     #[prost(string, tag = "3")]
     pub name: String,
 }

@@ -1,13 +1,17 @@
 //! What the service answers: who may do what, and requests carried out one after the other.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prost::Message as _;
 use tonic::{Code, Status};
 
-use crate::arbitration::Arbiter;
+use crate::arbitration::{Arbiter, Role};
 use crate::compare;
-use crate::device::Device;
+use crate::device::{Device, Undo};
+use crate::entity::Entity;
 use crate::message;
 use crate::message::{
     Any, Atomicity, Capabilities, Cookie, Error, GetPipelineRequest, GetPipelineResponse, Nothing, PipelineAction,
@@ -18,6 +22,9 @@ use crate::message::{
 const API_VERSION: &str = "1.4.0";
 /// The type of errors in details.
 const ERROR_TYPE: &str = "type.googleapis.com/p4.v1.Error";
+
+/// Updates of a batch that packets wait for.
+const MOST_AT_ONCE: usize = 4096;
 
 /// The pipelines that controllers have set.
 #[derive(Default)]
@@ -57,30 +64,38 @@ impl<D: Device> Service<D> {
         Err(Status::not_found(format!("there is no device {device_id}; this one has number {own}")))
     }
 
-    fn check_writer(&self, device_id: u64, role: &str, election_id: Option<Uint128>) -> Result<(), Status> {
+    fn check_writer(&self, device_id: u64, role: &Role, election_id: Option<Uint128>) -> Result<(), Status> {
         self.check_device(device_id)?;
-        if !role.is_empty() {
-            return Err(Status::permission_denied(format!("there is no role '{role}', only the default one")));
-        }
-        if !self.arbiter.is_primary(election_id) {
-            return Err(Status::permission_denied(
-                "only the primary controller may do this: open a stream with the highest election id, and name it here",
-            ));
+        self.arbiter.check_role(role)?;
+        if !self.arbiter.is_primary(role, election_id) {
+            return Err(Status::permission_denied(format!(
+                "only the primary controller of {role} may do this: open a stream with the highest election id, and name it here"
+            )));
         }
         Ok(())
     }
 
-    /// Changes entries, one after the other.
+    /// Changes entries, one after the other: all that can be changed, or all or none.
     ///
     /// # Errors
     /// With the fate of each update, when one has failed.
     pub fn write(&self, request: &WriteRequest) -> Result<Nothing, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.check_writer(request.device_id, &request.role, request.election_id)?;
-        if request.atomicity() != Atomicity::ContinueOnError {
-            return Err(Status::unimplemented("updates are made one by one: only CONTINUE_ON_ERROR is possible"));
-        }
-        let results: Vec<_> = request.updates.iter().map(|update| self.update(update)).collect();
+        let role = Role { id: request.role_id, name: request.role.clone() };
+        self.check_writer(request.device_id, &role, request.election_id)?;
+        let updates = &request.updates;
+        let results: Vec<_> = match Atomicity::try_from(request.atomicity) {
+            Ok(Atomicity::ContinueOnError) => updates.iter().map(|update| self.update(update)).collect(),
+            Ok(Atomicity::RollbackOnError) => self.device.alone(false, || self.all_or_none(updates))?,
+            Ok(Atomicity::DataplaneAtomic) if updates.len() > MOST_AT_ONCE => {
+                return Err(Status::unimplemented(format!(
+                    "packets wait for a batch with DATAPLANE_ATOMIC, so it has {MOST_AT_ONCE} updates at most, and this one has {}",
+                    updates.len()
+                )));
+            }
+            Ok(Atomicity::DataplaneAtomic) => self.device.alone(true, || self.all_or_none(updates))?,
+            Err(_) => return Err(Status::invalid_argument(format!("there is no atomicity {}", request.atomicity))),
+        };
         let failed = results.iter().filter(|result| result.is_err()).count();
         if failed == 0 {
             return Ok(Nothing {});
@@ -99,11 +114,41 @@ impl<D: Device> Service<D> {
     }
 
     fn update(&self, update: &Update) -> Result<(), Status> {
-        match (update.update_type(), &update.entity) {
-            (UpdateType::Unspecified, _) => Err(Status::invalid_argument("an update inserts, modifies or deletes")),
-            (_, None) => Err(Status::invalid_argument("an update has an entity")),
-            (kind, Some(entity)) => self.device.change(kind, entity),
+        let (kind, entity) = parts_of(update)?;
+        self.device.change(kind, entity)
+    }
+
+    /// Makes all updates, or takes back those that were made before one that fails. Gives the fate of each.
+    ///
+    /// # Errors
+    /// When one could not be taken back.
+    fn all_or_none(&self, updates: &[Update]) -> Result<Vec<Result<(), Status>>, Status> {
+        let mut made: Vec<Undo<'_>> = Vec::new();
+        for (place, update) in updates.iter().enumerate() {
+            let change = parts_of(update).and_then(|(kind, entity)| self.device.change_undoably(kind, entity));
+            let status = match change {
+                Ok(undo) => {
+                    made.push(undo);
+                    continue;
+                }
+                Err(status) => status,
+            };
+            let stays: Vec<Status> = made.into_iter().rev().filter_map(|undo| undo().err()).collect();
+            if let Some(first) = stays.first() {
+                return Err(Status::internal(format!(
+                    "update {} of {} failed ({}), and {} of those before it could not be taken back ({})",
+                    place + 1,
+                    updates.len(),
+                    status.message(),
+                    stays.len(),
+                    first.message()
+                )));
+            }
+            let other = |number| if number < place { "it was taken back" } else { "it was not tried" };
+            let fate = |number| if number == place { status.clone() } else { Status::aborted(other(number)) };
+            return Ok((0..updates.len()).map(|number| Err(fate(number))).collect());
         }
+        Ok(updates.iter().map(|_| Ok(())).collect())
     }
 
     /// Takes a pipeline: only that of the program that runs.
@@ -112,7 +157,8 @@ impl<D: Device> Service<D> {
     /// When it is another one, with what differs.
     pub fn set_pipeline(&self, request: &SetPipelineRequest) -> Result<Nothing, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.check_writer(request.device_id, &request.role, request.election_id)?;
+        let role = Role { id: request.role_id, name: request.role.clone() };
+        self.check_writer(request.device_id, &role, request.election_id)?;
         let action = request.action();
         let mut pipeline = self.pipeline.lock().unwrap_or_else(PoisonError::into_inner);
         let cookie = match (action, &request.config) {
@@ -181,5 +227,14 @@ impl<D: Device> Service<D> {
     /// What the service can do.
     pub fn capabilities() -> Capabilities {
         Capabilities { p4runtime_api_version: API_VERSION.to_owned() }
+    }
+}
+
+/// What an update does, and to what.
+fn parts_of(update: &Update) -> Result<(UpdateType, &Entity), Status> {
+    match (update.update_type(), &update.entity) {
+        (UpdateType::Unspecified, _) => Err(Status::invalid_argument("an update inserts, modifies or deletes")),
+        (_, None) => Err(Status::invalid_argument("an update has an entity")),
+        (kind, Some(entity)) => Ok((kind, entity)),
     }
 }

@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::server::{ServerStreamingService, StreamingService};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::arbitration::{Answer, Primary};
+use crate::arbitration::{Answer, Primaries, Role};
 use crate::device::Device;
 use crate::message::{
     Packet, PacketOutError, ReadRequest, ReadResponse, StreamError, StreamEvent, StreamRequest, StreamUpdate,
@@ -78,7 +78,7 @@ async fn listen<D: Device>(
                 let refused = if service.arbiter.has_primary_stream(client) {
                     service.device.send(&packet).err()
                 } else {
-                    Some(Status::permission_denied("only the primary controller sends packets"))
+                    Some(Status::permission_denied("only a primary controller sends packets"))
                 };
                 if let Some(status) = refused {
                     service.arbiter.send(client, StreamEvent::Error(packet_error(&status, packet)));
@@ -104,15 +104,15 @@ fn packet_error(status: &Status, mut packet: Packet) -> StreamError {
     }
 }
 
-/// Sends packets and reports of the program to the primary controller, for ever.
+/// Sends packets and reports of the program to the primary controllers, for ever.
 pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
     let mut full_since: Option<(u64, Instant)> = None;
     loop {
         let mut sent = 0;
         while sent < BURST {
-            let client = match service.arbiter.ready() {
-                Primary::Ready(client) => client,
-                Primary::Full(client) => {
+            match service.arbiter.ready() {
+                Primaries::Ready => {}
+                Primaries::Full(client) => {
                     match full_since {
                         Some((known, since)) if known == client => {
                             if since.elapsed() > PATIENCE {
@@ -123,15 +123,15 @@ pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
                     }
                     break;
                 }
-                Primary::None => break,
-            };
+                Primaries::None => break,
+            }
             full_since = None;
             let packet = service.device.receive().map(StreamEvent::Packet);
             let event = packet
                 .or_else(|| service.device.digests().map(StreamEvent::Digest))
                 .or_else(|| service.device.idle().map(StreamEvent::IdleTimeout));
             let Some(event) = event else { break };
-            service.arbiter.send(client, event);
+            service.arbiter.send_to_primaries(&event);
             sent += 1;
         }
         if sent == BURST { tokio::task::yield_now().await } else { tokio::time::sleep(PAUSE).await }
@@ -169,10 +169,8 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
         Box::pin(async move {
             let request = request.into_inner();
             service.check_device(request.device_id)?;
-            if !request.role.is_empty() {
-                let message = format!("there is no role '{}', only the default one", request.role);
-                return Err(Status::permission_denied(message));
-            }
+            // Every role has everything in it.
+            service.arbiter.check_role(&Role { id: 0, name: request.role.clone() })?;
             let turn =
                 Turn::take().ok_or_else(|| Status::resource_exhausted(format!("{MOST_READS} reads go on already")))?;
             let (sender, receiver) = mpsc::channel(PARTS);

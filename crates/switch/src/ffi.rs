@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use namehop_packet::raw::Header;
 
 /// `P4_HOST_VERSION`
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 /// Bytes that can be read behind packets and data of entries, and behind packets written, too (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
@@ -80,7 +80,7 @@ pub(crate) struct Host {
     pub(crate) worker_new: unsafe extern "C" fn(c_uint, Sent, Lost, Digest, *mut c_void) -> *mut Worker,
     pub(crate) worker_free: unsafe extern "C" fn(*mut Worker),
     pub(crate) process: unsafe extern "C" fn(*mut Worker, *const NonNull<Header>, usize),
-    pub(crate) mirror: unsafe extern "C" fn(*mut Worker, u64, bool, u64),
+    pub(crate) mirror: unsafe extern "C" fn(*mut Worker, u64, bool, u64, u32),
     pub(crate) unmirror: unsafe extern "C" fn(*mut Worker, u64),
     pub(crate) group: unsafe extern "C" fn(*mut Worker, u64),
     pub(crate) member: unsafe extern "C" fn(*mut Worker, u64, u64, u64),

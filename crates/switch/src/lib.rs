@@ -109,6 +109,16 @@ pub struct Report {
 pub struct Control {
     program: Arc<Program>,
     engines: Vec<Arc<Mutex<Engine>>>,
+    is_held: Arc<AtomicBool>,
+}
+
+/// Workers take no packets as long as this is there.
+pub struct Hold<'c>(&'c AtomicBool);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 impl Control {
@@ -118,6 +128,16 @@ impl Control {
         let engines = self.engines.iter();
         let _held: Vec<_> = engines.map(|engine| engine.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         work(&mut Standstill::new(&self.program))
+    }
+
+    /// Keeps all workers from packets, which wait in their queues meanwhile, so that they meet what is done until its end as one step.
+    /// One at a time may do this.
+    pub fn hold(&self) -> Hold<'_> {
+        self.is_held.store(true, Ordering::Release);
+        let hold = Hold(&self.is_held);
+        // A worker looks whether it is held once it has its engine: so each is at the end of a burst, and begins none.
+        self.each_engine(|_| ());
+        hold
     }
 
     /// Does this to the engine of each worker, between two bursts.
@@ -138,6 +158,7 @@ pub struct Switch {
     threads: Vec<JoinHandle<()>>,
     engines: Vec<Arc<Mutex<Engine>>>,
     is_stopping: Arc<AtomicBool>,
+    is_held: Arc<AtomicBool>,
     /// The other end of the controller's port, if there is one.
     pub controller: Option<Arc<Controller>>,
     _memif: Option<MemifService>,
@@ -203,6 +224,7 @@ impl Switch {
             threads: Vec::new(),
             engines: Vec::new(),
             is_stopping,
+            is_held: Arc::default(),
             controller: opener.controller.take(),
             _memif: opener.into_service(),
         };
@@ -218,6 +240,7 @@ impl Switch {
                 counters: Arc::new(counters),
                 waker: Arc::clone(&switch.wakers[number]),
                 is_stopping: Arc::clone(&switch.is_stopping),
+                is_held: Arc::clone(&switch.is_held),
             };
             switch.engines.push(Arc::clone(&worker.engine));
             switch.counters.push(Arc::clone(&worker.counters));
@@ -230,7 +253,8 @@ impl Switch {
 
     /// For changing what is not in tables, from any thread.
     pub fn control(&self) -> Control {
-        Control { program: Arc::clone(&self.program), engines: self.engines.clone() }
+        let (program, is_held) = (Arc::clone(&self.program), Arc::clone(&self.is_held));
+        Control { program, engines: self.engines.clone(), is_held }
     }
 
     /// Whether all ports are captures that are read and written to their ends.

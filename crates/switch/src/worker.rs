@@ -6,7 +6,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
@@ -24,6 +24,8 @@ pub(crate) const HANDED_OVER: usize = 1024;
 const IDLE_TURNS: u32 = 200;
 /// How long it sleeps where a queue cannot wake it, and otherwise.
 const POLL_PAUSE: Duration = Duration::from_micros(50);
+/// Between two looks whether a worker is still held.
+const HELD_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// A counter with one writing thread.
@@ -87,6 +89,8 @@ pub(crate) struct Worker {
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) waker: Arc<Waker>,
     pub(crate) is_stopping: Arc<AtomicBool>,
+    /// Whether packets have to wait for somebody who changes several things at once.
+    pub(crate) is_held: Arc<AtomicBool>,
 }
 
 impl Worker {
@@ -98,8 +102,7 @@ impl Worker {
             self.receive(&mut frames, &mut received);
             idle = if received.is_empty() { idle + 1 } else { 0 };
             if !received.is_empty() {
-                let fates =
-                    self.engine.lock().unwrap_or_else(PoisonError::into_inner).process(&mut received, &mut leaving);
+                let fates = self.engine().process(&mut received, &mut leaving);
                 self.count(fates);
             }
             self.hand_out(&mut leaving);
@@ -112,6 +115,18 @@ impl Worker {
         }
         // What leaves already is to arrive.
         self.send();
+    }
+
+    /// The engine, when no worker is held.
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        loop {
+            let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+            if !self.is_held.load(Ordering::Acquire) {
+                return engine;
+            }
+            drop(engine);
+            std::thread::sleep(HELD_PAUSE);
+        }
     }
 
     fn receive(&mut self, frames: &mut Vec<PacketBuffer>, received: &mut Vec<(u32, PacketBuffer)>) {

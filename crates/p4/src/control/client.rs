@@ -189,6 +189,9 @@ pub struct MirrorArgs {
     /// The multicast group that they go to
     #[arg(long, conflicts_with = "port")]
     group: Option<u64>,
+    /// Bytes that a copy leaves with at most; 0 is any number
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    length: u32,
     #[command(flatten)]
     to: To,
 }
@@ -313,7 +316,8 @@ pub fn multicast(args: MulticastArgs) -> io::Result<bool> {
 }
 
 pub fn mirror(args: MirrorArgs) -> io::Result<bool> {
-    ask(&args.to, &Request::Mirror { session: args.session, port: args.port, group: args.group })
+    let MirrorArgs { session, port, group, length, to } = args;
+    ask(&to, &Request::Mirror { session, port, group, longest_bytes: length })
 }
 
 pub(super) fn ask(to: &To, request: &Request) -> io::Result<bool> {

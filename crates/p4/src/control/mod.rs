@@ -1,8 +1,9 @@
-//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`) and action profiles (`profiles`, `groups`), where
-//! copies go (`replication`), and requests over a socket (`server`, `client`).
+//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`) and action profiles (`profiles`, `groups`), what keys
+//! without an entry get (`defaults`), where copies go (`replication`), and requests over a socket (`server`, `client`).
 
 pub mod cells;
 pub mod client;
+pub mod defaults;
 pub mod describe;
 pub mod entry;
 mod groups;
@@ -10,7 +11,7 @@ pub mod live;
 pub mod profile_client;
 mod profile_requests;
 pub mod profiles;
-mod replication;
+pub mod replication;
 pub mod server;
 pub mod state;
 #[cfg(test)]

@@ -14,12 +14,30 @@ const MOST_MEMBERS: usize = 16_384;
 /// A replication number and a port.
 pub type Member = (u64, u64);
 
-/// What was set.
+/// A session whose copies go to several ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    pub members: Vec<Member>,
+    /// Bytes that a copy leaves with at most; 0 is any number.
+    pub longest_bytes: u32,
+}
+
+/// A session whose copies go to one port or one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// A number of a port, or of a group.
+    pub target: u64,
+    pub is_group: bool,
+    /// Bytes that a copy leaves with at most; 0 is any number.
+    pub longest_bytes: u32,
+}
+
+/// What was set. No session is in both lists.
 #[derive(Default)]
 pub struct Replication {
     pub groups: BTreeMap<u64, Vec<Member>>,
-    /// Sessions whose copies go to several ports.
-    pub sessions: BTreeMap<u64, Vec<Member>>,
+    pub sessions: BTreeMap<u64, Session>,
+    pub mirrors: BTreeMap<u64, Mirror>,
 }
 
 /// The group of a session.
@@ -30,9 +48,11 @@ fn session_group(session: u64) -> Result<u64, String> {
 }
 
 impl Replication {
-    fn room(&self, members: usize) -> Result<(), String> {
-        let all = self.groups.values().chain(self.sessions.values()).map(Vec::len).sum::<usize>();
-        if all + members > MOST_MEMBERS {
+    /// Whether there is room for so many members, of which so many take the place of others.
+    fn room(&self, members: usize, replaced: Option<usize>) -> Result<(), String> {
+        let sessions = self.sessions.values().map(|session| &session.members);
+        let all = self.groups.values().chain(sessions).map(Vec::len).sum::<usize>();
+        if all + members > MOST_MEMBERS + replaced.unwrap_or_default() {
             return Err(format!("groups and sessions have more than {MOST_MEMBERS} members together"));
         }
         Ok(())
@@ -43,7 +63,7 @@ impl Replication {
         if group == 0 || group > MOST_GROUP {
             return Err(format!("{group} is no multicast group: 1 to {MOST_GROUP} are"));
         }
-        self.room(members.len())?;
+        self.room(members.len(), self.groups.get(&group).map(Vec::len))?;
         switch.each_engine(|engine| engine.group(group, members));
         match members {
             [] => drop(self.groups.remove(&group)),
@@ -53,45 +73,39 @@ impl Replication {
     }
 
     /// Copies of a session go to these ports; nowhere when there are none.
-    pub fn session(&mut self, switch: &Switch, session: u64, members: &[Member]) -> Result<(), String> {
-        self.room(members.len())?;
+    pub fn session(&mut self, switch: &Switch, session: u64, new: Session) -> Result<(), String> {
+        self.room(new.members.len(), self.sessions.get(&session).map(|session| session.members.len()))?;
         let group = session_group(session)?;
         switch.each_engine(|engine| {
-            engine.group(group, members);
+            engine.group(group, &new.members);
             engine.unmirror(session);
-            if !members.is_empty() {
-                engine.mirror(session, true, group);
+            if !new.members.is_empty() {
+                engine.mirror(session, true, group, new.longest_bytes);
             }
         });
-        match members {
+        self.mirrors.remove(&session);
+        match &new.members[..] {
             [] => drop(self.sessions.remove(&session)),
-            _ => drop(self.sessions.insert(session, members.to_vec())),
+            _ => drop(self.sessions.insert(session, new)),
         }
         Ok(())
     }
 
     /// Copies of a session go to a port or a group, or nowhere.
-    pub fn mirror(
-        &mut self,
-        switch: &Switch,
-        session: u64,
-        port: Option<u64>,
-        group: Option<u64>,
-    ) -> Result<(), String> {
-        if port.is_some() && group.is_some() {
-            return Err("copies go to a port or to a group, not to both".into());
-        }
+    pub fn mirror(&mut self, switch: &Switch, session: u64, mirror: Option<Mirror>) -> Result<(), String> {
         let own_group = session_group(session)?;
         switch.each_engine(|engine| {
             engine.unmirror(session);
             engine.group(own_group, &[]);
-            match (port, group) {
-                (Some(port), _) => engine.mirror(session, false, port),
-                (None, Some(group)) => engine.mirror(session, true, group),
-                (None, None) => {}
+            if let Some(Mirror { target, is_group, longest_bytes }) = mirror {
+                engine.mirror(session, is_group, target, longest_bytes);
             }
         });
         self.sessions.remove(&session);
+        match mirror {
+            None => drop(self.mirrors.remove(&session)),
+            Some(mirror) => drop(self.mirrors.insert(session, mirror)),
+        }
         Ok(())
     }
 
@@ -101,7 +115,10 @@ impl Replication {
             self.group(switch, group, &[])?;
         }
         for session in self.sessions.keys().copied().collect::<Vec<_>>() {
-            self.session(switch, session, &[])?;
+            self.session(switch, session, Session::default())?;
+        }
+        for session in self.mirrors.keys().copied().collect::<Vec<_>>() {
+            self.mirror(switch, session, None)?;
         }
         Ok(())
     }

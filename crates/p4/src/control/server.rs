@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::cells::{Asked, MeterRates};
 use super::describe::Description;
 use super::live::Live;
-use super::replication::Replication;
+use super::replication::{Mirror, Replication};
 use super::state::State;
 
 /// The longest request, in bytes: a file of some millions of entries.
@@ -88,8 +88,14 @@ pub enum Request {
     DigestTake { most: u64 },
     /// The members of a multicast group, each a replication number and a port; none of them ends it.
     Multicast { group: u64, members: Vec<(u64, u64)> },
-    /// Where copies of a mirroring session go: to a port or a group, or nowhere.
-    Mirror { session: u64, port: Option<u64>, group: Option<u64> },
+    /// Where copies of a mirroring session go: to a port or a group, or nowhere; with so many bytes at most, 0 for any number.
+    Mirror {
+        session: u64,
+        port: Option<u64>,
+        group: Option<u64>,
+        #[serde(default)]
+        longest_bytes: u32,
+    },
 }
 
 /// What answers requests.
@@ -97,6 +103,8 @@ pub struct Control {
     state: Mutex<State<Arc<Live>>>,
     pub(crate) live: Arc<Live>,
     replication: Mutex<Replication>,
+    /// Held by whoever changes something.
+    changing: Mutex<()>,
 }
 
 impl Control {
@@ -110,7 +118,7 @@ impl Control {
         let initial: Vec<(usize, Entry)> = program.own_entries()?;
         let live = Arc::new(Live::new(Arc::clone(program), switch, description.meters.len()));
         let state = State::new(description, Arc::clone(&live), initial).with_defaults(program.own_defaults()?);
-        Ok(Control { state: Mutex::new(state), live, replication: Mutex::default() })
+        Ok(Control { state: Mutex::new(state), live, replication: Mutex::default(), changing: Mutex::default() })
     }
 
     /// What is in the tables; others wait meanwhile.
@@ -121,6 +129,13 @@ impl Control {
     /// Where copies go.
     pub(crate) fn replication(&self) -> MutexGuard<'_, Replication> {
         self.replication.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does this while no request is answered at the control socket. If packets are not to see parts of it, they wait.
+    pub(crate) fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _hold = packets_wait.then(|| self.live.switch.hold());
+        work()
     }
 
     /// Makes everything as it was when the program started.
@@ -145,7 +160,8 @@ impl Control {
     /// Answers a line, whatever is in it.
     pub fn answer(&self, line: &[u8]) -> Value {
         let request = serde_json::from_slice(line).map_err(|error| format!("no request: {error}"));
-        match request.and_then(|request| self.carry_out(request)) {
+        let carry_out = |request| self.alone(false, || self.carry_out(request));
+        match request.and_then(carry_out) {
             Ok(answer) => json!({ "answer": answer }),
             Err(reason) => json!({ "error": reason }),
         }
@@ -195,8 +211,14 @@ impl Control {
             Request::Multicast { group, members } => {
                 self.replication().group(&self.live.switch, group, &members).map(|()| Value::Null)
             }
-            Request::Mirror { session, port, group } => {
-                self.replication().mirror(&self.live.switch, session, port, group).map(|()| Value::Null)
+            Request::Mirror { session, port, group, longest_bytes } => {
+                let mirror = match (port, group) {
+                    (Some(_), Some(_)) => return Err("copies go to a port or to a group, not to both".into()),
+                    (None, None) => None,
+                    (Some(target), None) => Some(Mirror { target, is_group: false, longest_bytes }),
+                    (None, Some(target)) => Some(Mirror { target, is_group: true, longest_bytes }),
+                };
+                self.replication().mirror(&self.live.switch, session, mirror).map(|()| Value::Null)
             }
         }
     }

@@ -5,15 +5,14 @@ use std::ops::Bound;
 
 use namehop_switch::program::{Change, Entry};
 
+use super::defaults::DefaultEntry;
 use super::describe::Description;
 use super::entry;
 use super::profiles::{Placed, Profile, Reference};
-use crate::emit::lines;
 use crate::interpret::table::Match;
-use crate::ir::{self, Cells};
+use crate::ir::Cells;
 use crate::lower;
 use crate::stf::command;
-use crate::value::Value;
 
 /// How many faulty lines of a file are named.
 const NAMED_LINES: usize = 10;
@@ -83,12 +82,9 @@ pub struct State<T> {
     pub(super) next_group: u32,
     /// What the program began with.
     initial: Vec<(usize, Entry)>,
-    defaults: Vec<Option<DefaultAction>>,
-    initial_defaults: Vec<Option<DefaultAction>>,
+    /// What keys without an entry get, by table.
+    pub(super) defaults: Vec<DefaultEntry>,
 }
-
-/// The place of a default action in the table's list, and its values.
-pub type DefaultAction = (u32, Vec<u8>);
 
 impl<T: Tables> State<T> {
     /// Of tables in which these entries are already.
@@ -103,31 +99,18 @@ impl<T: Tables> State<T> {
                 }
             }
         }
-        let defaults = vec![None; description.tables.len()];
         State {
             extras: description.tables.iter().map(|_| BTreeMap::new()).collect(),
             value_sets: description.value_sets.iter().map(|_| Vec::new()).collect(),
             profiles: description.profiles.iter().map(|_| Profile::default()).collect(),
             next_group: 0,
-            initial_defaults: defaults.clone(),
+            defaults: description.tables.iter().map(|_| DefaultEntry::default()).collect(),
             description,
             tables,
             entries,
             free_cells,
             initial,
-            defaults,
         }
-    }
-
-    /// The default actions that tables have already.
-    pub fn with_defaults(mut self, list: Vec<(usize, u32, Vec<u8>)>) -> Self {
-        for (table, action, data) in list {
-            if let Some(known) = self.defaults.get_mut(table) {
-                *known = Some((action, data));
-            }
-        }
-        self.initial_defaults.clone_from(&self.defaults);
-        self
     }
 
     /// Makes tables as they were when the program began.
@@ -138,6 +121,7 @@ impl<T: Tables> State<T> {
             if described.entries_are_const {
                 let used = self.entries[table].values().filter_map(|entry| cell_of(&cells, entry));
                 used.for_each(|cell| self.tables.clear_cell(cells, cell));
+                self.reset_default(table)?;
                 continue;
             }
             while let Some(entry) = self.entries[table].values().next().cloned() {
@@ -191,28 +175,6 @@ impl<T: Tables> State<T> {
         let first = after.map_or(Bound::Unbounded, Bound::Excluded);
         let range = entries.range::<Identity, _>((first, Bound::Unbounded));
         range.take(most).map(|(identity, entry)| (identity.clone(), entry.clone())).collect()
-    }
-
-    /// What keys without an entry get.
-    pub fn default(&self, table: usize) -> Option<&DefaultAction> {
-        self.defaults.get(table)?.as_ref()
-    }
-
-    /// Sets it.
-    pub fn put_default(&mut self, table: usize, action: u32, data: Vec<u8>) -> Result<(), String> {
-        self.tables.set_default(table, action, &data)?;
-        self.defaults[table] = Some((action, data));
-        Ok(())
-    }
-
-    /// Sets it to what the program has.
-    pub fn reset_default(&mut self, table: usize) -> Result<(), String> {
-        match self.initial_defaults[table].clone() {
-            Some((action, data)) if self.defaults[table] != self.initial_defaults[table] => {
-                self.put_default(table, action, data)
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Gives a value set these members and no others.
@@ -323,23 +285,6 @@ impl<T: Tables> State<T> {
         free.gone.pop_front().unwrap_or(Cells::NONE)
     }
 
-    /// Sets the default action of a table: `table action(name:value, …)`.
-    pub fn set_default(&mut self, text: &str) -> Result<(), String> {
-        let (table, call) = command::default_action(text)?;
-        let place = entry::table(&self.description, &table)?;
-        let described = &self.description.tables[place];
-        let path = &described.table.path;
-        if described.default_is_const {
-            return Err(format!("the default action of table {path} is constant"));
-        }
-        let (action, values) = entry::action(described, &call)?;
-        if described.actions[action].table_only {
-            return Err(format!("table {path}: action {} is for entries only", described.actions[action].path));
-        }
-        let data = default_data(&described.table, action, &values);
-        self.put_default(place, action as u32, data)
-    }
-
     /// Adds all entries of a text, one a line; none when one cannot be added. Gives how many.
     pub fn load(&mut self, text: &str) -> Result<usize, String> {
         let mut read = Vec::new();
@@ -396,9 +341,4 @@ const CELL_BYTES: usize = Cells::BITS as usize / 8;
 fn cell_of(cells: &Cells, entry: &Entry) -> Option<u32> {
     let bytes = entry.data.first_chunk::<CELL_BYTES>().filter(|_| cells.are_there())?;
     Some(u32::from_be_bytes(*bytes))
-}
-
-/// The bytes of a default action, which has no cell.
-pub fn default_data(table: &ir::Table, action: usize, values: &[Value]) -> Vec<u8> {
-    lines::data_bytes(table, action, &lower::pack_values(table, action, Cells::NONE, values))
 }

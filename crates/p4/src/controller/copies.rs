@@ -7,7 +7,8 @@ use namehop_p4runtime::entity::{
 };
 use namehop_p4runtime::message::UpdateType;
 
-use super::{Running, bits, parts, unsupported};
+use super::{Running, bits, parts};
+use crate::control::replication::Session;
 
 /// Copies of one packet, at most.
 const MOST_REPLICAS: usize = 1024;
@@ -57,13 +58,17 @@ fn entity(kind: ReplicationKind) -> Entity {
 
 impl Running {
     pub(super) fn change_copies(&self, update: UpdateType, given: &ReplicationEntry) -> Result<(), Status> {
-        let (is_group, id, replicas) = match &given.kind {
-            Some(ReplicationKind::Multicast(group)) => (true, group.multicast_group_id, &group.replicas),
+        let (is_group, id, replicas, longest_bytes) = match &given.kind {
+            Some(ReplicationKind::Multicast(group)) => (true, group.multicast_group_id, &group.replicas, 0),
             Some(ReplicationKind::Clone(session)) => {
-                if session.packet_length_bytes != 0 || session.class_of_service != 0 {
-                    return Err(unsupported("lengths and classes of clone sessions"));
+                if session.class_of_service != 0 {
+                    return Err(Status::unimplemented(
+                        "a class of service has no meaning here: all packets wait in one queue for their port",
+                    ));
                 }
-                (false, session.session_id, &session.replicas)
+                let longest_bytes = u32::try_from(session.packet_length_bytes)
+                    .map_err(|_| Status::invalid_argument("the length of copies is below 0"))?;
+                (false, session.session_id, &session.replicas, longest_bytes)
             }
             None => return Err(Status::invalid_argument("an entry for copies is empty")),
         };
@@ -86,7 +91,11 @@ impl Running {
             return Err(Status::invalid_argument(format!("{what} has no replicas: delete it instead")));
         }
         let switch = &self.control.live.switch;
-        let done = if is_group { known.group(switch, key, &list) } else { known.session(switch, key, &list) };
+        let done = if is_group {
+            known.group(switch, key, &list)
+        } else {
+            known.session(switch, key, Session { members: list, longest_bytes })
+        };
         done.map_err(Status::invalid_argument)
     }
 
@@ -97,9 +106,13 @@ impl Running {
             let replicas = replicas(members);
             entity(ReplicationKind::Multicast(MulticastGroupEntry { multicast_group_id: *id as u32, replicas }))
         };
-        let session = |(id, members): (&u64, &Vec<(u64, u64)>)| {
-            let (session_id, replicas) = (*id as u32, replicas(members));
-            entity(ReplicationKind::Clone(CloneSessionEntry { session_id, replicas, ..CloneSessionEntry::default() }))
+        let session = |(id, session): (&u64, &Session)| {
+            entity(ReplicationKind::Clone(CloneSessionEntry {
+                session_id: *id as u32,
+                replicas: replicas(&session.members),
+                class_of_service: 0,
+                packet_length_bytes: session.longest_bytes as i32,
+            }))
         };
         let mut found: Vec<Entity> = Vec::new();
         if let Some(ReplicationKind::Multicast(_)) | None = &given.kind {

@@ -1,6 +1,6 @@
 //! A program that runs as controllers see it by P4Runtime: entries of tables (`tables`), members and groups of action profiles
 //! (`profiles`), members of value sets (`value_sets`), counters, meters and registers (`cells`), those of entries (`direct`), entries that nobody uses (`idle`), groups
-//! and sessions of copies (`copies`), packets (`packets`) and reports (`reports`).
+//! and sessions of copies (`copies`), packets (`packets`), reports (`reports`), and changes that are taken back (`undo`).
 
 mod bits;
 mod cells;
@@ -14,12 +14,13 @@ mod reports;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod value_sets;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use namehop_p4runtime::Status;
-use namehop_p4runtime::device::{Device, Parts};
+use namehop_p4runtime::device::{Device, Parts, Undo};
 use namehop_p4runtime::entity::{Entity, Kind};
 use namehop_p4runtime::info::{P4Info, Preamble};
 use namehop_p4runtime::message::{DigestList, IdleTimeoutNotification, Packet, UpdateType};
@@ -83,10 +84,6 @@ fn parts<'d>(all: impl Iterator<Item = Result<Entity, Status>> + Send + 'd) -> P
     }))
 }
 
-fn unsupported(what: &str) -> Status {
-    Status::unimplemented(format!("{what} cannot be reached by P4Runtime yet"))
-}
-
 impl Device for Running {
     fn id(&self) -> u64 {
         self.id
@@ -120,6 +117,14 @@ impl Device for Running {
             Some(Kind::DirectMeter(entry)) => self.change_direct_meter(update, entry),
             other => Err(other_kind(other.as_ref())),
         }
+    }
+
+    fn change_undoably(&self, update: UpdateType, entity: &Entity) -> Result<Undo<'_>, Status> {
+        self.change_and_keep(update, entity)
+    }
+
+    fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R {
+        self.control.alone(packets_wait, work)
     }
 
     fn read(&self, entity: &Entity) -> Result<Parts<'_>, Status> {
@@ -172,8 +177,10 @@ impl Device for Running {
 }
 
 fn other_kind(kind: Option<&Kind>) -> Status {
-    unsupported(match kind {
-        Some(Kind::Extern(_)) => "other externs",
-        _ => return Status::invalid_argument("an entity is empty"),
-    })
+    match kind {
+        Some(Kind::Extern(_)) => {
+            Status::unimplemented("v1model has no externs beside those with an entity of their own")
+        }
+        _ => Status::invalid_argument("an entity is empty"),
+    }
 }

@@ -10,7 +10,7 @@ use super::tables::{Table, show_action};
 use super::{Running, parts, place, places};
 use crate::control::profiles::{ActionOf, Refused, Share};
 
-fn status(refused: Refused) -> Status {
+pub(super) fn status(refused: Refused) -> Status {
     match refused {
         Refused::NotFound(text) => Status::not_found(text),
         Refused::Exists(text) => Status::already_exists(text),
@@ -38,7 +38,7 @@ impl Running {
         found.ok_or_else(|| Status::internal(format!("action profile {name} is missing")))
     }
 
-    fn profile(&self, id: u32) -> Result<usize, Status> {
+    pub(super) fn profile(&self, id: u32) -> Result<usize, Status> {
         let number = place(&self.info.action_profiles, "action profile", id, |profile| &profile.preamble)?;
         self.own_profile(number)
     }

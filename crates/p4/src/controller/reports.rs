@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use namehop_p4runtime::Status;
-use namehop_p4runtime::device::Parts;
+use namehop_p4runtime::device::{Parts, Undo};
 use namehop_p4runtime::entity::{Data, DigestConfig, DigestEntry, Entity, Kind};
 use namehop_p4runtime::message::{DigestList, UpdateType};
 
@@ -18,6 +18,7 @@ const MOST_IN_LIST: usize = 256;
 const BURST: usize = 1024;
 
 /// A kind of reports that a controller wants.
+#[derive(Clone)]
 struct Wanted {
     config: DigestConfig,
     waiting: Vec<Data>,
@@ -62,6 +63,23 @@ impl Running {
         let waiting = reports.wanted.remove(&place).map(|known| known.waiting).unwrap_or_default();
         reports.wanted.insert(place, Wanted { config, waiting, since: Instant::now() });
         Ok(())
+    }
+
+    /// What takes a change of what is wanted back.
+    pub(super) fn keep_wanted(&self, place: usize) -> Undo<'_> {
+        let before = self.reports.lock().unwrap_or_else(PoisonError::into_inner).wanted.get(&place).cloned();
+        Box::new(move || {
+            let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = reports.wanted.remove(&place);
+            if let Some(mut before) = before {
+                // Those that wait still may have become more or fewer.
+                if let Some(now) = now {
+                    before.waiting = now.waiting;
+                }
+                reports.wanted.insert(place, before);
+            }
+            Ok(())
+        })
     }
 
     pub(super) fn read_digests(&self, given: &DigestEntry) -> Result<Parts<'_>, Status> {

@@ -12,11 +12,12 @@ use namehop_switch::program::{Change, Entry};
 use num_bigint::BigInt;
 
 use super::keys::key_match;
-use super::{PART, Running, bits, parts, place, places, unsupported};
+use super::{PART, Running, bits, parts, place, places};
+use crate::control::defaults::default_data;
 use crate::control::describe::TableDescription;
 use crate::control::entry;
 use crate::control::profiles::{ActionOf, Profile, Reference, SetAction};
-use crate::control::state::{Extra, Identity, default_data, identity};
+use crate::control::state::{Extra, Identity, identity};
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::value::{self, Value};
 
@@ -260,9 +261,6 @@ impl Running {
             if given.counter_data.is_some() || given.meter_config.is_some() || given.idle_timeout_ns != 0 {
                 return Err(table.bad("a default action has no counter, meter and time-out"));
             }
-            if !given.metadata.is_empty() {
-                return Err(unsupported("metadata of default actions"));
-            }
             if description.default_is_const {
                 return Err(Status::permission_denied(format!(
                     "the default action of table {} is constant",
@@ -279,7 +277,9 @@ impl Running {
                 return Err(Status::internal("a default action refers to something"));
             };
             let data = default_data(&description.table, action, &values);
-            return state.put_default(number, action as u32, data).map_err(Status::internal);
+            state.put_default(number, action as u32, data).map_err(Status::internal)?;
+            state.set_default_metadata(number, given.metadata.clone());
+            return Ok(());
         }
         if description.entries_are_const {
             let name = &table.info.preamble.name;
@@ -323,7 +323,9 @@ impl Running {
     pub(super) fn read_tables(&self, given: &TableEntry) -> Result<Parts<'_>, Status> {
         let numbers = places(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
         if given.is_default_action {
-            return Ok(parts(numbers.into_iter().filter_map(|number| self.default_entry(number)).map(Ok)));
+            let metadata = given.metadata.clone();
+            let all = numbers.into_iter().filter_map(move |number| self.default_entry(number, &metadata));
+            return Ok(parts(all.map(Ok)));
         }
         let is_whole = given.matches.is_empty() && given.priority == 0;
         if !is_whole {
@@ -349,7 +351,11 @@ impl Running {
                 };
                 after = Some(last.clone());
                 let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-                let wanted = found.iter().filter(|(_, entry)| priority == 0 || entry.priority == priority);
+                let wanted = found.iter().filter(|(identity, entry)| {
+                    let metadata = state.extra(number, identity).map_or(&[][..], |extra| &extra.metadata);
+                    (priority == 0 || entry.priority == priority)
+                        && (asked.metadata.is_empty() || asked.metadata == metadata)
+                });
                 let show = |(identity, entry): &(Identity, Entry)| {
                     entity(self.with_direct(&state, number, (identity, entry), &asked, &table))
                 };
@@ -369,16 +375,25 @@ impl Running {
         Ok(found.map(|entry| entity(self.with_direct(&state, number, (&wanted, entry), given, &table))))
     }
 
-    fn default_entry(&self, number: usize) -> Option<Entity> {
+    /// The default action of a table, if these metadata are kept with it, or none were asked for.
+    fn default_entry(&self, number: usize, asked: &[u8]) -> Option<Entity> {
         let state = self.control.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-        let (action, data) = state.default(number)?;
+        let ((action, data), metadata) = state.default(number)?;
+        if !asked.is_empty() && asked != metadata {
+            return None;
+        }
         let mut action = table.show_action(*action, data);
         if let Some(TableActionKind::Set(set)) = &action.kind {
             let plain = set.actions.first().and_then(|action| action.action.clone());
             action.kind = plain.map(TableActionKind::Action);
         }
-        let table_id = table.info.preamble.id;
-        Some(entity(TableEntry { table_id, action: Some(action), is_default_action: true, ..TableEntry::default() }))
+        Some(entity(TableEntry {
+            table_id: table.info.preamble.id,
+            action: Some(action),
+            is_default_action: true,
+            metadata: metadata.to_vec(),
+            ..TableEntry::default()
+        }))
     }
 }

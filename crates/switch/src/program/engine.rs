@@ -136,10 +136,10 @@ impl Engine {
         Some(BatchReport::new(tuned.batch, tuned.choices, &points))
     }
 
-    /// Copies of a mirroring session go to a port, or to the members of a multicast group.
-    pub fn mirror(&mut self, session: u64, group: bool, target: u64) {
+    /// Copies of a mirroring session go to a port, or to the members of a multicast group, with so many bytes at most, 0 for any number.
+    pub fn mirror(&mut self, session: u64, group: bool, target: u64, longest_bytes: u32) {
         // SAFETY: the worker is ours; so below.
-        unsafe { (self.host.mirror)(self.worker, session, group, target) }
+        unsafe { (self.host.mirror)(self.worker, session, group, target, longest_bytes) }
     }
 
     /// A session has no copies any more.

@@ -1,0 +1,85 @@
+//! Default actions of a program that runs: what keys without an entry get.
+
+use super::entry;
+use super::state::{State, Tables};
+use crate::emit::lines;
+use crate::ir::{self, Cells};
+use crate::lower;
+use crate::stf::command;
+use crate::value::Value;
+
+/// The place of a default action in the table's list, and its values.
+pub type DefaultAction = (u32, Vec<u8>);
+
+/// The default action of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct DefaultEntry {
+    now: Option<DefaultAction>,
+    /// What the program has.
+    initial: Option<DefaultAction>,
+    /// What a controller keeps with it.
+    metadata: Vec<u8>,
+}
+
+impl<T: Tables> State<T> {
+    /// The default actions that tables have already.
+    pub fn with_defaults(mut self, list: Vec<(usize, u32, Vec<u8>)>) -> Self {
+        for (table, action, data) in list {
+            if let Some(known) = self.defaults.get_mut(table) {
+                known.now = Some((action, data));
+                known.initial.clone_from(&known.now);
+            }
+        }
+        self
+    }
+
+    /// What keys without an entry get, and what a controller keeps with it.
+    pub fn default(&self, table: usize) -> Option<(&DefaultAction, &[u8])> {
+        let known = self.defaults.get(table)?;
+        Some((known.now.as_ref()?, &known.metadata))
+    }
+
+    /// Sets what a controller keeps with the default action of a table.
+    pub fn set_default_metadata(&mut self, table: usize, metadata: Vec<u8>) {
+        self.defaults[table].metadata = metadata;
+    }
+
+    /// Sets what keys without an entry get.
+    pub fn put_default(&mut self, table: usize, action: u32, data: Vec<u8>) -> Result<(), String> {
+        self.tables.set_default(table, action, &data)?;
+        self.defaults[table].now = Some((action, data));
+        Ok(())
+    }
+
+    /// Sets it to what the program has, and keeps nothing with it.
+    pub fn reset_default(&mut self, table: usize) -> Result<(), String> {
+        let known = &self.defaults[table];
+        if let Some((action, data)) = known.initial.clone().filter(|_| known.now != known.initial) {
+            self.put_default(table, action, data)?;
+        }
+        self.defaults[table].metadata.clear();
+        Ok(())
+    }
+
+    /// Sets the default action of a table: `table action(name:value, …)`.
+    pub fn set_default(&mut self, text: &str) -> Result<(), String> {
+        let (table, call) = command::default_action(text)?;
+        let place = entry::table(&self.description, &table)?;
+        let described = &self.description.tables[place];
+        let path = &described.table.path;
+        if described.default_is_const {
+            return Err(format!("the default action of table {path} is constant"));
+        }
+        let (action, values) = entry::action(described, &call)?;
+        if described.actions[action].table_only {
+            return Err(format!("table {path}: action {} is for entries only", described.actions[action].path));
+        }
+        let data = default_data(&described.table, action, &values);
+        self.put_default(place, action as u32, data)
+    }
+}
+
+/// The bytes of a default action, which has no cell.
+pub fn default_data(table: &ir::Table, action: usize, values: &[Value]) -> Vec<u8> {
+    lines::data_bytes(table, action, &lower::pack_values(table, action, Cells::NONE, values))
+}

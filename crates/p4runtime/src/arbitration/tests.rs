@@ -1,0 +1,161 @@
+//! Who becomes primary, in which role, and who is told.
+
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::oneshot;
+use tonic::Code;
+
+use super::{Answer, Arbiter, MOST_ROLES, MOST_STREAMS, Primaries, Role};
+use crate::message::{self, Any, Arbitration, StreamEvent, Uint128};
+
+fn join(arbiter: &Arbiter) -> (u64, Receiver<Answer>, oneshot::Receiver<()>) {
+    let (sender, receiver) = channel(2);
+    let (presence, gone) = oneshot::channel();
+    (arbiter.join(sender, presence).expect("there is room"), receiver, gone)
+}
+
+fn update(low: u64) -> Arbitration {
+    let election_id = Some(Uint128 { high: 0, low }).filter(|_| low > 0);
+    Arbitration { device_id: 1, role: None, election_id, status: None }
+}
+
+/// The code and election id of all that a controller was told.
+fn told(receiver: &mut Receiver<Answer>) -> Vec<(Code, u64)> {
+    let mut all = Vec::new();
+    while let Ok(Ok(answer)) = receiver.try_recv() {
+        let Some(StreamEvent::Arbitration(event)) = answer.event else { panic!("an arbitration") };
+        let code = Code::from_i32(event.status.expect("a status").code);
+        all.push((code, event.election_id.map_or(0, |id| id.low)));
+    }
+    all
+}
+
+#[test]
+fn the_highest_election_id_is_primary_and_nobody_below_takes_over() {
+    let (arbiter, default) = (Arbiter::new(1), Role::default());
+    let (first, mut to_first, _one) = join(&arbiter);
+    let (second, mut to_second, _two) = join(&arbiter);
+    let (third, mut to_third, _three) = join(&arbiter);
+    arbiter.arbitrate(first, &update(5)).expect("first");
+    assert_eq!(told(&mut to_first), [(Code::Ok, 5)]);
+    arbiter.arbitrate(third, &update(0)).expect("without an id");
+    assert_eq!(told(&mut to_third), [(Code::AlreadyExists, 5)]);
+    arbiter.arbitrate(second, &update(3)).expect("second");
+    assert_eq!((told(&mut to_second), told(&mut to_first).len()), (vec![(Code::AlreadyExists, 5)], 0));
+    let id = |low| Some(Uint128 { high: 0, low });
+    assert!(
+        arbiter.is_primary(&default, id(5))
+            && !arbiter.is_primary(&default, id(3))
+            && !arbiter.is_primary(&default, None)
+    );
+    assert_eq!(arbiter.arbitrate(second, &update(5)).expect_err("taken").code(), Code::InvalidArgument);
+    arbiter.leave(first, None);
+    assert_eq!(told(&mut to_second), [(Code::NotFound, 5)]);
+    assert!(!arbiter.is_primary(&default, id(5)) && !arbiter.is_primary(&default, None));
+    // An id below the highest one that was ever named does not become primary.
+    arbiter.arbitrate(second, &update(4)).expect("second");
+    told(&mut to_third);
+    assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::NotFound, 5)], Primaries::None));
+    arbiter.arbitrate(second, &update(5)).expect("second");
+    assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::Ok, 5)], Primaries::Ready));
+    // The primary one steps down.
+    arbiter.arbitrate(second, &update(2)).expect("second");
+    assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::NotFound, 5)], Primaries::None));
+}
+
+#[test]
+fn whoever_does_not_read_is_cut_off() {
+    let arbiter = Arbiter::new(1);
+    let (slow, _kept, mut gone) = join(&arbiter);
+    arbiter.arbitrate(slow, &update(1)).expect("first");
+    assert!(gone.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Empty));
+    arbiter.arbitrate(slow, &update(2)).expect("it has room");
+    assert_eq!(arbiter.ready(), Primaries::Full(slow));
+    arbiter.arbitrate(slow, &update(3)).expect("it is cut off");
+    assert!(gone.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Closed));
+    assert_eq!(arbiter.ready(), Primaries::None);
+}
+
+#[test]
+fn other_devices_and_too_many_are_refused() {
+    let arbiter = Arbiter::new(1);
+    let (client, _receiver, _gone) = join(&arbiter);
+    let other = Arbitration { device_id: 2, ..update(1) };
+    assert_eq!(arbiter.arbitrate(client, &other).expect_err("no device").code(), Code::NotFound);
+    arbiter.arbitrate(client, &update(1)).expect("this one");
+    assert_eq!(arbiter.arbitrate(client, &other).expect_err("another one").code(), Code::FailedPrecondition);
+    let kept: Vec<_> = (1..MOST_STREAMS).map(|_| join(&arbiter)).collect();
+    let (sender, _receiver) = channel(1);
+    let refused = arbiter.join(sender, oneshot::channel().0).expect_err("too many");
+    assert_eq!((refused.code(), kept.len()), (Code::ResourceExhausted, MOST_STREAMS - 1));
+}
+
+fn in_role(low: u64, id: u64, name: &str) -> Arbitration {
+    Arbitration { role: Some(message::Role { id, config: None, name: name.to_owned() }), ..update(low) }
+}
+
+#[test]
+fn each_role_has_a_primary_controller_of_its_own() {
+    let arbiter = Arbiter::new(1);
+    let (default, mut to_default, _one) = join(&arbiter);
+    let (named, mut to_named, _two) = join(&arbiter);
+    let (numbered, mut to_numbered, _three) = join(&arbiter);
+    let (backup, mut to_backup, _four) = join(&arbiter);
+    // The same election id in three roles.
+    arbiter.arbitrate(default, &update(7)).expect("default");
+    arbiter.arbitrate(named, &in_role(7, 0, "routing")).expect("named");
+    arbiter.arbitrate(numbered, &in_role(7, 3, "")).expect("numbered");
+    arbiter.arbitrate(backup, &in_role(6, 0, "routing")).expect("backup");
+    for receiver in [&mut to_default, &mut to_named, &mut to_numbered] {
+        assert_eq!(told(receiver), [(Code::Ok, 7)], "others do not concern it");
+    }
+    assert_eq!(told(&mut to_backup), [(Code::AlreadyExists, 7)]);
+    let role = |id, name: &str| Role { id, name: name.to_owned() };
+    let id = |low| Some(Uint128 { high: 0, low });
+    assert!(arbiter.is_primary(&role(0, "routing"), id(7)) && !arbiter.is_primary(&role(0, "routing"), id(6)));
+    assert!(arbiter.is_primary(&role(3, ""), id(7)) && !arbiter.is_primary(&role(4, ""), id(7)));
+    assert!([default, named, numbered].iter().all(|client| arbiter.has_primary_stream(*client)));
+    assert!(!arbiter.has_primary_stream(backup));
+    assert_eq!(arbiter.check_role(&role(0, "nobody")).expect_err("no such role").code(), Code::NotFound);
+    // What the program sends goes to all of them.
+    assert_eq!(arbiter.ready(), Primaries::Ready);
+    arbiter.send_to_primaries(&StreamEvent::Packet(message::Packet::default()));
+    for receiver in [&mut to_default, &mut to_named, &mut to_numbered] {
+        let answer = receiver.try_recv().expect("a packet").expect("no error");
+        assert_eq!(answer.event, Some(StreamEvent::Packet(message::Packet::default())));
+    }
+    assert!(to_backup.try_recv().is_err());
+    // One goes, and those of its role are told in it.
+    arbiter.leave(named, None);
+    let answer = to_backup.try_recv().expect("told").expect("no error");
+    let Some(StreamEvent::Arbitration(event)) = answer.event else { panic!("an arbitration") };
+    assert_eq!(event.role.map(|role| role.name).as_deref(), Some("routing"));
+    assert_eq!((told(&mut to_default), told(&mut to_numbered)), (vec![], vec![]));
+}
+
+#[test]
+fn a_stream_keeps_its_role_and_roles_have_no_configuration() {
+    let arbiter = Arbiter::new(1);
+    let (client, _receiver, _gone) = join(&arbiter);
+    let mut configured = in_role(1, 0, "routing");
+    configured.role.as_mut().expect("there is one").config = Some(Any::default());
+    let code = |update: &Arbitration| arbiter.arbitrate(client, update).expect_err("refused").code();
+    assert_eq!(code(&configured), Code::InvalidArgument);
+    assert_eq!(code(&in_role(1, 0, &"x".repeat(257))), Code::InvalidArgument);
+    arbiter.arbitrate(client, &in_role(1, 0, "routing")).expect("its role");
+    assert_eq!(code(&in_role(1, 0, "other")), Code::FailedPrecondition);
+    assert_eq!(code(&update(1)), Code::FailedPrecondition);
+    arbiter.arbitrate(client, &in_role(2, 0, "routing")).expect("the same role");
+}
+
+#[test]
+fn roles_without_controllers_make_room_for_others() {
+    let arbiter = Arbiter::new(1);
+    let (kept, _receiver, _gone) = join(&arbiter);
+    arbiter.arbitrate(kept, &in_role(1, 0, "kept")).expect("its role");
+    for number in 1..=2 * MOST_ROLES as u64 {
+        let (client, _receiver, _gone) = join(&arbiter);
+        arbiter.arbitrate(client, &in_role(1, number, "")).expect("there is room");
+        arbiter.leave(client, None);
+    }
+    assert!(arbiter.state().roles.len() <= MOST_ROLES && arbiter.has_primary_stream(kept));
+}

@@ -1,0 +1,186 @@
+//! Batches of updates on a device that only has multicast groups: which are made, and what is said of each.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard};
+
+use prost::Message as _;
+use tokio::sync::{mpsc, oneshot};
+use tonic::{Code, Status};
+
+use super::{MOST_AT_ONCE, Service};
+use crate::device::{Device, Parts, Undo};
+use crate::entity::{Entity, Kind, MulticastGroupEntry, ReplicationEntry, ReplicationKind};
+use crate::info::P4Info;
+use crate::message::{
+    self, Arbitration, Atomicity, DigestList, Error, IdleTimeoutNotification, Packet, Uint128, Update, UpdateType,
+    WriteRequest,
+};
+
+/// A group that cannot be taken back.
+const STUCK: u32 = 99;
+
+#[derive(Default)]
+struct Groups {
+    known: Mutex<BTreeSet<u32>>,
+    /// Whether packets had to wait, for each batch that nobody else was to disturb.
+    batches: Mutex<Vec<bool>>,
+    info: P4Info,
+}
+
+impl Groups {
+    fn known(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.known.lock().expect("nobody has failed")
+    }
+}
+
+fn group_of(entity: &Entity) -> u32 {
+    match &entity.kind {
+        Some(Kind::Replication(ReplicationEntry { kind: Some(ReplicationKind::Multicast(group)) })) => {
+            group.multicast_group_id
+        }
+        other => panic!("no group: {other:?}"),
+    }
+}
+
+impl Device for Groups {
+    fn id(&self) -> u64 {
+        1
+    }
+
+    fn p4info(&self) -> &P4Info {
+        &self.info
+    }
+
+    fn program(&self) -> &[u8] {
+        &[]
+    }
+
+    fn reset(&self) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn change(&self, update: UpdateType, entity: &Entity) -> Result<(), Status> {
+        let group = group_of(entity);
+        let done = match update {
+            UpdateType::Insert => self.known().insert(group),
+            _ => self.known().remove(&group),
+        };
+        if done { Ok(()) } else { Err(Status::already_exists("as it was")) }
+    }
+
+    fn change_undoably(&self, update: UpdateType, entity: &Entity) -> Result<Undo<'_>, Status> {
+        let before = self.known().clone();
+        self.change(update, entity)?;
+        let is_stuck = group_of(entity) == STUCK;
+        Ok(Box::new(move || {
+            if is_stuck {
+                return Err(Status::internal("stuck"));
+            }
+            *self.known() = before;
+            Ok(())
+        }))
+    }
+
+    fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R {
+        self.batches.lock().expect("nobody has failed").push(packets_wait);
+        work()
+    }
+
+    fn read(&self, _: &Entity) -> Result<Parts<'_>, Status> {
+        Err(Status::unimplemented("no test reads"))
+    }
+
+    fn send(&self, _: &Packet) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn receive(&self) -> Option<Packet> {
+        None
+    }
+
+    fn digests(&self) -> Option<DigestList> {
+        None
+    }
+
+    fn idle(&self) -> Option<IdleTimeoutNotification> {
+        None
+    }
+}
+
+fn insert(group: u32) -> Update {
+    let group = MulticastGroupEntry { multicast_group_id: group, replicas: Vec::new() };
+    let entry = ReplicationEntry { kind: Some(ReplicationKind::Multicast(group)) };
+    Update { update_type: UpdateType::Insert as i32, entity: Some(Entity { kind: Some(Kind::Replication(entry)) }) }
+}
+
+fn request(atomicity: i32, groups: impl IntoIterator<Item = u32>) -> WriteRequest {
+    WriteRequest {
+        device_id: 1,
+        role: "tests".to_owned(),
+        election_id: Some(Uint128 { high: 0, low: 1 }),
+        updates: groups.into_iter().map(insert).collect(),
+        atomicity,
+        ..WriteRequest::default()
+    }
+}
+
+/// The code of each update.
+fn codes(status: &Status) -> Vec<Code> {
+    let details = message::Status::decode(status.details()).expect("details").details;
+    let code = |any: &message::Any| Error::decode(&*any.value).expect("an error").canonical_code;
+    details.iter().map(|any| Code::from_i32(code(any))).collect()
+}
+
+#[test]
+fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
+    let service = Service::new(Groups::default());
+    let (sender, _receiver) = mpsc::channel(4);
+    let client = service.arbiter.join(sender, oneshot::channel().0).expect("there is room");
+    let role = Some(message::Role { id: 0, config: None, name: "tests".to_owned() });
+    let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
+    service.arbiter.arbitrate(client, &update).expect("primary");
+    let known = || service.device.known().iter().copied().collect::<Vec<_>>();
+    let batches = || service.device.batches.lock().expect("nobody has failed").clone();
+
+    let refused = service.write(&request(Atomicity::ContinueOnError as i32, [1, 1, 2])).expect_err("twice");
+    assert_eq!((refused.code(), codes(&refused)), (Code::Unknown, vec![Code::Ok, Code::AlreadyExists, Code::Ok]));
+    assert_eq!((known(), batches()), (vec![1, 2], vec![]));
+    for (atomicity, packets_wait) in [(Atomicity::RollbackOnError, false), (Atomicity::DataplaneAtomic, true)] {
+        let refused = service.write(&request(atomicity as i32, [3, 4, 1, 5])).expect_err("it is there");
+        let aborted = Code::Aborted;
+        assert_eq!(codes(&refused), [aborted, aborted, Code::AlreadyExists, aborted]);
+        assert_eq!((known(), batches().last()), (vec![1, 2], Some(&packets_wait)));
+    }
+    service.write(&request(Atomicity::DataplaneAtomic as i32, [3, 4])).expect("both");
+    assert_eq!(known(), [1, 2, 3, 4]);
+    // What cannot be taken back is said.
+    let stuck = service.write(&request(Atomicity::RollbackOnError as i32, [5, STUCK, 1])).expect_err("it is there");
+    assert_eq!(stuck.code(), Code::Internal);
+    assert!(stuck.message().contains("1 of those before it could not be taken back"), "{}", stuck.message());
+    let count = batches().len();
+    let many = 1000..1000 + MOST_AT_ONCE as u32;
+    let refused = service.write(&request(Atomicity::DataplaneAtomic as i32, many.clone().chain([5000])));
+    assert_eq!(refused.expect_err("too many").code(), Code::Unimplemented);
+    assert_eq!(service.write(&request(7, [6])).expect_err("no atomicity").code(), Code::InvalidArgument);
+    assert_eq!(batches().len(), count);
+    service.write(&request(Atomicity::DataplaneAtomic as i32, many)).expect("as many as can be");
+}
+
+#[test]
+fn writers_are_the_primary_controllers_of_their_roles() {
+    let service = Service::new(Groups::default());
+    let write = |request: &WriteRequest| service.write(request).map_err(|status| status.code());
+    assert_eq!(write(&request(0, [1])), Err(Code::NotFound), "there is no such role");
+    let default = WriteRequest { role: String::new(), ..request(0, [1]) };
+    assert_eq!(write(&default), Err(Code::PermissionDenied), "nobody has the default role");
+    let (sender, _receiver) = mpsc::channel(4);
+    let client = service.arbiter.join(sender, oneshot::channel().0).expect("there is room");
+    let role = Some(message::Role { id: 8, config: None, name: String::new() });
+    let update = Arbitration { device_id: 1, role, election_id: Some(Uint128 { high: 0, low: 1 }), status: None };
+    service.arbiter.arbitrate(client, &update).expect("primary");
+    assert_eq!(write(&default), Err(Code::PermissionDenied), "another role has this election id");
+    let numbered = WriteRequest { role_id: 8, ..default };
+    assert!(write(&numbered).is_ok());
+    let other = WriteRequest { election_id: Some(Uint128 { high: 0, low: 2 }), ..numbered };
+    assert_eq!(write(&other), Err(Code::PermissionDenied));
+}
