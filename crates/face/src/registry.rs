@@ -87,6 +87,17 @@ impl Default for FaceTable {
     }
 }
 
+/// One place in so many is kept from strangers.
+const KEPT_FRACTION: usize = 4;
+/// At least so many are kept, unless that is more than half.
+const LEAST_KEPT: usize = 16;
+
+/// Of the places for `limit` faces those that strangers may have: peers on other computers that came by themselves. The others are kept
+/// for applications on this computer and for faces made by configuration or command.
+pub fn places_of_strangers(limit: usize) -> usize {
+    limit - (limit / KEPT_FRACTION).max(LEAST_KEPT).min(limit / 2)
+}
+
 impl FaceTable {
     /// An empty table with room for [`MAX_USER_FACES`].
     pub fn new() -> Self {

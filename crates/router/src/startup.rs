@@ -275,6 +275,7 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         allowed_origins: faces.websocket.allowed_origins.clone(),
         multicast: MulticastConfig { interfaces, is_ad_hoc: faces.multicast.ad_hoc, ..MulticastConfig::default() },
         max_faces: faces.max_faces,
+        max_strangers_on_ports: config.max_strangers_on_ports(),
         max_connections,
         strangers_per_address: faces.strangers_per_address,
         silent_timeout_ms: faces.silent_timeout_s.saturating_mul(1000),

@@ -82,6 +82,8 @@ pub struct SocketConfig {
     /// and for faces made by configuration or command; strangers that send datagrams have one half of the rest, those that
     /// connect the other. When theirs are taken, the one that has been idle longest gives way to a new one.
     pub max_faces: usize,
+    /// Of those, places of strangers that are left to faces on ports.
+    pub max_strangers_on_ports: usize,
     /// Most connections at one time, for want of file descriptors; strangers have at most half of them. A connection takes one
     /// descriptor, and another one while it waits for a slow peer.
     pub max_connections: usize,
@@ -130,6 +132,7 @@ impl SocketConfig {
             allowed_origins: Vec::new(),
             multicast: MulticastConfig { interfaces: MulticastInterfaces::Off, ..MulticastConfig::default() },
             max_faces: 16_384,
+            max_strangers_on_ports: 0,
             max_connections: 16_384,
             strangers_per_address: 256,
             silent_timeout_ms: 10_000,

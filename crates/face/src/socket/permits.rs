@@ -32,15 +32,10 @@ use tokio::task::AbortHandle;
 
 use super::config::SocketConfig;
 use crate::list::{Linked, Links};
-use crate::registry::{Face, FacePersistency};
+use crate::registry::{Face, FacePersistency, places_of_strangers};
 use share::{FRESH_FRACTION, OriginShare, Share};
 
 pub(super) use request::{Activity, Origin, PermitRequest, Transport};
-
-/// One permit in so many is reserved from strangers.
-const KEPT_FRACTION: usize = 4;
-/// At least so many are reserved, unless that is more than half.
-const LEAST_KEPT: usize = 16;
 
 /// Kinds of lists: by transport, and by origin.
 const BY_USE: usize = 0;
@@ -109,9 +104,8 @@ pub(super) struct Permits(RefCell<State>);
 impl Permits {
     /// All permits free, as many as configured.
     pub(super) fn new(config: &SocketConfig) -> Rc<Permits> {
-        let limit = config.max_faces;
-        let kept = (limit / KEPT_FRACTION).max(LEAST_KEPT).min(limit / 2);
-        let strangers = limit - kept;
+        let limit = config.max_faces.saturating_sub(config.max_strangers_on_ports);
+        let strangers = places_of_strangers(config.max_faces).saturating_sub(config.max_strangers_on_ports);
         let share = |limit| Share { limit, ..Share::default() };
         Rc::new(Permits(RefCell::new(State {
             started: Instant::now(),

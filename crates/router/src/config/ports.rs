@@ -1,11 +1,13 @@
 //! Sections `[ports]` and `[[port]]`, and what must fit together for faces on ports.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use namehop_face::encapsulation::VlanId;
 use namehop_face::port::PortNetwork;
+use namehop_face::registry::places_of_strangers;
 use namehop_face::uri::{FaceUri, PortDriver};
 use namehop_packet::pool::LARGE_BYTES;
 
@@ -17,6 +19,11 @@ use super::{Config, StaticFace};
 /// instructions for each frame of the Internet.
 const MAX_ADDRESSES: usize = 8;
 const MAX_ADDRESSES_IN_ALL: usize = 64;
+
+/// Where there are ports that unknown senders may make faces on, these ports have one in so many of the places that strangers have.
+const SHARE_OF_PORTS: usize = 3;
+/// Faces that unknown senders may make on one port, at most.
+const MAX_STRANGERS_ON_PORT: usize = 4096;
 
 /// What stands around the packet in a frame at most: addresses, type, tag of a VLAN, check sequence.
 const AROUND_BYTES: usize = 22;
@@ -182,6 +189,24 @@ impl StaticPort {
 }
 
 impl Config {
+    /// Ports on which unknown senders make faces, there or in a VLAN.
+    fn ports_for_strangers(&self) -> usize {
+        let ports: BTreeSet<String> =
+            self.port.iter().filter(|port| port.on_demand).map(|port| port.uri.0.port().to_string()).collect();
+        ports.len()
+    }
+
+    /// Faces that unknown senders may make on one port.
+    pub(crate) fn max_strangers_on_port(&self) -> usize {
+        let of_all_ports = places_of_strangers(self.faces.max_faces) / SHARE_OF_PORTS;
+        of_all_ports.checked_div(self.ports_for_strangers()).unwrap_or(0).min(MAX_STRANGERS_ON_PORT)
+    }
+
+    /// Faces that unknown senders may make on all ports together.
+    pub(crate) fn max_strangers_on_ports(&self) -> usize {
+        self.max_strangers_on_port() * self.ports_for_strangers()
+    }
+
     /// Does the configuration ask for a port?
     pub(crate) fn has_ports(&self) -> bool {
         !self.port.is_empty()

@@ -88,6 +88,25 @@ fn errors_name_file_line_and_remedy() {
 }
 
 #[test]
+fn strangers_on_ports_take_nobody_elses_places() {
+    let port = |name: &str| format!("[[port]]\nuri = \"dev://{name}\"\non_demand = true\n");
+    let (one, two) = (port("eth1"), port("eth1?vlan=7") + &port("eth2"));
+    for (ports, max_faces, on_port, on_ports) in [
+        ("", 16_384, 0, 0),
+        (&*one, 16_384, 4096, 4096),
+        (&*one, 65_280, 4096, 4096),
+        (&*two, 16_384, 2048, 4096),
+        (&*(one.clone() + &two), 16_384, 2048, 4096),
+        (&*one, 100, 25, 25),
+        (&*two, 4, 0, 0),
+    ] {
+        let config = parse(&format!("[faces]\nmax_faces = {max_faces}\n{ports}")).expect("a configuration");
+        let places = (config.max_strangers_on_port(), config.max_strangers_on_ports());
+        assert_eq!(places, (on_port, on_ports), "{ports} {max_faces}");
+    }
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let error = Config::load(Path::new("/nonexistent/namehop.toml")).expect_err("no such file").to_string();
     assert!(error.starts_with("/nonexistent/namehop.toml: cannot read"), "{error}");

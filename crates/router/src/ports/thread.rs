@@ -24,8 +24,6 @@ use crate::supervise::fault_point;
 
 /// How often links are checked: a link that breaks is noticed after so long at most.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
-/// Faces that unknown senders may make on one port.
-const MAX_ON_DEMAND_FACES: usize = 4096;
 
 pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
@@ -75,6 +73,8 @@ pub(super) struct Ports {
     marking: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
+    /// Faces that unknown senders may make on one port.
+    max_strangers: usize,
     /// The ports of the configuration, with the VLANs on them.
     configured: Vec<StaticPort>,
     /// Those of them that could not be opened yet, by their places.
@@ -101,6 +101,7 @@ impl Ports {
             marking: if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() },
             self_learning: config.faces.self_learning,
             idle_timeout,
+            max_strangers: config.max_strangers_on_port(),
             configured: config.port.clone(),
             missing: Vec::new(),
             open: Vec::new(),
@@ -199,7 +200,7 @@ impl Ports {
         };
         let wishes = DeviceWishes { mtu_bytes, queues };
         let plan = PortPlan { uri: uri.clone(), framing, networks, wishes, kernel_interface };
-        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, MAX_ON_DEMAND_FACES)?;
+        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, self.max_strangers)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)

@@ -59,6 +59,14 @@ fn strangers_leave_a_part_and_have_one_half_each_of_the_rest() {
 }
 
 #[test]
+fn strangers_on_ports_have_places_that_sockets_leave_to_them() {
+    let permits = permits(100, |config| config.max_strangers_on_ports = 25);
+    let strangers = [fill(&permits, datagram), fill(&permits, connection)];
+    assert_eq!(strangers.each_ref().map(Vec::len), [25, 25], "a quarter is kept, and a third of the rest is of ports");
+    assert_eq!(fill(&permits, |_| PermitRequest::known(Transport::Datagram)).len(), 25);
+}
+
+#[test]
 fn connections_are_bounded_by_the_descriptors() {
     let permits = permits(1000, |config| config.max_connections = 20);
     let strangers = fill(&permits, connection);
