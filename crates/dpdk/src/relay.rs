@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,6 +78,11 @@ struct Shared {
 }
 
 impl Shared {
+    /// Whether the line has ended by itself, and sends nothing any more.
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::SeqCst)
+    }
+
     fn wake_thread(&self) {
         // A counter that is full is readable, too.
         let _ = self.call.write(1);
@@ -164,7 +170,7 @@ impl RelayPort {
 
     /// Whether the line has ended by itself.
     pub fn has_ended(&self) -> bool {
-        self.shared.has_ended.load(Ordering::Relaxed)
+        self.shared.has_ended()
     }
 
     /// Whether all that will ever come has been received and taken out, and all that was to be sent was sent.
@@ -193,7 +199,9 @@ fn serve(mut line: impl Line, shared: &Shared, pool: &BufferPool) {
     if let Err(error) = carry(&mut line, shared, pool) {
         tracing::info!(%error, "the line of a port has ended");
     }
-    shared.has_ended.store(true, Ordering::Relaxed);
+    shared.has_ended.store(true, Ordering::SeqCst);
+    // A worker that puts frames there after this sees that, and takes them back.
+    shared.losses.send_failed.add(iter::from_fn(|| shared.outgoing.pop()).count());
 }
 
 /// Carries frames both ways until the port closes or the line ends.
@@ -273,11 +281,19 @@ impl PortQueue for RelayQueue {
         }
     }
 
+    /// On a line that has ended frames stay where they are, and count as lost when the port is taken out of use.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
+        if self.shared.has_ended() {
+            return;
+        }
         let room = SLOTS - self.shared.outgoing.len();
         for frame in frames.drain(..room.min(frames.len())) {
             // There is room: nobody else puts frames in.
             let _ = self.shared.outgoing.push(frame);
+        }
+        if self.shared.has_ended() {
+            frames.extend(iter::from_fn(|| self.shared.outgoing.pop()));
+            return;
         }
         if self.shared.is_thread_asleep.swap(false, Ordering::SeqCst) {
             self.shared.wake_thread();
@@ -295,5 +311,53 @@ impl PortQueue for RelayQueue {
         if !self.shared.incoming.is_empty() {
             let _ = self.shared.bell.write(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::yield_now;
+
+    use super::*;
+
+    /// Ends behind the first burst that it has sent.
+    struct Fragile(Arc<AtomicU64>);
+
+    impl Line for Fragile {
+        fn bell(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn receive(&mut self, _: &mut Inlet<'_>) -> io::Result<Again> {
+            match self.0.load(Ordering::SeqCst) {
+                0 => Ok(Again::Never),
+                _ => Err(io::Error::other("the interface is gone")),
+            }
+        }
+
+        fn send(&mut self, _: &[u8]) -> usize {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            0
+        }
+    }
+
+    #[test]
+    fn each_frame_for_a_line_that_ends_was_sent_or_counts_as_lost_or_stays() {
+        let pool = BufferPool::new(1024, 1);
+        let sent = Arc::new(AtomicU64::new(0));
+        let (port, mut queue) = RelayPort::open(Fragile(Arc::clone(&sent)), "fragile", &pool).expect("opened");
+        let mut frames: Vec<_> = (0..500).map(|_| pool.copy_of(&[1; 60]).expect("a buffer")).collect();
+        queue.transmit(&mut frames);
+        while !port.has_ended() || !queue.shared.outgoing.is_empty() {
+            yield_now();
+        }
+        queue.transmit(&mut frames);
+        let (sent, left) = (sent.load(Ordering::SeqCst), frames.len() as u64);
+        // The thread counts last of all.
+        while sent + left + port.losses().send_failed < 500 {
+            yield_now();
+        }
+        assert!((1..500).contains(&sent), "{sent} were sent before the end");
+        assert_eq!(sent + left + port.losses().send_failed, 500);
     }
 }
