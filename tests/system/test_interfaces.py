@@ -237,6 +237,42 @@ def test_an_interface_is_taken_away_and_made_again(make_router, link, content):
         assert same(fetch(near, "/object"), content)
 
 
+def test_an_interface_that_is_made_again_between_two_looks_is_another_one(make_router, link, content):
+    """By scripts that configure a network anew, with the address and the MTU of before."""
+    near, far = start(make_router, link, 0), start(make_router, link, 1)
+    there, _ = connect(near, far, link)
+    route(near, "/object", there)
+    addresses = [link.address(0), link.address(1)]
+    ends = [["netns", link.namespaces[end], "address", addresses[end]] for end in (0, 1)]
+    make = ["ip", "link", "add", link.devices[0], *ends[0], "up", "type", "veth", "peer", "name", link.devices[1], *ends[1]]
+    commands = [["ip", "-n", link.namespaces[0], "link", "delete", link.devices[0]], make]
+    commands.append(["ip", "-n", link.namespaces[1], "link", "set", link.devices[1], "up"])
+    # While the routers stand still they cannot look.
+    for router in (near, far):
+        router.process.send_signal(signal.SIGSTOP)
+    for command in commands:
+        subprocess.run(command, check=True, capture_output=True)
+    for router in (near, far):
+        router.process.send_signal(signal.SIGCONT)
+    for router in (near, far):
+        wait_until(lambda: "port opened again" in router.log.read_text(), what="the other interface is noticed")
+    with published(far, "/object", content):
+        assert same(fetch(near, "/object"), content)
+
+
+def test_frames_for_strangers_have_the_size_that_the_link_has_now(make_router, link, content):
+    near = start(make_router, link, 0)
+    far = start(make_router, link, 1, f'[[port]]\nuri = "{link.local(1)}"\non_demand = true\n')
+    link.set("mtu", "1300")
+    wait_until(lambda: "port opened again" in far.log.read_text(), what="the new MTU is noticed")
+    there = near.json("face", "create", link.uri(1), "--local", link.local(0))["face_id"]
+    route(near, "/object", there)
+    with published(far, "/object", content):
+        assert same(fetch(near, "/object"), content)
+    assert face_to(far, link.uri(0))["mtu_bytes"] == 1300
+    assert drops(far, "send-failed") == 0
+
+
 def test_the_router_sleeps_when_nothing_happens(make_router, link):
     near, far = start(make_router, link, 0), start(make_router, link, 1)
     connect(near, far, link)

@@ -73,3 +73,28 @@ def test_packets_go_both_ways_and_the_link_is_followed(make_router, link, conten
     route(near, "/group", next(face["face_id"] for face in near.json("face", "list") if "01:00:5e" in face["remote_uri"]))
     with published(far, "/group", content):
         assert same(fetch(near, "/group"), content)
+
+
+def test_the_log_says_why_a_port_cannot_follow_its_interface(make_router, link, content):
+    (near, near_faces), (far, _) = pair(make_router, link)
+    route(near, "/far", near_faces[0])
+    addresses = [link.address(0), link.address(1)]
+    options = link.options
+
+    def make_again(mtu):
+        link.remove()
+        wait_until(lambda: link_state(near) == "down", what="the interface is gone")
+        link.options = (*options, "mtu", mtu)
+        link.make()
+        for end in (0, 1):
+            link.set("address", addresses[end], ends=[end])
+
+    # More than fits into a page, which is what AF_XDP has for a frame.
+    make_again(9000)
+    reason = "the MTU of veth0 is 9000; AF_XDP carries at most"
+    wait_until(lambda: reason in near.log.read_text(), what="the reason in the log")
+    make_again(1500)
+    wait_until(lambda: is_connected(near), what="the port is open again")
+    with published(far, "/far", content):
+        assert same(fetch(near, "/far"), content)
+    assert near.log.read_text().count(reason) == 1, "however often it is tried"

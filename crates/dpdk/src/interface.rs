@@ -10,6 +10,8 @@ use crate::error::DpdkError;
 /// What the kernel says of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface {
+    /// Its number. One that is removed and made again under the same name has another.
+    pub index: u32,
     /// Largest packet behind the Ethernet header, in bytes.
     pub mtu_bytes: usize,
     /// Switched on and connected.
@@ -109,12 +111,19 @@ fn query(name: &str) -> io::Result<Interface> {
     let mtu = ask(libc::SIOCGIFMTU)?;
     let flags = ask(libc::SIOCGIFFLAGS)?;
     let address = ask(libc::SIOCGIFHWADDR)?;
+    let index = ask(libc::SIOCGIFINDEX)?;
     // SAFETY: the kernel has filled the field that belongs to each code; any bytes are valid in all of them.
-    let (mtu, flags, address) = unsafe {
-        (mtu.ifr_ifru.ifru_mtu, c_int::from(flags.ifr_ifru.ifru_flags), address.ifr_ifru.ifru_hwaddr.sa_data)
+    let (mtu, flags, address, index) = unsafe {
+        (
+            mtu.ifr_ifru.ifru_mtu,
+            c_int::from(flags.ifr_ifru.ifru_flags),
+            address.ifr_ifru.ifru_hwaddr.sa_data,
+            index.ifr_ifru.ifru_ifindex,
+        )
     };
     let works = libc::IFF_UP | libc::IFF_RUNNING;
     Ok(Interface {
+        index: u32::try_from(index).unwrap_or(0),
         mtu_bytes: usize::try_from(mtu).unwrap_or(0),
         is_up: flags & works == works,
         address: std::array::from_fn(|index| address[index] as u8),
@@ -128,7 +137,7 @@ mod tests {
     #[test]
     fn the_loopback_interface_is_there_and_others_are_named_in_the_error() {
         let loopback = Interface::query("lo").expect("every network namespace has one");
-        assert!(loopback.mtu_bytes >= 1500, "{loopback:?}");
+        assert!(loopback.mtu_bytes >= 1500 && loopback.index > 0, "{loopback:?}");
         assert_eq!(loopback.address, [0; 6]);
         let error = Interface::query("no-such-if0").expect_err("there is none").to_string();
         assert!(error.contains("no-such-if0") && error.contains("No such device"), "{error}");

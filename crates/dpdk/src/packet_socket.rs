@@ -118,6 +118,11 @@ impl PacketPort {
         self.queues[0].socket.join(group, join)
     }
 
+    /// Number of the interface that it is on, for life.
+    pub fn interface_index(&self) -> u32 {
+        self.queues[0].socket.interface_index()
+    }
+
     /// Frames lost since the port was opened. One thread at a time.
     pub fn losses(&self) -> Losses {
         let of_queue = |shared: &Arc<Shared>| {

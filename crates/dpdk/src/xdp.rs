@@ -138,6 +138,11 @@ impl XdpPort {
         self.groups.join(group, join)
     }
 
+    /// Number of the interface that it is on, for life.
+    pub fn interface_index(&self) -> u32 {
+        self.queues[0].socket.interface
+    }
+
     /// Frames lost since the port was opened.
     pub fn losses(&self) -> Losses {
         let of_queue = |shared: &Arc<Shared>| {

@@ -42,6 +42,12 @@ impl Socket {
         Ok(socket)
     }
 
+    /// Number of the interface.
+    pub(crate) fn interface_index(&self) -> u32 {
+        // The system's numbers are positive.
+        self.index.unsigned_abs()
+    }
+
     /// Lets NDN frames without a tag through, and what else is wanted. Replaces the filter before in one step.
     pub(crate) fn attach_filter(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         self.attach(filter::program(wanted))

@@ -31,12 +31,12 @@ pub(super) enum PortChange {
     Remove(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
     /// The queue is needed elsewhere; the port stays.
     TakeQueue(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
-    /// The port has a queue again, if there is one for this worker, and this hardware address.
-    GiveQueue(PortId, Option<Box<dyn PortQueue>>, MacAddress, SyncSender<()>),
+    /// The port has a queue again, if there is one for this worker, this hardware address, and this MTU in bytes.
+    GiveQueue(PortId, Option<Box<dyn PortQueue>>, MacAddress, usize, SyncSender<()>),
     /// The kernel has a share of the link, through this queue.
     Share(PortId, Box<dyn PortQueue>, SyncSender<()>),
-    /// The link works or not, and this is what it carries.
-    SetState(PortId, bool, usize),
+    /// The link works or not.
+    SetState(PortId, bool),
     /// A face is there. Somebody may wait for that.
     AddFace(PortId, Arc<Face>, FacePeer, Option<SyncSender<()>>),
     /// A face is gone.
@@ -134,7 +134,8 @@ impl PortControl {
         self.ask(|reply| PortChange::TakeQueue(id, reply))
     }
 
-    /// Gives a port a queue again, unless there is none for this worker; it may have another hardware address than before.
+    /// Gives a port a queue again, unless there is none for this worker; it may have another hardware address than before, and carry
+    /// frames of another size.
     ///
     /// # Errors
     /// As above.
@@ -143,8 +144,9 @@ impl PortControl {
         id: PortId,
         queue: Option<Box<dyn PortQueue>>,
         address: MacAddress,
+        mtu_bytes: usize,
     ) -> Result<(), WorkerSilent> {
-        self.ask(|reply| PortChange::GiveQueue(id, queue, address, reply))
+        self.ask(|reply| PortChange::GiveQueue(id, queue, address, mtu_bytes, reply))
     }
 
     /// Gives the kernel a share of the link of a port: what is not NDN goes to this queue, and comes from there.
@@ -155,9 +157,9 @@ impl PortControl {
         self.ask(|reply| PortChange::Share(id, queue, reply))
     }
 
-    /// Says whether a link works and what it carries now. Does not wait: nothing depends on it.
-    pub fn set_state(&self, id: PortId, is_up: bool, mtu_bytes: usize) {
-        self.send(PortChange::SetState(id, is_up, mtu_bytes));
+    /// Says whether a link works. Does not wait: nothing depends on it.
+    pub fn set_state(&self, id: PortId, is_up: bool) {
+        self.send(PortChange::SetState(id, is_up));
     }
 
     /// Adds the face to a peer on a port. From now on the worker has packets of the face and for it.
@@ -212,11 +214,18 @@ impl PortSet {
                     let queue = self.port(id).and_then(|port| port.params.queue.take());
                     self.give_back(queue, &reply);
                 }
-                PortChange::GiveQueue(id, queue, address, reply) => {
-                    let now = self.now;
+                PortChange::GiveQueue(id, queue, address, mtu_bytes, reply) => {
+                    let (now, mut lost) = (self.now, 0);
                     if let Some(port) = self.port(id) {
+                        port.params.mtu_bytes = mtu_bytes;
                         port.give_queue(queue, address, now, faces);
+                        if port.params.queue.is_none() {
+                            // There are fewer than before. Nothing would ever take what waits here.
+                            lost = port.waiting.discard();
+                            port.clear_backlog(faces);
+                        }
                     }
+                    self.table.link_drops().add(LinkDrop::LinkDown, lost as u64);
                     let _ = reply.send(());
                 }
                 PortChange::Share(id, queue, reply) => {
@@ -225,7 +234,7 @@ impl PortSet {
                     }
                     let _ = reply.send(());
                 }
-                PortChange::SetState(id, is_up, mtu_bytes) => self.set_state(id, is_up, mtu_bytes, faces),
+                PortChange::SetState(id, is_up) => self.set_state(id, is_up, faces),
                 PortChange::AddFace(id, face, peer, reply) => {
                     // The control side may have stopped waiting and given the face up.
                     if self.table.get(face.id()).is_some() {
@@ -249,10 +258,9 @@ impl PortSet {
         }
     }
 
-    fn set_state(&mut self, id: PortId, is_up: bool, mtu_bytes: usize, faces: &mut impl FaceRecords) {
+    fn set_state(&mut self, id: PortId, is_up: bool, faces: &mut impl FaceRecords) {
         let now = self.now;
         let Some(port) = self.port(id) else { return };
-        port.params.mtu_bytes = mtu_bytes;
         if is_up != port.params.is_up {
             port.change_state(is_up, now);
         }

@@ -81,7 +81,7 @@ impl PortControls {
         self.holders(id, queues).try_for_each(|holder| holder.take_queue(id).map(drop))
     }
 
-    /// Gives a port queues again; it may have another hardware address than before. Of further queues some may be missing now.
+    /// Gives a port queues again; it may have another hardware address and MTU than before. Of further queues some may be missing now.
     ///
     /// # Errors
     /// A worker has ended.
@@ -91,14 +91,17 @@ impl PortControls {
         queues: usize,
         given: PortQueues,
         address: MacAddress,
+        mtu_bytes: usize,
     ) -> Result<(), WorkerSilent> {
         let given = given.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
-        self.holders(id, queues).zip(given).try_for_each(|(holder, queue)| holder.give_queue(id, queue, address))
+        self.holders(id, queues)
+            .zip(given)
+            .try_for_each(|(holder, queue)| holder.give_queue(id, queue, address, mtu_bytes))
     }
 
-    /// Says whether a link works and what it carries now. Does not wait.
-    pub fn set_state(&self, id: PortId, queues: usize, is_up: bool, mtu_bytes: usize) {
-        self.holders(id, queues).for_each(|holder| holder.set_state(id, is_up, mtu_bytes));
+    /// Says whether a link works. Does not wait.
+    pub fn set_state(&self, id: PortId, queues: usize, is_up: bool) {
+        self.holders(id, queues).for_each(|holder| holder.set_state(id, is_up));
     }
 
     /// Adds the face to a peer on a port.

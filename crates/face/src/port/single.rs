@@ -159,7 +159,8 @@ impl Port {
         self.hosts.iter_mut().for_each(|host| host.restart(now, address));
     }
 
-    /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before.
+    /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before. If it is the same,
+    /// next hops stay known: the link need not have been interrupted.
     pub(super) fn give_queue(
         &mut self,
         queue: Option<Box<dyn PortQueue>>,
@@ -168,6 +169,9 @@ impl Port {
         faces: &mut impl FaceRecords,
     ) {
         self.params.queue = queue;
+        if self.params.address == address {
+            return;
+        }
         self.params.address = address;
         for &id in self.faces.values() {
             if let Some((_, output)) = faces.get(id)

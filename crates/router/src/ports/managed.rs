@@ -59,6 +59,8 @@ pub(super) struct ManagedPort {
     /// What the device receives besides NDN frames without a tag.
     wanted: Wanted,
     next_attempt: Instant,
+    /// The log says why it cannot be opened again.
+    was_refused: bool,
     counted: Losses,
 }
 
@@ -107,6 +109,7 @@ impl ManagedPort {
             device: Some(device),
             wanted: Wanted::default(),
             next_attempt: Instant::now(),
+            was_refused: false,
             counted: Losses::default(),
         };
         opened.receive_all_wanted(context);
@@ -128,16 +131,17 @@ impl ManagedPort {
     }
 
     fn give_queues(&self, context: &PortContext, queues: PortQueues) {
-        if let Err(error) = context.control.give_queues(self.id, self.queues, queues, self.address) {
+        if let Err(error) = context.control.give_queues(self.id, self.queues, queues, self.address, self.mtu_bytes) {
             warn!(%error, "a port cannot be used");
         }
     }
 
     /// Takes the queues back from the workers and closes the device, which has then lost all its ends.
     fn stop(&mut self, context: &PortContext) {
-        self.note_losses(context);
         // Workers that have ended have let go of theirs.
         let _ = context.control.take_queues(self.id, self.queues);
+        // Behind the last frame, which may be lost as well.
+        self.note_losses(context);
         self.device = None;
     }
 
@@ -150,6 +154,7 @@ impl ManagedPort {
         match open::open(place, &self.uri, self.framing, self.wishes) {
             Ok(Opened { device, queues, address, mtu_bytes, .. }) => {
                 info!(port = %self.uri, "port opened again");
+                self.was_refused = false;
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
                 self.wanted = Wanted::default();
                 self.receive_all_wanted(context);
@@ -163,6 +168,10 @@ impl ManagedPort {
                     face.set_link_mtu_bytes(peer.map_or(mtu_bytes, |peer| peer.mtu_bytes(mtu_bytes)));
                     context.workers.face_changed(face.id());
                 }
+            }
+            Err(CreateError::NotAcceptable(error)) if !self.was_refused => {
+                warn!(port = %self.uri, error, "a port cannot be opened again; it is tried every second");
+                self.was_refused = true;
             }
             Err(error) => debug!(port = %self.uri, %error, "a port cannot be opened again yet"),
         }
@@ -302,7 +311,8 @@ impl ManagedPort {
                         false
                     }
                     Ok(found) => {
-                        self.device.is_none()
+                        // One that was made again between two looks may have the address and the MTU of the one before.
+                        self.device.as_ref().and_then(Device::interface_index) != Some(found.index)
                             || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
                     }
                 }
@@ -333,7 +343,7 @@ impl ManagedPort {
         let was_up = std::mem::replace(&mut self.is_up, is_up);
         if !is_up || !was_up {
             // Of a link that is down again and again: a frame that came at the last moment had workers take it for up.
-            context.control.set_state(self.id, self.queues, is_up, self.mtu_bytes);
+            context.control.set_state(self.id, self.queues, is_up);
         }
         if is_up == was_up {
             return;

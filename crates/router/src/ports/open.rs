@@ -59,6 +59,15 @@ impl Device {
         }
     }
 
+    /// Number of the kernel's interface that it is on.
+    pub(super) fn interface_index(&self) -> Option<u32> {
+        match self {
+            Device::Interface(_, port) => Some(port.interface_index()),
+            Device::Xdp(_, port) => Some(port.interface_index()),
+            Device::Nic(_) | Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => None,
+        }
+    }
+
     /// Whether it has to be given back, and opened again later.
     pub(super) fn is_removed(&self) -> bool {
         match self {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::FaceUri;
@@ -124,7 +124,7 @@ impl Ports {
             match commands.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
                 Ok(PortCommand::OpenConfigured(reply)) => {
                     self.missing = (0..self.configured.len()).collect();
-                    self.open_missing();
+                    self.open_missing(true);
                     let _ = reply.send(());
                 }
                 Ok(PortCommand::CreateFace { uri, local_uri, update, reply }) => {
@@ -147,13 +147,16 @@ impl Ports {
         }
     }
 
-    fn open_missing(&mut self) {
+    /// Opens configured ports that could not be opened before, or are to be opened for the first time.
+    fn open_missing(&mut self, is_first: bool) {
         for place in std::mem::take(&mut self.missing) {
             let port = self.configured[place].clone();
             match self.open_configured(&port) {
                 Ok(()) => {}
                 Err(CreateError::Unreachable(error)) => {
-                    debug!(port = %port.uri.0, error, "a port cannot be opened yet; trying again");
+                    if is_first {
+                        warn!(port = %port.uri.0, error, "a configured port is opened when it is there");
+                    }
                     self.missing.push(place);
                 }
                 Err(error) => warn!(port = %port.uri.0, %error, "a configured port was not opened"),
@@ -308,7 +311,7 @@ impl Ports {
     fn check(&mut self) {
         let now = Instant::now();
         if !self.missing.is_empty() {
-            self.open_missing();
+            self.open_missing(false);
         }
         for port in &mut self.open {
             port.check(&self.context, &mut self.memifs, now);

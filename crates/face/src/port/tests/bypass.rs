@@ -60,7 +60,7 @@ fn what_the_kernel_sends_leaves_through_the_port() {
     assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool), "that is work");
     bench.flush();
     assert_eq!(bench.wire().sent, std::slice::from_ref(&sent));
-    bench.control.set_state(PortId(0), false, 1500);
+    bench.control.set_state(PortId(0), false);
     bench.set.apply_changes(&mut bench.records);
     kernel.lock().expect("wire").incoming.push(sent);
     bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool);

@@ -55,7 +55,7 @@ fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
     table.remove(face.id());
     assert!(set.apply_changes(&mut records));
     assert_eq!(Arc::strong_count(&wire), 2, "the worker takes no time for closing the link");
-    control.set_state(PortId(0), true, 1500);
+    control.set_state(PortId(0), true);
     assert_eq!(Arc::strong_count(&wire), 1, "the control side does");
     assert!(records.get(face.id()).is_none(), "the face was given up");
 }

@@ -249,14 +249,19 @@ fn frames_leave_by_the_queue_of_whoever_has_them() {
     let update = FaceUpdate { flags: reliability, flags_mask: reliability.0, ..FaceUpdate::default() };
     face.update(&update).expect("allowed");
     assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "what is sent is remembered in one place");
-    // Without a queue of its own, the worker lets the other one send.
+    // Without a queue of its own, the worker lets the other one send, and keeps nothing.
     let open = pair.face(Peer::Ethernet(STRANGER));
+    pair.wires[1].lock().expect("wire").room = 0;
+    assert!(pair.send(1, &open).is_empty());
+    assert!(pair.sets[1].flush(&mut pair.records[1]).is_some(), "a frame waits");
     let only: PortQueues = vec![Box::new(TestPort(Arc::clone(&pair.wires[0]), pair.pool.clone()))];
     pair.ask(move |controls| {
         controls.take_queues(PortId(0), 2).expect("taken");
-        controls.give_queues(PortId(0), 2, only, HERE).expect("given");
+        controls.give_queues(PortId(0), 2, only, HERE, 1500).expect("given");
     });
     assert!(pair.sends_for(0, &open) && !pair.sends_for(1, &open));
+    assert!(pair.sets[1].flush(&mut pair.records[1]).is_none(), "nothing waits any more");
+    assert_eq!(pair.table.link_drops().get(LinkDrop::LinkDown), 1);
 }
 
 #[test]
@@ -276,8 +281,8 @@ fn the_next_hop_that_one_worker_has_found_is_known_to_all() {
     assert_eq!(by_first, by_second);
     assert_eq!((by_second.len(), &by_second[0][..6]), (1, &PEER[..]));
     // The link was interrupted.
-    pair.controls.set_state(PortId(0), 2, false, 1500);
-    pair.controls.set_state(PortId(0), 2, true, 1500);
+    pair.controls.set_state(PortId(0), 2, false);
+    pair.controls.set_state(PortId(0), 2, true);
     pair.apply_changes();
     assert!(!pair.sends_for(1, &face));
     // A port that is closed leaves nothing behind.

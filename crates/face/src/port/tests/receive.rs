@@ -142,6 +142,19 @@ fn strangers_make_faces_where_that_is_allowed_up_to_the_limit() {
 }
 
 #[test]
+fn a_link_that_carries_other_frames_than_before_carries_them_for_strangers_too() {
+    let mut bench = Bench::new(Framing::Ethernet, 2);
+    let mtu_of_sender = |bench: &mut Bench, sender| {
+        let id = bench.receive(frame(HERE, sender, ETHERTYPE_NDN, &INTEREST))[0].face;
+        bench.table.get(id).expect("made").mtu_bytes()
+    };
+    assert_eq!(mtu_of_sender(&mut bench, STRANGER), 1500);
+    let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered");
+    bench.ask(move |control| control.give_queue(PortId(0), queue, HERE, 1300)).expect("given");
+    assert_eq!(mtu_of_sender(&mut bench, PEER), 1300);
+}
+
+#[test]
 fn the_limit_of_senders_holds_whatever_persistency_their_faces_get() {
     let update = |persistency| FaceUpdate { persistency: Some(persistency), ..FaceUpdate::default() };
     let mut bench = Bench::new(Framing::Ethernet, 1);

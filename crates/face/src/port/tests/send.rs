@@ -29,7 +29,7 @@ fn what_is_sent_into_a_vlan_has_its_tag() {
 
     let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere)).expect("given");
+    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere, 1500)).expect("given");
     bench.send(&face, &[6; 100]);
     bench.flush();
     assert_eq!(bench.wire().sent[2], tagged(PEER, elsewhere, 4094, &[6; 100]), "the VLAN stays");
@@ -120,19 +120,19 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     bench.send(&face, &INTEREST);
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 2 * MIN_FRAME_BYTES);
-    bench.control.set_state(PortId(0), false, 1500);
+    bench.control.set_state(PortId(0), false);
     assert!(bench.set.has_work() && bench.set.apply_changes(&mut bench.records));
     assert_eq!((bench.dropped(LinkDrop::LinkDown), queued()), (2, 0), "what waited");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
 
-    bench.control.set_state(PortId(0), true, 1500);
+    bench.control.set_state(PortId(0), true);
     let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 2);
     bench.wire().room = 1;
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere)).expect("given");
+    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere, 1500)).expect("given");
     bench.send(&face, &INTEREST);
     assert_eq!(bench.flush(), None);
     assert_eq!(bench.wire().sent, [frame(PEER, elsewhere, ETHERTYPE_NDN, &INTEREST)]);
@@ -144,7 +144,7 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
 fn a_link_on_which_frames_come_is_up() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     let face = bench.face(PEER);
-    bench.control.set_state(PortId(0), false, 1500);
+    bench.control.set_state(PortId(0), false);
     bench.set.apply_changes(&mut bench.records);
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);

@@ -335,7 +335,7 @@ proptest! {
             bench.wire().incoming.push(frame);
             bench.turn_after(100);
         }
-        bench.ask(|control| control.set_state(PortId(0), false, 1500));
+        bench.ask(|control| control.set_state(PortId(0), false));
         bench.set.apply_changes(&mut bench.records);
         prop_assert_eq!(bench.pool.in_use(), 0);
     }

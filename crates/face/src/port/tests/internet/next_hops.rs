@@ -120,16 +120,23 @@ fn an_interrupted_link_and_another_hardware_address_are_resolved_anew() {
     bench.resolve(OTHER, PEER);
     assert_eq!(bench.send_one(&face).len(), 1);
     bench.ask(|control| {
-        control.set_state(PortId(0), false, 1500);
-        control.set_state(PortId(0), true, 1500);
+        control.set_state(PortId(0), false);
+        control.set_state(PortId(0), true);
     });
     bench.set.apply_changes(&mut bench.records);
     assert!(bench.send_one(&face).is_empty());
     bench.resolve(OTHER, STRANGER);
     assert_eq!(bench.send_one(&face)[0][..6], STRANGER);
-    let queue = Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()));
+    let queue = || Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()));
+    let (same, queue) = (queue(), queue());
+    bench.ask(move |control| control.give_queue(PortId(0), Some(same), HERE, 1400).expect("given"));
+    assert_eq!(
+        bench.send_one(&face)[0][..6],
+        STRANGER,
+        "a link that carries other frames than before is the same link"
+    );
     let here = [2, 0, 0, 0, 0, 0x55];
-    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), here).expect("given"));
+    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), here, 1500).expect("given"));
     assert!(bench.send_one(&face).is_empty());
     let question = bench.turn_after(1_000).remove(0);
     assert_eq!(question[6..12], here);
