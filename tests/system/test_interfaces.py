@@ -287,6 +287,16 @@ def test_the_router_sleeps_when_nothing_happens(make_router, link):
     wait_until(lambda: share() < 0.03, what="the router takes nearly nothing of a processor")
 
 
+def test_addresses_of_the_port_itself_are_refused(make_router, link):
+    near = start(make_router, link, 0)
+    for address, reason in [(link.uri(0), "of dev://veth0 itself"), ("ether://[00:00:00:00:00:00]", "of nobody")]:
+        refused = near.namehop("face", "create", address, "--local", link.local(0), check=False)
+        assert refused.returncode != 0 and reason in refused.stderr, refused.stderr
+    assert "port closed" in near.log.read_text(), "nothing is left behind"
+    refused = near.namehop("face", "create", link.uri(1), "--local", link.local(0), "--mtu", "63", check=False)
+    assert refused.returncode != 0 and "at least 64 bytes" in refused.stderr, refused.stderr
+
+
 def test_without_permission_the_command_says_what_is_missing(make_router, link):
     near = make_router(ports(0), name="near", start=False)
     near.folder.chmod(0o777)

@@ -52,6 +52,9 @@ def test_packets_go_both_ways_and_the_link_is_followed(make_router, link, conten
             with published(server, prefix, content):
                 assert same(fetch(client, prefix), content), (kind, prefix)
     assert drops(near, "malformed-frame") == 0
+    # A packet socket would be left without what the program of AF_XDP takes.
+    beside = near.namehop("face", "create", link.uri(1), "--local", "dev://veth0", check=False)
+    assert beside.returncode != 0 and "xdp://veth0 is open on this interface" in beside.stderr, beside.stderr
     # The kernel has the rest.
     for end in (0, 1):
         ip("-n", link.namespaces[end], "address", "add", f"{KERNEL[end]}/24", "dev", link.devices[end])

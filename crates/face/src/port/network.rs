@@ -87,6 +87,9 @@ impl PortNetwork {
                 _ => return Err(format!("{remote} has no numeric address")),
             },
         };
+        if self.has(to) {
+            return Err(format!("{to} is an address of {network} itself: name the other end"));
+        }
         let Some(address) = options.address.or_else(|| self.source_for(to)) else {
             return Err(format!(
                 "{network} has no address to send to {to} from: give it one with `addresses` in its [[port]] of the \
@@ -222,6 +225,8 @@ mod tests {
         for (remote, local, problem) in [
             ("udp6://[2001:db8:1::7]:6363", "dev://eth1", "`gateways`"),
             ("udp4://192.0.2.7:6363", "dev://eth1?ip=192.0.2.2", "`addresses`"),
+            ("udp4://192.0.2.1:6363", "dev://eth1", "the other end"),
+            ("vxlan4://198.51.100.9?vni=5", "dev://eth1", "the other end"),
             ("udp4://192.0.2.7:6363", "pcap:///a", "network interface"),
         ] {
             let error = complete(remote, local).expect_err(local);

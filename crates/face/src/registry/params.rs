@@ -1,5 +1,6 @@
 //! What a face is made from and which of its properties can be changed (NFD management protocol, face management).
 
+use std::fmt;
 use std::time::Duration;
 
 use namehop_packet::{FaceScope, LinkType};
@@ -132,8 +133,7 @@ pub struct FaceUpdate {
 }
 
 /// Properties of a [`FaceUpdate`] that the face refuses; nothing was changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, thiserror::Error)]
-#[error("the face does not allow this change of its properties")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RejectedProperties {
     /// The face cannot have that persistency.
     pub persistency: bool,
@@ -144,3 +144,27 @@ pub struct RejectedProperties {
     /// The MTU is below 64, or the link does not fragment.
     pub mtu: bool,
 }
+
+impl RejectedProperties {
+    /// What it cannot have, in words.
+    fn reasons(self) -> Vec<&'static str> {
+        let reasons = [
+            (self.persistency, "this persistency"),
+            (
+                self.flags,
+                "these flags: local fields are for applications on this computer, reliability for links with one peer",
+            ),
+            (self.base_congestion_marking_interval, "a marking interval of 0"),
+            (self.mtu, "this MTU: at least 64 bytes, and only over datagrams and frames"),
+        ];
+        reasons.into_iter().filter_map(|(is_rejected, reason)| is_rejected.then_some(reason)).collect()
+    }
+}
+
+impl fmt::Display for RejectedProperties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the face cannot have {}", self.reasons().join(", nor "))
+    }
+}
+
+impl std::error::Error for RejectedProperties {}

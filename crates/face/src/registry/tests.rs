@@ -171,6 +171,12 @@ fn updates_change_all_or_nothing() {
         rejected,
         RejectedProperties { persistency: true, flags: true, base_congestion_marking_interval: true, mtu: true }
     );
+    let of_mtu = RejectedProperties { mtu: true, ..RejectedProperties::default() };
+    assert_eq!(
+        of_mtu.to_string(),
+        "the face cannot have this MTU: at least 64 bytes, and only over datagrams and frames"
+    );
+    assert!(rejected.to_string().matches(", nor ").count() == 3, "{rejected}");
     assert_eq!(face.flags(), FaceFlags::CONGESTION_MARKING);
     assert_eq!(face.default_congestion_threshold_bytes(), 65_536);
     face.update(&FaceUpdate {

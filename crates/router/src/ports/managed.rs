@@ -10,7 +10,7 @@ use tracing::{debug, info, warn};
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::wanted::Wanted;
 use namehop_dpdk::{DpdkError, Eal};
-use namehop_face::encapsulation::{FacePeer, Framing, MacAddress, VlanId, is_group, solicitation_group};
+use namehop_face::encapsulation::{FacePeer, Framing, MacAddress, Peer, VlanId, is_group, solicitation_group};
 use namehop_face::port::{PortId, PortNetwork, PortParams, PortQueues, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
@@ -182,6 +182,15 @@ impl ManagedPort {
         self.stop(context);
         // The queues came back above.
         let _ = context.control.remove(self.id, self.queues);
+    }
+
+    /// Why there can be no face to this peer.
+    pub(super) fn refuses(&self, peer: &FacePeer) -> Option<String> {
+        let FacePeer::Link(Peer::Ethernet(address) | Peer::Vlan(address, _)) = peer else { return None };
+        if *address == self.address {
+            return Some(format!("this is the hardware address of {} itself: name the other end", self.uri));
+        }
+        (*address == [0; 6]).then(|| "this is the hardware address of nobody".to_owned())
     }
 
     /// Makes a face and announces it.

@@ -14,6 +14,7 @@ use namehop_face::encapsulation::{FacePeer, Framing, NDN_GROUP};
 use namehop_face::port::{PortId, PortNetwork, face_params};
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
+use namehop_face::uri::PortDriver;
 use namehop_packet::FaceId;
 
 use super::PortContext;
@@ -188,6 +189,12 @@ impl Ports {
                 ))),
             };
         }
+        if let Some(other) = self.open.iter().find(|port| is_same_interface(&port.uri, uri)) {
+            return Err(CreateError::NotAcceptable(format!(
+                "{} is open on this interface, and one of the two would take the other's frames: use that, or give up its faces",
+                other.uri
+            )));
+        }
         let eal = Eal::start(self.packet_bytes, self.devices).map_err(|error| refused(&error))?;
         use_mempools(&self.context.pool, eal).map_err(|error| refused(&error))?;
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
@@ -249,6 +256,10 @@ impl Ports {
         }
         let index = self.find_or_open(&local.port(), peer.framing())?;
         let port = &mut self.open[index];
+        if let Some(problem) = port.refuses(&peer) {
+            self.close_if_unused(index);
+            return Err(CreateError::NotAcceptable(problem));
+        }
         let mut params = face_params(peer, &port.uri, port.mtu_bytes);
         params.is_up = port.is_up;
         params.self_learning = self.self_learning;
@@ -341,6 +352,15 @@ impl Ports {
         }
         self.used = used;
     }
+}
+
+/// Whether two ports would receive the frames of one interface, in different ways.
+fn is_same_interface(one: &FaceUri, other: &FaceUri) -> bool {
+    let interface = |uri: &FaceUri| match uri {
+        FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, interface, .. } => Some(interface.clone()),
+        _ => None,
+    };
+    one != other && interface(one).is_some_and(|name| interface(other) == Some(name))
 }
 
 impl PortContext {
