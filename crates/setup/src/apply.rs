@@ -36,20 +36,17 @@ pub fn apply(
 ) -> Result<(), StepError> {
     for step in &plan.steps {
         let before = step.change.before(system)?;
-        let known = state.records().iter().find(|record| record.change.is_of_same(&step.change)).cloned();
+        let known = state.record_of(&step.change).cloned();
         state.note(step.change.clone(), before).map_err(|error| unsaved(&error))?;
         match step.change.make(system) {
             Ok((made, remark)) => {
-                if made != step.change {
-                    let before = step.change.before(system)?;
-                    state.note(made, before).map_err(|error| unsaved(&error))?;
-                }
+                state.note_made(made).map_err(|error| unsaved(&error))?;
                 report(&Outcome { change: step.change.clone(), remark, error: None });
             }
             Err(error) => {
                 // The record says again what is so: nothing of this step.
                 let restored = match known {
-                    Some(Record { change, before }) => state.note(change, before),
+                    Some(record) => state.put(record),
                     None => state.forget(&step.change),
                 };
                 restored.map_err(|error| unsaved(&error))?;
@@ -66,13 +63,13 @@ pub fn apply(
 /// When the record cannot be written.
 pub fn undo(system: &System, state: &mut StateFile, mut report: impl FnMut(&Outcome)) -> io::Result<()> {
     let mut a_card_stays = false;
-    for Record { change, before } in state.records().to_vec().into_iter().rev() {
+    for Record { change, before, made } in state.records().to_vec().into_iter().rev() {
         if a_card_stays && matches!(change, Change::LoadModule { .. }) {
             // Unloading it would take the card from whoever uses it.
             report(&Outcome { change, remark: None, error: Some("a network card is still with it".to_owned()) });
             continue;
         }
-        let outcome = match change.take_back(system, &before) {
+        let outcome = match change.take_back(system, &before, made.as_ref()) {
             Ok(remark) => {
                 state.forget(&change)?;
                 Outcome { change, remark, error: None }

@@ -88,8 +88,14 @@ impl Plan {
     pub fn new(system: &System, machine: &Machine, wishes: &Wishes) -> Plan {
         let mut plan = Plan::default();
         plan.add_huge_pages(system, machine, wishes);
+        let mut done = Vec::new();
         for name in wishes.nics.iter().chain(&wishes.forced_nics) {
-            plan.add_nic(system, machine, wishes, name);
+            // A card may be named by its address and by its interface.
+            let card = machine.nic(name).map_or(name, |nic| &nic.address);
+            if !done.contains(&card) {
+                plan.add_nic(system, machine, wishes, name);
+                done.push(card);
+            }
         }
         plan
     }

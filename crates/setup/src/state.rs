@@ -20,6 +20,9 @@ pub struct Record {
     pub change: Change,
     /// What was before the first change of the same thing.
     pub before: Before,
+    /// The change as it turned out. Without that the program ended on the way, and it may be done in part.
+    #[serde(default)]
+    pub made: Option<Change>,
 }
 
 /// All changes, in the order in which they were first made.
@@ -66,11 +69,30 @@ impl StateFile {
         &self.records
     }
 
-    /// Says that a change will be made or has been made. What was before the first of several changes of one thing stays.
+    /// Says that a change will be made. What was before the first of several changes of one thing stays.
     pub(crate) fn note(&mut self, change: Change, before: Before) -> io::Result<()> {
-        match self.records.iter_mut().find(|record| record.change.is_of_same(&change)) {
-            Some(record) => record.change = change,
-            None => self.records.push(Record { change, before }),
+        let before = self.record_of(&change).map_or(before, |record| record.before.clone());
+        self.put(Record { change, before, made: None })
+    }
+
+    /// Says how a change that was noted has turned out.
+    pub(crate) fn note_made(&mut self, made: Change) -> io::Result<()> {
+        if let Some(record) = self.records.iter_mut().find(|record| record.change.is_of_same(&made)) {
+            record.made = Some(made);
+        }
+        self.save()
+    }
+
+    /// What is recorded of the thing that a change is of.
+    pub(crate) fn record_of(&self, change: &Change) -> Option<&Record> {
+        self.records.iter().find(|record| record.change.is_of_same(change))
+    }
+
+    /// Puts a record in the place of the one of the same thing, or behind all others.
+    pub(crate) fn put(&mut self, record: Record) -> io::Result<()> {
+        match self.records.iter_mut().find(|known| known.change.is_of_same(&record.change)) {
+            Some(known) => *known = record,
+            None => self.records.push(record),
         }
         self.save()
     }
@@ -84,6 +106,7 @@ impl StateFile {
     fn save(&self) -> io::Result<()> {
         if self.records.is_empty() {
             self.system.remove_file(FILE)?;
+            self.system.remove_unfinished(FILE);
             // Somebody may have put something else there.
             let _ = fs::remove_dir(self.system.path(FOLDER));
             return Ok(());

@@ -165,20 +165,34 @@ impl Change {
         Ok((self.clone(), None))
     }
 
-    /// Takes the change back, unless somebody else has changed the same thing since: then it is theirs. Returns a remark on what
-    /// happened, if it is not simply done.
-    pub(crate) fn take_back(&self, system: &System, before: &Before) -> Result<Option<String>, StepError> {
+    /// Takes the change back, unless somebody else has changed the same thing since: then it is theirs. `made` is the
+    /// change as it turned out, if it came to its end. Returns a remark on what happened, if it is not simply done.
+    pub(crate) fn take_back(
+        &self,
+        system: &System,
+        before: &Before,
+        made: Option<&Change>,
+    ) -> Result<Option<String>, StepError> {
+        if let Change::WriteFile { path, .. } = self {
+            system.remove_unfinished(path);
+        }
         let now = self.before(system)?;
         if now == *before {
             return Ok(Some("was as before already".to_owned()));
         }
         match (self, before, now) {
             (
-                Change::HugePages { page_bytes, pages: made },
+                Change::HugePages { page_bytes, pages: wanted },
                 Before::HugePages { pages: had },
                 Before::HugePages { pages: now },
             ) => {
-                if now != *made {
+                let is_own = match made {
+                    // The kernel found fewer perhaps, and all of them at the next start of the computer.
+                    Some(made) => now == *wanted || matches!(made, Change::HugePages { pages, .. } if *pages == now),
+                    // The kernel takes them one by one, and stops when the program that asked is killed.
+                    None => (*had.min(wanted)..=*had.max(wanted)).contains(&now),
+                };
+                if !is_own {
                     return Ok(Some(format!("somebody has set {now} pages since; left so")));
                 }
                 set_pages(system, *page_bytes, *had).map_err(|error| self.error(error))?;

@@ -91,9 +91,7 @@ impl System {
         let path = self.path(path);
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder)?;
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".new");
-        let beside = folder.join(name);
+        let beside = beside(&path);
         let written = File::create(&beside).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
@@ -104,6 +102,12 @@ impl System {
                 let _ = fs::remove_file(&beside);
             },
         )
+    }
+
+    /// Removes what [`replace_file`](Self::replace_file) has left beside a file when the program was killed on the way.
+    pub(crate) fn remove_unfinished(&self, path: &str) {
+        // There is nearly always none.
+        let _ = fs::remove_file(beside(&self.path(path)));
     }
 
     /// Removes a file that may be gone already.
@@ -132,6 +136,13 @@ impl System {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(if said.is_empty() { format!("{program} failed") } else { said })
     }
+}
+
+/// Where the new text of a file is written before it takes the place of the old one.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    path.with_file_name(name)
 }
 
 /// Reads a list of numbers as the kernel writes it: `0-3,8`. Parts that are no numbers are left out.

@@ -49,7 +49,7 @@ pub struct SetupArgs {
     #[arg(long)]
     apply: bool,
     /// Take back everything that '--apply' did
-    #[arg(long, conflicts_with_all = ["apply", "nic", "force_nic", "page_size", "until_restart"])]
+    #[arg(long, conflicts_with_all = ["apply", "huge_pages", "nic", "force_nic", "page_size", "until_restart"])]
     undo: bool,
     /// Do not ask
     #[arg(long)]

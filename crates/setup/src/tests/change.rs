@@ -85,13 +85,49 @@ fn a_program_that_is_killed_halfway_leaves_a_record() {
     assert!(StateFile::open(&tree.system()).is_err(), "one at a time");
     state.note(change, Before::HugePages { pages: 0 }).expect("saved");
     drop(state);
-    // It ended before the step, or after it.
-    for pages in ["0", "9"] {
+    // It ended before the step, on the way, or after it.
+    for pages in ["0", "5", "9"] {
         tree.file(PAGES, pages);
         let saved = tree.text(StateFile::PATH).expect("written");
         assert_eq!(take_back(&tree).len(), 1);
         assert_eq!(tree.text(PAGES).as_deref(), Some("0"));
         tree.file(StateFile::PATH, &saved);
+    }
+    // More than it asked for is somebody else's.
+    tree.file(PAGES, "10");
+    take_back(&tree);
+    assert_eq!(tree.text(PAGES).as_deref(), Some("10"));
+}
+
+#[test]
+fn a_file_that_was_not_finished_goes() {
+    let tree = Tree::new(16);
+    let change = Change::WriteFile { path: SYSCTL.to_owned(), text: "vm.nr_hugepages = 9\n".to_owned() };
+    let mut state = StateFile::open(&tree.system()).expect("opened");
+    state.note(change, Before::File { text: None }).expect("saved");
+    drop(state);
+    for file in [SYSCTL, StateFile::PATH] {
+        tree.file(&format!("{file}.new"), "vm.nr");
+    }
+    let files = || tree.files().into_iter().filter(|(path, _)| path.to_string_lossy().ends_with(".new")).count();
+    assert_eq!(files(), 2);
+    take_back(&tree);
+    assert_eq!(files(), 0);
+    assert!(!tree.path(StateFile::PATH).parent().expect("a folder").exists());
+}
+
+#[test]
+fn fewer_pages_than_asked_for_are_own_and_so_are_all_after_a_restart() {
+    let tree = Tree::new(16);
+    let change = Change::HugePages { page_bytes: 2 << 20, pages: 9 };
+    for (now, left) in [("4", "0"), ("9", "0"), ("5", "5")] {
+        let mut state = StateFile::open(&tree.system()).expect("opened");
+        state.note(change.clone(), Before::HugePages { pages: 0 }).expect("saved");
+        state.note_made(Change::HugePages { page_bytes: 2 << 20, pages: 4 }).expect("saved");
+        drop(state);
+        tree.file(PAGES, now);
+        take_back(&tree);
+        assert_eq!(tree.text(PAGES).as_deref(), Some(left), "{now} pages now");
     }
 }
 

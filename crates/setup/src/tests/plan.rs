@@ -231,3 +231,11 @@ fn nonsense_in_any_file_makes_nothing_panic() {
         std::fs::write(&path, text).expect("written");
     }
 }
+
+#[test]
+fn a_card_that_is_named_twice_is_taken_once() {
+    let tree = server();
+    assert_eq!(changes(&tree, &nics(&[SECOND, "eth1"])), changes(&tree, &nics(&[SECOND])));
+    let both = Wishes { forced_nics: vec!["eth1".to_owned()], ..nics(&[SECOND]) };
+    assert_eq!(changes(&tree, &both), changes(&tree, &nics(&[SECOND])));
+}
