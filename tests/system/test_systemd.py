@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import PROGRAM, ROOT, wait_until
 from container import Container
+from test_strategies import SDK, compile_strategy
 
 SYSTEMD = "/usr/lib/systemd/systemd"
 PREFIX = "/opt/namehop"
@@ -76,10 +77,10 @@ class Machine(Container):
         except (AssertionError, OSError) as error:
             pytest.skip(str(error))
 
-    def write(self, path, text):
+    def write(self, path, content):
         file = Path(f"/proc/{self.first}/root") / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     def routes(self):
         return self.run("namehop", "route", "list").stdout
@@ -142,6 +143,23 @@ def test_the_service_with_what_ports_need(machine):
     machine.run("kill", "-9", before)
     machine.wait_for_restart(before)
     wait_until(lambda: "dev://eth1" in machine.run("namehop", "face", "list").stdout, what="the face is back")
+
+
+def test_the_service_loads_strategies(machine, tmp_path):
+    machine.write("/root/hedge.o", compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge").read_bytes())
+    machine.run("systemctl", "start", "namehop")
+    machine.run("namehop", "strategy", "load", "/root/hedge.o")
+    machine.run("namehop", "strategy", "set", "/example", "hedge")
+    machine.run("systemctl", "restart", "namehop")
+    assert "strategy/hedge/v=1" in machine.run("namehop", "strategy", "list").stdout
+    # Where the operator forbids what it takes, the answer says so.
+    machine.run("namehop", "strategy", "set", "/example", "best-route")
+    machine.run("namehop", "strategy", "unload", "hedge")
+    machine.write("/etc/systemd/system/namehop.service.d/strict.conf", "[Service]\nMemoryDenyWriteExecute=yes\n")
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", "namehop")
+    refused = machine.run("namehop", "strategy", "load", "/root/hedge.o", check=False)
+    assert refused.returncode == 1 and "MemoryDenyWriteExecute=no" in refused.stderr, refused.stderr
 
 
 def test_a_service_that_cannot_start_says_so(machine):

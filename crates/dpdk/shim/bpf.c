@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <rte_bpf.h>
 #include <rte_errno.h>
@@ -64,6 +66,18 @@ static struct rte_bpf_arg argument(uint32_t bytes)
     return bytes == 0 ? number : pointer;
 }
 
+/* Does the system let this process run instructions that it has written into memory, as DPDK's compiler does it? */
+static int may_run_written_instructions(void)
+{
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+    if (page == MAP_FAILED)
+        return 1;
+    int result = mprotect(page, bytes, PROT_READ | PROT_EXEC);
+    munmap(page, bytes);
+    return result == 0;
+}
+
 int namehop_bpf_load(const void *instructions, uint32_t count, uint32_t context_bytes,
                      const struct namehop_bpf_helper *helpers, uint32_t helper_count, struct namehop_bpf_loaded *loaded,
                      char *text, size_t text_bytes)
@@ -107,7 +121,7 @@ int namehop_bpf_load(const void *instructions, uint32_t count, uint32_t context_
     struct rte_bpf_jit compiled = {0};
     if (rte_bpf_get_jit(program, &compiled) != 0 || compiled.func == NULL) {
         rte_bpf_destroy(program);
-        return -ENOTSUP;
+        return may_run_written_instructions() ? -ENOTSUP : -EACCES;
     }
     loaded->program = program;
     loaded->entry = compiled.func;

@@ -64,7 +64,7 @@ struct namehop_bpf_loaded {
 
 /*
  * Verifies a program of `count` instructions of 8 bytes each, and compiles it. What DPDK has to say about it goes to `text`, which
- * always ends with a zero.
+ * always ends with a zero. -EACCES is returned where the system keeps the process from running what was compiled.
  */
 int namehop_bpf_load(const void *instructions, uint32_t count, uint32_t context_bytes,
                      const struct namehop_bpf_helper *helpers, uint32_t helper_count, struct namehop_bpf_loaded *loaded,

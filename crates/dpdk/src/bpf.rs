@@ -12,6 +12,9 @@ use namehop_ebpf::{Argument, Code, Helper, Returned, Verified};
 use crate::DpdkError;
 use crate::ffi::{self, RawBpf, RawHelper, RawLoaded};
 
+/// What [`ffi::namehop_bpf_load`] returns where the system keeps a process from running instructions that it has
+/// written.
+const EACCES: i32 = 13;
 /// Room for what DPDK says of a program that it refuses.
 const TEXT_BYTES: usize = 1024;
 /// Codes of instructions.
@@ -36,7 +39,8 @@ impl Drop for Loaded {
 /// Compiles a program.
 ///
 /// # Errors
-/// What DPDK's verifier has against it, or that DPDK has no compiler for this processor.
+/// What DPDK's verifier has against it, that DPDK has no compiler for this processor, or that the system forbids the
+/// router to run what was compiled.
 pub fn compile(program: &Verified) -> Result<Code, DpdkError> {
     let interface = program.interface();
     let names: Vec<CString> = interface
@@ -69,6 +73,13 @@ pub fn compile(program: &Verified) -> Result<Code, DpdkError> {
             text.len(),
         )
     };
+    if result == -EACCES {
+        return Err(DpdkError::Unusable(
+            "the system does not let the router run what it compiles: a service needs MemoryDenyWriteExecute=no, and \
+             SELinux the permission execmem"
+                .to_owned(),
+        ));
+    }
     if result < 0 {
         // SAFETY: the text ends with a zero.
         let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
