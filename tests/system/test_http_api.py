@@ -109,7 +109,9 @@ def test_strategies_are_chosen_and_loaded(router, tmp_path):
     object_file = compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge").read_bytes()
     program = {"headers": {"Content-Type": "application/octet-stream"}}
     assert change(router, "POST", "/strategies/loaded?name=mine", object_file, **program) == {"name": "mine"}
-    assert any(strategy["loaded"] and "/mine/" in strategy["strategy"] for strategy in get(router, "/strategies/available"))
+    (mine,) = (strategy for strategy in get(router, "/strategies/available") if strategy["loaded"])
+    assert "/mine/" in mine["strategy"] and mine["parameters"][0]["key"] == "patience" and mine["summary"], mine
+    assert router.json("strategy", "list", "--loaded") == [mine]
     change(router, "PUT", "/strategies", {"prefix": "/s", "strategy": "mine"})
     assert ask(router, "DELETE", "/strategies/loaded/mine", token=token_of(router))[0] == 409
     change(router, "DELETE", "/strategies?prefix=/s")
@@ -120,7 +122,7 @@ def test_strategies_are_chosen_and_loaded(router, tmp_path):
     assert change(router, "POST", "/strategies/loaded?name=large", large, **program) == {"name": "large"}
     router.stop()
     router.start()
-    assert router.json("strategy", "list", "--loaded") == ["/localhost/nfd/strategy/large/v=1"]
+    assert [loaded["strategy"] for loaded in router.json("strategy", "list", "--loaded")] == ["/localhost/nfd/strategy/large/v=1"]
     status, refused = ask(router, "POST", "/strategies/loaded", large + b"x", token=token_of(router), **program)
     assert (status, "llvm-strip" in refused["hint"]) == (413, True)
 

@@ -20,6 +20,10 @@ def compile_strategy(folder, source, name):
     return target
 
 
+def loaded(router):
+    return [strategy["strategy"] for strategy in router.json("strategy", "list", "--loaded")]
+
+
 def choices(router):
     return {choice["prefix"]: choice["strategy"] for choice in router.json("strategy", "list")}
 
@@ -34,7 +38,10 @@ def test_a_strategy_is_loaded_replaced_restored_and_unloaded(router, tmp_path):
     router.namehop("strategy", "set", "/served", "hedge/v=1/patience~30")
     full = "/localhost/nfd/strategy/hedge/v=1/patience~30"
     assert choices(router)["/served"] == full
-    assert router.json("strategy", "list", "--loaded") == ["/localhost/nfd/strategy/hedge/v=1"]
+    assert loaded(router) == ["/localhost/nfd/strategy/hedge/v=1"]
+    # Its parameters are shown, as it describes them.
+    described = router.namehop("strategy", "list", "--loaded").stdout
+    assert "patience~50\n        how long the first next hop has for its answer, in milliseconds; 1 to 10000" in described, described
 
     # Another program with the same parameter takes its place, one without is refused.
     router.namehop("strategy", "load", hedge)
@@ -56,7 +63,7 @@ def test_a_strategy_is_loaded_replaced_restored_and_unloaded(router, tmp_path):
     router.namehop("strategy", "unload", "hedge")
     router.stop()
     router.start()
-    assert router.json("strategy", "list", "--loaded") == []
+    assert loaded(router) == []
 
 
 def test_interests_go_where_a_loaded_strategy_sends_them(router, tmp_path):
@@ -94,7 +101,7 @@ def test_a_hostile_program_is_refused_with_the_reason(router, tmp_path, function
     )
     refused = router.namehop("strategy", "load", compile_strategy(tmp_path, source, "hostile"), check=False)
     assert refused.returncode != 0 and reason in refused.stderr
-    assert router.json("strategy", "list", "--loaded") == []
+    assert loaded(router) == []
 
 
 def with_loaded(file, choice):
@@ -109,7 +116,7 @@ def test_the_configuration_loads_strategies_and_says_who_uses_them(make_router, 
     router = make_router(with_loaded(large, "mine/v=1/patience~30"))
     mine = "/localhost/nfd/strategy/mine/v=1"
     assert choices(router)["/served"] == f"{mine}/patience~30"
-    assert router.json("strategy", "list", "--loaded") == [mine]
+    assert loaded(router) == [mine]
     with serving(router, "/served"):
         assert ping(router).returncode == 0
     refused = router.namehop("strategy", "load", large, check=False)

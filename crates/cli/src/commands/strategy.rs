@@ -7,7 +7,7 @@ use namehop_forward::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registr
 use namehop_manage::nfd::names::module;
 use namehop_manage::nfd::numbers::{MAX_COMMAND_FILE_BYTES, MAX_OBJECT_FILE_BYTES};
 use namehop_manage::nfd::{ControlParameters, StrategyChoice};
-use namehop_manage::views::StrategyChoiceView;
+use namehop_manage::views::{ParameterView, StrategyChoiceView, StrategyView};
 use namehop_wire::Name;
 
 use super::prefixes::PrefixArgs;
@@ -41,7 +41,7 @@ enum StrategyCommand {
 struct ListArgs {
     #[command(flatten)]
     prefixes: PrefixArgs,
-    /// List the loaded strategies instead
+    /// List the loaded strategies instead, with their parameters
     #[arg(long)]
     loaded: bool,
     /// Print JSON
@@ -154,11 +154,17 @@ impl ListArgs {
 
     async fn run_loaded(self, manager: &Manager) -> Result<(), Failure> {
         let loaded = manager.datasets().loaded_strategies().await?;
-        let names: Vec<String> = loaded.iter().map(|strategy| strategy.strategy.to_string()).collect();
+        let views: Vec<StrategyView> = loaded.into_iter().map(StrategyView::from).collect();
         if self.json {
-            return output::json(&names);
+            return output::json(&views);
         }
-        names.into_iter().try_for_each(output::line)
+        for StrategyView { strategy, summary, parameters, .. } in &views {
+            output::line(format!("{strategy}\n    {summary}"))?;
+            for ParameterView { key, default, min, max, meaning } in parameters {
+                output::line(format!("    {key}~{default}\n        {meaning}; {min} to {max}"))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -129,7 +129,8 @@ impl Found<'_> {
             Found::BuiltIn(info) => info.parameters(),
             Found::Program(program) => program.parameters(),
         };
-        let mut text = format!("{reason}. {name} v{version} takes:");
+        let takes = if parameters.is_empty() { "takes no parameters" } else { "takes:" };
+        let mut text = format!("{reason}. {name} v{version} {takes}");
         for (index, ParameterInfo { key, default, min, max, meaning }) in parameters.iter().enumerate() {
             let separator = if index == 0 { "" } else { ";" };
             text.push_str(&format!("{separator} {key} (default {default}, {min} to {max}): {meaning}"));

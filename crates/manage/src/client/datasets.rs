@@ -8,7 +8,7 @@ use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::{
     ChannelStatus, ControlResponse, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry,
-    GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items,
+    GeneralStatus, LoadedStrategy, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items,
 };
 use crate::server::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
 
@@ -225,11 +225,11 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::STRATEGY_CHOICE, "list")).await
     }
 
-    /// The loaded strategies: their names, and their full names with version.
+    /// The loaded strategies.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
-    pub async fn loaded_strategies(&self) -> Result<Vec<StrategyChoice>, ClientError> {
+    pub async fn loaded_strategies(&self) -> Result<Vec<LoadedStrategy>, ClientError> {
         self.list(&names::localhost_verb(module::STRATEGY_CHOICE, "loaded")).await
     }
 

@@ -21,7 +21,9 @@ use super::faces::face_status;
 use super::streams::Source;
 use super::{ControlPlane, Management};
 use crate::nfd::names::module;
-use crate::nfd::{ChannelStatus, DatasetItem, DropCount, FaceQueryFilter, GeneralStatus, StrategyChoice, encode_item};
+use crate::nfd::{
+    ChannelStatus, DatasetItem, DropCount, FaceQueryFilter, GeneralStatus, LoadedStrategy, StrategyChoice, encode_item,
+};
 use crate::rib::Cursor;
 
 /// Entries of a long list that are built between two pauses.
@@ -161,9 +163,11 @@ impl<C: ControlPlane> Management<C> {
 
     fn loaded_strategy_list(&self) -> Vec<u8> {
         self.control.with_strategies(|strategies| {
-            encode_all(strategies.programs().iter().map(|program| StrategyChoice {
+            encode_all(strategies.programs().iter().map(|program| LoadedStrategy {
                 name: Name::new().append_generic(program.name()),
                 strategy: program.versioned_name(),
+                summary: program.summary().to_owned(),
+                parameters: program.parameters(),
             }))
         })
     }

@@ -1,8 +1,10 @@
 //! Strategies that can be chosen.
 
-use namehop_forward::strategy::ParameterInfo;
+use namehop_forward::strategy::{ParameterInfo, StrategyInfo};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::nfd::LoadedStrategy;
 
 /// A strategy that can be chosen.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -11,12 +13,32 @@ pub struct StrategyView {
     pub strategy: String,
     /// Whether it is a program that was loaded, or one of the router's own.
     pub loaded: bool,
-    /// What it does, in a line; `null` for programs.
-    #[schema(required)]
-    pub summary: Option<String>,
-    /// Its parameters; `null` for programs.
-    #[schema(required)]
-    pub parameters: Option<Vec<ParameterView>>,
+    /// What it does, in a line.
+    pub summary: String,
+    /// Its parameters.
+    pub parameters: Vec<ParameterView>,
+}
+
+impl From<&StrategyInfo> for StrategyView {
+    fn from(info: &StrategyInfo) -> Self {
+        StrategyView {
+            strategy: info.versioned_name().to_string(),
+            loaded: false,
+            summary: info.summary.to_owned(),
+            parameters: info.parameters().into_iter().map(ParameterView::from).collect(),
+        }
+    }
+}
+
+impl From<LoadedStrategy> for StrategyView {
+    fn from(loaded: LoadedStrategy) -> Self {
+        StrategyView {
+            strategy: loaded.strategy.to_string(),
+            loaded: true,
+            summary: loaded.summary,
+            parameters: loaded.parameters.into_iter().map(ParameterView::from).collect(),
+        }
+    }
 }
 
 /// A parameter, `key~value` in the name of a strategy.

@@ -12,8 +12,8 @@ use super::extract::{FileBody, InPath, JsonBody, Query, name};
 use super::page::{Page, limit};
 use super::{Api, Failure, answer};
 use crate::nfd::names::module;
-use crate::nfd::{ControlParameters, StrategyChoice, decode_items};
-use crate::views::{ParameterView, StrategyChoiceView, StrategyView};
+use crate::nfd::{ControlParameters, LoadedStrategy, StrategyChoice, decode_items};
+use crate::views::{StrategyChoiceView, StrategyView};
 
 /// Which choices.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -117,20 +117,9 @@ pub(super) async fn unset(State(api): State<Api>, Query(choice): Query<ChoiceQue
     responses((status = 200, description = "All of them", body = Vec<StrategyView>)))]
 pub(super) async fn available(State(api): State<Api>) -> Result<Response, Failure> {
     let loaded = api.inside.dataset(module::STRATEGY_CHOICE, "loaded").await?;
-    let loaded: Vec<StrategyChoice> = decode_items(&loaded)?;
-    let built_in = STRATEGIES.iter().map(|info| StrategyView {
-        strategy: info.versioned_name().to_string(),
-        loaded: false,
-        summary: Some(info.summary.to_owned()),
-        parameters: Some(info.parameters().into_iter().map(ParameterView::from).collect()),
-    });
-    let loaded = loaded.iter().map(|choice| StrategyView {
-        strategy: choice.strategy.to_string(),
-        loaded: true,
-        summary: None,
-        parameters: None,
-    });
-    answer::view(StatusCode::OK, &built_in.chain(loaded).collect::<Vec<_>>())
+    let loaded: Vec<LoadedStrategy> = decode_items(&loaded)?;
+    let all = STRATEGIES.iter().map(StrategyView::from).chain(loaded.into_iter().map(StrategyView::from));
+    answer::view(StatusCode::OK, &all.collect::<Vec<_>>())
 }
 
 /// Load a strategy, or replace a loaded one
