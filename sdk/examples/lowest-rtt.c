@@ -1,8 +1,9 @@
 /*
  * Example: the next hop with the shortest round-trip time among the four cheapest.
  *
- * Shows measurements of next hops and a parameter. A next hop that was not measured yet counts as fastest, so that all get a
- * chance; and one Interest of every so many goes to all four, so that changes are noticed.
+ * Shows measurements of next hops and a parameter. One Interest of every so many goes to all four, and so do the first ones: whoever
+ * answers first is measured by that. A next hop that never answers is never measured, and gets no others. (One that was fastest and
+ * stops answering keeps its place until its measurements are forgotten; the strategy asf does more about that.)
  */
 #include "namehop_strategy.h"
 
@@ -34,12 +35,12 @@ NAMEHOP_PROGRAM(context)
     for (int position = 0; position < CANDIDATES; position++) {
         if (candidates >> position & 1) {
             namehop_u64 rtt_us = namehop_rtt_us(context, position);
-            if (rtt_us < best_us) {
+            if (rtt_us != 0 && rtt_us < best_us) {
                 best_us = rtt_us;
                 best = 1ull << position;
             }
         }
     }
-    namehop_forward(context, best);
+    namehop_forward(context, best != 0 ? best : candidates);
     return 0;
 }
