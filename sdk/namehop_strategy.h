@@ -77,7 +77,8 @@ namehop_u64 namehop_used(struct namehop_context *context);
 /* Of a set, the next hop that got the Interest longest ago; 0 when none got it. */
 namehop_u64 namehop_oldest(struct namehop_context *context, namehop_u64 set);
 
-/* Sends the Interest to all of a set that it may go to, the cheapest first. Returns those that it was sent to. */
+/* Sends the Interest to all of a set that it may go to, the cheapest first. Returns those that it was sent to. In one event each next
+ * hop gets it once, however often this is called. */
 namehop_u64 namehop_forward(struct namehop_context *context, namehop_u64 set);
 /* The same, with a suppression interval for each next hop. */
 namehop_u64 namehop_forward_unsuppressed(struct namehop_context *context, namehop_u64 set);

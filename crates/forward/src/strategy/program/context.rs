@@ -64,10 +64,21 @@ pub struct Frame {
     pub prefix_scratch: [u64; PREFIX_SCRATCH_WORDS],
     pub out_record: OutRecordView,
     pub has_prefix_scratch: bool,
+    /// Next hops that the Interest was sent to in this event, as a set.
+    pub sent: u64,
+    /// Next hops that it may go to, as a set, once they are known.
+    pub eligible: Option<u64>,
     pub way: Way,
     /// The strategy context, of the type that `way` knows.
     pub target: *mut (),
     pub instance: *const ProgramInstance,
+}
+
+impl Frame {
+    /// Was the program called because an Interest came?
+    pub fn is_of_interest(&self) -> bool {
+        self.context.event == Event::Interest as u32
+    }
 }
 
 /// The way for one type of strategy context.
@@ -104,6 +115,8 @@ pub fn run<C: StrategyContext>(instance: &ProgramInstance, event: Event, subject
         prefix_scratch: [0; PREFIX_SCRATCH_WORDS],
         out_record: OutRecordView::default(),
         has_prefix_scratch: false,
+        sent: 0,
+        eligible: None,
         way: WayOf::<C>::go,
         target: (&raw mut *ctx).cast(),
         instance,

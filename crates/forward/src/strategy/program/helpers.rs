@@ -102,10 +102,30 @@ fn set_of<C: StrategyContext>(ctx: &C, is_in: impl Fn(&C, FaceId) -> bool) -> u6
     (0..ctx.nexthop_count()).filter(|&index| is_in(ctx, ctx.nexthop(index))).fold(0, |set, index| set | 1 << index)
 }
 
-/// Does `act` for each next hop of the set; returns those for which it gives `true`.
-fn for_each<C: StrategyContext>(ctx: &mut C, set: u64, mut act: impl FnMut(&mut C, FaceId) -> bool) -> u64 {
+/// The next hops that the Interest may go to. Without an Interest at hand, all who wait are looked at for each of them:
+/// that is done once for an event, however often a program asks.
+fn eligible<C: StrategyContext>(frame: &mut Frame, ctx: &C) -> u64 {
+    *frame.eligible.get_or_insert_with(|| set_of(ctx, |ctx, face| ctx.is_eligible(face)))
+}
+
+/// May the Interest go to the next hop at this position?
+fn may_go_to<C: StrategyContext>(frame: &mut Frame, ctx: &C, index: usize) -> bool {
+    match frame.is_of_interest() {
+        true => ctx.is_eligible(ctx.nexthop(index)),
+        false => eligible(frame, ctx) & 1 << index != 0,
+    }
+}
+
+/// Does `act` for each next hop of the set that the Interest may go to and was not sent to in this event; returns those
+/// for which it gives `true`. So a program multiplies Interests by no more than the number of next hops.
+fn for_each<C: StrategyContext>(
+    frame: &mut Frame,
+    ctx: &mut C,
+    set: u64,
+    mut act: impl FnMut(&mut C, FaceId) -> bool,
+) -> u64 {
     let mut done = 0;
-    let mut rest = set;
+    let mut rest = set & !frame.sent;
     while rest != 0 {
         let index = rest.trailing_zeros() as usize;
         rest &= rest - 1;
@@ -113,10 +133,11 @@ fn for_each<C: StrategyContext>(ctx: &mut C, set: u64, mut act: impl FnMut(&mut 
             break;
         }
         let face = ctx.nexthop(index);
-        if ctx.is_eligible(face) && act(ctx, face) {
+        if may_go_to(frame, ctx, index) && act(ctx, face) {
             done |= 1 << index;
         }
     }
+    frame.sent |= done;
     done
 }
 
@@ -141,9 +162,9 @@ pub fn carry_out<C: StrategyContext>(
             Decision::Forward => 1,
             Decision::Suppress => 2,
         },
-        Call::Eligible => set_of(ctx, |ctx, face| ctx.is_eligible(face)),
+        Call::Eligible => eligible(frame, ctx),
         Call::FirstEligible => {
-            (0..ctx.nexthop_count()).find(|&index| ctx.is_eligible(ctx.nexthop(index))).map_or(0, |index| 1 << index)
+            (0..ctx.nexthop_count()).find(|&index| may_go_to(frame, ctx, index)).map_or(0, |index| 1 << index)
         }
         Call::Used => set_of(ctx, |ctx, face| is_used(ctx, face)),
         Call::Oldest => (0..ctx.nexthop_count())
@@ -151,8 +172,8 @@ pub fn carry_out<C: StrategyContext>(
             .filter_map(|index| Some((out_record_of(ctx, ctx.nexthop(index))?.last_renewed, index)))
             .min_by_key(|&(sent, _)| sent)
             .map_or(0, |(_, index)| 1 << index),
-        Call::Forward => for_each(ctx, argument, |ctx, face| forward(instance, ctx, face)),
-        Call::ForwardUnsuppressed => for_each(ctx, argument, |ctx, face| {
+        Call::Forward => for_each(frame, ctx, argument, |ctx, face| forward(instance, ctx, face)),
+        Call::ForwardUnsuppressed => for_each(frame, ctx, argument, |ctx, face| {
             let decision = instance.suppression.decide_per_upstream(ctx, face);
             let is_sent = decision != Decision::Suppress && forward(instance, ctx, face);
             if is_sent && decision == Decision::Forward {

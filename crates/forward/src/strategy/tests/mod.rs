@@ -1,5 +1,7 @@
 //! A strategy context over plain vectors, shared by the tests of all strategies.
 
+use std::cell::Cell;
+
 use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType, Timestamp};
 use namehop_wire::lp::NackReason;
 
@@ -50,6 +52,8 @@ pub struct Mock {
     pub lifetime_ms: u64,
     pub actions: Vec<Action>,
     pub data_carries_announcement: bool,
+    /// How often it was asked whether the Interest may go somewhere.
+    pub eligibility_looks: Cell<u32>,
 }
 
 pub fn face(id: FaceId, scope: FaceScope, link_type: LinkType) -> FaceInfo {
@@ -74,6 +78,7 @@ impl Mock {
             lifetime_ms: 4_000,
             actions: Vec::new(),
             data_carries_announcement: false,
+            eligibility_looks: Cell::new(0),
         }
     }
 
@@ -172,6 +177,7 @@ impl StrategyContext for Mock {
         self.nexthops[index].face
     }
     fn is_eligible(&self, nexthop: FaceId) -> bool {
+        self.eligibility_looks.update(|looks| looks + 1);
         let Some(info) = self.face(nexthop) else {
             return false;
         };

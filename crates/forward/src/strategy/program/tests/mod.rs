@@ -2,6 +2,7 @@
 
 mod alike;
 mod examples;
+mod limits;
 mod refused;
 
 use std::path::{Path, PathBuf};
@@ -46,11 +47,13 @@ fn object(path: &str) -> Vec<u8> {
     compile_c(&sdk().join(path), &[])
 }
 
-/// The object file of a program that is given as text, behind the usual lines.
+/// The object file of a program that is given as text, behind the usual lines; it wants to know of Interests and
+/// timers.
 fn object_of(function: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("program.c");
-    let description = "NAMEHOP_STRATEGY(\"test\", 1, \"a test\", NAMEHOP_ON(NAMEHOP_INTEREST), 0);";
+    let events = "NAMEHOP_ON(NAMEHOP_INTEREST) | NAMEHOP_ON(NAMEHOP_TIMER)";
+    let description = format!("NAMEHOP_STRATEGY(\"test\", 1, \"a test\", {events}, 0);");
     std::fs::write(&source, format!("#include \"namehop_strategy.h\"\n{description}\n{function}\n")).expect("written");
     compile_c(&source, &[])
 }
