@@ -59,10 +59,10 @@ impl TraceArgs {
             manager.command(module::TRACE, "start", &parameters).await?;
             let shown = Cell::new(0);
             // Signals are watched from before the user is told of them.
-            let ended = tokio::select! {
+            let (ended, is_interrupted) = tokio::select! {
                 biased;
-                () = interrupted() => Ok(()),
-                ended = self.follow(&manager, end, &shown) => ended,
+                () = interrupted() => (Ok(()), true),
+                ended = self.follow(&manager, end, &shown) => (ended, false),
             };
             // If all came, it has ended by itself.
             if shown.get() < self.count {
@@ -70,7 +70,9 @@ impl TraceArgs {
             }
             ended?;
             if shown.get() == 0 && !self.json {
-                output::line(format!("no packet under {} in {} seconds", self.name, self.seconds))?;
+                let meanwhile =
+                    if is_interrupted { "so far".to_owned() } else { format!("in {} seconds", self.seconds) };
+                output::line(format!("no packet under {} {meanwhile}", self.name))?;
             }
             Ok(())
         })

@@ -106,6 +106,17 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Calls the strategy for a pending Interest although no packet has come, and settles what comes of it. If anything
+    /// does, that is something of its own to be traced.
+    pub(crate) fn dispatch_alone(&mut self, trigger: Trigger) {
+        let is_traced = self.core.tracing.is_on() && self.core.trace_pending(self.now, self.pit);
+        self.dispatch(trigger);
+        self.settle();
+        if is_traced {
+            self.core.end_pending_trace();
+        }
+    }
+
     fn pending_limits(&self, scope: NameScope, record: &InRecord) -> InterestLimits {
         let from_scope = self.core.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
         InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }

@@ -153,8 +153,7 @@ impl<S: Schedule> Engine<S> {
         // A longer prefix with next hops of its own hides the one that has changed; and by now the next hop may be gone.
         let is_routed_by = context.route.prefix_len == job.depth;
         if is_routed_by && context.route.nexthops.contains(&job.nexthop.face) {
-            context.dispatch(Trigger::AfterNewNextHop(job.nexthop));
-            context.settle();
+            context.dispatch_alone(Trigger::AfterNewNextHop(job.nexthop));
         }
     }
 }

@@ -107,9 +107,7 @@ impl<S: Schedule> Engine<S> {
         if for_strategy {
             slot.set_strategy_timer(false);
             if !slot.is_satisfied() && slot.expiry > now {
-                let mut context = self.pending_context(now, pit, out);
-                context.dispatch(Trigger::Timer);
-                context.settle();
+                self.pending_context(now, pit, out).dispatch_alone(Trigger::Timer);
             }
             return;
         }

@@ -82,9 +82,7 @@ impl<S: Schedule> Engine<S> {
         let Ok(interest) = Interest::decode(interest) else { return };
         if let Some(pit) = self.core.find_sent(&interest, None, face) {
             self.core.forget_removed_faces(pit);
-            let mut context = self.pending_context(now, pit, out);
-            context.dispatch(Trigger::OnDroppedInterest(face));
-            context.settle();
+            self.pending_context(now, pit, out).dispatch_alone(Trigger::OnDroppedInterest(face));
         }
     }
 }

@@ -39,6 +39,8 @@ pub enum TraceSubject {
     Data,
     /// A Nack came in.
     Nack,
+    /// Nothing came in, but the strategy did something about a pending Interest.
+    Pending,
     /// Nothing came in, but the time of a pending Interest is over.
     Timeout,
 }
@@ -50,6 +52,7 @@ impl TraceSubject {
             TraceSubject::Interest => "interest",
             TraceSubject::Data => "data",
             TraceSubject::Nack => "nack",
+            TraceSubject::Pending => "pending",
             TraceSubject::Timeout => "timeout",
         }
     }
@@ -62,7 +65,7 @@ pub struct PacketTrace {
     pub time: Timestamp,
     /// What it is.
     pub subject: TraceSubject,
-    /// Where it came in; of a timeout, [`FaceId::INVALID`].
+    /// Where it came in; [`FaceId::INVALID`] when nothing came in.
     pub face: FaceId,
     /// Its name.
     pub name: Name,
@@ -166,6 +169,30 @@ impl Core {
             }
         }
         self.report(EngineEvent::Traced(trace));
+    }
+
+    /// The strategy will be called for a pending Interest although no packet has its turn. Returns whether that is
+    /// traced, until [`end_pending_trace`](Self::end_pending_trace).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn trace_pending(&mut self, time: Timestamp, pit: PitRef) -> bool {
+        let Ok(name) = NameRef::from_value(self.pcct.name(pit.entry)) else { return false };
+        let name = name.to_owned();
+        let first = TraceStep::Pending { downstreams: self.pcct.in_records(pit).count() };
+        self.begin_trace(time, TraceSubject::Pending, FaceId::INVALID, name.as_ref(), first);
+        self.tracing.current.is_some()
+    }
+
+    /// The strategy has been called. If nothing came of it, there is nothing to be shown.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_pending_trace(&mut self) {
+        // That it was pending, and that the strategy was asked.
+        const NOTHING: usize = 2;
+        if self.tracing.current.as_ref().is_some_and(|trace| trace.steps.len() <= NOTHING) {
+            self.tracing.current = None;
+        }
+        self.end_trace();
     }
 
     /// A pending Interest ends without an answer. If no packet has its turn, that is something of its own to be traced, until

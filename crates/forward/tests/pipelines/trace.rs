@@ -114,6 +114,30 @@ fn an_interest_whose_time_is_over() {
 }
 
 #[test]
+fn what_a_strategy_does_later_is_told_on_its_own() {
+    let mut router = traced("/A", 10);
+    router.strategy("/", "delay/v=1/delay~50");
+    router.recv(CONSUMER, interest("/A/1")).sent();
+    router.recv(CONSUMER, interest("/B/1")).sent();
+    assert_eq!(lines(&mut router).last().map(String::as_str), Some("strategy: after receive Interest"));
+    router.wait(100).sent();
+    let expected =
+        ["pending /A/1 from 0", "pit: pending already, for 1 face(s)", "strategy: timer", "send: Interest to face 300"];
+    assert_eq!(lines(&mut router), expected);
+    // A new next hop is nothing to this strategy, and all to another one.
+    router.face(310, FaceScope::NonLocal, LinkType::PointToPoint);
+    router.new_route("/", 310, 1);
+    assert_eq!(lines(&mut router), Vec::<String>::new());
+    router.strategy("/", "multicast");
+    router.face(311, FaceScope::NonLocal, LinkType::PointToPoint);
+    router.new_route("/", 311, 1);
+    router.sent();
+    let lines = lines(&mut router);
+    assert_eq!(lines[..1], ["pending /A/1 from 0"], "{lines:?}");
+    assert_eq!(lines[2..], ["strategy: after new next hop", "send: Interest to face 311"], "{lines:?}");
+}
+
+#[test]
 fn so_many_packets_under_the_prefix_are_traced_and_no_others() {
     let mut router = traced("/A", 2);
     for (nonce, uri) in ["/A", "/B/A", "/AA", "/A/2", "/A/3"].into_iter().enumerate() {

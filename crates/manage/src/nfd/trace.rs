@@ -30,7 +30,7 @@ pub struct TracedPacket {
     pub worker: u64,
     /// Where it came in; 0 when nothing came in.
     pub face: u64,
-    /// `interest`, `data`, `nack` or `timeout`.
+    /// `interest`, `data`, `nack`, `pending` or `timeout`.
     pub subject: String,
     /// Its name.
     pub name: String,

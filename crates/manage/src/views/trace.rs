@@ -15,7 +15,7 @@ pub struct TracedPacketView {
     /// Where it came in; `null` when nothing came in.
     #[schema(required)]
     pub face: Option<u64>,
-    /// `interest`, `data`, `nack` or `timeout`.
+    /// `interest`, `data`, `nack`, `pending` or `timeout`.
     pub subject: String,
     /// Its name.
     pub name: String,
