@@ -94,6 +94,7 @@ impl<'a> Checker<'a> {
             for entry in &entries.list {
                 let keys = self.key_sets(&entry.keys, &types);
                 let priority = entry.priority.as_ref().and_then(|value| self.constant_number(value));
+                let rank = entry.rank.as_ref().and_then(|value| self.constant_number(value));
                 for (set, key) in keys.iter().zip(&table.keys) {
                     self.fits_kind(set, &key.kind);
                 }
@@ -101,7 +102,7 @@ impl<'a> Checker<'a> {
                     if table.actions[action.action].default_only {
                         self.error("table", entry.action.span, "the action is marked @defaultonly, so no entry has it");
                     }
-                    table.entries.push(Entry { keys, action, priority, rank: entry.rank });
+                    table.entries.push(Entry { keys, action, priority, rank });
                 }
             }
             self.priorities(&entries.list, delta, &mut table);

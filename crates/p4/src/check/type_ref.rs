@@ -201,7 +201,10 @@ impl<'a> Checker<'a> {
             .iter()
             .map(|field| {
                 let lists = field.annotations.iter().filter(|annotation| &*annotation.name == "field_list");
-                lists.flat_map(|annotation| annotation.numbers.iter().copied()).collect()
+                lists
+                    .flat_map(|annotation| &annotation.values)
+                    .filter_map(|value| self.constant_number(value))
+                    .collect()
             })
             .collect();
         let matches = fields

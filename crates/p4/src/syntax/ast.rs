@@ -21,6 +21,8 @@ pub struct Annotation {
     pub word: Option<Arc<str>>,
     /// All numbers in it that fit into 64 bits.
     pub numbers: Vec<u64>,
+    /// The expressions that it consists of, where it is one that is a list of them (`@field_list`, `@priority`).
+    pub values: Vec<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -294,7 +296,7 @@ pub struct Entries {
 pub struct Entry {
     pub priority: Option<Expr>,
     /// `@priority(N)`, with which the smallest number wins.
-    pub rank: Option<u64>,
+    pub rank: Option<Expr>,
     pub keys: Expr,
     pub action: ActionRef,
 }

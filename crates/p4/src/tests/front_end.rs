@@ -193,6 +193,18 @@ fn priorities_fit() {
 }
 
 #[test]
+fn lists_of_fields_are_constants() {
+    let list = |list: &str| format!("const int LIST = 2; struct s {{ @field_list({list}) bit<8> x; }}");
+    for right in ["", "1", "1, LIST", "LIST + 1"] {
+        accepted(&list(right));
+    }
+    assert!(report(&list("LISTS")).contains("LISTS"));
+    assert!(report(&list("-1")).contains("out of range"));
+    assert!(report(&list("1 LIST")).contains("expected ','"));
+    assert!(report("struct s { @field_list(1").contains("expected"));
+}
+
+#[test]
 fn parsers_come_to_an_end() {
     let parser = |states: &str| format!("parser p(in bit<8> x) {{ {states} }}");
     accepted(&parser("state start { transition a; } state a { transition select(x) { 1: start; default: accept; } }"));

@@ -265,11 +265,22 @@ impl Parser<'_> {
                 TokenKind::Sign("(") => ")",
                 TokenKind::Sign("[") => "]",
                 _ => {
-                    list.push(Annotation { name, text: None, word: None, numbers: Vec::new() });
+                    list.push(Annotation { name, text: None, word: None, numbers: Vec::new(), values: Vec::new() });
                     continue;
                 }
             };
             let open = self.advance();
+            if matches!(&*name, "field_list" | "priority") {
+                let mut values = Vec::new();
+                while !self.take_sign(close) {
+                    if !values.is_empty() {
+                        self.expect_sign(",")?;
+                    }
+                    values.push(self.expression()?);
+                }
+                list.push(Annotation { name, text: None, word: None, numbers: Vec::new(), values });
+                continue;
+            }
             let mut nesting = vec![close];
             let (mut text, mut word) = (None, None);
             let mut numbers = Vec::new();
@@ -299,7 +310,7 @@ impl Parser<'_> {
             }
             let is_alone = self.at == first + 2;
             let (text, word) = (text.filter(|_| is_alone), word.filter(|_| is_alone));
-            list.push(Annotation { name, text, word, numbers });
+            list.push(Annotation { name, text, word, numbers, values: Vec::new() });
         }
         Ok(list)
     }

@@ -118,8 +118,8 @@ impl Parser<'_> {
         self.expect_sign(":")?;
         let action = self.action_ref()?;
         let annotations = self.annotations()?;
-        let rank = annotations.iter().find(|annotation| &*annotation.name == "priority");
-        let rank = rank.and_then(|annotation| annotation.numbers.first().copied());
+        let rank = annotations.into_iter().find(|annotation| &*annotation.name == "priority");
+        let rank = rank.and_then(|annotation| annotation.values.into_iter().next());
         self.expect_sign(";")?;
         Ok(Entry { priority, rank, keys, action })
     }
