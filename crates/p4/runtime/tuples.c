@@ -5,6 +5,9 @@
 
 /* Ranges become sets of prefixes, as long as an entry has no more parts than so many; other ranges are compared. */
 #define MOST_PARTS 1024u
+/* An entry of several parts makes no more sets of masks than this in its table; else it has one part, and all its ranges are compared.
+   What is left is for entries that cannot be without a set of their own. */
+#define MOST_TUPLES_OF_RANGES (P4_MOST_TUPLES / 2)
 /* A range of 64 bits has no more prefixes than this. */
 #define MOST_PREFIXES 128u
 
@@ -80,8 +83,9 @@ static enum p4_outcome each_part(struct parts *parts, uint32_t range, const uint
     return P4_OK;
 }
 
-/* Does something with the first parts of an entry, and says with how many. */
-static enum p4_outcome all_parts(struct p4_table *table, const struct p4_new_entry *given, part *each, uint64_t limit, uint64_t *done)
+/* Does something with the first parts of an entry that has so many at most, and says with how many. */
+static enum p4_outcome all_parts(struct p4_table *table, const struct p4_new_entry *given, uint64_t most, part *each, uint64_t limit,
+    uint64_t *done)
 {
     struct parts parts = {.table = table, .given = given, .each = each, .limit = limit};
     uint64_t count = 1;
@@ -92,7 +96,7 @@ static enum p4_outcome all_parts(struct p4_table *table, const struct p4_new_ent
         /* An empty range fits nothing; it is compared. */
         if (given->ranges[2 * i] <= given->ranges[2 * i + 1])
             prefixes_of(given->ranges[2 * i], given->ranges[2 * i + 1], table->ranges[i].width, list);
-        if (count * list->count > MOST_PARTS)
+        if (count * list->count > most)
             list->count = 0;
         count *= list->count ? list->count : 1;
     }
@@ -192,14 +196,15 @@ static void move_up(struct p4_tuples *list, uint32_t place)
     }
 }
 
-static enum p4_outcome insert(struct p4_table *table, const struct p4_new_entry *given, const uint64_t *key, const uint64_t *mask)
+static enum p4_outcome insert(struct p4_table *table, const struct p4_new_entry *given, const uint64_t *key, const uint64_t *mask,
+    uint32_t most_tuples)
 {
     unsigned words = table->shape.words;
     uint32_t place = tuple_of(table, mask), count = table->tuples ? table->tuples->count : 0;
     struct p4_entry *entry = entry_new(table, given), **at = NULL;
     uint64_t word = (uint64_t)(uintptr_t)entry;
     struct p4_tuple *tuple;
-    if (place == count && count == P4_MOST_TUPLES) {
+    if (place == count && count >= most_tuples) {
         free(entry);
         return P4_MANY_MASKS;
     }
@@ -234,6 +239,16 @@ static enum p4_outcome insert(struct p4_table *table, const struct p4_new_entry 
         publish(table, new);
     }
     return P4_OK;
+}
+
+static enum p4_outcome insert_part(struct p4_table *table, const struct p4_new_entry *given, const uint64_t *key, const uint64_t *mask)
+{
+    return insert(table, given, key, mask, MOST_TUPLES_OF_RANGES);
+}
+
+static enum p4_outcome insert_whole(struct p4_table *table, const struct p4_new_entry *given, const uint64_t *key, const uint64_t *mask)
+{
+    return insert(table, given, key, mask, P4_MOST_TUPLES);
 }
 
 static enum p4_outcome take_out(struct p4_table *table, const struct p4_new_entry *given, const uint64_t *key, const uint64_t *mask)
@@ -275,33 +290,44 @@ static enum p4_outcome is_there(struct p4_table *table, const struct p4_new_entr
     return found ? P4_OK : P4_ABSENT;
 }
 
-enum p4_outcome p4_tuples_insert(struct p4_table *table, const struct p4_new_entry *entry)
+/* How many parts an entry of the table may have: all, or one. None when the entry is not there. */
+static uint64_t parts_of(struct p4_table *table, const struct p4_new_entry *entry)
 {
     uint64_t done;
+    if (all_parts(table, entry, MOST_PARTS, is_there, 1, &done) == P4_OK)
+        return MOST_PARTS;
+    return all_parts(table, entry, 1, is_there, 1, &done) == P4_OK ? 1 : 0;
+}
+
+static enum p4_outcome insert_all(struct p4_table *table, const struct p4_new_entry *entry, uint64_t most, part *each)
+{
+    uint64_t done, again;
+    enum p4_outcome outcome = all_parts(table, entry, most, each, UINT64_MAX, &done);
+    if (outcome != P4_OK)
+        all_parts(table, entry, most, take_out, done, &again);
+    return outcome;
+}
+
+enum p4_outcome p4_tuples_insert(struct p4_table *table, const struct p4_new_entry *entry)
+{
     enum p4_outcome outcome;
-    if (all_parts(table, entry, is_there, 1, &done) == P4_OK)
+    if (parts_of(table, entry))
         return P4_PRESENT;
     table->control->age++;
-    outcome = all_parts(table, entry, insert, UINT64_MAX, &done);
-    if (outcome != P4_OK) {
-        uint64_t again;
-        all_parts(table, entry, take_out, done, &again);
-    }
-    return outcome;
+    outcome = insert_all(table, entry, MOST_PARTS, insert_part);
+    return outcome == P4_MANY_MASKS ? insert_all(table, entry, 1, insert_whole) : outcome;
 }
 
 enum p4_outcome p4_tuples_modify(struct p4_table *table, const struct p4_new_entry *entry)
 {
-    uint64_t done;
-    enum p4_outcome outcome = all_parts(table, entry, is_there, 1, &done);
-    return outcome == P4_OK ? all_parts(table, entry, replace, UINT64_MAX, &done) : outcome;
+    uint64_t done, most = parts_of(table, entry);
+    return most ? all_parts(table, entry, most, replace, UINT64_MAX, &done) : P4_ABSENT;
 }
 
 enum p4_outcome p4_tuples_delete(struct p4_table *table, const struct p4_new_entry *entry)
 {
-    uint64_t done;
-    enum p4_outcome outcome = all_parts(table, entry, is_there, 1, &done);
-    return outcome == P4_OK ? all_parts(table, entry, take_out, UINT64_MAX, &done) : outcome;
+    uint64_t done, most = parts_of(table, entry);
+    return most ? all_parts(table, entry, most, take_out, UINT64_MAX, &done) : P4_ABSENT;
 }
 
 static void free_list(void *with, const uint64_t *key, const uint64_t *value)

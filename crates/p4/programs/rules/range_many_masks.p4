@@ -1,0 +1,40 @@
+// Entries whose ranges together would take more sets of masks than a table has are there nevertheless.
+#include <core.p4>
+#include <v1model.p4>
+
+header bytes_t { bit<16> a; bit<48> b; bit<8> c; bit<8> d; }
+
+struct headers_t { bytes_t h; }
+struct meta_t { }
+
+parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.h);
+        transition accept;
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    action note(bit<8> value) { hdr.h.d = value; }
+    table ranges {
+        key = { hdr.h.a: range; hdr.h.b: range; hdr.h.c: ternary; }
+        actions = { note; NoAction; }
+    }
+    apply {
+        standard.egress_spec = 1;
+        ranges.apply();
+    }
+}
+
+control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
+control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control DeparserImpl(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.h);
+    }
+}
+
+V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;
