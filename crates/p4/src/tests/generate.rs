@@ -35,6 +35,8 @@ pub struct Generator {
     loops: u32,
     /// Payloads are encrypted here and there.
     ciphers: bool,
+    /// Cells of a register are read and written, which shows in which order packets come there.
+    registers: bool,
 }
 
 /// A program and its test.
@@ -47,6 +49,7 @@ pub fn program(seed: u64) -> (String, String) {
         tables_left: 0,
         loops: 0,
         ciphers: false,
+        registers: seed.is_multiple_of(4),
     };
     generator.ciphers = generator.below(3) == 0;
     generator.program()
@@ -298,6 +301,15 @@ impl Generator {
                 let key = self.expression(Ty::Bit(64), 1);
                 format!("{name}({offset}, {key} ++ 64w7, (bit<128>)({}));", self.expression(Ty::Bit(100), 1))
             }
+            14 if self.registers => {
+                let index = self.expression(Ty::Bit(3), 1);
+                if self.below(2) == 0 {
+                    let value = self.expression(Ty::Bit(16), 1);
+                    format!("cells.write((bit<32>){index}, {value});")
+                } else {
+                    format!("cells.read({}, (bit<32>){index});", self.one_of(&["hdr.s[0].f", "hdr.s[1].f"]))
+                }
+            }
             13 => format!("counted.count({});", self.expression(Ty::Bit(32), 1)),
             _ => self.assignment(),
         }
@@ -345,6 +357,10 @@ impl Generator {
              control I(inout H hdr, inout M meta, inout standard_metadata_t std) {{\n\
              counter(8, CounterType.packets_and_bytes) counted;\n"
         );
+        if self.registers {
+            // Some indices are outside.
+            text += "register<bit<16>>(6) cells;\n";
+        }
         let _ = writeln!(text, "action act0() {{ {} }}", self.statements(1));
         self.variables.extend([("p".to_owned(), Ty::Bit(16)), ("q".to_owned(), Ty::Bool)]);
         let body = self.statements(1);
