@@ -286,6 +286,10 @@ impl<'a> Emitter<'a> {
             staged = Some(self.body(part)).filter(|(.., stages)| *stages > 0);
         }
         let ciphers = mem::take(&mut self.ciphers);
+        if ciphers.is_empty() && self.program.tables.is_empty() {
+            // What ended stages is never reached, and there is no table whose size says how packets go.
+            staged = None;
+        }
         let mut at_once = None;
         if staged.as_ref().is_none_or(|(_, body, _)| !lanes::is_long(body)) {
             self.fused = Some(Order::AtOnce);
