@@ -239,7 +239,8 @@ impl<'p> Maker<'p> {
 /// Makes the p4info of a compiled program.
 ///
 /// # Errors
-/// When ids that the program has chosen do not fit.
+/// When ids that the program has chosen do not fit, or two tables have the same name, as those of two instances of a control do
+/// whose `@name` is absolute.
 pub fn p4info(
     program: &Program,
     switch: &Switch<'_>,
@@ -255,7 +256,10 @@ pub fn p4info(
     for (table, described) in compiled.tables.iter().zip(&description.tables) {
         let Some(control) = switch.unit(table.owner.0).and_then(|unit| unit.control()) else { continue };
         let tree = &program.controls[control].tables[table.owner.1];
-        wanted.entry(prefix::TABLE).or_default().insert(&table.path, tree.naming.id);
+        if wanted.entry(prefix::TABLE).or_default().insert(&table.path, tree.naming.id).is_some() {
+            let path = &table.path;
+            return Err(format!("the control plane knows two tables as '{path}': give one of them another @name"));
+        }
         for (action, listed) in described.actions.iter().zip(&tree.actions) {
             let id = function(program, control, &listed.action).and_then(|function| function.annotations.id);
             wanted.entry(prefix::ACTION).or_default().insert(&action.path, id);

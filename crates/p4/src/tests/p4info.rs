@@ -33,8 +33,12 @@ fn program(annotation: &str) -> String {
 }
 
 fn info(annotation: &str) -> Result<P4Info, String> {
+    info_of(&program(annotation))
+}
+
+fn info_of(text: &str) -> Result<P4Info, String> {
     load::on_deep_stack(|| {
-        let mut loaded = load::text_of(Path::new("program.p4"), program(annotation).into(), &[]);
+        let mut loaded = load::text_of(Path::new("program.p4"), text.into(), &[]);
         let Some(program) = loaded.program.as_mut() else { panic!("{}", loaded.diagnostics.render(&loaded.sources)) };
         let compiled = compile::compile(program, "program.p4", &Options::default());
         compiled.map(|compiled| compiled.p4info).map_err(|refusal| refusal.message)
@@ -104,6 +108,19 @@ fn ids_of_the_program_are_kept_or_refused() {
         let refusal = info(annotation).expect_err(annotation);
         assert!(refusal.contains("MyIngress.ipv4_lpm") && refusal.contains("@id"), "{refusal}");
     }
+}
+
+#[test]
+fn two_tables_with_one_name_are_refused() {
+    let twice = "control Twice(inout standard_metadata_t s) { NAME table one { key = { s.ingress_port: exact; } \
+                 actions = { NoAction; } } apply { one.apply(); } }\ncontrol E(";
+    let applied =
+        program("").replace("s) { apply { } }", "s) { Twice() a; Twice() b; apply { a.apply(s); b.apply(s); } }");
+    let text = applied.replace("control E(", twice);
+    let distinct = info_of(&text.replace("NAME", "")).expect("it compiles");
+    assert_eq!(distinct.tables.len(), 4);
+    let refusal = info_of(&text.replace("NAME", "@name(\".one\")")).expect_err("two tables with one name");
+    assert!(refusal.contains("two tables as 'one'"), "{refusal}");
 }
 
 #[test]
