@@ -56,7 +56,7 @@ fn processors(machine: &Machine) -> Finding {
     let mut nodes: Vec<u32> = processors.online.iter().filter_map(|processor| processor.node).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let mut found = vec![format!("{count} on {cores} cores and {} NUMA nodes", nodes.len().max(1))];
+    let mut found = vec![format!("{count} on {cores} cores; NUMA nodes: {}", nodes.len().max(1))];
     let none_or = |list: &[u32]| if list.is_empty() { "none".to_owned() } else { show_list(list) };
     found.push(format!("isolated: {}", none_or(&processors.isolated)));
     let slowed = processors.slowed();

@@ -1,6 +1,8 @@
 //! `namehop strategy`: which forwarding strategy applies to which names.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use namehop_forward::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registry};
@@ -171,7 +173,7 @@ impl ListArgs {
 impl LoadArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let shown = self.file.display();
-        let object = std::fs::read(&self.file).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
+        let object = read_object(&self.file).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
         if object.len() > MAX_COMMAND_FILE_BYTES {
             return Err(Failure::failed(too_long(&shown.to_string(), object.len())));
         }
@@ -185,11 +187,18 @@ impl LoadArgs {
     }
 }
 
+/// Reads a file up to a byte more than it may have: some never end.
+fn read_object(path: &Path) -> io::Result<Vec<u8>> {
+    let mut object = Vec::new();
+    File::open(path)?.take(MAX_OBJECT_FILE_BYTES as u64 + 1).read_to_end(&mut object)?;
+    Ok(object)
+}
+
 /// What to do with an object file that is longer than a command can be.
 fn too_long(file: &str, bytes: usize) -> String {
     let smaller = "compile it without -g, or run llvm-strip -g on it";
     if bytes > MAX_OBJECT_FILE_BYTES {
-        return format!("{file} has {bytes} bytes, {MAX_OBJECT_FILE_BYTES} are allowed; {smaller}");
+        return format!("{file} has more than {MAX_OBJECT_FILE_BYTES} bytes, which are allowed; {smaller}");
     }
     format!(
         "{file} has {bytes} bytes, and {MAX_COMMAND_FILE_BYTES} fit into a command; {smaller}, load it over HTTP \
