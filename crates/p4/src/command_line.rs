@@ -140,7 +140,8 @@ enum Command {
         /// How many entries the tables have; 0 is as many as in the paper
         #[arg(long, value_name = "N", default_value_t = 0)]
         entries: u64,
-        /// How often each way has its turn, with 4096 packets
+        /// How often each way has its turn, with 4096 packets; at least twice as often as there are ways, so that none gets packets
+        /// that another one has just had
         #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         rounds: u32,
         /// Leave out the tables of DPDK and its engine for P4
