@@ -132,7 +132,7 @@ pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry
         let name = normal(name);
         let fits = |key: &ir::Key| {
             let key = normal(&key.name);
-            key == name || key.ends_with(&format!(".{name}"))
+            key.strip_suffix(&*name).is_some_and(|above| above.is_empty() || above.ends_with('.'))
         };
         let mut found = table.keys.iter().enumerate().filter(|(_, key)| fits(key));
         match (found.next(), found.next()) {

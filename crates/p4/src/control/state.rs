@@ -17,12 +17,17 @@ use crate::stf::command;
 /// How many faulty lines of a file are named.
 const NAMED_LINES: usize = 10;
 
-/// What tells entries of a table apart.
-pub type Identity = (u32, Vec<u64>, Vec<u64>, Vec<u64>, i64);
+/// What tells entries of a table apart: in one piece, because large tables are searched by it whenever an entry comes.
+pub type Identity = Box<[u64]>;
 
-/// What tells this entry apart from others of its table.
+/// What tells this entry apart from others of its table, in the order in which entries are listed.
 pub fn identity(entry: &Entry) -> Identity {
-    (entry.prefix, entry.key.clone(), entry.mask.clone(), entry.ranges.clone(), entry.priority)
+    let mut words = Vec::with_capacity(2 + entry.key.len() + entry.mask.len() + entry.ranges.len());
+    words.push(u64::from(entry.prefix));
+    words.extend([&entry.key, &entry.mask, &entry.ranges].into_iter().flatten());
+    // So that negative priorities come before others.
+    words.push(entry.priority.cast_unsigned() ^ (1 << 63));
+    words.into()
 }
 
 /// Something whose tables can be changed.
@@ -223,7 +228,8 @@ impl<T: Tables> State<T> {
     ) -> Result<(), String> {
         let identity = identity(&entry);
         let cells = self.description.tables[table].table.cells;
-        let known = self.entries[table].get(&identity);
+        // Where there are no cells the entry is not looked for: that takes long in a large table.
+        let known = if cells.are_there() { self.entries[table].get(&identity) } else { None };
         let known_cell = known.and_then(|known| cell_of(&cells, known));
         let mut set = None;
         if let Some(reference) = &reference {
@@ -289,35 +295,44 @@ impl<T: Tables> State<T> {
     pub fn load(&mut self, text: &str) -> Result<usize, String> {
         let mut read = Vec::new();
         let mut faults = Vec::new();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
-            if line.is_empty() {
-                continue;
-            }
-            let entry = command::entry(line).and_then(|text| match text.action {
-                Some(_) => entry::read(&self.description, &text),
-                None => Err("an action is missing".to_owned()),
-            });
-            match entry {
-                Ok((table, entry, reference)) => read.push((number + 1, table, entry, reference)),
-                Err(reason) if faults.len() < NAMED_LINES => faults.push(format!("line {}: {reason}", number + 1)),
+        for (number, line) in lines_of(text) {
+            match self.entry_of(line) {
+                Ok((table, entry, reference)) => read.push((number, table, entry, reference)),
+                Err(reason) if faults.len() < NAMED_LINES => faults.push(format!("line {number}: {reason}")),
                 Err(_) => {}
             }
         }
         if !faults.is_empty() {
             return Err(format!("nothing was loaded: {}", faults.join("; ")));
         }
-        for place in 0..read.len() {
-            let (line, table, entry, reference) = read[place].clone();
+        let count = read.len();
+        for (place, (line, table, entry, reference)) in read.into_iter().enumerate() {
             let Err(reason) = self.put(table, Change::Insert, entry, reference) else { continue };
-            for (_, table, entry, _) in read.drain(..place).rev() {
-                let known = self.entry(table, &identity(&entry)).cloned();
-                self.apply(table, Change::Delete, known.unwrap_or(entry))
-                    .map_err(|failed| format!("line {line}: {reason}; and {failed}"))?;
-            }
+            self.take_out(text, place).map_err(|failed| format!("line {line}: {reason}; and {failed}"))?;
             return Err(format!("nothing was loaded: line {line}: {reason}"));
         }
-        Ok(read.len())
+        Ok(count)
+    }
+
+    /// Reads a line of a text that is loaded.
+    fn entry_of(&self, line: &str) -> Result<(usize, Entry, Option<Reference>), String> {
+        let text = command::entry(line)?;
+        if text.action.is_none() {
+            return Err("an action is missing".to_owned());
+        }
+        entry::read(&self.description, &text)
+    }
+
+    /// Takes out the first entries of a text, which were loaded, the last one first.
+    fn take_out(&mut self, text: &str, count: usize) -> Result<(), String> {
+        let lines: Vec<&str> = lines_of(text).take(count).map(|(_, line)| line).collect();
+        for line in lines.into_iter().rev() {
+            let (table, entry, _) = self.entry_of(line)?;
+            // The size of its values is compared with that of its action.
+            let known = self.entry(table, &identity(&entry)).cloned();
+            self.apply(table, Change::Delete, known.unwrap_or(entry))?;
+        }
+        Ok(())
     }
 
     /// All entries of a table, or of all, in the form in which they are loaded.
@@ -333,6 +348,12 @@ impl<T: Tables> State<T> {
         };
         Ok(wanted.flat_map(show).collect())
     }
+}
+
+/// The lines of a text that have an entry, without comments, and their numbers from 1.
+fn lines_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).enumerate();
+    lines.filter(|(_, line)| !line.is_empty()).map(|(place, line)| (place + 1, line))
 }
 
 /// Bytes of the number of a cell, which stands before the values of an entry.

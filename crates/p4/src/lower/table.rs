@@ -198,7 +198,8 @@ pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
         let (key, wanted) = (&table.keys[place], &entry.keys[place]);
         let all = value::mask(key.width);
         let (mut value, mut mask) = (BigInt::from(0), BigInt::from(0));
-        let mut bounds = value::limits(key.width, key.signed);
+        let mut bounds =
+            if key.kind == ir::Match::Range { value::limits(key.width, key.signed) } else { Default::default() };
         match wanted {
             Match::Any => {}
             Match::Exact(exact) if key.kind == ir::Match::Range => bounds = (exact.int(), exact.int()),

@@ -217,9 +217,10 @@ fn address(text: &str) -> Option<BigInt> {
 }
 
 /// An integer: decimal, 0x…, 0b…, or an address.
-/// A number or an address.
 pub fn integer(text: &str) -> Result<BigInt, String> {
-    if let Some(address) = address(text) {
+    if text.contains(['.', ':'])
+        && let Some(address) = address(text)
+    {
         return Ok(address);
     }
     let lower = text.to_ascii_lowercase();
@@ -371,7 +372,8 @@ impl<'a> Tokens<'a> {
             self.rest = rest.trim_start();
             return Ok(word.to_owned());
         }
-        let length = self.rest.find(|c: char| c.is_whitespace() || ":(),=/&".contains(c)).unwrap_or(self.rest.len());
+        let ends = |c: char| c.is_whitespace() || matches!(c, ':' | '(' | ')' | ',' | '=' | '/' | '&');
+        let length = self.rest.find(ends).unwrap_or(self.rest.len());
         if length == 0 {
             return Err(format!("{what} is missing"));
         }
