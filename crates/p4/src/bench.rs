@@ -109,11 +109,11 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
         io::Error::other(format!("there is no program '{name}' to measure; there are {}", names.join(", ")))
     })?;
     let workshop = Workshop::new(Build { native: true, ..Build::default() })?;
-    let ours = build(&workshop, name, text, false)?;
-    let theirs = if plan.dpdk { Some(build(&workshop, name, text, true)?) } else { None };
     for (file, text) in FILES {
         fs::write(workshop.folder().join(file), text)?;
     }
+    let ours = build(&workshop, name, text, false)?;
+    let theirs = if plan.dpdk { Some(build(&workshop, name, text, true)?) } else { None };
     let path = |file: &str| workshop.folder().join(file);
     let files = ["workloads.c", "examples.c", "crypto.c", "gopt.c", "swx.c"];
     let mut arguments: Vec<String> = files.map(|file| path(file).to_string_lossy().into_owned()).into();
