@@ -66,6 +66,13 @@ impl Client {
         // There is room for all buffers, so none is lost.
         let _ = self.to_worker.push(message, 0);
     }
+
+    /// Lets the worker see what was sent.
+    fn publish(&mut self) {
+        if self.to_worker.publish() {
+            (self.worker.wake)();
+        }
+    }
 }
 
 /// What is under way.
@@ -174,7 +181,9 @@ impl<S: Storage> Server<S> {
     fn start(&mut self, indexes: Vec<Index>, erased: &Erased) {
         for (client, index) in self.clients.iter_mut().zip(indexes) {
             client.send(FromDisk::Ready(Box::new((index, erased.clone()))));
+            client.publish();
         }
+        // Whoever sees that finds the index in its ring.
         self.shared.set_state(DiskState::Working);
     }
 
@@ -231,11 +240,7 @@ impl<S: Storage> Server<S> {
                 self.done(done, time);
             }
             worked |= self.watch(time.now);
-            for client in &mut self.clients {
-                if client.to_worker.publish() {
-                    (client.worker.wake)();
-                }
-            }
+            self.clients.iter_mut().for_each(Client::publish);
             if worked {
                 continue;
             }

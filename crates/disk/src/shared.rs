@@ -110,11 +110,11 @@ impl Shared {
 
     #[inline]
     pub(crate) fn state(&self) -> DiskState {
-        DiskState::ALL[usize::from(self.state.load(Ordering::Relaxed)) % DiskState::ALL.len()]
+        DiskState::ALL[usize::from(self.state.load(Ordering::Acquire)) % DiskState::ALL.len()]
     }
 
     pub(crate) fn set_state(&self, state: DiskState) {
-        self.state.store(state as u8, Ordering::Relaxed);
+        self.state.store(state as u8, Ordering::Release);
     }
 
     /// The disk has not answered for long since the start. If it has not done so just now, it stalls.

@@ -28,10 +28,12 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 fn wait_for_work(cache: &DiskCache, tier: &mut DiskTier) {
     wait_until("it works", || {
+        let is_working = cache.status().state == DiskState::Working;
+        // By now the index is there.
         while let Some(finished) = tier.next_finished() {
             tier.give_back(finished, false);
         }
-        cache.status().state == DiskState::Working
+        is_working
     });
 }
 
