@@ -59,10 +59,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker("alone")
 
 
-# Below those that the system gives to connections, one of which might take the port before the router does.
-PORTS = itertools.cycle(range(20_000, 32_000))
+# Below those that the system gives to connections, one of which might take the port before the router does. Processes that run tests
+# side by side have a part each, or one would give away a port while a router of the other is restarted.
+PARTS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+PART = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+PORTS_OF_PART = 12_000 // PARTS
+PORTS = itertools.cycle(range(20_000 + PART * PORTS_OF_PART, 20_000 + (PART + 1) * PORTS_OF_PART))
 # Another run beside this one begins elsewhere.
-for _ in range(os.getpid() * 97 % 12_000):
+for _ in range(os.getpid() * 97 % PORTS_OF_PART):
     next(PORTS)
 
 

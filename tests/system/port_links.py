@@ -128,8 +128,12 @@ def threads(router):
     folder = f"/proc/{router.process.pid}/task"
     names = []
     for thread in os.listdir(folder):
-        with open(f"{folder}/{thread}/comm") as comm:
-            names.append(comm.read().strip())
+        try:
+            with open(f"{folder}/{thread}/comm") as comm:
+                names.append(comm.read().strip())
+        except FileNotFoundError:
+            # A thread that has just ended.
+            continue
     return names
 
 

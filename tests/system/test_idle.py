@@ -23,8 +23,14 @@ def memif(folder, role):
 
 def processor_seconds(router):
     """Of all threads, by the scheduler's clock."""
-    tasks = Path(f"/proc/{router.process.pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+    nanoseconds = 0
+    for task in Path(f"/proc/{router.process.pid}/task").glob("*/schedstat"):
+        try:
+            nanoseconds += int(task.read_text().split()[0])
+        except FileNotFoundError:
+            # A thread that has just ended.
+            continue
+    return nanoseconds / 1e9
 
 
 def idle_share(router, seconds=4):
