@@ -230,6 +230,15 @@ class Router:
         return connection
 
 
+def of_threads(process, file):
+    """What the kernel says in a file of each thread of a process, but those that end just now."""
+    for thread in Path(f"/proc/{process.pid}/task").iterdir():
+        try:
+            yield (thread / file).read_text()
+        except FileNotFoundError:
+            continue
+
+
 def run_namehop(*arguments, transport=None, check=True, timeout=60, text=True, **options):
     environment = {**os.environ, "HOME": "/nonexistent"}
     environment.pop("NDN_CLIENT_TRANSPORT", None)

@@ -5,6 +5,7 @@ import struct
 import subprocess
 
 import pytest
+from conftest import of_threads
 
 ETHERTYPE = 0x8624
 GROUP = "01:00:5e:00:17:aa"
@@ -125,16 +126,7 @@ def is_connected(router):
 
 
 def threads(router):
-    folder = f"/proc/{router.process.pid}/task"
-    names = []
-    for thread in os.listdir(folder):
-        try:
-            with open(f"{folder}/{thread}/comm") as comm:
-                names.append(comm.read().strip())
-        except FileNotFoundError:
-            # A thread that has just ended.
-            continue
-    return names
+    return [name.strip() for name in of_threads(router.process, "comm")]
 
 
 def processor_seconds(router):

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, run_namehop, wait_until
+from conftest import PROGRAM, of_threads, run_namehop, wait_until
 from port_links import needs_root
 from test_strategies import SDK, compile_strategy
 
@@ -82,14 +82,7 @@ def test_errors_say_what_to_do():
 
 
 def children(process):
-    found = []
-    for task in Path(f"/proc/{process.pid}/task").iterdir():
-        try:
-            found += (task / "children").read_text().split()
-        except FileNotFoundError:
-            # A thread that has just ended.
-            continue
-    return found
+    return [child for text in of_threads(process, "children") for child in text.split()]
 
 
 def test_an_interrupted_measurement_leaves_no_router_behind():

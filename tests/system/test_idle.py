@@ -1,11 +1,10 @@
 """Routers with nothing to do: they take next to no processor time, and answer the first packet after a silence at once."""
 
 import time
-from pathlib import Path
 
 import pytest
 from applications import serving
-from conftest import wait_until
+from conftest import of_threads, wait_until
 from port_links import is_connected, needs_root, ports
 
 WORKERS = 4
@@ -23,14 +22,7 @@ def memif(folder, role):
 
 def processor_seconds(router):
     """Of all threads, by the scheduler's clock."""
-    nanoseconds = 0
-    for task in Path(f"/proc/{router.process.pid}/task").glob("*/schedstat"):
-        try:
-            nanoseconds += int(task.read_text().split()[0])
-        except FileNotFoundError:
-            # A thread that has just ended.
-            continue
-    return nanoseconds / 1e9
+    return sum(int(text.split()[0]) for text in of_threads(router.process, "schedstat")) / 1e9
 
 
 def idle_share(router, seconds=4):
