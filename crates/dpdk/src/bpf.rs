@@ -12,9 +12,6 @@ use namehop_ebpf::{Argument, Code, Helper, Returned, Verified};
 use crate::DpdkError;
 use crate::ffi::{self, RawBpf, RawHelper, RawLoaded};
 
-/// What [`ffi::namehop_bpf_load`] returns where the system keeps a process from running instructions that it has
-/// written.
-const EACCES: i32 = 13;
 /// Room for what DPDK says of a program that it refuses.
 const TEXT_BYTES: usize = 1024;
 /// Codes of instructions.
@@ -73,7 +70,7 @@ pub fn compile(program: &Verified) -> Result<Code, DpdkError> {
             text.len(),
         )
     };
-    if result == -EACCES {
+    if result == -libc::EACCES {
         return Err(DpdkError::Unusable(
             "the system does not let the router run what it compiles: a service needs MemoryDenyWriteExecute=no, and \
              SELinux the permission execmem"

@@ -47,8 +47,6 @@ impl DpdkError {
 
     /// Whether the process lacks a privilege.
     pub fn is_permission(&self) -> bool {
-        const EPERM: i32 = 1;
-        const EACCES: i32 = 13;
-        matches!(self, DpdkError::Refused { code: EPERM | EACCES, .. })
+        matches!(self, DpdkError::Refused { code: libc::EPERM | libc::EACCES, .. })
     }
 }

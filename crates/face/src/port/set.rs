@@ -183,7 +183,9 @@ impl PortSet {
                     is_congested = port.watch.note(now, received.len(), waiting);
                 }
                 if !received.is_empty() && !port.params.is_up {
-                    port.come_up(now);
+                    // Frames come, so the link works, although whoever looks at links now and then does not know yet. Otherwise what
+                    // answers them would be dropped until then.
+                    port.change_state(true, now);
                 }
                 port.received_frames += received.len() as u64;
                 received.append(&mut port.handed_in);

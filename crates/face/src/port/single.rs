@@ -145,14 +145,8 @@ impl Port {
         }
     }
 
-    /// Frames come, so the link works, although whoever looks at links now and then does not know yet. Otherwise what answers them would be
-    /// dropped until then.
-    #[cold]
-    pub(super) fn come_up(&mut self, now: Timestamp) {
-        self.change_state(true, now);
-    }
-
     /// The link has come back or gone.
+    #[cold]
     pub(super) fn change_state(&mut self, is_up: bool, now: Timestamp) {
         self.params.is_up = is_up;
         let address = self.params.address;

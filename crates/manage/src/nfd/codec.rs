@@ -135,6 +135,13 @@ pub fn encode_item<T: DatasetItem>(item: &T, writer: &mut Writer) {
     writer.nested(T::TYPE, |writer| item.encode_value(writer));
 }
 
+/// The content of a whole dataset.
+pub fn encode_items<T: DatasetItem>(items: impl IntoIterator<Item = T>) -> Vec<u8> {
+    let mut writer = Writer::new();
+    items.into_iter().for_each(|item| encode_item(&item, &mut writer));
+    writer.into_vec()
+}
+
 /// Reads the content of a whole dataset; elements of other types are ignored.
 pub fn decode_items<T: DatasetItem>(content: &[u8]) -> Result<Vec<T>, CodecError> {
     Fields::parse(content)?.all(T::TYPE).map(T::decode_value).collect()

@@ -37,15 +37,13 @@ impl DatasetItem for DispatchEntry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::{decode_items, encode_item};
+    use super::super::codec::{decode_items, encode_items};
     use super::*;
 
     #[test]
     fn entries_are_read_as_they_were_written() {
         let moved = DispatchEntry { entry: 65_535, worker: 1, former_worker: Some(0), packets_per_s: 640 };
         let entries = [moved, DispatchEntry { former_worker: None, ..moved }];
-        let mut writer = Writer::new();
-        entries.iter().for_each(|entry| encode_item(entry, &mut writer));
-        assert_eq!(decode_items::<DispatchEntry>(&writer.into_vec()), Ok(entries.to_vec()));
+        assert_eq!(decode_items::<DispatchEntry>(&encode_items(entries)), Ok(entries.to_vec()));
     }
 }

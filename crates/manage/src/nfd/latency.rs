@@ -66,7 +66,7 @@ fn decode_counts(value: &[u8]) -> Result<LatencyCounts, CodecError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::{decode_items, encode_item};
+    use super::super::codec::{decode_items, encode_items};
     use super::*;
 
     #[test]
@@ -79,9 +79,7 @@ mod tests {
             data: LatencyCounts(vec![(1, 1)]),
         };
         for status in [measured, LatencyStatus::default()] {
-            let mut writer = Writer::new();
-            encode_item(&status, &mut writer);
-            assert_eq!(decode_items::<LatencyStatus>(&writer.into_vec()), Ok(vec![status]));
+            assert_eq!(decode_items::<LatencyStatus>(&encode_items([status.clone()])), Ok(vec![status]));
         }
         let mut writer = Writer::new();
         writer.nested(LATENCY_STATUS, |writer| {

@@ -67,7 +67,7 @@ impl DatasetItem for LoadedStrategy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::{decode_items, encode_item};
+    use super::super::codec::{decode_items, encode_items};
     use super::*;
 
     #[test]
@@ -87,8 +87,6 @@ mod tests {
             parameters: vec![parameter.clone(), ParameterInfo { key: text("other"), ..parameter }],
         };
         let strategies = [whole.clone(), LoadedStrategy { parameters: Vec::new(), ..whole }];
-        let mut writer = Writer::new();
-        strategies.iter().for_each(|strategy| encode_item(strategy, &mut writer));
-        assert_eq!(decode_items::<LoadedStrategy>(&writer.into_vec()), Ok(strategies.to_vec()));
+        assert_eq!(decode_items::<LoadedStrategy>(&encode_items(strategies.clone())), Ok(strategies.to_vec()));
     }
 }

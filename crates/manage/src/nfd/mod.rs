@@ -28,7 +28,7 @@ mod workers;
 mod tests;
 
 pub use capture::{CaptureStream, CapturedFrame};
-pub use codec::{CodecError, DatasetItem, decode_items, encode_item};
+pub use codec::{CodecError, DatasetItem, decode_items, encode_item, encode_items};
 pub use content_store::{CsInfo, CsPolicyCounters};
 pub use cs_disk::CsDisk;
 pub use drops::DropCount;

@@ -51,7 +51,7 @@ fn decode_part(value: &[u8]) -> Result<PowerPart, CodecError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::{decode_items, encode_item};
+    use super::super::codec::{decode_items, encode_items};
     use super::*;
 
     #[test]
@@ -70,9 +70,7 @@ mod tests {
         };
         assert_eq!((measured.milliwatts(), estimated.milliwatts()), (u64::MAX, 34_200));
         for status in [measured, estimated, PowerStatus::default()] {
-            let mut writer = Writer::new();
-            encode_item(&status, &mut writer);
-            assert_eq!(decode_items::<PowerStatus>(&writer.into_vec()), Ok(vec![status]));
+            assert_eq!(decode_items::<PowerStatus>(&encode_items([status.clone()])), Ok(vec![status]));
         }
     }
 }

@@ -95,7 +95,7 @@ impl DatasetItem for TracedPacket {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::{decode_items, encode_item};
+    use super::super::codec::{decode_items, encode_items};
     use super::*;
 
     #[test]
@@ -110,9 +110,7 @@ mod tests {
             steps: vec![step.clone(), TracedStep { stage: "send".to_owned(), ..step }],
         };
         let packets = [whole.clone(), TracedPacket { steps: Vec::new(), ..whole }];
-        let mut writer = Writer::new();
-        packets.iter().for_each(|packet| encode_item(packet, &mut writer));
-        assert_eq!(decode_items::<TracedPacket>(&writer.into_vec()), Ok(packets.to_vec()));
+        assert_eq!(decode_items::<TracedPacket>(&encode_items(packets.clone())), Ok(packets.to_vec()));
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn decode_queue(value: &[u8]) -> Result<QueueStatus, CodecError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::{decode_items, encode_item};
+    use super::super::codec::{decode_items, encode_items};
     use super::*;
 
     #[test]
@@ -147,8 +147,6 @@ mod tests {
         };
         let without = WorkerStatus { processor: None, queues: Vec::new(), ..with_processor.clone() };
         let statuses = [with_processor, without];
-        let mut writer = Writer::new();
-        statuses.iter().for_each(|status| encode_item(status, &mut writer));
-        assert_eq!(decode_items::<WorkerStatus>(&writer.into_vec()), Ok(statuses.to_vec()));
+        assert_eq!(decode_items::<WorkerStatus>(&encode_items(statuses.clone())), Ok(statuses.to_vec()));
     }
 }

@@ -22,7 +22,7 @@ use super::streams::Source;
 use super::{ControlPlane, Management};
 use crate::nfd::names::module;
 use crate::nfd::{
-    ChannelStatus, DatasetItem, DropCount, FaceQueryFilter, GeneralStatus, LoadedStrategy, StrategyChoice, encode_item,
+    ChannelStatus, DropCount, FaceQueryFilter, GeneralStatus, LoadedStrategy, StrategyChoice, encode_item, encode_items,
 };
 use crate::rib::Cursor;
 
@@ -71,32 +71,28 @@ impl<C: ControlPlane> Management<C> {
         Dataset {
             module: module::STATUS,
             verb: "readvertise",
-            content: Content::Whole(|this| Box::pin(async move { encode_all(this.readvertise_status().into_iter()) })),
+            content: Content::Whole(|this| Box::pin(async move { encode_items(this.readvertise_status()) })),
         },
         Dataset {
             module: module::STATUS,
             verb: "workers",
-            content: Content::Whole(|this| {
-                Box::pin(async move { encode_all(this.control.worker_statuses().await.into_iter()) })
-            }),
+            content: Content::Whole(|this| Box::pin(async move { encode_items(this.control.worker_statuses().await) })),
         },
         Dataset {
             module: module::STATUS,
             verb: "power",
-            content: Content::Whole(|this| Box::pin(async move { encode_all(this.control.power().into_iter()) })),
+            content: Content::Whole(|this| Box::pin(async move { encode_items(this.control.power()) })),
         },
         Dataset {
             module: module::STATUS,
             verb: "latency",
-            content: Content::Whole(|this| {
-                Box::pin(async move { encode_all([this.control.latency().await].into_iter()) })
-            }),
+            content: Content::Whole(|this| Box::pin(async move { encode_items([this.control.latency().await]) })),
         },
         Dataset {
             module: module::NDT,
             verb: "list",
             content: Content::Whole(|this| {
-                Box::pin(async move { encode_all(this.control.dispatch_entries().into_iter().take(LISTED_ENTRIES)) })
+                Box::pin(async move { encode_items(this.control.dispatch_entries().into_iter().take(LISTED_ENTRIES)) })
             }),
         },
         Dataset {
@@ -135,7 +131,7 @@ impl<C: ControlPlane> Management<C> {
             module: module::CS,
             verb: "info",
             content: Content::Whole(|this| {
-                Box::pin(async move { encode_all(std::iter::once(cs_info(&this.control.cs_info().await))) })
+                Box::pin(async move { encode_items([cs_info(&this.control.cs_info().await)]) })
             }),
         },
     ];
@@ -147,12 +143,12 @@ impl<C: ControlPlane> Management<C> {
     }
 
     fn channel_list(&self) -> Vec<u8> {
-        encode_all(self.control.channels().iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
+        encode_items(self.control.channels().iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
     }
 
     fn strategy_list(&self) -> Vec<u8> {
         self.control.with_fib(|fib| {
-            encode_all(
+            encode_items(
                 fib.strategies().map(|(name, strategy)| StrategyChoice {
                     name: name.to_owned(),
                     strategy: strategy.name().clone(),
@@ -163,7 +159,7 @@ impl<C: ControlPlane> Management<C> {
 
     fn loaded_strategy_list(&self) -> Vec<u8> {
         self.control.with_strategies(|strategies| {
-            encode_all(strategies.programs().iter().map(|program| LoadedStrategy {
+            encode_items(strategies.programs().iter().map(|program| LoadedStrategy {
                 name: Name::new().append_generic(program.name()),
                 strategy: program.versioned_name(),
                 summary: program.summary().to_owned(),
@@ -234,12 +230,4 @@ impl<C: ControlPlane> Management<C> {
         }
         writer.into_vec()
     }
-}
-
-fn encode_all<T: DatasetItem>(items: impl Iterator<Item = T>) -> Vec<u8> {
-    let mut writer = Writer::new();
-    for item in items {
-        encode_item(&item, &mut writer);
-    }
-    writer.into_vec()
 }

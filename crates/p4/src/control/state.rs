@@ -109,7 +109,7 @@ impl<T: Tables> State<T> {
             value_sets: description.value_sets.iter().map(|_| Vec::new()).collect(),
             profiles: description.profiles.iter().map(|_| Profile::default()).collect(),
             next_group: 0,
-            defaults: description.tables.iter().map(|_| DefaultEntry::default()).collect(),
+            defaults: vec![DefaultEntry::default(); description.tables.len()],
             description,
             tables,
             entries,
