@@ -1,7 +1,8 @@
 //! One thread of a case: a worker, and the peers that send to all workers and get what this one sends.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use namehop_face::ring::Frame;
 use namehop_forward::schedule::Burst;
@@ -17,12 +18,9 @@ use super::turns::Turns;
 use super::{NAMES_PER_WORKER, Shared};
 use crate::permutation::mix;
 
-/// Interests that a thread may be ahead of the slowest one. Half of what is handed over finds room in a ring.
-const MOST_AHEAD: u64 = 512;
-
-/// Bursts that come to a worker at a time. With one it would have to do with smaller ones whenever it hands packets over, and a worker
+/// Bursts that come to a worker in a round. With one it would have to do with smaller ones whenever it hands packets over, and a worker
 /// that has all the traffic it can take has more waiting.
-const TURNS_AHEAD: usize = 4;
+const BURSTS_IN_ROUND: usize = 8;
 
 /// What a worker did in one turn of its case.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +53,8 @@ pub(super) struct Driver<'a> {
     worker: Worker<Burst>,
     number: usize,
     shared: &'a Shared<'a>,
+    /// Share of packets that come in at the wrong worker.
+    misplaced: f64,
     /// The worker's clock: how long it has had something to do.
     now: Timestamp,
     cycles_per_second: u64,
@@ -62,6 +62,8 @@ pub(super) struct Driver<'a> {
     draws: u64,
     /// Interests that this thread has made.
     asked: u64,
+    /// Times that packets have come in.
+    rounds: u64,
     pending: VecDeque<Pending>,
     sent: Vec<Frame>,
     content: Vec<u8>,
@@ -77,10 +79,12 @@ impl<'a> Driver<'a> {
             worker,
             number,
             shared,
+            misplaced: 0.0,
             now,
             cycles_per_second,
             next_name,
             asked: 0,
+            rounds: 0,
             draws: number as u64,
             pending,
             sent,
@@ -93,19 +97,25 @@ impl<'a> Driver<'a> {
         ((u128::from(mix(self.draws)) * end as u128) >> 64) as usize
     }
 
-    /// Works whenever it is the turn of this case.
-    pub(super) fn run(mut self, turns: &Turns, case: usize) -> Measured {
-        let (mut measured, mut number) = (Measured::default(), 0);
-        while let Some(next) = turns.next(case, number) {
+    /// Works whenever it is the turn of one of its cases. Gives what it has measured in each, by the case's number.
+    pub(super) fn run(mut self, turns: &Turns) -> Vec<(usize, Measured)> {
+        let cases = &self.shared.cases;
+        let (mut measured, mut number) = (vec![Measured::default(); cases.len()], 0);
+        while let Some(next) = turns.next(|turn| cases.iter().any(|&(case, _)| case == turn), number) {
             number = next;
+            let Some(place) = cases.iter().position(|&(case, _)| case == turns.case(number)) else { continue };
+            self.misplaced = cases[place].1;
             self.now = self.now.max(Timestamp(self.shared.clock.load(Ordering::Relaxed)));
             let (before, began) = (self.worker.status(self.now), self.now);
             while turns.is(number) {
+                self.prepare();
+                self.wait_for_others(|| turns.is(number));
                 self.work();
             }
             self.shared.clock.fetch_max(self.now.0, Ordering::Relaxed);
             self.shared.warm[self.number].store(self.is_warm(), Ordering::Relaxed);
             if turns.counts(number) {
+                let measured = &mut measured[place];
                 let after = self.worker.status(self.now);
                 let (packets, busy_ns) = (after.packets - before.packets, self.now.since_ns(began) as f64);
                 measured.turns.push(TurnCost { packets, busy_ns });
@@ -113,7 +123,7 @@ impl<'a> Driver<'a> {
                 measured.lost += after.handover.lost() - before.handover.lost();
             }
         }
-        measured
+        cases.iter().map(|&(case, _)| case).zip(measured).collect()
     }
 
     /// Is everything as it will stay? Timers have run out, as many Interests are pending as are to be, and the cache is full, so that
@@ -130,18 +140,30 @@ impl<'a> Driver<'a> {
         self.pending.len() >= self.shared.parameters.in_flight / self.shared.rings.len()
     }
 
-    /// Some packets, until there is nothing left to do. The clock goes on for as long as the worker has something to do.
-    fn work(&mut self) {
-        if !self.is_ahead() {
-            for _ in 0..TURNS_AHEAD * self.shared.parameters.burst / 2 {
-                self.ask();
-                if self.has_enough_pending() {
-                    self.answer();
-                }
-                self.answer_another();
+    /// Some packets.
+    fn prepare(&mut self) {
+        for _ in 0..BURSTS_IN_ROUND * self.shared.parameters.burst / 2 {
+            self.ask();
+            if self.has_enough_pending() {
+                self.answer();
             }
-            self.shared.asked[self.number].store(self.asked, Ordering::Relaxed);
+            self.answer_another();
         }
+        self.rounds += 1;
+        self.shared.rounds[self.number].store(self.rounds, Ordering::Release);
+    }
+
+    /// Until packets have come in as often at all others, or the turn is over: workers that have all the traffic they can take work at the
+    /// same time, and what they hand over comes to each other in between their own packets.
+    fn wait_for_others(&self, is_turn: impl Fn() -> bool) {
+        let is_as_far = |other: &AtomicU64| other.load(Ordering::Acquire) >= self.rounds;
+        while !self.shared.rounds.iter().all(is_as_far) && is_turn() {
+            thread::yield_now();
+        }
+    }
+
+    /// Works until there is nothing left to do. The clock goes on for as long as the worker has something to do.
+    fn work(&mut self) {
         // All that came in, so that what is prepared does not pile up.
         loop {
             let begin = cycles();
@@ -155,12 +177,6 @@ impl<'a> Driver<'a> {
         self.take_sent();
     }
 
-    /// Has this thread asked for so much more than another one that what is handed over might find no room? The system may have
-    /// taken the processor from the other one for a while.
-    fn is_ahead(&self) -> bool {
-        self.shared.asked.iter().any(|others| others.load(Ordering::Relaxed) + MOST_AHEAD < self.asked)
-    }
-
     /// Gives a frame to the worker. It is in the caches of this thread's core, as if it had come from a card.
     fn give(&self, face: FaceId, frame: &[u8]) {
         // A full ring holds back whoever fills it; so does an empty pool.
@@ -171,7 +187,7 @@ impl<'a> Driver<'a> {
 
     /// Is the next packet to come in at the wrong worker?
     fn draw_misplaced(&mut self) -> bool {
-        self.shared.rings.len() > 1 && (self.draw(1 << 20) as f64) < self.shared.misplaced * f64::from(1 << 20)
+        self.shared.rings.len() > 1 && (self.draw(1 << 20) as f64) < self.misplaced * f64::from(1 << 20)
     }
 
     /// Asks for the next name that belongs to this worker; or to another one, as often as that is to be.
@@ -219,7 +235,7 @@ impl<'a> Driver<'a> {
         let count = self.shared.rings.len();
         if self.draw_misplaced() {
             let other = (self.number + 1 + self.draw(count - 1)) % count;
-            // There is room for as many as a thread can be ahead.
+            // There is room for all of a round.
             let _ = self.shared.elsewhere[other].push(pending);
         } else {
             self.give_data(&pending);

@@ -22,7 +22,8 @@ pub(super) fn of_cases(
         let handed_over = sum(|worker| worker.handed_over) as f64 / packets.max(1) as f64;
         let mut speedups: Vec<f64> = own.iter().zip(&rounds[0]).map(|(own, first)| own.mpps / first.mpps).collect();
         let placed = cases.iter().position(|other| other.workers == case.workers && other.misplaced == 0.0);
-        let handover_ns = placed.filter(|_| handed_over > 0.0).map(|placed| {
+        // Without misplaced ones some may be left of the turn before.
+        let handover_ns = placed.filter(|_| case.misplaced > 0.0 && handed_over > 0.0).map(|placed| {
             let costs = own.iter().zip(&rounds[placed]).map(|(own, placed)| own.packet_ns - placed.packet_ns);
             median(&mut costs.collect::<Vec<f64>>()) / handed_over
         });

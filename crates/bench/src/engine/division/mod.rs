@@ -3,8 +3,9 @@
 //! Each worker has a thread, which also plays the peers: it makes all packets that come to its worker, takes what that sends, and
 //! sees that it is answered. Only turns of the worker are timed. Interests are for names never asked for before; each comes in at
 //! the worker that it belongs to, or, as often as `misplaced` says, at another one, and so does the Data with its PIT token. Faces are
-//! over sockets, so that each worker sends by itself. The same is measured with one worker, which has nobody to divide names
-//! with, for comparison.
+//! over sockets, so that each worker sends by itself. Cases with as many workers are measured with the same ones: other tables would
+//! lie elsewhere in memory, and that alone can make more of a difference than hand-overs do. The same is measured with one worker, which
+//! has nobody to divide names with, for comparison.
 
 mod driver;
 mod figures;
@@ -58,7 +59,8 @@ fn ended<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, EngineBenchErr
 struct Shared<'a> {
     prefixes: &'a Prefixes,
     parameters: &'a EngineParameters,
-    misplaced: f64,
+    /// The cases that are measured with these workers: their numbers, and shares of packets that come in at the wrong one.
+    cases: Vec<(usize, f64)>,
     rings: Vec<WorkerRings>,
     faces: [Vec<FaceId>; LINKS],
     dispatch: Arc<NameDispatch>,
@@ -67,8 +69,8 @@ struct Shared<'a> {
     clock: AtomicU64,
     /// Which workers have the traffic that they are to be measured with.
     warm: Vec<AtomicBool>,
-    /// How many Interests each thread has made.
-    asked: Vec<AtomicU64>,
+    /// How often packets have come in at each worker.
+    rounds: Vec<AtomicU64>,
     /// What workers have sent that is to be answered at another one, by the number of that.
     elsewhere: Vec<ArrayQueue<Pending>>,
 }
@@ -124,28 +126,31 @@ impl EngineBench {
     ) -> Result<Vec<DivisionFigures>, EngineBenchError> {
         // The floor has its turns behind the cases.
         let turns = Arc::new(Turns::new(cases.len() + 1));
-        let built = cases.iter().map(|&case| self.build(parameters, case)).collect::<Result<Vec<_>, _>>()?;
+        let mut counts: Vec<usize> = cases.iter().map(|case| case.workers).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let of_count = |&count: &usize| {
+            let its = cases.iter().enumerate().filter(|(_, case)| case.workers == count);
+            self.build(parameters, count, its.map(|(number, case)| (number, case.misplaced)).collect())
+        };
+        let built = counts.iter().map(of_count).collect::<Result<Vec<_>, _>>()?;
         let processors = usable_processors().unwrap_or_default();
         let floor_pool = BufferPool::new(POOL_FRAMES, 1);
         let (measured, floor) = thread::scope(|scope| {
             let (mut all, mut all_shared, turns, processors) = (Vec::new(), Vec::new(), &turns, &processors);
             // A thread that stays where the system puts it measures the same, only less steadily.
             let pin = move |number: usize| processors.get(number).map(|&processor| pin_to_processor(processor));
-            for (case, (workers, shared)) in built.into_iter().enumerate() {
+            for (workers, shared) in built {
                 let shared = Arc::new(shared);
                 all_shared.push(Arc::clone(&shared));
-                let threads: Vec<_> = workers
-                    .into_iter()
-                    .enumerate()
-                    .map(|(number, worker)| {
-                        let shared = Arc::clone(&shared);
-                        scope.spawn(move || {
-                            let _ = pin(number);
-                            Driver::new(worker, number, &shared).run(turns, case)
-                        })
+                let threads = workers.into_iter().enumerate().map(|(number, worker)| {
+                    let shared = Arc::clone(&shared);
+                    scope.spawn(move || {
+                        let _ = pin(number);
+                        Driver::new(worker, number, &shared).run(turns)
                     })
-                    .collect();
-                all.push(threads);
+                });
+                all.extend(threads);
             }
             let floor = Floor::pair(&floor_pool).into_iter().enumerate().map(|(number, floor)| {
                 scope.spawn(move || {
@@ -164,8 +169,12 @@ impl EngineBench {
                 let (wanted, refused) = (parameters.in_flight, "Interests at a time did not come to be pending");
                 return Err(EngineBenchError::Rig(format!("{wanted} {refused}: try fewer with --in-flight")));
             }
-            let of_case = |threads: Vec<_>| threads.into_iter().map(ended).collect::<Result<Vec<_>, _>>();
-            let measured = all.into_iter().map(of_case).collect::<Result<Vec<_>, _>>()?;
+            let mut measured = vec![Vec::new(); cases.len()];
+            for thread in all {
+                for (case, by_worker) in ended(thread)? {
+                    measured[case].push(by_worker);
+                }
+            }
             Ok((measured, floor.into_iter().map(ended).collect::<Result<Vec<_>, _>>()?))
         })?;
         Ok(figures::of_cases(cases, &measured, &floor))
@@ -174,7 +183,8 @@ impl EngineBench {
     fn build<'a>(
         &'a self,
         parameters: &'a EngineParameters,
-        DivisionCase { workers: count, misplaced }: DivisionCase,
+        count: usize,
+        cases: Vec<(usize, f64)>,
     ) -> Result<(Vec<Worker<Burst>>, Shared<'a>), EngineBenchError> {
         let error = |error: &dyn std::error::Error| EngineBenchError::Rig(error.to_string());
         let pool = BufferPool::new(POOL_FRAMES * count, 64);
@@ -242,9 +252,9 @@ impl EngineBench {
         let (prefixes, clock) = (&self.prefixes, AtomicU64::new(0));
         let warm = (0..count).map(|_| AtomicBool::new(false)).collect();
         let elsewhere = (0..count).map(|_| ArrayQueue::new(RING_FRAMES)).collect();
-        let asked = (0..count).map(|_| AtomicU64::new(0)).collect();
+        let rounds = (0..count).map(|_| AtomicU64::new(0)).collect();
         let shared =
-            Shared { prefixes, parameters, misplaced, rings, faces, dispatch, pool, clock, warm, asked, elsewhere };
+            Shared { prefixes, parameters, cases, rings, faces, dispatch, pool, clock, warm, rounds, elsewhere };
         Ok((workers, shared))
     }
 }

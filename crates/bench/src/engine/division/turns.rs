@@ -79,14 +79,19 @@ impl Turns {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until a turn of this case begins that comes after the one with the number `last`; its number, or `None` when all are
-    /// over.
-    pub(super) fn next(&self, case: usize, last: usize) -> Option<usize> {
+    /// Whose turn is it, or was it, with this number?
+    pub(super) fn case(&self, number: usize) -> usize {
+        (number - 1) % self.cases
+    }
+
+    /// Sleeps until a turn begins of a case that is meant and that comes after the one with the number `last`; its number, or `None`
+    /// when all are over.
+    pub(super) fn next(&self, is_meant: impl Fn(usize) -> bool, last: usize) -> Option<usize> {
         let mut change = self.locked();
         loop {
             match self.number.load(Ordering::Relaxed) {
                 OVER => return None,
-                number if number > last && (number - 1) % self.cases == case => return Some(number),
+                number if number > last && is_meant(self.case(number)) => return Some(number),
                 _ => change = self.changed.wait(change).unwrap_or_else(PoisonError::into_inner),
             }
         }
@@ -112,7 +117,7 @@ mod tests {
                     let turns = &turns;
                     scope.spawn(move || {
                         let mut had = Vec::new();
-                        while let Some(number) = turns.next(case, had.last().copied().unwrap_or(0)) {
+                        while let Some(number) = turns.next(|turn| turn == case, had.last().copied().unwrap_or(0)) {
                             had.push(number);
                             while turns.is(number) {
                                 thread::yield_now();
