@@ -1,6 +1,6 @@
 /* Hash tables whose keys and values lie in the buckets, read without locks while one thread changes them.
 
-   A bucket is a cache line, or more where an entry has no room in one. Its first word has a mark of 8 bits for each slot
+   A bucket is a cache line, or two where only one entry has room in one, or as many as an entry takes. Its first word has a mark of 8 bits for each slot
    (0 is empty, 1 is taken out), and in the highest byte how many entries went on to the next bucket (255 stays). A slot
    is written before its mark is, and used again only when no worker can see what was in it: so what a mark leads to
    never changes, except for the first word of the value, which changes as a whole. */
