@@ -1,5 +1,6 @@
 //! Values as they are at run time and in constants, and arithmetic on integers of fixed width.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use num_bigint::BigInt;
@@ -49,6 +50,14 @@ impl Value {
         }
     }
 
+    /// The same without a copy where it is there already.
+    pub fn as_int(&self) -> Cow<'_, BigInt> {
+        match self {
+            Value::Int(value) | Value::Varbit { value, .. } => Cow::Borrowed(value),
+            other => Cow::Owned(other.int()),
+        }
+    }
+
     /// The integer as one of the machine, the largest one when it is too large.
     pub fn number(&self) -> u64 {
         self.int().to_u64().unwrap_or(u64::MAX)
@@ -61,7 +70,21 @@ impl Value {
 
 /// 2 to the power of `width`, less one.
 pub fn mask(width: u32) -> BigInt {
-    (BigInt::one() << width) - 1
+    match width {
+        0 => BigInt::zero(),
+        // Tables are filled by the million with keys of such widths.
+        1..=128 => BigInt::from(u128::MAX >> (128 - width)),
+        _ => (BigInt::one() << width) - 1,
+    }
+}
+
+/// Whether a number has so many bits at most; a negative one in two's complement.
+pub fn fits(number: &BigInt, width: u32) -> bool {
+    if number.is_negative() {
+        -number <= BigInt::one() << width.saturating_sub(1)
+    } else {
+        number.bits() <= u64::from(width)
+    }
 }
 
 /// The value of an integer type that has the same low bits.

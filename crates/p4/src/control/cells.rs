@@ -167,10 +167,9 @@ impl<'a> Asked<'a> {
 /// Entries of a table with the numbers of their cells: of one cell, or all.
 fn entries_with_cells(state: &State<Arc<Live>>, table: usize, only: Option<u64>) -> Vec<(u64, String)> {
     let described = &state.description.tables[table];
-    let all = state.entries_after(table, None, usize::MAX).into_iter();
-    let numbered = all.filter_map(|(identity, entry)| {
+    let numbered = state.entries_in_order(table).filter_map(|(identity, entry)| {
         let cell = u64::from(state.cell(table, &entry)?);
-        let reference = state.extra(table, &identity).and_then(|extra| extra.reference.as_ref());
+        let reference = state.extra(table, identity).and_then(|extra| extra.reference.as_ref());
         let wanted = only.is_none_or(|only| only == cell);
         wanted.then(|| (cell, entry::show(described, &entry, reference)))
     });

@@ -2,7 +2,6 @@
 
 use super::entry;
 use super::state::{State, Tables};
-use crate::emit::lines;
 use crate::ir::{self, Cells};
 use crate::lower;
 use crate::stf::command;
@@ -64,7 +63,7 @@ impl<T: Tables> State<T> {
     /// Sets the default action of a table: `table action(name:value, …)`.
     pub fn set_default(&mut self, text: &str) -> Result<(), String> {
         let (table, call) = command::default_action(text)?;
-        let place = entry::table(&self.description, &table)?;
+        let place = entry::table(&self.description, table)?;
         let described = &self.description.tables[place];
         let path = &described.table.path;
         if described.default_is_const {
@@ -81,5 +80,5 @@ impl<T: Tables> State<T> {
 
 /// The bytes of a default action, which has no cell.
 pub fn default_data(table: &ir::Table, action: usize, values: &[Value]) -> Vec<u8> {
-    lines::data_bytes(table, action, &lower::pack_values(table, action, Cells::NONE, values))
+    lower::pack_values(table, action, Cells::NONE, values)
 }

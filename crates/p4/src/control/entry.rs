@@ -8,7 +8,6 @@ use namehop_switch::program::Entry;
 
 use super::describe::{Description, TableDescription};
 use super::profiles::Reference;
-use crate::emit::lines;
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::ir;
 use crate::lower;
@@ -25,19 +24,21 @@ pub fn table(description: &Description, name: &str) -> Result<usize, String> {
 }
 
 /// The action of a call, and its values packed into bytes.
-pub fn action(table: &TableDescription, call: &ActionCall) -> Result<(usize, Vec<Value>), String> {
+pub fn action(table: &TableDescription, call: &ActionCall<'_>) -> Result<(usize, Vec<Value>), String> {
     let path = &table.table.path;
-    let place = resolve(&call.name, table.actions.iter().map(|action| &*action.path))
+    let place = resolve(call.name, table.actions.iter().map(|action| &*action.path))
         .map_err(|reason| format!("table {path}, action: {reason}"))?;
     let (action, widths) = (&table.actions[place], &table.table.actions[place].arguments);
-    if let Some((name, _)) = call.arguments.iter().find(|(name, _)| !action.parameters.contains(name)) {
+    if let Some((name, _)) =
+        call.arguments.iter().find(|(name, _)| !action.parameters.iter().any(|known| known == name))
+    {
         return Err(format!("table {path}: action {} has no parameter '{name}'", action.path));
     }
     let mut values = Vec::new();
     for (name, width) in action.parameters.iter().zip(widths) {
         let given = call.arguments.iter().find(|(other, _)| other == name);
         let (_, number) = given.ok_or_else(|| format!("table {path}: action {} needs '{name}'", action.path))?;
-        if *number > value::mask(*width) {
+        if !value::fits(number, *width) {
             return Err(format!("table {path}: {number} does not fit into '{name}' of {width} bits"));
         }
         values.push(Value::Int(number.clone()));
@@ -46,9 +47,9 @@ pub fn action(table: &TableDescription, call: &ActionCall) -> Result<(usize, Vec
 }
 
 /// Reads what a key of a table, or a value of a value set, is to be.
-pub fn key(what: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, String> {
-    let (width, all) = (key.width, value::mask(key.width));
-    let refused = |reason: String| format!("{what}, key {}: {reason}", key.name);
+pub fn key(what: &dyn Fn() -> String, key: &ir::Key, number: Option<&Number>) -> Result<Match, String> {
+    let width = key.width;
+    let refused = |reason: String| format!("{}, key {}: {reason}", what(), key.name);
     let Some(number) = number else {
         return match key.kind {
             ir::Match::Exact => Err(refused("it is exact, so it needs a value".into())),
@@ -56,7 +57,7 @@ pub fn key(what: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, 
             _ => Ok(Match::Any),
         };
     };
-    if number.value > all || number.mask.as_ref().is_some_and(|mask| *mask > all) {
+    if !value::fits(&number.value, width) || number.mask.as_ref().is_some_and(|mask| !value::fits(mask, width)) {
         return Err(refused(format!("{} does not fit into {width} bits", number.value)));
     }
     let only = |allowed: bool, what: &str| {
@@ -84,7 +85,7 @@ pub fn key(what: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, 
             let mask = match number.prefix {
                 Some(length) if length <= width => value::mask(length) << (width - length),
                 Some(_) => return Err(refused(format!("a prefix is longer than {width} bits"))),
-                None => number.mask.clone().unwrap_or(all),
+                None => number.mask.clone().unwrap_or_else(|| value::mask(width)),
             };
             Ok(Match::Masked(&number.value & &mask, mask))
         }
@@ -93,22 +94,22 @@ pub fn key(what: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, 
 }
 
 /// What an entry has instead of an action: `member(id:1)` or `group(id:1)`, where the program has no action of this name.
-fn reference(table: &TableDescription, call: &ActionCall) -> Result<Option<Reference>, String> {
-    let is_action = resolve(&call.name, table.actions.iter().map(|action| &*action.path)).is_ok();
-    if table.table.profile.is_none() || is_action || !matches!(&*call.name, "member" | "group") {
+fn reference(table: &TableDescription, call: &ActionCall<'_>) -> Result<Option<Reference>, String> {
+    let is_action = resolve(call.name, table.actions.iter().map(|action| &*action.path)).is_ok();
+    if table.table.profile.is_none() || is_action || !matches!(call.name, "member" | "group") {
         return Ok(None);
     }
     let [(name, id)] = &call.arguments[..] else {
         return Err(format!("table {}: write {}(id:NUMBER)", table.table.path, call.name));
     };
-    let id = id.to_u32().filter(|_| name == "id");
+    let id = id.to_u32().filter(|_| *name == "id");
     let id = id.ok_or_else(|| format!("table {}: write {}(id:NUMBER)", table.table.path, call.name))?;
     Ok(Some(if call.name == "group" { Reference::Group(id) } else { Reference::Member(id) }))
 }
 
 /// Reads an entry. Without an action, for deleting, the first one stands for it.
-pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry, Option<Reference>), String> {
-    let place = table(description, &text.table)?;
+pub fn read(description: &Description, text: &EntryText<'_>) -> Result<(usize, Entry, Option<Reference>), String> {
+    let place = table(description, text.table)?;
     let described = &description.tables[place];
     let table = &described.table;
     let path = &table.path;
@@ -149,32 +150,18 @@ pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry
     }
     let mut keys = Vec::new();
     for (described, number) in table.keys.iter().zip(given) {
-        keys.push(key(&format!("table {path}"), described, number)?);
+        keys.push(key(&|| format!("table {path}"), described, number)?);
     }
     let ranked = table.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range));
     let priority = text.priority.filter(|_| ranked).unwrap_or(0);
     let entry = RuntimeEntry { keys, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
-    Ok((place, packed(table, entry), referred))
+    Ok((place, packed(table, &entry), referred))
 }
 
 /// An entry in the form of compiled programs.
-pub fn packed(table: &ir::Table, entry: RuntimeEntry) -> Entry {
-    let packed = lower::pack(table, &entry);
-    let words = |number: &BigInt| {
-        let mut words = number.magnitude().to_u64_digits();
-        words.resize(table.key_words() as usize, 0);
-        words
-    };
-    let bound = |number: &BigInt| number.to_u64().unwrap_or(u64::MAX);
-    Entry {
-        priority: entry.priority,
-        prefix: packed.prefix,
-        action: entry.action as u32,
-        key: words(&packed.key),
-        mask: words(&packed.mask),
-        ranges: packed.ranges.iter().flat_map(|(first, last)| [bound(first), bound(last)]).collect(),
-        data: lines::data_bytes(table, entry.action, &packed.data),
-    }
+pub fn packed(table: &ir::Table, entry: &RuntimeEntry) -> Entry {
+    let lower::Packed { action, key, mask, ranges, priority, prefix, data } = lower::pack(table, entry);
+    Entry { priority, prefix, action: action as u32, key, mask, ranges, data }
 }
 
 /// The values of an action, of the bytes that entries have.
@@ -213,7 +200,7 @@ pub fn keys(shape: &ir::Table, entry: &Entry) -> Vec<KeyOf> {
         };
         KeyOf { place, value: (&key >> left) & &all, mask: (&mask >> left) & &all, range }
     };
-    shape.packed().into_iter().map(key_of).collect()
+    shape.packed().map(key_of).collect()
 }
 
 fn number(words: &[u64]) -> BigInt {

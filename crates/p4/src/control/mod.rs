@@ -1,4 +1,4 @@
-//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`) and action profiles (`profiles`, `groups`), what keys
+//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`, `rows`, `loading`) and action profiles (`profiles`, `groups`), what keys
 //! without an entry get (`defaults`), where copies go (`replication`), and requests over a socket (`server`, `client`).
 
 pub mod cells;
@@ -8,10 +8,12 @@ pub mod describe;
 pub mod entry;
 mod groups;
 pub mod live;
+mod loading;
 pub mod profile_client;
 mod profile_requests;
 pub mod profiles;
 pub mod replication;
+pub mod rows;
 pub mod server;
 pub mod state;
 #[cfg(test)]

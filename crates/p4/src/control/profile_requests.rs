@@ -46,12 +46,12 @@ impl<T: Tables> State<T> {
     pub(super) fn put_value_set(&mut self, name: &str, members: &[String]) -> Result<Value, String> {
         let set = self.value_set_place(name)?;
         let described = &self.description.value_sets[set];
-        let what = format!("value set {}", described.path);
+        let what = || format!("value set {}", described.path);
         let mut list = Vec::new();
         for text in members {
-            let values = command::member(text).map_err(|reason| format!("{what}: {reason}"))?;
+            let values = command::member(text).map_err(|reason| format!("{}: {reason}", what()))?;
             if values.len() != described.fields.len() {
-                return Err(format!("{what}: a member has {} values, as A,B", described.fields.len()));
+                return Err(format!("{}: a member has {} values, as A,B", what(), described.fields.len()));
             }
             let keys = described.fields.iter().zip(&values);
             list.push(keys.map(|(key, number)| entry::key(&what, key, Some(number))).collect::<Result<Vec<_>, _>>()?);

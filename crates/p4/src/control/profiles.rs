@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use namehop_switch::program::{Change, Entry};
 
 use super::entry;
-use super::state::{Identity, State, Tables};
-use crate::emit::lines;
+use super::rows::Identity;
+use super::state::{State, Tables};
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::lower;
 use crate::value::Value;
@@ -152,7 +152,7 @@ impl<T: Tables> State<T> {
                 _ => return Err(format!("table {path}: an action set has no actions")),
             },
         };
-        let data = lines::data_bytes(shape, action, &lower::pack_values(shape, action, 0, &values));
+        let data = lower::pack_values(shape, action, 0, &values);
         Ok((action as u32, data))
     }
 
@@ -184,7 +184,7 @@ impl<T: Tables> State<T> {
         let keys = vec![key(number), key(place)];
         let entry =
             RuntimeEntry { keys, action, arguments: values.to_vec(), priority: 0, cell: 0, packets: 0, bytes: 0 };
-        entry::packed(&self.description.tables[members].table, entry)
+        entry::packed(&self.description.tables[members].table, &entry)
     }
 
     /// Gives a new number to actions, each with so many places, in these tables. Nothing is there after an error.
@@ -264,7 +264,7 @@ impl<T: Tables> State<T> {
     /// Writes entries again that refer to something that has changed. The first ones may be written when there is an error.
     pub(super) fn write_again(&mut self, users: &Users, reference: &Reference) -> Result<(), String> {
         for (table, identity) in users {
-            let Some(entry) = self.entry(*table, identity).cloned() else { continue };
+            let Some(entry) = self.entry(*table, identity) else { continue };
             self.put(*table, Change::Modify, entry, Some(reference.clone()))?;
         }
         Ok(())

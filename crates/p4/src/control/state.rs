@@ -1,7 +1,6 @@
 //! What is in the tables of a program that runs: changed here and there together, one request at a time.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
 
 use namehop_switch::program::{Change, Entry};
 
@@ -9,26 +8,11 @@ use super::defaults::DefaultEntry;
 use super::describe::Description;
 use super::entry;
 use super::profiles::{Placed, Profile, Reference};
+use super::rows::{Identity, Rows, identity};
 use crate::interpret::table::Match;
 use crate::ir::Cells;
 use crate::lower;
 use crate::stf::command;
-
-/// How many faulty lines of a file are named.
-const NAMED_LINES: usize = 10;
-
-/// What tells entries of a table apart: in one piece, because large tables are searched by it whenever an entry comes.
-pub type Identity = Box<[u64]>;
-
-/// What tells this entry apart from others of its table, in the order in which entries are listed.
-pub fn identity(entry: &Entry) -> Identity {
-    let mut words = Vec::with_capacity(2 + entry.key.len() + entry.mask.len() + entry.ranges.len());
-    words.push(u64::from(entry.prefix));
-    words.extend([&entry.key, &entry.mask, &entry.ranges].into_iter().flatten());
-    // So that negative priorities come before others.
-    words.push(entry.priority.cast_unsigned() ^ (1 << 63));
-    words.into()
-}
 
 /// Something whose tables can be changed.
 pub trait Tables {
@@ -77,7 +61,7 @@ impl FreeCells {
 pub struct State<T> {
     pub description: Description,
     pub(super) tables: T,
-    entries: Vec<BTreeMap<Identity, Entry>>,
+    pub(super) entries: Vec<Rows>,
     extras: Vec<BTreeMap<Identity, Extra>>,
     free_cells: Vec<FreeCells>,
     /// In the order of the description.
@@ -94,11 +78,11 @@ pub struct State<T> {
 impl<T: Tables> State<T> {
     /// Of tables in which these entries are already.
     pub fn new(description: Description, tables: T, initial: Vec<(usize, Entry)>) -> Self {
-        let mut entries: Vec<BTreeMap<_, _>> = description.tables.iter().map(|_| BTreeMap::new()).collect();
+        let mut entries: Vec<Rows> = description.tables.iter().map(|table| Rows::new(&table.table)).collect();
         let mut free_cells: Vec<FreeCells> = description.tables.iter().map(|_| FreeCells::default()).collect();
         for (table, entry) in &initial {
             if let Some(known) = entries.get_mut(*table) {
-                known.insert(identity(entry), entry.clone());
+                known.put(&identity(entry), entry);
                 if let Some(cell) = cell_of(&description.tables[*table].table.cells, entry) {
                     free_cells[*table].used(cell);
                 }
@@ -124,13 +108,16 @@ impl<T: Tables> State<T> {
             let described = &self.description.tables[table];
             let cells = described.table.cells;
             if described.entries_are_const {
-                let used = self.entries[table].values().filter_map(|entry| cell_of(&cells, entry));
+                let used = self.entries[table].from(0).filter_map(|(.., entry)| cell_of(&cells, &entry));
                 used.for_each(|cell| self.tables.clear_cell(cells, cell));
                 self.reset_default(table)?;
                 continue;
             }
-            while let Some(entry) = self.entries[table].values().next().cloned() {
+            let mut next = 0;
+            loop {
+                let Some((behind, _, entry)) = self.entries[table].from(next).next() else { break };
                 self.apply(table, Change::Delete, entry)?;
+                next = behind;
             }
             for (_, entry) in self.initial.clone().into_iter().filter(|(place, _)| *place == table) {
                 self.apply(table, Change::Insert, entry)?;
@@ -145,7 +132,7 @@ impl<T: Tables> State<T> {
     }
 
     /// What an entry has besides, when it has something.
-    pub fn extra(&self, table: usize, identity: &Identity) -> Option<&Extra> {
+    pub fn extra(&self, table: usize, identity: &[u64]) -> Option<&Extra> {
         self.extras.get(table)?.get(identity)
     }
 
@@ -170,16 +157,18 @@ impl<T: Tables> State<T> {
     }
 
     /// The entry of a table with this identity.
-    pub fn entry(&self, table: usize, identity: &Identity) -> Option<&Entry> {
+    pub fn entry(&self, table: usize, identity: &Identity) -> Option<Entry> {
         self.entries.get(table)?.get(identity)
     }
 
-    /// Entries of a table behind this one, or the first ones; so many at most.
-    pub fn entries_after(&self, table: usize, after: Option<&Identity>, most: usize) -> Vec<(Identity, Entry)> {
-        let Some(entries) = self.entries.get(table) else { return Vec::new() };
-        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let range = entries.range::<Identity, _>((first, Bound::Unbounded));
-        range.take(most).map(|(identity, entry)| (identity.clone(), entry.clone())).collect()
+    /// Entries of a table from a row on, each with the row that comes next: none is left out, and none comes twice, that is there all the time.
+    pub fn entries_from(&self, table: usize, row: usize) -> impl Iterator<Item = (usize, &[u64], Entry)> {
+        self.entries.get(table).into_iter().flat_map(move |entries| entries.from(row))
+    }
+
+    /// All entries of a table, in the order in which they are listed.
+    pub fn entries_in_order(&self, table: usize) -> impl Iterator<Item = (&[u64], Entry)> {
+        self.entries.get(table).into_iter().flat_map(Rows::in_order)
     }
 
     /// Gives a value set these members and no others.
@@ -208,7 +197,7 @@ impl<T: Tables> State<T> {
             // The size of its values is compared with that of its action.
             let known = self.entries[table].get(&identity(&entry));
             let path = &self.description.tables[table].table.path;
-            entry = known.cloned().ok_or_else(|| format!("table {path} has no entry with this key"))?;
+            entry = known.ok_or_else(|| format!("table {path} has no entry with this key"))?;
         }
         self.put(table, change, entry, reference)
     }
@@ -230,7 +219,7 @@ impl<T: Tables> State<T> {
         let cells = self.description.tables[table].table.cells;
         // Where there are no cells the entry is not looked for: that takes long in a large table.
         let known = if cells.are_there() { self.entries[table].get(&identity) } else { None };
-        let known_cell = known.and_then(|known| cell_of(&cells, known));
+        let known_cell = known.and_then(|known| cell_of(&cells, &known));
         let mut set = None;
         if let Some(reference) = &reference {
             set = self.place_set(table, reference)?;
@@ -273,7 +262,7 @@ impl<T: Tables> State<T> {
             if extra != Extra::default() {
                 self.extras[table].insert(identity.clone(), extra);
             }
-            self.entries[table].insert(identity, entry);
+            self.entries[table].put(&identity, &entry);
         }
         old_set.into_iter().for_each(|set| self.remove_set(table, set));
         Ok(())
@@ -291,69 +280,19 @@ impl<T: Tables> State<T> {
         free.gone.pop_front().unwrap_or(Cells::NONE)
     }
 
-    /// Adds all entries of a text, one a line; none when one cannot be added. Gives how many.
-    pub fn load(&mut self, text: &str) -> Result<usize, String> {
-        let mut read = Vec::new();
-        let mut faults = Vec::new();
-        for (number, line) in lines_of(text) {
-            match self.entry_of(line) {
-                Ok((table, entry, reference)) => read.push((number, table, entry, reference)),
-                Err(reason) if faults.len() < NAMED_LINES => faults.push(format!("line {number}: {reason}")),
-                Err(_) => {}
-            }
-        }
-        if !faults.is_empty() {
-            return Err(format!("nothing was loaded: {}", faults.join("; ")));
-        }
-        let count = read.len();
-        for (place, (line, table, entry, reference)) in read.into_iter().enumerate() {
-            let Err(reason) = self.put(table, Change::Insert, entry, reference) else { continue };
-            self.take_out(text, place).map_err(|failed| format!("line {line}: {reason}; and {failed}"))?;
-            return Err(format!("nothing was loaded: line {line}: {reason}"));
-        }
-        Ok(count)
-    }
-
-    /// Reads a line of a text that is loaded.
-    fn entry_of(&self, line: &str) -> Result<(usize, Entry, Option<Reference>), String> {
-        let text = command::entry(line)?;
-        if text.action.is_none() {
-            return Err("an action is missing".to_owned());
-        }
-        entry::read(&self.description, &text)
-    }
-
-    /// Takes out the first entries of a text, which were loaded, the last one first.
-    fn take_out(&mut self, text: &str, count: usize) -> Result<(), String> {
-        let lines: Vec<&str> = lines_of(text).take(count).map(|(_, line)| line).collect();
-        for line in lines.into_iter().rev() {
-            let (table, entry, _) = self.entry_of(line)?;
-            // The size of its values is compared with that of its action.
-            let known = self.entry(table, &identity(&entry)).cloned();
-            self.apply(table, Change::Delete, known.unwrap_or(entry))?;
-        }
-        Ok(())
-    }
-
     /// All entries of a table, or of all, in the form in which they are loaded.
     pub fn list(&self, table: Option<&str>) -> Result<Vec<String>, String> {
         let only = table.map(|name| entry::table(&self.description, name)).transpose()?;
         let all = self.description.tables.iter().zip(&self.entries).enumerate();
         let wanted = all.filter(|(place, _)| only.is_none_or(|only| only == *place));
         let wanted = wanted.filter(|(_, (table, _))| table.table.members_of.is_none());
-        let show = |(place, (table, entries)): (usize, (_, &BTreeMap<Identity, Entry>))| {
+        let show = |(place, (table, entries)): (usize, (_, &Rows))| {
             let extras = &self.extras[place];
             let of = |identity| extras.get(identity).and_then(|extra| extra.reference.as_ref());
-            entries.iter().map(|(identity, entry)| entry::show(table, entry, of(identity))).collect::<Vec<_>>()
+            entries.in_order().map(|(identity, entry)| entry::show(table, &entry, of(identity))).collect::<Vec<_>>()
         };
         Ok(wanted.flat_map(show).collect())
     }
-}
-
-/// The lines of a text that have an entry, without comments, and their numbers from 1.
-fn lines_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).enumerate();
-    lines.filter(|(_, line)| !line.is_empty()).map(|(place, line)| (place + 1, line))
 }
 
 /// Bytes of the number of a cell, which stands before the values of an entry.

@@ -13,7 +13,8 @@ use super::tables::Table;
 use super::{Running, cells, place};
 use crate::control::cells::MeterRates;
 use crate::control::live::Live;
-use crate::control::state::{Identity, State, identity};
+use crate::control::rows::identity;
+use crate::control::state::State;
 use crate::ir::Cells;
 
 /// What is to be set of an entry; what is not named stays.
@@ -79,7 +80,7 @@ impl Running {
         &self,
         state: &State<std::sync::Arc<Live>>,
         number: usize,
-        (identity, entry): (&Identity, &Entry),
+        (identity, entry): (&[u64], &Entry),
         asked: &TableEntry,
         table: &Table<'_>,
     ) -> TableEntry {
@@ -126,7 +127,7 @@ impl Running {
         let name = &table.info.preamble.name;
         let known = state.entry(number, &identity(&entry));
         let known = known.ok_or_else(|| Status::not_found(format!("table {name} has no entry with this key")))?;
-        if let Some(cell) = state.cell(number, known) {
+        if let Some(cell) = state.cell(number, &known) {
             self.set_direct(&described.table.cells, cell, direct);
         }
         Ok(())

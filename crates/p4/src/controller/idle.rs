@@ -11,7 +11,7 @@ use namehop_p4runtime::message::IdleTimeoutNotification;
 use super::Running;
 use super::direct::key_of;
 use super::tables::Table;
-use crate::control::state::Identity;
+use crate::control::rows::Identity;
 
 /// Between two looks at all counters.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -64,7 +64,7 @@ impl Running {
             let Some(counter) = described.table.cells.counter else { continue };
             for (identity, timeout_ns) in state.timeouts(number) {
                 let Some(entry) = state.entry(number, identity) else { continue };
-                let Some(cell) = state.cell(number, entry) else { continue };
+                let Some(cell) = state.cell(number, &entry) else { continue };
                 let (packets, _) = self.control.live.program.counter(counter, cell as usize).unwrap_or_default();
                 let fresh = || Watched { packets, since: now, is_told: false, look: *look };
                 let known = watched.entry((number, identity.clone())).or_insert_with(fresh);
@@ -73,7 +73,7 @@ impl Running {
                     (known.packets, known.since, known.is_told) = (packets, now, false);
                 } else if !known.is_told && (now - known.since).as_nanos() >= timeout_ns as u128 {
                     known.is_told = true;
-                    let shown = table.show(entry, state.extra(number, identity), &self.info.actions);
+                    let shown = table.show(&entry, state.extra(number, identity), &self.info.actions);
                     let (idle_timeout_ns, metadata) = (shown.idle_timeout_ns, shown.metadata.clone());
                     due.push_back(TableEntry { idle_timeout_ns, metadata, ..key_of(shown) });
                 }
@@ -83,9 +83,9 @@ impl Running {
     }
 
     /// For how long no packet has used an entry, as far as is known.
-    pub(super) fn idle_time(&self, table: usize, identity: &Identity) -> Option<i64> {
+    pub(super) fn idle_time(&self, table: usize, identity: &[u64]) -> Option<i64> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = idle.watched.get(&(table, identity.clone()))?;
+        let known = idle.watched.get(&(table, identity.into()))?;
         Some(known.since.elapsed().as_nanos() as i64)
     }
 }

@@ -17,7 +17,8 @@ use crate::control::defaults::default_data;
 use crate::control::describe::TableDescription;
 use crate::control::entry;
 use crate::control::profiles::{ActionOf, Profile, Reference, SetAction};
-use crate::control::state::{Extra, Identity, identity};
+use crate::control::rows::identity;
+use crate::control::state::Extra;
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::value::{self, Value};
 
@@ -140,7 +141,7 @@ impl Table<'_> {
         };
         let priority = i64::from(given.priority);
         let entry = RuntimeEntry { keys, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
-        Ok((entry::packed(&self.described.table, entry), reference))
+        Ok((entry::packed(&self.described.table, &entry), reference))
     }
 
     /// The action of an entry that refers to something.
@@ -297,7 +298,7 @@ impl Running {
             (UpdateType::Modify, Some(_)) => Change::Modify,
             (UpdateType::Delete, Some(known)) => {
                 // The size of its values is compared with that of its action.
-                new = known.clone();
+                new = known;
                 Change::Delete
             }
             _ => return Err(Status::not_found(format!("table {name} has no entry with this key"))),
@@ -312,7 +313,7 @@ impl Running {
         state.put(number, change, new, reference).map_err(Status::resource_exhausted)?;
         if change != Change::Delete {
             state.set_extra(number, &identity, given.idle_timeout_ns, given.metadata.clone());
-            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, entry));
+            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             if let Some(cell) = cell {
                 self.set_direct(&state.description.tables[number].table.cells, cell, &direct);
             }
@@ -338,29 +339,26 @@ impl Running {
         }
         let (priority, asked) = (i64::from(given.priority), given.clone());
         let mut numbers = numbers.into_iter().peekable();
-        let mut after: Option<Identity> = None;
+        let mut row = 0;
         Ok(Box::new(std::iter::from_fn(move || {
             loop {
                 let number = *numbers.peek()?;
                 let state = self.control.state();
-                let found = state.entries_after(number, after.as_ref(), PART);
-                let Some((last, _)) = found.last() else {
-                    after = None;
-                    numbers.next();
-                    continue;
-                };
-                after = Some(last.clone());
                 let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-                let wanted = found.iter().filter(|(identity, entry)| {
+                let (first, mut part) = (row, Vec::new());
+                for (next, identity, entry) in state.entries_from(number, first).take(PART) {
+                    row = next;
                     let metadata = state.extra(number, identity).map_or(&[][..], |extra| &extra.metadata);
-                    (priority == 0 || entry.priority == priority)
+                    if (priority == 0 || entry.priority == priority)
                         && (asked.metadata.is_empty() || asked.metadata == metadata)
-                });
-                let show = |(identity, entry): &(Identity, Entry)| {
-                    entity(self.with_direct(&state, number, (identity, entry), &asked, &table))
-                };
-                let part: Vec<Entity> = wanted.map(show).collect();
-                if !part.is_empty() {
+                    {
+                        part.push(entity(self.with_direct(&state, number, (identity, &entry), &asked, &table)));
+                    }
+                }
+                if row == first {
+                    row = 0;
+                    numbers.next();
+                } else if !part.is_empty() {
                     return Some(Ok(part));
                 }
             }
@@ -372,7 +370,7 @@ impl Running {
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
         let wanted = identity(&table.entry(given, false)?.0);
         let found = state.entry(number, &wanted);
-        Ok(found.map(|entry| entity(self.with_direct(&state, number, (&wanted, entry), given, &table))))
+        Ok(found.map(|entry| entity(self.with_direct(&state, number, (&wanted, &entry), given, &table))))
     }
 
     /// The default action of a table, if these metadata are kept with it, or none were asked for.

@@ -14,7 +14,7 @@ use super::{Running, place};
 use crate::control::cells::MeterRates;
 use crate::control::profiles::Reference;
 use crate::control::replication::{Member, Mirror, Session};
-use crate::control::state::{Identity, identity};
+use crate::control::rows::{Identity, identity};
 use crate::interpret::table::Match;
 
 /// What counts and limits packets of an entry, or a cell.
@@ -98,7 +98,7 @@ impl Running {
     fn measures(&self, number: usize, identity: &Identity) -> Measures {
         let state = self.control.state();
         let cells = state.description.tables[number].table.cells;
-        let Some(cell) = state.entry(number, identity).and_then(|entry| state.cell(number, entry)) else {
+        let Some(cell) = state.entry(number, identity).and_then(|entry| state.cell(number, &entry)) else {
             return Measures::default();
         };
         let counted = |counter: usize| Some((counter, self.control.live.program.counter(counter, cell as usize)?));
@@ -115,7 +115,7 @@ impl Running {
         let state = self.control.state();
         let extra = state.extra(number, &identity);
         let kept = state.entry(number, &identity).map(|entry| Kept {
-            entry: entry.clone(),
+            entry,
             reference: extra.and_then(|extra| extra.reference.clone()),
             timeout_ns: extra.map_or(0, |extra| extra.timeout_ns),
             metadata: extra.map(|extra| extra.metadata.clone()).unwrap_or_default(),
@@ -124,7 +124,7 @@ impl Running {
         let set = given.counter_data.map(amounts);
         Ok(Box::new(move || {
             let mut state = self.control.state();
-            let now = state.entry(number, &identity).cloned();
+            let now = state.entry(number, &identity);
             let Some(kept) = kept else {
                 return match now {
                     Some(entry) => state.apply(number, Change::Delete, entry).map_err(Status::internal),
@@ -134,7 +134,7 @@ impl Running {
             let change = if now.is_some() { Change::Modify } else { Change::Insert };
             state.put(number, change, kept.entry, kept.reference).map_err(Status::internal)?;
             state.set_extra(number, &identity, kept.timeout_ns, kept.metadata);
-            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, entry));
+            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             drop(state);
             // The cell of an entry that was put back begins at zero; that of one that stayed has what was set, or has gone on.
             let from = match (change, set) {
@@ -155,7 +155,7 @@ impl Running {
         let kept = self.measures(number, &identity);
         Ok(Box::new(move || {
             let state = self.control.state();
-            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, entry));
+            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             drop(state);
             if let Some(cell) = cell {
                 self.restore(kept, u64::from(cell), set.map(amounts));

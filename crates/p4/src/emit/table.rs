@@ -237,8 +237,7 @@ fn distinct<'e>(table: &ir::Table, entries: &'e [RuntimeEntry]) -> Vec<&'e Runti
     let mut best: HashMap<_, usize> = HashMap::new();
     for (place, entry) in entries.iter().enumerate() {
         let packed = lower::pack(table, entry);
-        let priority = if table.kind() == TableKind::Tuples { packed.priority } else { 0 };
-        let known = best.entry((packed.key, packed.mask, packed.ranges, priority)).or_insert(place);
+        let known = best.entry((packed.key, packed.mask, packed.ranges, packed.priority)).or_insert(place);
         if entries[*known].priority < entry.priority {
             *known = place;
         }

@@ -96,19 +96,19 @@ impl Table {
     const TRIE_BITS: u32 = 32_768;
 
     /// The keys that are compared, in the order in which they are packed: prefixes behind all others.
-    pub fn packed(&self) -> Vec<usize> {
+    pub fn packed(&self) -> impl Iterator<Item = usize> {
         let of = |prefix: bool| {
             (0..self.keys.len()).filter(move |place| {
                 let kind = self.keys[*place].kind;
                 kind != Match::Selector && (kind == Match::Lpm) == prefix
             })
         };
-        of(false).chain(of(true)).collect()
+        of(false).chain(of(true))
     }
 
     /// Bits of all keys that are compared.
     pub fn key_bits(&self) -> u32 {
-        self.packed().into_iter().map(|place| self.keys[place].width).sum()
+        self.packed().map(|place| self.keys[place].width).sum()
     }
 
     /// Words of a packed key.

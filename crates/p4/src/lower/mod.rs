@@ -24,7 +24,7 @@ use crate::tree::{Class, Program};
 use crate::types::{Ty, Types};
 use crate::value::Value;
 use scope::Scope;
-pub use table::{initial, pack, pack_member, pack_values};
+pub use table::{Packed, initial, pack, pack_member, pack_values};
 
 /// How many statements a program may have when all calls are written out.
 const MAX_STATEMENTS: usize = 400_000;

@@ -1,6 +1,7 @@
 //! Tables: what is looked up, and what their actions do. Keys and values of entries are packed into one number each.
 
 use num_bigint::BigInt;
+use num_traits::Signed;
 
 use super::call::Passed;
 use super::{Lower, Lowerer};
@@ -161,74 +162,103 @@ impl<'p> Lowerer<'p> {
 #[derive(Clone, Debug)]
 pub struct Packed {
     pub action: usize,
-    /// All keys and their masks, as in `ir::Table::packed`, the first one in the highest bits.
-    pub key: BigInt,
-    pub mask: BigInt,
-    /// The bounds of ranges, in the order of such keys.
-    pub ranges: Vec<(BigInt, BigInt)>,
+    /// All keys and their masks, as in `ir::Table::packed`, the first one in the highest bits; the lowest word first.
+    pub key: Vec<u64>,
+    pub mask: Vec<u64>,
+    /// The first and the last value of ranges, in the order of such keys.
+    pub ranges: Vec<u64>,
     pub priority: i64,
     /// The sum of the lengths of all prefixes.
     pub prefix: u32,
-    /// The values for the action, the first one in the highest bits.
-    pub data: BigInt,
+    /// The values for the action in network order, from the first bit on.
+    pub data: Vec<u8>,
+}
+
+/// Writes the lowest bits of a number into words in which there are zeros: so many, from a bit of them on. Negative numbers are those of two's
+/// complement.
+fn place_bits(words: &mut [u64], first: u32, width: u32, number: &BigInt) {
+    let wrapped = number.is_negative().then(|| value::wrap(number, width, false));
+    let digits = wrapped.as_ref().unwrap_or(number).iter_u64_digits();
+    for (at, digit) in (0..width).step_by(64).zip(digits) {
+        let digit = digit & (u64::MAX >> (64 - (width - at).min(64)));
+        let (word, shift) = (((first + at) / 64) as usize, (first + at) % 64);
+        words[word] |= digit << shift;
+        let above = digit.checked_shr(64 - shift).unwrap_or(0);
+        if above > 0 {
+            words[word + 1] |= above;
+        }
+    }
 }
 
 /// Packs the values of an entry for an action, behind the number of its cell where it has one.
-pub fn pack_values(table: &ir::Table, action: usize, cell: u32, values: &[Value]) -> BigInt {
-    let first = BigInt::from(if table.cells.are_there() { cell } else { 0 });
-    table.actions[action]
-        .arguments
-        .iter()
-        .zip(values)
-        .fold(first, |data, (width, value)| (data << *width) | value::wrap(&value.int(), *width, false))
+pub fn pack_values(table: &ir::Table, action: usize, cell: u32, values: &[Value]) -> Vec<u8> {
+    let length = table.bits_of(action).div_ceil(8);
+    let mut words = vec![0; length.div_ceil(8) as usize];
+    let mut left = length * 8;
+    let mut put = |width: u32, value: &BigInt| {
+        left -= width;
+        place_bits(&mut words, left, width, value);
+    };
+    if table.cells.are_there() {
+        put(ir::Cells::BITS, &cell.into());
+    }
+    for (width, value) in table.actions[action].arguments.iter().zip(values) {
+        put(*width, &value.as_int());
+    }
+    (0..length as usize).rev().map(|byte| (words[byte / 8] >> (byte % 8 * 8)) as u8).collect()
 }
 
 /// Packs an entry.
 pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
+    let words = table.key_words() as usize;
     let mut packed = Packed {
         action: entry.action,
-        key: 0.into(),
-        mask: 0.into(),
+        key: vec![0; words],
+        mask: vec![0; words],
         ranges: Vec::new(),
-        priority: entry.priority,
+        // Elsewhere nothing but the keys tells entries apart.
+        priority: if table.kind() == ir::TableKind::Tuples { entry.priority } else { 0 },
         prefix: 0,
         data: pack_values(table, entry.action, entry.cell, &entry.arguments),
     };
+    let mut left = table.key_shift() + table.key_bits();
     for place in table.packed() {
         let (key, wanted) = (&table.keys[place], &entry.keys[place]);
-        let all = value::mask(key.width);
-        let (mut value, mut mask) = (BigInt::from(0), BigInt::from(0));
-        let mut bounds =
-            if key.kind == ir::Match::Range { value::limits(key.width, key.signed) } else { Default::default() };
+        left -= key.width;
+        let mut put = |value: &BigInt, mask: &BigInt| {
+            place_bits(&mut packed.key, left, key.width, value);
+            place_bits(&mut packed.mask, left, key.width, mask);
+        };
         match wanted {
-            Match::Any => {}
-            Match::Exact(exact) if key.kind == ir::Match::Range => bounds = (exact.int(), exact.int()),
-            Match::Exact(exact) => (value, mask) = (exact.int(), all.clone()),
-            Match::Masked(number, bits) => (value, mask) = (number.clone(), bits.clone()),
+            _ if key.kind == ir::Match::Range => packed.ranges.extend(bounds(key, wanted)),
+            Match::Any | Match::Range(..) => {}
+            Match::Exact(exact) => put(&exact.as_int(), &value::mask(key.width)),
+            Match::Masked(number, bits) => put(number, bits),
             Match::Prefix(number, bits, length) => {
-                (value, mask) = (number.clone(), bits.clone());
+                put(number, bits);
                 packed.prefix += length;
             }
-            Match::Range(first, last) => bounds = (first.clone(), last.clone()),
         }
-        if key.kind == ir::Match::Range {
-            // Signed values are shifted, so that their order is that of unsigned ones.
-            let lowest = value::limits(key.width, key.signed).0;
-            let place = |bound: BigInt| (bound - &lowest).clamp(BigInt::from(0), all.clone());
-            // An empty range fits nothing.
-            packed.ranges.push(if bounds.0 > bounds.1 {
-                (1.into(), 0.into())
-            } else {
-                (place(bounds.0), place(bounds.1))
-            });
-        }
-        let mask = value::wrap(&mask, key.width, false);
-        packed.key = (packed.key << key.width) | (value::wrap(&value, key.width, false) & &mask);
-        packed.mask = (packed.mask << key.width) | mask;
     }
-    packed.key <<= table.key_shift();
-    packed.mask <<= table.key_shift();
+    packed.key.iter_mut().zip(&packed.mask).for_each(|(key, mask)| *key &= mask);
     packed
+}
+
+/// The first and the last value that a key of kind range may have. Signed values are shifted, so that their order is that of unsigned ones.
+fn bounds(key: &ir::Key, wanted: &Match) -> [u64; 2] {
+    let (lowest, highest) = value::limits(key.width, key.signed);
+    let (first, last) = match wanted {
+        Match::Exact(exact) => (exact.int(), exact.int()),
+        Match::Range(first, last) => (first.clone(), last.clone()),
+        _ => (lowest.clone(), highest.clone()),
+    };
+    // An empty range fits nothing.
+    if first > last {
+        return [1, 0];
+    }
+    let place =
+        |bound: BigInt| u64::try_from(bound.clamp(lowest.clone(), highest.clone()) - &lowest).unwrap_or(u64::MAX);
+    [place(first), place(last)]
 }
 
 /// A member of a value set as compiled programs compare it: for each word of a value which bits matter, what they are, and the bounds.

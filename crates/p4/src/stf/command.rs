@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use num_bigint::{BigInt, Sign};
+use num_bigint::BigInt;
 use num_traits::Num;
 
 /// A number with digits that do not matter (`*`), or with a prefix length.
@@ -15,22 +15,22 @@ pub struct Number {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActionCall {
-    pub name: String,
-    pub arguments: Vec<(String, BigInt)>,
+pub struct ActionCall<'t> {
+    pub name: &'t str,
+    pub arguments: Vec<(&'t str, BigInt)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum Command<'t> {
     Add {
-        table: String,
+        table: &'t str,
         priority: Option<i64>,
-        keys: Vec<(String, Number)>,
-        action: ActionCall,
+        keys: Vec<(&'t str, Number)>,
+        action: ActionCall<'t>,
     },
     SetDefault {
-        table: String,
-        action: ActionCall,
+        table: &'t str,
+        action: ActionCall<'t>,
     },
     Packet {
         port: u64,
@@ -43,10 +43,10 @@ pub enum Command {
         exact: bool,
     },
     CheckCounter {
-        name: String,
+        name: &'t str,
         index: u64,
         bytes: bool,
-        operator: String,
+        operator: &'t str,
         number: u64,
     },
     MirrorPort {
@@ -72,22 +72,22 @@ pub enum Command {
         node: u64,
     },
     RegisterWrite {
-        name: String,
+        name: &'t str,
         index: u64,
         value: BigInt,
     },
     RegisterReset {
-        name: String,
+        name: &'t str,
     },
     CounterWrite {
-        name: String,
+        name: &'t str,
         index: u64,
         packets: u64,
         bytes: u64,
     },
     /// A value set gets one more member.
     ValueSetAdd {
-        name: String,
+        name: &'t str,
         values: Vec<Number>,
     },
     /// Reads something; nothing is compared.
@@ -96,15 +96,15 @@ pub enum Command {
 
 /// An entry as it is written; without an action it names one that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryText {
-    pub table: String,
+pub struct EntryText<'t> {
+    pub table: &'t str,
     pub priority: Option<i64>,
-    pub keys: Vec<(String, Number)>,
-    pub action: Option<ActionCall>,
+    pub keys: Vec<(&'t str, Number)>,
+    pub action: Option<ActionCall<'t>>,
 }
 
 /// Reads one line. None for an empty one.
-pub fn parse(line: &str) -> Result<Option<Command>, String> {
+pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
     let line = line.split('#').next().unwrap_or("").trim();
     let Some(word) = line.split_whitespace().next() else { return Ok(None) };
     let rest = line[word.len()..].trim();
@@ -171,15 +171,15 @@ pub fn parse(line: &str) -> Result<Option<Command>, String> {
         "register_write" => {
             let mut tokens = Tokens::new(rest);
             let name = tokens.word("the name of a register")?;
-            let index = u64::try_from(&integer(&tokens.word("the index")?)?).map_err(|_| "no index")?;
-            Command::RegisterWrite { name, index, value: integer(&tokens.word("the value")?)? }
+            let index = u64::try_from(&integer(tokens.word("the index")?)?).map_err(|_| "no index")?;
+            Command::RegisterWrite { name, index, value: integer(tokens.word("the value")?)? }
         }
         "register_reset" => Command::RegisterReset { name: Tokens::new(rest).word("the name of a register")? },
         "counter_write" => {
             let mut tokens = Tokens::new(rest);
             let name = tokens.word("the name of a counter")?;
             let mut next = |what| -> Result<u64, String> {
-                u64::try_from(&integer(&tokens.word(what)?)?).map_err(|_| format!("{what} is out of range"))
+                u64::try_from(&integer(tokens.word(what)?)?).map_err(|_| format!("{what} is out of range"))
             };
             Command::CounterWrite { name, index: next("the index")?, packets: next("packets")?, bytes: next("bytes")? }
         }
@@ -204,16 +204,20 @@ pub fn parse(line: &str) -> Result<Option<Command>, String> {
 
 /// An IPv4, IPv6 or hardware address.
 fn address(text: &str) -> Option<BigInt> {
-    if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(match address {
-            IpAddr::V4(address) => address.to_bits().into(),
-            IpAddr::V6(address) => address.to_bits().into(),
-        });
+    if let [digits @ .., high, low] = text.as_bytes()
+        && digits.len() == 15
+        && let groups = digits.chunks(3).map(|group| (group[0], group[1], group[2])).chain([(*high, *low, b':')])
+        && let Some(number) = groups.into_iter().try_fold(0, |number: u64, (high, low, colon)| {
+            let pair = char::from(high).to_digit(16)? << 4 | char::from(low).to_digit(16)?;
+            (colon == b':').then_some(number << 8 | u64::from(pair))
+        })
+    {
+        return Some(number.into());
     }
-    let digits: Vec<&str> = text.split(':').collect();
-    let is_hardware = digits.len() == 6 && digits.iter().all(|digits| digits.len() == 2);
-    let bytes = digits.iter().map(|digits| u8::from_str_radix(digits, 16).ok()).collect::<Option<Vec<_>>>();
-    Some(BigInt::from_bytes_be(Sign::Plus, &bytes.filter(|_| is_hardware)?))
+    text.parse().ok().map(|address| match address {
+        IpAddr::V4(address) => address.to_bits().into(),
+        IpAddr::V6(address) => address.to_bits().into(),
+    })
 }
 
 /// An integer: decimal, 0x…, 0b…, or an address.
@@ -223,34 +227,26 @@ pub fn integer(text: &str) -> Result<BigInt, String> {
     {
         return Ok(address);
     }
-    let lower = text.to_ascii_lowercase();
-    let (radix, digits) = match (lower.strip_prefix("0x"), lower.strip_prefix("0b")) {
-        (Some(digits), _) => (16, digits),
-        (_, Some(digits)) => (2, digits),
-        _ => (10, &*lower),
+    let (radix, digits) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &text[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &text[2..]),
+        _ => (10, text),
     };
     if digits.len() > 4096 {
         return Err("a number is too long".into());
     }
-    BigInt::from_str_radix(digits, radix).map_err(|_| format!("'{text}' is no number"))
+    let none = |_| format!("'{text}' is no number");
+    // Most numbers are small, and tables are filled by the million.
+    match u128::from_str_radix(digits, radix) {
+        Ok(number) => Ok(number.into()),
+        Err(_) => BigInt::from_str_radix(digits, radix).map_err(none),
+    }
 }
 
 /// The value of a key: a number with `*`, with `/length` or with `&&&mask`.
 fn key_number(text: &str, tokens: &mut Tokens<'_>) -> Result<Number, String> {
-    let lower = text.to_ascii_lowercase();
-    let bits = if lower.starts_with("0x") { 4 } else { 1 };
     let mut number = if text.contains('*') {
-        if text == "*" {
-            Number { value: 0.into(), mask: Some(0.into()), prefix: None }
-        } else if !(lower.starts_with("0x") || lower.starts_with("0b")) {
-            return Err(format!("'*' stands in hexadecimal and binary numbers only, not in '{text}'"));
-        } else {
-            let value = integer(&lower.replace('*', "0"))?;
-            let ones = if bits == 4 { "f" } else { "1" };
-            let digits: String = lower[2..].chars().map(|digit| if digit == '*' { "0" } else { ones }).collect();
-            let mask = integer(&format!("{}{digits}", &lower[..2]))?;
-            Number { value, mask: Some(mask), prefix: None }
-        }
+        starred(text)?
     } else {
         match text.split_once("..") {
             Some((first, last)) => Number { value: integer(first)?, mask: Some(integer(last)?), prefix: None },
@@ -258,22 +254,34 @@ fn key_number(text: &str, tokens: &mut Tokens<'_>) -> Result<Number, String> {
         }
     };
     if tokens.take("/") {
-        let length = integer(&tokens.word("the length of a prefix")?)?;
+        let length = integer(tokens.word("the length of a prefix")?)?;
         number.prefix = Some(u32::try_from(&length).map_err(|_| "the length of a prefix is too large")?);
     } else if tokens.take("&&&") {
-        number.mask = Some(integer(&tokens.word("a mask")?)?);
-    } else if text.contains('*') && text != "*" {
-        // How long the prefix is that the digits before the first star make.
-        let digits = lower[2..].chars().take_while(|digit| *digit != '*').count();
-        number.prefix = Some(digits as u32 * bits);
-    } else if text == "*" {
-        number.prefix = Some(0);
+        (number.mask, number.prefix) = (Some(integer(tokens.word("a mask")?)?), None);
     }
     Ok(number)
 }
 
+/// A number in which digits are `*`. It is a prefix of the digits before the first one, too.
+fn starred(text: &str) -> Result<Number, String> {
+    if text == "*" {
+        return Ok(Number { value: 0.into(), mask: Some(0.into()), prefix: Some(0) });
+    }
+    let lower = text.to_ascii_lowercase();
+    let (bits, ones) = match &lower.as_bytes()[..2] {
+        b"0x" => (4, "f"),
+        b"0b" => (1, "1"),
+        _ => return Err(format!("'*' stands in hexadecimal and binary numbers only, not in '{text}'")),
+    };
+    let value = integer(&lower.replace('*', "0"))?;
+    let digits: String = lower[2..].chars().map(|digit| if digit == '*' { "0" } else { ones }).collect();
+    let mask = integer(&format!("{}{digits}", &lower[..2]))?;
+    let before = lower[2..].chars().take_while(|digit| *digit != '*').count();
+    Ok(Number { value, mask: Some(mask), prefix: Some(before as u32 * bits) })
+}
+
 /// Reads `table action(name:value, …)`.
-pub fn default_action(rest: &str) -> Result<(String, ActionCall), String> {
+pub fn default_action(rest: &str) -> Result<(&str, ActionCall<'_>), String> {
     let mut tokens = Tokens::new(rest);
     let table = tokens.word("the name of a table")?;
     let action = tokens.action()?;
@@ -287,7 +295,7 @@ pub fn member(text: &str) -> Result<Vec<Number>, String> {
 }
 
 /// Reads `action(name:value, …)`.
-pub fn action(text: &str) -> Result<ActionCall, String> {
+pub fn action(text: &str) -> Result<ActionCall<'_>, String> {
     let mut tokens = Tokens::new(text);
     let action = tokens.action()?;
     tokens.end()?;
@@ -295,7 +303,7 @@ pub fn action(text: &str) -> Result<ActionCall, String> {
 }
 
 /// Reads `table [priority] key:value … [action(name:value, …)]`.
-pub fn entry(rest: &str) -> Result<EntryText, String> {
+pub fn entry(rest: &str) -> Result<EntryText<'_>, String> {
     let mut tokens = Tokens::new(rest);
     let table = tokens.word("the name of a table")?;
     let mut priority = None;
@@ -308,7 +316,7 @@ pub fn entry(rest: &str) -> Result<EntryText, String> {
         let word = ahead.word("an action")?;
         if ahead.take(":") {
             let value = ahead.word("the value of a key")?;
-            let value = key_number(&value, &mut ahead)?;
+            let value = key_number(value, &mut ahead)?;
             keys.push((word, value));
             tokens = ahead;
         } else if keys.is_empty() && priority.is_none() && word.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -322,12 +330,12 @@ pub fn entry(rest: &str) -> Result<EntryText, String> {
     }
 }
 
-fn check_counter(rest: &str) -> Result<Command, String> {
+fn check_counter(rest: &str) -> Result<Command<'_>, String> {
     let mut tokens = Tokens::new(rest);
     let name = tokens.word("the name of a counter")?;
     let mut index = 0;
     if tokens.take("(") {
-        index = u64::try_from(&integer(&tokens.word("an index")?)?).map_err(|_| "the index is out of range")?;
+        index = u64::try_from(&integer(tokens.word("an index")?)?).map_err(|_| "the index is out of range")?;
         if !tokens.take(")") {
             return Err("')' is missing".into());
         }
@@ -342,7 +350,7 @@ fn check_counter(rest: &str) -> Result<Command, String> {
         return Err(format!("unknown comparison '{operator}'"));
     }
     let number = u64::try_from(&integer(number)?).map_err(|_| "the number is out of range")?;
-    Ok(Command::CheckCounter { name, index, bytes: kind == "bytes", operator: operator.into(), number })
+    Ok(Command::CheckCounter { name, index, bytes: kind == "bytes", operator, number })
 }
 
 /// Words and signs of a line.
@@ -366,18 +374,18 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn word(&mut self, what: &str) -> Result<String, String> {
+    fn word(&mut self, what: &str) -> Result<&'a str, String> {
         if let Some(quoted) = self.rest.strip_prefix('"') {
             let (word, rest) = quoted.split_once('"').ok_or("a name in quotes has no end")?;
             self.rest = rest.trim_start();
-            return Ok(word.to_owned());
+            return Ok(word);
         }
         let ends = |c: char| c.is_whitespace() || matches!(c, ':' | '(' | ')' | ',' | '=' | '/' | '&');
         let length = self.rest.find(ends).unwrap_or(self.rest.len());
         if length == 0 {
             return Err(format!("{what} is missing"));
         }
-        let word = self.rest[..length].to_owned();
+        let word = &self.rest[..length];
         self.rest = self.rest[length..].trim_start();
         Ok(word)
     }
@@ -392,13 +400,13 @@ impl<'a> Tokens<'a> {
         let mut list = Vec::new();
         while !self.rest.is_empty() {
             let word = self.word("a value")?;
-            list.push(key_number(&word, self)?);
+            list.push(key_number(word, self)?);
             self.take(",");
         }
         Ok(list)
     }
 
-    fn action(&mut self) -> Result<ActionCall, String> {
+    fn action(&mut self) -> Result<ActionCall<'a>, String> {
         let name = self.word("an action")?;
         let mut arguments = Vec::new();
         if !self.take("(") {
@@ -409,7 +417,7 @@ impl<'a> Tokens<'a> {
             if !self.take(":") {
                 return Err(format!("':' is missing behind '{argument}'"));
             }
-            arguments.push((argument, integer(&self.word("the value of an argument")?)?));
+            arguments.push((argument, integer(self.word("the value of an argument")?)?));
             self.take(",");
         }
         Ok(ActionCall { name, arguments })

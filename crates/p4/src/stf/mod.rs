@@ -86,8 +86,8 @@ pub fn run<'p>(program: &'p Program, text: &str) -> Result<(Outcome, Switch<'p>)
 impl<'p> Test<'p> {
     fn command(&mut self, command: Command) -> Result<(), String> {
         match command {
-            Command::Add { table, priority, keys, action } => self.add(&table, priority, &keys, &action)?,
-            Command::SetDefault { table, action } => self.set_default(&table, &action)?,
+            Command::Add { table, priority, keys, action } => self.add(table, priority, &keys, &action)?,
+            Command::SetDefault { table, action } => self.set_default(table, &action)?,
             Command::Packet { port, bytes } => {
                 self.outcome.packets += 1;
                 self.sent.entry(port).or_default();
@@ -102,9 +102,9 @@ impl<'p> Test<'p> {
                 self.expected.entry(port).or_default().push((nibbles, exact));
             }
             Command::CheckCounter { name, index, bytes, operator, number } => {
-                let (packets, length) = self.counter(&name, index)?;
+                let (packets, length) = self.counter(name, index)?;
                 let value = if bytes { length } else { packets };
-                let holds = match &*operator {
+                let holds = match operator {
                     "==" => value == number,
                     "!=" => value != number,
                     "<" => value < number,
@@ -147,7 +147,7 @@ impl<'p> Test<'p> {
                 }
             }
             Command::RegisterWrite { name, index, value } => {
-                let object = self.object(&name)?;
+                let object = self.object(name)?;
                 let Object::Register { element, values } = &mut self.switch.objects[object] else {
                     return Err(format!("{name} is no register"));
                 };
@@ -157,7 +157,7 @@ impl<'p> Test<'p> {
                 self.record(Operation::Register(object, index, value));
             }
             Command::RegisterReset { name } => {
-                let object = self.object(&name)?;
+                let object = self.object(name)?;
                 let Object::Register { element, values } = &mut self.switch.objects[object] else {
                     return Err(format!("{name} is no register"));
                 };
@@ -165,7 +165,7 @@ impl<'p> Test<'p> {
                 self.record(Operation::RegisterReset(object));
             }
             Command::CounterWrite { name, index, packets, bytes } => {
-                let object = self.object(&name)?;
+                let object = self.object(name)?;
                 let place = usize::try_from(index).unwrap_or(usize::MAX);
                 match &mut self.switch.objects[object] {
                     Object::Counter(cells) => {
@@ -175,7 +175,7 @@ impl<'p> Test<'p> {
                 }
                 self.record(Operation::Counter(object, index, packets, bytes));
             }
-            Command::ValueSetAdd { name, values } => self.add_member(&name, &values)?,
+            Command::ValueSetAdd { name, values } => self.add_member(name, &values)?,
             Command::Read => {}
         }
         Ok(())

@@ -55,14 +55,14 @@ impl<'p> Test<'p> {
     }
 
     /// An action of a table by its name, and values for the parameters that the control plane sets.
-    fn action(&self, found: &Found<'p>, call: &ActionCall) -> Result<(usize, Vec<Value>), String> {
+    fn action(&self, found: &Found<'p>, call: &ActionCall<'_>) -> Result<(usize, Vec<Value>), String> {
         let mut names = Vec::new();
         for action in &found.table.actions {
             let function = self.function(found, &action.action).ok_or("an action is missing")?;
             names.push(describe::action_path(function, &action.action, &found.path));
         }
         let place =
-            resolve(&call.name, names.iter().map(|name| &**name)).map_err(|reason| format!("action: {reason}"))?;
+            resolve(call.name, names.iter().map(|name| &**name)).map_err(|reason| format!("action: {reason}"))?;
         let action = &found.table.actions[place];
         let function = self.function(found, &action.action).ok_or("an action is missing")?;
         let parameters = &function.parameters[action.bound.len()..];
@@ -78,7 +78,7 @@ impl<'p> Test<'p> {
         Ok((place, values))
     }
 
-    pub(super) fn set_default(&mut self, table: &str, call: &ActionCall) -> Result<(), String> {
+    pub(super) fn set_default(&mut self, table: &str, call: &ActionCall<'_>) -> Result<(), String> {
         let found = self.table(table)?;
         let action = self.action(&found, call)?;
         if found.table.actions[action.0].table_only {
@@ -98,8 +98,8 @@ impl<'p> Test<'p> {
         &mut self,
         table: &str,
         priority: Option<i64>,
-        keys: &[(String, Number)],
-        call: &ActionCall,
+        keys: &[(&str, Number)],
+        call: &ActionCall<'_>,
     ) -> Result<(), String> {
         let found = self.table(table)?;
         if found.table.entries_are_const {

@@ -1,0 +1,130 @@
+//! Files of entries: all of one, or none. They are read by several threads before the first entry is added.
+
+use std::num::NonZero;
+use std::thread;
+
+use namehop_switch::program::{Change, Entry};
+
+use super::describe::Description;
+use super::entry;
+use super::profiles::Reference;
+use super::rows::identity;
+use super::state::{State, Tables};
+use crate::stf::command;
+
+/// How many faulty lines of a file are named.
+const NAMED_LINES: usize = 10;
+/// How many threads read a file at once, at most.
+const MOST_READERS: usize = 4;
+
+impl<T: Tables> State<T> {
+    /// Adds all entries of a text, one a line; none when one cannot be added. Gives how many.
+    pub fn load(&mut self, text: &str) -> Result<usize, String> {
+        let parts = parts_of(text, thread::available_parallelism().map_or(1, NonZero::get).min(MOST_READERS));
+        let description = &self.description;
+        let read = thread::scope(|scope| {
+            let (first, others) = parts.split_first().map_or((&"", &[][..]), |(first, others)| (first, others));
+            let others: Vec<_> = others.iter().map(|part| scope.spawn(|| Part::read(description, part))).collect();
+            let mut read = vec![Part::read(description, first)];
+            for other in others {
+                read.push(other.join().map_err(|_| "nothing was loaded: reading it has failed; please report this")?);
+            }
+            Ok::<_, String>(read)
+        })?;
+        let mut faults = Vec::new();
+        let mut before = 0;
+        for part in &read {
+            let named = part.faults.iter().map(|(line, reason)| format!("line {}: {reason}", before + line));
+            faults.extend(named.take(NAMED_LINES - faults.len()));
+            before += part.lines;
+        }
+        if !faults.is_empty() {
+            return Err(format!("nothing was loaded: {}", faults.join("; ")));
+        }
+        for table in 0..self.entries.len() {
+            self.entries[table].reserve(read.iter().map(|part| part.counts[table]).sum());
+        }
+        let (mut count, mut before) = (0, 0);
+        for part in read {
+            for (line, table, entry, reference) in part.entries {
+                let Err(reason) = self.put(table, Change::Insert, entry, reference) else {
+                    count += 1;
+                    continue;
+                };
+                let line = before + line;
+                self.take_out(text, count).map_err(|failed| format!("line {line}: {reason}; and {failed}"))?;
+                return Err(format!("nothing was loaded: line {line}: {reason}"));
+            }
+            before += part.lines;
+        }
+        Ok(count)
+    }
+
+    /// Takes out the first entries of a text, which were loaded, the last one first.
+    fn take_out(&mut self, text: &str, count: usize) -> Result<(), String> {
+        let lines: Vec<&str> = lines_of(text).take(count).map(|(_, line)| line).collect();
+        for line in lines.into_iter().rev() {
+            let (table, entry, _) = entry_of(&self.description, line)?;
+            // The size of its values is compared with that of its action.
+            let known = self.entry(table, &identity(&entry));
+            self.apply(table, Change::Delete, known.unwrap_or(entry))?;
+        }
+        Ok(())
+    }
+}
+
+/// What was read of a part of a text that is loaded.
+struct Part {
+    lines: usize,
+    /// With their lines, from 1, and tables.
+    entries: Vec<(usize, usize, Entry, Option<Reference>)>,
+    /// How many there are of each table.
+    counts: Vec<usize>,
+    /// The first wrong lines, and what is wrong with them.
+    faults: Vec<(usize, String)>,
+}
+
+impl Part {
+    fn read(description: &Description, text: &str) -> Part {
+        let counts = vec![0; description.tables.len()];
+        let mut part = Part { lines: text.lines().count(), entries: Vec::new(), counts, faults: Vec::new() };
+        for (number, line) in lines_of(text) {
+            match entry_of(description, line) {
+                Ok((table, entry, reference)) => {
+                    part.counts[table] += 1;
+                    part.entries.push((number, table, entry, reference));
+                }
+                Err(reason) if part.faults.len() < NAMED_LINES => part.faults.push((number, reason)),
+                Err(_) => break,
+            }
+        }
+        part
+    }
+}
+
+/// Reads a line of a text that is loaded.
+fn entry_of(description: &Description, line: &str) -> Result<(usize, Entry, Option<Reference>), String> {
+    let text = command::entry(line)?;
+    if text.action.is_none() {
+        return Err("an action is missing".to_owned());
+    }
+    entry::read(description, &text)
+}
+
+/// A text in so many parts of whole lines, or fewer.
+fn parts_of(text: &str, count: usize) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    for left in (1..=count).rev() {
+        let end = rest.as_bytes()[rest.len() / left..].iter().position(|byte| *byte == b'\n');
+        let (part, behind) = rest.split_at(end.map_or(rest.len(), |end| rest.len() / left + end + 1));
+        parts.push(part);
+        rest = behind;
+    }
+    parts
+}
+
+/// The lines of a text that have an entry, without comments, and their numbers from 1.
+fn lines_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).enumerate();
+    lines.filter(|(_, line)| !line.is_empty()).map(|(place, line)| (place + 1, line))
+}

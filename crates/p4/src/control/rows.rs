@@ -1,0 +1,163 @@
+//! Entries of one table in memory: a row of words for each, all of one length, and an index of them by what tells them apart. Tables have
+//! millions of entries, so there is nothing in memory for each of them besides.
+
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
+use namehop_switch::program::Entry;
+
+use crate::ir;
+
+/// What tells entries of a table apart, in the order in which they are listed.
+pub type Identity = Box<[u64]>;
+
+/// What tells this entry apart from others of its table.
+pub fn identity(entry: &Entry) -> Identity {
+    let mut words = Vec::with_capacity(2 + entry.key.len() + entry.mask.len() + entry.ranges.len());
+    words.push(u64::from(entry.prefix));
+    words.extend([&entry.key, &entry.mask, &entry.ranges].into_iter().flatten());
+    // So that negative priorities come before others.
+    words.push(entry.priority.cast_unsigned() ^ (1 << 63));
+    words.into()
+}
+
+/// The action of a row that has no entry.
+const FREE: u64 = u64::MAX;
+
+/// The entries of a table. A row begins with what tells it apart; then come the action and its values.
+pub struct Rows {
+    key_words: usize,
+    /// Of what tells a row apart, and of all of it.
+    identity_words: usize,
+    stride: usize,
+    /// Of the values of each action.
+    data_bytes: Vec<usize>,
+    words: Vec<u64>,
+    index: HashTable<u32>,
+    hasher: RandomState,
+    free: Vec<u32>,
+}
+
+impl Rows {
+    pub fn new(table: &ir::Table) -> Rows {
+        let ranges = table.keys.iter().filter(|key| key.kind == ir::Match::Range).count();
+        let key_words = table.key_words() as usize;
+        let identity_words = 2 + 2 * key_words + 2 * ranges;
+        let data_bytes: Vec<usize> =
+            (0..table.actions.len()).map(|action| table.bits_of(action).div_ceil(8) as usize).collect();
+        let longest = data_bytes.iter().copied().max().unwrap_or(0);
+        Rows {
+            key_words,
+            identity_words,
+            stride: identity_words + 1 + longest.div_ceil(8),
+            data_bytes,
+            words: Vec::new(),
+            index: HashTable::new(),
+            hasher: RandomState::new(),
+            free: Vec::new(),
+        }
+    }
+
+    fn row(&self, place: usize) -> &[u64] {
+        &self.words[place * self.stride..][..self.stride]
+    }
+
+    fn identity_at(&self, place: u32) -> &[u64] {
+        &self.row(place as usize)[..self.identity_words]
+    }
+
+    fn place(&self, identity: &[u64]) -> Option<usize> {
+        let found = self.index.find(self.hasher.hash_one(identity), |place| self.identity_at(*place) == identity);
+        found.map(|place| *place as usize)
+    }
+
+    /// The entry in a row.
+    fn entry(&self, row: &[u64]) -> Entry {
+        let (identity, rest) = row.split_at(self.identity_words);
+        let (prefix, identity) = (identity[0], &identity[1..]);
+        let (key, identity) = identity.split_at(self.key_words);
+        let (mask, identity) = identity.split_at(self.key_words);
+        let (ranges, priority) = identity.split_at(identity.len() - 1);
+        let action = rest[0] as usize;
+        let mut data: Vec<u8> = rest[1..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        data.truncate(self.data_bytes.get(action).copied().unwrap_or(0));
+        Entry {
+            priority: (priority[0] ^ (1 << 63)).cast_signed(),
+            prefix: prefix as u32,
+            action: action as u32,
+            key: key.to_vec(),
+            mask: mask.to_vec(),
+            ranges: ranges.to_vec(),
+            data,
+        }
+    }
+
+    /// The entry with this identity.
+    pub fn get(&self, identity: &[u64]) -> Option<Entry> {
+        self.place(identity).map(|place| self.entry(self.row(place)))
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        let Rows { index, words, hasher, stride, identity_words, .. } = self;
+        words.reserve(more * *stride);
+        index.reserve(more, |place| hasher.hash_one(&words[*place as usize * *stride..][..*identity_words]));
+    }
+
+    /// Puts an entry in, instead of one with its identity if there is one.
+    pub fn put(&mut self, identity: &[u64], entry: &Entry) {
+        let place = match self.place(identity) {
+            Some(place) => place,
+            None => self.add(identity),
+        };
+        let row = &mut self.words[place * self.stride + self.identity_words..][..self.stride - self.identity_words];
+        row.fill(0);
+        row[0] = u64::from(entry.action);
+        for (word, bytes) in row[1..].iter_mut().zip(entry.data.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_ne_bytes(whole);
+        }
+    }
+
+    /// A row for a new entry.
+    fn add(&mut self, identity: &[u64]) -> usize {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.words.resize(self.words.len() + self.stride, 0);
+            (self.words.len() / self.stride - 1) as u32
+        });
+        self.words[place as usize * self.stride..][..self.identity_words].copy_from_slice(identity);
+        let Rows { index, words, hasher, stride, identity_words, .. } = self;
+        let hash = |place: &u32| hasher.hash_one(&words[*place as usize * *stride..][..*identity_words]);
+        index.insert_unique(hash(&place), place, hash);
+        place as usize
+    }
+
+    /// Takes an entry out, if it is there.
+    pub fn remove(&mut self, identity: &[u64]) {
+        let Rows { index, words, hasher, stride, identity_words, .. } = self;
+        let is_same = |place: &u32| &words[*place as usize * *stride..][..*identity_words] == identity;
+        let Ok(found) = index.find_entry(hasher.hash_one(identity), is_same) else { return };
+        let (place, _) = found.remove();
+        self.words[place as usize * self.stride + self.identity_words] = FREE;
+        self.free.push(place);
+    }
+
+    /// Entries with their identities from a row on, in the order of rows: an entry stays in its row as long as it is in the table. Each
+    /// with the row that comes next.
+    pub fn from(&self, first: usize) -> impl Iterator<Item = (usize, &[u64], Entry)> {
+        let rows = self.words.chunks_exact(self.stride).enumerate().skip(first);
+        let used = rows.filter(|(_, row)| row[self.identity_words] != FREE);
+        used.map(|(place, row)| (place + 1, &row[..self.identity_words], self.entry(row)))
+    }
+
+    /// All entries with their identities, in the order of these.
+    pub fn in_order(&self) -> impl Iterator<Item = (&[u64], Entry)> {
+        let mut places: Vec<u32> = self.index.iter().copied().collect();
+        places.sort_unstable_by_key(|place| self.identity_at(*place));
+        places.into_iter().map(|place| {
+            let row = self.row(place as usize);
+            (&row[..self.identity_words], self.entry(row))
+        })
+    }
+}
