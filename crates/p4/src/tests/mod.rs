@@ -1,6 +1,8 @@
 //! Tests of the whole crate.
 
 mod compiled;
+mod entries;
+mod entry_model;
 mod front_end;
 mod fuzz;
 mod generate;
