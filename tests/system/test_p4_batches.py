@@ -323,6 +323,22 @@ def test_copies_of_a_session_have_a_bounded_length(tmp_path, wire):
         assert wire.receive() == FRAME[:30]
 
 
+def test_groups_have_metadata_and_what_is_not_kept_is_refused_by_name(tmp_path, wire):
+    with Switch(tmp_path, wire) as switch, switch.shell():
+        of_group = multicast(5, 0)
+        of_group["packet_replication_engine_entry"].multicast_group_entry.metadata = b"mine"
+        assert write([(INSERT, of_group)]) is None
+        # Who changes it at the control socket does not take what the controller keeps with it.
+        run_namehop("p4", "multicast", "5", "2:0", "--control", switch.socket)
+        (found,) = read(**of_group)
+        found = found.packet_replication_engine_entry.multicast_group_entry
+        assert (found.metadata, [replica.instance for replica in found.replicas]) == (b"mine", [2])
+        colors = entry("stations", exact(b"\7"), action=p4.TableAction(action=action("drop")))
+        colors["table_entry"].meter_counter_data.SetInParent()
+        assert write([(INSERT, colors)]) == ["UNIMPLEMENTED"]
+        assert read(**entry("stations", exact(b"\7"))) == []
+
+
 def test_default_actions_have_metadata(tmp_path, wire):
     with Switch(tmp_path, wire) as switch, switch.shell():
         drop = p4.TableAction(action=action("drop"))
@@ -334,6 +350,11 @@ def test_default_actions_have_metadata(tmp_path, wire):
         assert read(**entry("stations", is_default_action=True, metadata=b"yours")) == []
         assert [found.table_entry.metadata for found in read(**entry("stations", metadata=b"yours"))] == [b"yours"]
         assert read(**entry("stations", metadata=b"mine")) == []
+        # Controllers of earlier versions have a number instead.
+        assert write([(MODIFY, entry("stations", exact(b"\7"), action=drop, metadata=b"yours", controller_metadata=1 << 63))]) is None
+        (found,) = read(**entry("stations", controller_metadata=1 << 63))
+        assert (found.table_entry.metadata, found.table_entry.controller_metadata) == (b"yours", 1 << 63)
+        assert read(**entry("stations", controller_metadata=1)) == []
         # Set to what the program has, it has none.
         assert write([(MODIFY, entry("stations", is_default_action=True))]) is None
         (found,) = read(**entry("stations", is_default_action=True))

@@ -16,7 +16,7 @@ struct buffer {
 struct flight {
     struct buffer *buffer;
     uint64_t origin, port, replica, kind, truncate;
-    /* As a copy of a mirroring session it leaves with so many bytes at most; 0 is any number. */
+    /* As a copy of egress it leaves with so many bytes at most; 0 is any number. */
     uint32_t longest;
     bool egress, truncates;
     struct flight *next;

@@ -201,8 +201,8 @@ static void command(char *line)
             fail("a value set has another size");
         p4_value_set_put(set, (const uint64_t *)bytes, count);
     } else if (strcmp(what, "mirror") == 0) {
-        uint64_t session = number(&rest), group = number(&rest);
-        p4_switch_mirror(machine, session, group, number(&rest), 0);
+        uint64_t session = number(&rest), group = number(&rest), target = number(&rest);
+        p4_switch_mirror(machine, session, group, target, (uint32_t)number(&rest));
     } else if (strcmp(what, "unmirror") == 0) {
         p4_switch_mirror_delete(machine, number(&rest));
     } else if (strcmp(what, "group") == 0) {

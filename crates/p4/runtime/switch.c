@@ -38,13 +38,16 @@ static uint64_t run(struct p4_switch *machine, unsigned part, struct flight **la
     return machine->program->parts[part](packets, set);
 }
 
-/* A copy for a mirroring session, which may be one of a copy that is not to be long already. */
-static struct flight *session_copy(struct p4_switch *machine, const struct flight *from, const struct target *mirror)
+/* How many bytes copies of a session have at most; 0 is any number. */
+static uint32_t longest_copy(const struct p4_switch *machine, uint64_t session)
 {
-    struct flight *copy = p4_flight_copy(machine, from);
-    if (mirror->longest && (!copy->longest || mirror->longest < copy->longest))
-        copy->longest = mirror->longest;
-    return copy;
+    uint32_t longest = 0;
+    for (size_t i = 0; i < machine->mirrors.count; i++) {
+        const struct target *mirror = &machine->mirrors.list[i];
+        if (mirror->number == session && mirror->longest && (!longest || mirror->longest < longest))
+            longest = mirror->longest;
+    }
+    return longest;
 }
 
 static void mirrored(struct p4_switch *machine, uint64_t session, const struct flight *from)
@@ -55,7 +58,7 @@ static void mirrored(struct p4_switch *machine, uint64_t session, const struct f
             if (mirror->number != session || mirror->group != (bool)groups)
                 continue;
             if (!mirror->group) {
-                struct flight *copy = session_copy(machine, from, mirror);
+                struct flight *copy = p4_flight_copy(machine, from);
                 copy->port = mirror->port;
                 p4_flight_put(&machine->next, copy);
                 continue;
@@ -64,7 +67,7 @@ static void mirrored(struct p4_switch *machine, uint64_t session, const struct f
                 const struct target *member = &machine->groups.list[j];
                 if (member->number != mirror->port || !member->group)
                     continue;
-                struct flight *copy = session_copy(machine, from, mirror);
+                struct flight *copy = p4_flight_copy(machine, from);
                 copy->port = member->port;
                 copy->replica = member->replica;
                 p4_flight_put(&machine->next, copy);
@@ -93,12 +96,18 @@ static uint64_t parsed_and_processed(struct p4_switch *machine, struct flight **
     return run(machine, P4_INGRESS, lanes, set);
 }
 
-/* A copy of the packet as it came in. False when it is lost. */
+/* A copy of the packet as it came in, cut where its session says so before it is parsed. False when it is lost. */
 static bool ingress_clone(struct p4_switch *machine, struct flight *flight)
 {
     const struct p4_program *program = machine->program;
     struct p4_packet *packet = flight->packet;
     struct flight *copy = p4_flight_copy(machine, flight);
+    uint32_t longest = longest_copy(machine, packet->clone_session);
+    if (longest && longest < copy->buffer->length) {
+        struct buffer *whole = copy->buffer;
+        copy->buffer = p4_buffer_new(machine, whole->bytes, longest);
+        p4_buffer_end(machine, whole);
+    }
     program->clear(copy->packet);
     program->preserve(copy->packet, packet, packet->clone_list, packet->clone_listed);
     begin(copy);
@@ -248,6 +257,9 @@ static void chunk(struct p4_switch *machine, struct flight **lanes, size_t count
             program->preserve(clones[lane]->packet, packet, packet->clone_list, packet->clone_listed);
             clones[lane]->kind = EGRESS_CLONE;
             clones[lane]->replica = 0;
+            uint32_t longest = longest_copy(machine, packet->clone_session);
+            if (longest && (!flight->longest || longest < flight->longest))
+                clones[lane]->longest = longest;
         }
         if (program->egress_spec(packet) != DROP_PORT)
             sending |= UINT64_C(1) << lane;

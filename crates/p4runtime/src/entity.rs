@@ -51,6 +51,8 @@ pub struct TableEntry {
     pub action: Option<TableAction>,
     #[prost(int32, tag = "4")]
     pub priority: i32,
+    #[prost(uint64, tag = "5")]
+    pub controller_metadata: u64,
     #[prost(message, optional, tag = "6")]
     pub meter_config: Option<MeterConfig>,
     #[prost(message, optional, tag = "7")]
@@ -63,6 +65,8 @@ pub struct TableEntry {
     pub time_since_last_hit: Option<IdleTime>,
     #[prost(bytes = "vec", tag = "11")]
     pub metadata: Vec<u8>,
+    #[prost(message, optional, tag = "12")]
+    pub meter_counter_data: Option<Unknown>,
     #[prost(bool, tag = "13")]
     pub is_const: bool,
 }
@@ -103,6 +107,8 @@ pub struct GroupMember {
     pub member_id: u32,
     #[prost(int32, tag = "2")]
     pub weight: i32,
+    #[prost(int32, tag = "3")]
+    pub watch: i32,
     #[prost(bytes = "vec", tag = "4")]
     pub watch_port: Vec<u8>,
 }
@@ -136,6 +142,8 @@ pub struct DirectMeterEntry {
     pub table_entry: Option<TableEntry>,
     #[prost(message, optional, tag = "2")]
     pub config: Option<MeterConfig>,
+    #[prost(message, optional, tag = "3")]
+    pub counter_data: Option<Unknown>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -222,6 +230,12 @@ pub struct Field {
 pub struct ActionSet {
     #[prost(message, repeated, tag = "1")]
     pub actions: Vec<WeightedAction>,
+    #[prost(int32, tag = "2")]
+    pub action_selection_mode: i32,
+    #[prost(int32, tag = "3")]
+    pub size_semantics: i32,
+    #[prost(message, optional, tag = "5")]
+    pub group_action: Option<Unknown>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -230,6 +244,8 @@ pub struct WeightedAction {
     pub action: Option<Action>,
     #[prost(int32, tag = "2")]
     pub weight: i32,
+    #[prost(int32, tag = "3")]
+    pub watch: i32,
     #[prost(bytes = "vec", tag = "4")]
     pub watch_port: Vec<u8>,
 }
@@ -248,6 +264,8 @@ pub struct MeterEntry {
     pub index: Option<Index>,
     #[prost(message, optional, tag = "3")]
     pub config: Option<MeterConfig>,
+    #[prost(message, optional, tag = "4")]
+    pub counter_data: Option<Unknown>,
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
@@ -260,6 +278,8 @@ pub struct MeterConfig {
     pub pir: i64,
     #[prost(int64, tag = "4")]
     pub pburst: i64,
+    #[prost(int64, tag = "5")]
+    pub eburst: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -300,6 +320,8 @@ pub struct Replica {
     pub instance: u32,
     #[prost(oneof = "PortKind", tags = "1, 3")]
     pub port: Option<PortKind>,
+    #[prost(message, repeated, tag = "4")]
+    pub backup_replicas: Vec<Unknown>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
@@ -316,6 +338,8 @@ pub struct MulticastGroupEntry {
     pub multicast_group_id: u32,
     #[prost(message, repeated, tag = "2")]
     pub replicas: Vec<Replica>,
+    #[prost(bytes = "vec", tag = "3")]
+    pub metadata: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]

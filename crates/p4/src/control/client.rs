@@ -189,7 +189,7 @@ pub struct MirrorArgs {
     /// The multicast group that they go to
     #[arg(long, conflicts_with = "port")]
     group: Option<u64>,
-    /// Bytes that a copy leaves with at most; 0 is any number
+    /// Bytes that a copy has at most; 0 is any number
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     length: u32,
     #[command(flatten)]

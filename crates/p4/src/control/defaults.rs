@@ -1,7 +1,7 @@
 //! Default actions of a program that runs: what keys without an entry get.
 
 use super::entry;
-use super::state::{State, Tables};
+use super::state::{Notes, State, Tables};
 use crate::ir::{self, Cells};
 use crate::lower;
 use crate::stf::command;
@@ -16,8 +16,7 @@ pub(super) struct DefaultEntry {
     now: Option<DefaultAction>,
     /// What the program has.
     initial: Option<DefaultAction>,
-    /// What a controller keeps with it.
-    metadata: Vec<u8>,
+    notes: Notes,
 }
 
 impl<T: Tables> State<T> {
@@ -33,14 +32,14 @@ impl<T: Tables> State<T> {
     }
 
     /// What keys without an entry get, and what a controller keeps with it.
-    pub fn default(&self, table: usize) -> Option<(&DefaultAction, &[u8])> {
+    pub fn default(&self, table: usize) -> Option<(&DefaultAction, &Notes)> {
         let known = self.defaults.get(table)?;
-        Some((known.now.as_ref()?, &known.metadata))
+        Some((known.now.as_ref()?, &known.notes))
     }
 
     /// Sets what a controller keeps with the default action of a table.
-    pub fn set_default_metadata(&mut self, table: usize, metadata: Vec<u8>) {
-        self.defaults[table].metadata = metadata;
+    pub fn set_default_notes(&mut self, table: usize, notes: Notes) {
+        self.defaults[table].notes = notes;
     }
 
     /// Sets what keys without an entry get.
@@ -56,7 +55,7 @@ impl<T: Tables> State<T> {
         if let Some((action, data)) = known.initial.clone().filter(|_| known.now != known.initial) {
             self.put_default(table, action, data)?;
         }
-        self.defaults[table].metadata.clear();
+        self.defaults[table].notes = Notes::default();
         Ok(())
     }
 

@@ -14,11 +14,19 @@ const MOST_MEMBERS: usize = 16_384;
 /// A replication number and a port.
 pub type Member = (u64, u64);
 
+/// A multicast group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    pub members: Vec<Member>,
+    /// What a controller keeps with it.
+    pub metadata: Vec<u8>,
+}
+
 /// A session whose copies go to several ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     pub members: Vec<Member>,
-    /// Bytes that a copy leaves with at most; 0 is any number.
+    /// Bytes that a copy has at most; 0 is any number.
     pub longest_bytes: u32,
 }
 
@@ -28,14 +36,14 @@ pub struct Mirror {
     /// A number of a port, or of a group.
     pub target: u64,
     pub is_group: bool,
-    /// Bytes that a copy leaves with at most; 0 is any number.
+    /// Bytes that a copy has at most; 0 is any number.
     pub longest_bytes: u32,
 }
 
 /// What was set. No session is in both lists.
 #[derive(Default)]
 pub struct Replication {
-    pub groups: BTreeMap<u64, Vec<Member>>,
+    pub groups: BTreeMap<u64, Group>,
     pub sessions: BTreeMap<u64, Session>,
     pub mirrors: BTreeMap<u64, Mirror>,
 }
@@ -50,8 +58,8 @@ fn session_group(session: u64) -> Result<u64, String> {
 impl Replication {
     /// Whether there is room for so many members, of which so many take the place of others.
     fn room(&self, members: usize, replaced: Option<usize>) -> Result<(), String> {
-        let sessions = self.sessions.values().map(|session| &session.members);
-        let all = self.groups.values().chain(sessions).map(Vec::len).sum::<usize>();
+        let sessions = self.sessions.values().map(|session| session.members.len());
+        let all = self.groups.values().map(|group| group.members.len()).chain(sessions).sum::<usize>();
         if all + members > MOST_MEMBERS + replaced.unwrap_or_default() {
             return Err(format!("groups and sessions have more than {MOST_MEMBERS} members together"));
         }
@@ -59,15 +67,15 @@ impl Replication {
     }
 
     /// Sets the members of a group; none of them ends it.
-    pub fn group(&mut self, switch: &Switch, group: u64, members: &[Member]) -> Result<(), String> {
+    pub fn group(&mut self, switch: &Switch, group: u64, new: Group) -> Result<(), String> {
         if group == 0 || group > MOST_GROUP {
             return Err(format!("{group} is no multicast group: 1 to {MOST_GROUP} are"));
         }
-        self.room(members.len(), self.groups.get(&group).map(Vec::len))?;
-        switch.each_engine(|engine| engine.group(group, members));
-        match members {
+        self.room(new.members.len(), self.groups.get(&group).map(|group| group.members.len()))?;
+        switch.each_engine(|engine| engine.group(group, &new.members));
+        match &new.members[..] {
             [] => drop(self.groups.remove(&group)),
-            _ => drop(self.groups.insert(group, members.to_vec())),
+            _ => drop(self.groups.insert(group, new)),
         }
         Ok(())
     }
@@ -112,7 +120,7 @@ impl Replication {
     /// Ends all of them.
     pub fn reset(&mut self, switch: &Switch) -> Result<(), String> {
         for group in self.groups.keys().copied().collect::<Vec<_>>() {
-            self.group(switch, group, &[])?;
+            self.group(switch, group, Group::default())?;
         }
         for session in self.sessions.keys().copied().collect::<Vec<_>>() {
             self.session(switch, session, Session::default())?;

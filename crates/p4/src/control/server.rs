@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::cells::{Asked, MeterRates};
 use super::describe::Description;
 use super::live::Live;
-use super::replication::{Mirror, Replication};
+use super::replication::{Group, Mirror, Replication};
 use super::state::State;
 
 /// The longest request, in bytes: a file of some millions of entries.
@@ -209,7 +209,9 @@ impl Control {
             Request::MeterReset { meter, index } => self.reset_meter(&Asked::new(&state.description, &meter, index)),
             Request::DigestTake { most } => self.take_digests(&state.description, most),
             Request::Multicast { group, members } => {
-                self.replication().group(&self.live.switch, group, &members).map(|()| Value::Null)
+                let mut known = self.replication();
+                let metadata = known.groups.get(&group).map(|group| group.metadata.clone()).unwrap_or_default();
+                known.group(&self.live.switch, group, Group { members, metadata }).map(|()| Value::Null)
             }
             Request::Mirror { session, port, group, longest_bytes } => {
                 let mirror = match (port, group) {

@@ -28,6 +28,22 @@ pub trait Tables {
     fn wait(&self);
 }
 
+/// What a controller keeps with an entry or a default action, and is given back as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    pub metadata: Vec<u8>,
+    /// As controllers have it that know no other metadata; 0 is none.
+    pub number: u64,
+}
+
+impl Notes {
+    /// Whether these are asked for: nothing is as good as anything.
+    pub fn fit(&self, asked: &Notes) -> bool {
+        (asked.metadata.is_empty() || asked.metadata == self.metadata)
+            && (asked.number == 0 || asked.number == self.number)
+    }
+}
+
 /// What an entry has beside its key and action.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extra {
@@ -36,8 +52,7 @@ pub struct Extra {
     set: Option<Placed>,
     /// After so long without a packet the controller is told; 0 is never.
     pub timeout_ns: i64,
-    /// What the controller keeps with it.
-    pub metadata: Vec<u8>,
+    pub notes: Notes,
 }
 
 /// Cells of a table that no entry has.
@@ -137,9 +152,9 @@ impl<T: Tables> State<T> {
     }
 
     /// The same to change.
-    pub fn set_extra(&mut self, table: usize, identity: &Identity, timeout_ns: i64, metadata: Vec<u8>) {
+    pub fn set_extra(&mut self, table: usize, identity: &Identity, timeout_ns: i64, notes: Notes) {
         let known = self.extras[table].entry(identity.clone()).or_default();
-        (known.timeout_ns, known.metadata) = (timeout_ns, metadata);
+        (known.timeout_ns, known.notes) = (timeout_ns, notes);
         if *known == Extra::default() {
             self.extras[table].remove(identity);
         }

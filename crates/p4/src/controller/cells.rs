@@ -5,7 +5,8 @@ use std::ops::Range;
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
 use namehop_p4runtime::entity::{
-    CounterData, CounterEntry, Data, DataValue, Entity, Index, Kind, MeterConfig, MeterEntry, RegisterEntry, StructLike,
+    CounterData, CounterEntry, Data, DataValue, Entity, Index, Kind, MeterConfig, MeterEntry, RegisterEntry,
+    StructLike, Unknown,
 };
 use namehop_p4runtime::info::Preamble;
 use namehop_p4runtime::message::UpdateType;
@@ -61,8 +62,19 @@ pub(super) fn amount(what: &str, number: i64) -> Result<u64, Status> {
     u64::try_from(number).map_err(|_| Status::invalid_argument(format!("{what}: {number} is below 0")))
 }
 
+/// What meters have counted by colors is not given.
+pub(super) fn without_colors(given: Option<Unknown>) -> Result<(), Status> {
+    match given {
+        None => Ok(()),
+        Some(_) => Err(Status::unimplemented("meters do not count packets by their colors")),
+    }
+}
+
 /// What a meter lets pass.
 pub(super) fn rates(config: MeterConfig) -> Result<MeterRates, Status> {
+    if config.eburst != 0 {
+        return Err(Status::unimplemented("'eburst' is for meters with one rate, and all have two here: leave it out"));
+    }
     let rates = MeterRates {
         committed_rate: amount("cir", config.cir)?,
         committed_burst: amount("cburst", config.cburst)?,
@@ -82,6 +94,7 @@ pub(super) fn config(rates: &MeterRates) -> MeterConfig {
         cburst: rates.committed_burst as i64,
         pir: rates.peak_rate as i64,
         pburst: rates.peak_burst as i64,
+        eburst: 0,
     }
 }
 
@@ -161,6 +174,7 @@ impl Running {
     }
 
     pub(super) fn change_meter(&self, update: UpdateType, given: &MeterEntry) -> Result<(), Status> {
+        without_colors(given.counter_data)?;
         let (place, indices) = changed("meter", update, given.meter_id, self.meter_cells(given)?)?;
         let rates = given.config.map(rates).transpose()?;
         self.control.live.set_rates(place, indices, rates);
@@ -174,7 +188,9 @@ impl Running {
             let known = self.control.live.rates();
             let config = known.get(place).and_then(|cells| cells.get(&at)).map(config);
             let meter_id = self.info.meters[place].preamble.id;
-            Ok(Entity { kind: Some(Kind::Meter(MeterEntry { meter_id, index: index(at), config })) })
+            Ok(Entity {
+                kind: Some(Kind::Meter(MeterEntry { meter_id, index: index(at), config, counter_data: None })),
+            })
         })))
     }
 

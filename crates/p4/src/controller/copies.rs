@@ -8,7 +8,7 @@ use namehop_p4runtime::entity::{
 use namehop_p4runtime::message::UpdateType;
 
 use super::{Running, bits, parts};
-use crate::control::replication::Session;
+use crate::control::replication::{Group, Session};
 
 /// Copies of one packet, at most.
 const MOST_REPLICAS: usize = 1024;
@@ -25,6 +25,9 @@ fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
     }
     let mut all = Vec::new();
     for replica in replicas {
+        if !replica.backup_replicas.is_empty() {
+            return Err(Status::unimplemented("a replica has no backup replicas here"));
+        }
         let bytes = match &replica.port {
             Some(PortKind::Bytes(bytes)) => bytes.clone(),
             Some(PortKind::Number(number)) => number.to_be_bytes().to_vec(),
@@ -48,6 +51,7 @@ fn replicas(members: &[(u64, u64)]) -> Vec<Replica> {
         instance: *instance as u32,
         // All controllers know this form, which later versions of the specification replace.
         port: Some(PortKind::Number(*port as u32)),
+        backup_replicas: Vec::new(),
     };
     members.iter().map(replica).collect()
 }
@@ -58,8 +62,10 @@ fn entity(kind: ReplicationKind) -> Entity {
 
 impl Running {
     pub(super) fn change_copies(&self, update: UpdateType, given: &ReplicationEntry) -> Result<(), Status> {
-        let (is_group, id, replicas, longest_bytes) = match &given.kind {
-            Some(ReplicationKind::Multicast(group)) => (true, group.multicast_group_id, &group.replicas, 0),
+        let (is_group, id, replicas, longest_bytes, metadata) = match &given.kind {
+            Some(ReplicationKind::Multicast(group)) => {
+                (true, group.multicast_group_id, &group.replicas, 0, group.metadata.clone())
+            }
             Some(ReplicationKind::Clone(session)) => {
                 if session.class_of_service != 0 {
                     return Err(Status::unimplemented(
@@ -68,7 +74,7 @@ impl Running {
                 }
                 let longest_bytes = u32::try_from(session.packet_length_bytes)
                     .map_err(|_| Status::invalid_argument("the length of copies is below 0"))?;
-                (false, session.session_id, &session.replicas, longest_bytes)
+                (false, session.session_id, &session.replicas, longest_bytes, Vec::new())
             }
             None => return Err(Status::invalid_argument("an entry for copies is empty")),
         };
@@ -92,7 +98,7 @@ impl Running {
         }
         let switch = &self.control.live.switch;
         let done = if is_group {
-            known.group(switch, key, &list)
+            known.group(switch, key, Group { members: list, metadata })
         } else {
             known.session(switch, key, Session { members: list, longest_bytes })
         };
@@ -102,9 +108,12 @@ impl Running {
     pub(super) fn read_copies(&self, given: &ReplicationEntry) -> Result<Parts<'_>, Status> {
         let wanted = |asked: u32, known: u64| asked == 0 || u64::from(asked) == known;
         let known = self.control.replication();
-        let group = |(id, members): (&u64, &Vec<(u64, u64)>)| {
-            let replicas = replicas(members);
-            entity(ReplicationKind::Multicast(MulticastGroupEntry { multicast_group_id: *id as u32, replicas }))
+        let group = |(id, group): (&u64, &Group)| {
+            entity(ReplicationKind::Multicast(MulticastGroupEntry {
+                multicast_group_id: *id as u32,
+                replicas: replicas(&group.members),
+                metadata: group.metadata.clone(),
+            }))
         };
         let session = |(id, session): (&u64, &Session)| {
             entity(ReplicationKind::Clone(CloneSessionEntry {

@@ -40,6 +40,7 @@ impl Table<'_> {
 
     /// What is given for the counter and the meter of an entry, and whether its time-out can be.
     pub(super) fn check_direct(&self, given: &TableEntry) -> Result<Direct, Status> {
+        cells::without_colors(given.meter_counter_data)?;
         let mut direct = Direct::default();
         if let Some(data) = given.counter_data {
             self.needs(prefix::DIRECT_COUNTER, "counters")?;
@@ -140,6 +141,7 @@ impl Running {
     }
 
     pub(super) fn change_direct_meter(&self, update: UpdateType, given: &DirectMeterEntry) -> Result<(), Status> {
+        cells::without_colors(given.counter_data)?;
         let meter = Some(given.config.map(cells::rates).transpose()?);
         let kind = (prefix::DIRECT_METER, "meter");
         self.change_direct(update, given.table_entry.as_ref(), kind, &Direct { meter, ..Direct::default() })
@@ -186,7 +188,7 @@ impl Running {
     pub(super) fn read_direct_meters(&self, given: &DirectMeterEntry) -> Result<Parts<'_>, Status> {
         self.direct_parts(given.table_entry.as_ref(), prefix::DIRECT_METER, |entry| {
             let config = entry.meter_config;
-            Kind::DirectMeter(DirectMeterEntry { table_entry: Some(key_of(entry)), config })
+            Kind::DirectMeter(DirectMeterEntry { table_entry: Some(key_of(entry)), config, counter_data: None })
         })
     }
 }

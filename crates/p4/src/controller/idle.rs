@@ -74,8 +74,9 @@ impl Running {
                 } else if !known.is_told && (now - known.since).as_nanos() >= timeout_ns as u128 {
                     known.is_told = true;
                     let shown = table.show(&entry, state.extra(number, identity), &self.info.actions);
-                    let (idle_timeout_ns, metadata) = (shown.idle_timeout_ns, shown.metadata.clone());
-                    due.push_back(TableEntry { idle_timeout_ns, metadata, ..key_of(shown) });
+                    let TableEntry { idle_timeout_ns, controller_metadata, .. } = shown;
+                    let metadata = shown.metadata.clone();
+                    due.push_back(TableEntry { idle_timeout_ns, controller_metadata, metadata, ..key_of(shown) });
                 }
             }
         }

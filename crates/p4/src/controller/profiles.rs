@@ -29,6 +29,14 @@ fn change(update: UpdateType) -> Result<Change, Status> {
     }
 }
 
+/// A port that is watched is named as all ports are.
+pub(super) fn watched_by_port(watch: i32) -> Result<(), Status> {
+    match watch {
+        0 => Ok(()),
+        _ => Err(Status::unimplemented("'watch' is deprecated: give the port as 'watch_port'")),
+    }
+}
+
 impl Running {
     /// The place of a profile in the program, by its place in p4info.
     fn own_profile(&self, number: usize) -> Result<usize, Status> {
@@ -65,6 +73,7 @@ impl Running {
     pub(super) fn change_group(&self, update: UpdateType, given: &ProfileGroup) -> Result<(), Status> {
         let profile = self.profile(given.action_profile_id)?;
         let share = |member: &GroupMember| {
+            watched_by_port(member.watch)?;
             let weight = u32::try_from(member.weight).map_err(|_| Status::invalid_argument("a weight is below 0"))?;
             Ok(Share { member: member.member_id, weight, watch_port: member.watch_port.clone() })
         };
@@ -105,6 +114,7 @@ impl Running {
                     member_id: share.member,
                     weight: share.weight as i32,
                     watch_port: share.watch_port.clone(),
+                    ..GroupMember::default()
                 };
                 let members = group.shares.iter().map(member).collect();
                 let max_size = group.most as i32;

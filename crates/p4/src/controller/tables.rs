@@ -12,13 +12,14 @@ use namehop_switch::program::{Change, Entry};
 use num_bigint::BigInt;
 
 use super::keys::key_match;
+use super::profiles::watched_by_port;
 use super::{PART, Running, bits, parts, place, places};
 use crate::control::defaults::default_data;
 use crate::control::describe::TableDescription;
 use crate::control::entry;
 use crate::control::profiles::{ActionOf, Profile, Reference, SetAction};
 use crate::control::rows::identity;
-use crate::control::state::Extra;
+use crate::control::state::{Extra, Notes};
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::value::{self, Value};
 
@@ -84,8 +85,14 @@ impl Table<'_> {
 
     /// An action set: its only action, or more of them with weights.
     fn action_set(&self, set: &ActionSet) -> Result<Chosen, Status> {
+        if set.group_action.is_some() || set.action_selection_mode != 0 || set.size_semantics != 0 {
+            return Err(Status::unimplemented(
+                "sets with group_action, action_selection_mode or size_semantics: members are chosen by a hash, and weights are places",
+            ));
+        }
         let mut actions = Vec::new();
         for weighted in &set.actions {
+            watched_by_port(weighted.watch)?;
             let Some(action) = &weighted.action else { return Err(self.bad("an action of a set is empty")) };
             let (place, values) = self.action(action, false)?;
             let weight = u32::try_from(weighted.weight).ok().filter(|weight| *weight > 0);
@@ -150,11 +157,14 @@ impl Table<'_> {
             action: Some(show_action(&set.action, actions)),
             weight: set.weight as i32,
             watch_port: set.watch_port.clone(),
+            ..WeightedAction::default()
         };
         let kind = match reference {
             Reference::Member(id) => TableActionKind::MemberId(*id),
             Reference::Group(id) => TableActionKind::GroupId(*id),
-            Reference::Set(set) => TableActionKind::Set(ActionSet { actions: set.iter().map(weighted).collect() }),
+            Reference::Set(set) => {
+                TableActionKind::Set(ActionSet { actions: set.iter().map(weighted).collect(), ..ActionSet::default() })
+            }
         };
         TableAction { kind: Some(kind) }
     }
@@ -167,8 +177,8 @@ impl Table<'_> {
         let kind = if self.info.implementation_id == 0 {
             TableActionKind::Action(action)
         } else {
-            let action = WeightedAction { action: Some(action), weight: 1, watch_port: Vec::new() };
-            TableActionKind::Set(ActionSet { actions: vec![action] })
+            let action = WeightedAction { action: Some(action), weight: 1, ..WeightedAction::default() };
+            TableActionKind::Set(ActionSet { actions: vec![action], ..ActionSet::default() })
         };
         TableAction { kind: Some(kind) }
     }
@@ -211,12 +221,18 @@ impl Table<'_> {
                 None => self.show_action(entry.action, &entry.data),
             }),
             idle_timeout_ns: extra.map_or(0, |extra| extra.timeout_ns),
-            metadata: extra.map(|extra| extra.metadata.clone()).unwrap_or_default(),
+            controller_metadata: extra.map_or(0, |extra| extra.notes.number),
+            metadata: extra.map(|extra| extra.notes.metadata.clone()).unwrap_or_default(),
             priority: if self.is_ranked() { i32::try_from(entry.priority).unwrap_or(i32::MAX) } else { 0 },
             is_const: self.described.entries_are_const,
             ..TableEntry::default()
         }
     }
+}
+
+/// What the controller keeps with an entry.
+fn notes(entry: &TableEntry) -> Notes {
+    Notes { metadata: entry.metadata.clone(), number: entry.controller_metadata }
 }
 
 /// What an entry does: an action of its own, or what it refers to.
@@ -279,7 +295,7 @@ impl Running {
             };
             let data = default_data(&description.table, action, &values);
             state.put_default(number, action as u32, data).map_err(Status::internal)?;
-            state.set_default_metadata(number, given.metadata.clone());
+            state.set_default_notes(number, notes(given));
             return Ok(());
         }
         if description.entries_are_const {
@@ -312,7 +328,7 @@ impl Running {
         // What is wrong with an entry by itself was found before.
         state.put(number, change, new, reference).map_err(Status::resource_exhausted)?;
         if change != Change::Delete {
-            state.set_extra(number, &identity, given.idle_timeout_ns, given.metadata.clone());
+            state.set_extra(number, &identity, given.idle_timeout_ns, notes(given));
             let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             if let Some(cell) = cell {
                 self.set_direct(&state.description.tables[number].table.cells, cell, &direct);
@@ -324,8 +340,8 @@ impl Running {
     pub(super) fn read_tables(&self, given: &TableEntry) -> Result<Parts<'_>, Status> {
         let numbers = places(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
         if given.is_default_action {
-            let metadata = given.metadata.clone();
-            let all = numbers.into_iter().filter_map(move |number| self.default_entry(number, &metadata));
+            let asked = notes(given);
+            let all = numbers.into_iter().filter_map(move |number| self.default_entry(number, &asked));
             return Ok(parts(all.map(Ok)));
         }
         let is_whole = given.matches.is_empty() && given.priority == 0;
@@ -337,7 +353,7 @@ impl Running {
                 return self.one_entry(number, given).map(|found| parts(found.into_iter().map(Ok)));
             }
         }
-        let (priority, asked) = (i64::from(given.priority), given.clone());
+        let (priority, asked, noted) = (i64::from(given.priority), given.clone(), notes(given));
         let mut numbers = numbers.into_iter().peekable();
         let mut row = 0;
         Ok(Box::new(std::iter::from_fn(move || {
@@ -348,10 +364,9 @@ impl Running {
                 let (first, mut part) = (row, Vec::new());
                 for (next, identity, entry) in state.entries_from(number, first).take(PART) {
                     row = next;
-                    let metadata = state.extra(number, identity).map_or(&[][..], |extra| &extra.metadata);
-                    if (priority == 0 || entry.priority == priority)
-                        && (asked.metadata.is_empty() || asked.metadata == metadata)
-                    {
+                    let extra = state.extra(number, identity);
+                    let fits = extra.map_or(noted == Notes::default(), |extra| extra.notes.fit(&noted));
+                    if fits && (priority == 0 || entry.priority == priority) {
                         part.push(entity(self.with_direct(&state, number, (identity, &entry), &asked, &table)));
                     }
                 }
@@ -373,12 +388,12 @@ impl Running {
         Ok(found.map(|entry| entity(self.with_direct(&state, number, (&wanted, &entry), given, &table))))
     }
 
-    /// The default action of a table, if these metadata are kept with it, or none were asked for.
-    fn default_entry(&self, number: usize, asked: &[u8]) -> Option<Entity> {
+    /// The default action of a table, if this is kept with it, or nothing was asked for.
+    fn default_entry(&self, number: usize, asked: &Notes) -> Option<Entity> {
         let state = self.control.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-        let ((action, data), metadata) = state.default(number)?;
-        if !asked.is_empty() && asked != metadata {
+        let ((action, data), notes) = state.default(number)?;
+        if !notes.fit(asked) {
             return None;
         }
         let mut action = table.show_action(*action, data);
@@ -390,7 +405,8 @@ impl Running {
             table_id: table.info.preamble.id,
             action: Some(action),
             is_default_action: true,
-            metadata: metadata.to_vec(),
+            controller_metadata: notes.number,
+            metadata: notes.metadata.clone(),
             ..TableEntry::default()
         }))
     }

@@ -13,8 +13,9 @@ use super::tables::Table;
 use super::{Running, place};
 use crate::control::cells::MeterRates;
 use crate::control::profiles::Reference;
-use crate::control::replication::{Member, Mirror, Session};
+use crate::control::replication::{Mirror, Session};
 use crate::control::rows::{Identity, identity};
+use crate::control::state::Notes;
 use crate::interpret::table::Match;
 
 /// What counts and limits packets of an entry, or a cell.
@@ -31,7 +32,7 @@ struct Kept {
     entry: Entry,
     reference: Option<Reference>,
     timeout_ns: i64,
-    metadata: Vec<u8>,
+    notes: Notes,
     measures: Measures,
 }
 
@@ -77,12 +78,12 @@ impl Running {
     fn keep_default(&self, given: &TableEntry) -> Result<Undo<'_>, Status> {
         let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
         let state = self.control.state();
-        let Some(((action, data), metadata)) = state.default(number) else { return Ok(Box::new(|| Ok(()))) };
-        let (action, data, metadata) = (*action, data.clone(), metadata.to_vec());
+        let Some(((action, data), notes)) = state.default(number) else { return Ok(Box::new(|| Ok(()))) };
+        let (action, data, notes) = (*action, data.clone(), notes.clone());
         Ok(Box::new(move || {
             let mut state = self.control.state();
             state.put_default(number, action, data).map_err(Status::internal)?;
-            state.set_default_metadata(number, metadata);
+            state.set_default_notes(number, notes);
             Ok(())
         }))
     }
@@ -118,7 +119,7 @@ impl Running {
             entry,
             reference: extra.and_then(|extra| extra.reference.clone()),
             timeout_ns: extra.map_or(0, |extra| extra.timeout_ns),
-            metadata: extra.map(|extra| extra.metadata.clone()).unwrap_or_default(),
+            notes: extra.map(|extra| extra.notes.clone()).unwrap_or_default(),
             measures,
         });
         let set = given.counter_data.map(amounts);
@@ -133,7 +134,7 @@ impl Running {
             };
             let change = if now.is_some() { Change::Modify } else { Change::Insert };
             state.put(number, change, kept.entry, kept.reference).map_err(Status::internal)?;
-            state.set_extra(number, &identity, kept.timeout_ns, kept.metadata);
+            state.set_extra(number, &identity, kept.timeout_ns, kept.notes);
             let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             drop(state);
             // The cell of an entry that was put back begins at zero; that of one that stayed has what was set, or has gone on.
@@ -202,8 +203,8 @@ impl Running {
         match &given.kind {
             Some(ReplicationKind::Multicast(group)) => {
                 let group = u64::from(group.multicast_group_id);
-                let members: Vec<Member> = known.groups.get(&group).cloned().unwrap_or_default();
-                Box::new(move || self.control.replication().group(switch, group, &members).map_err(Status::internal))
+                let kept = known.groups.get(&group).cloned().unwrap_or_default();
+                Box::new(move || self.control.replication().group(switch, group, kept).map_err(Status::internal))
             }
             Some(ReplicationKind::Clone(session)) => {
                 let number = u64::from(session.session_id);

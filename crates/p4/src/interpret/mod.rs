@@ -107,9 +107,9 @@ pub struct Switch<'p> {
     pub units: HashMap<usize, u64>,
     /// Action profiles and selectors.
     pub profiles: HashMap<usize, Profile>,
-    /// Mirroring sessions: to a port or to a multicast group.
-    pub mirror_ports: HashMap<u64, u64>,
-    pub mirror_groups: HashMap<u64, u64>,
+    /// Mirroring sessions: to a port or to a multicast group, and how many bytes their copies have at most; 0 is any number.
+    pub mirror_ports: HashMap<u64, (u64, u64)>,
+    pub mirror_groups: HashMap<u64, (u64, u64)>,
     /// Multicast groups: replication numbers and ports.
     pub groups: BTreeMap<u64, Vec<(u64, u64)>>,
     /// What `log_msg` and `digest` gave, and packets that could not be processed.

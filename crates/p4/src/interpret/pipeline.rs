@@ -45,6 +45,8 @@ struct Flight {
     kind: Kind,
     /// Bytes that are left of it, when ingress truncates it.
     truncate: Option<u64>,
+    /// Bytes that it leaves with at most, as a copy of egress.
+    longest: Option<u64>,
 }
 
 /// A packet that has left the switch.
@@ -185,10 +187,14 @@ impl<'p> Switch<'p> {
         let processed = self.input.clone();
         if let Some((session, list)) = requests.clone {
             let preserved = self.preserved(&metadata, list);
+            let mut packet = packet.clone();
+            if let Some(bytes) = self.longest_copy(session) {
+                packet.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+            }
             let (headers, metadata, mut standard) = self.parsed(&packet, port, Kind::IngressClone, Some(preserved))?;
             self.set_field(&mut standard, "instance_type", BigInt::from(Kind::IngressClone as u32));
             let clone = Flight {
-                packet: packet.clone(),
+                packet,
                 position: self.position,
                 grown: 0,
                 headers,
@@ -198,6 +204,7 @@ impl<'p> Switch<'p> {
                 replica: 0,
                 kind: Kind::IngressClone,
                 truncate: requests.truncate,
+                longest: None,
             };
             self.mirrored(session, &clone, queue);
         }
@@ -219,6 +226,7 @@ impl<'p> Switch<'p> {
             replica: 0,
             kind,
             truncate: requests.truncate,
+            longest: None,
         };
         if group != 0 {
             self.replicated(group, &flight, queue);
@@ -235,14 +243,20 @@ impl<'p> Switch<'p> {
     }
 
     fn mirrored(&mut self, session: u64, flight: &Flight, queue: &mut VecDeque<Work>) {
-        if let Some(port) = self.mirror_ports.get(&session) {
+        if let Some((port, _)) = self.mirror_ports.get(&session) {
             queue.push_back(Work::Egress(Box::new(Flight { port: *port, ..flight.clone() })));
         }
-        if let Some(group) = self.mirror_groups.get(&session) {
+        if let Some((group, _)) = self.mirror_groups.get(&session) {
             for (replica, port) in self.groups.get(group).cloned().unwrap_or_default() {
                 queue.push_back(Work::Egress(Box::new(Flight { port, replica, ..flight.clone() })));
             }
         }
+    }
+
+    /// How many bytes copies of a session have at most.
+    fn longest_copy(&self, session: u64) -> Option<u64> {
+        let targets = [self.mirror_ports.get(&session), self.mirror_groups.get(&session)];
+        targets.into_iter().flatten().map(|(_, bytes)| *bytes).filter(|bytes| *bytes > 0).min()
     }
 
     /// The metadata that a copy of the packet starts with: the fields of a list, or none.
@@ -263,7 +277,8 @@ impl<'p> Switch<'p> {
     }
 
     fn egress(&mut self, flight: Flight, queue: &mut VecDeque<Work>, sent: &mut Vec<Sent>) -> Result<(), String> {
-        let Flight { packet, position, grown, headers, metadata, mut standard, port, replica, kind, truncate } = flight;
+        let Flight { packet, position, grown, headers, metadata, mut standard, port, replica, kind, truncate, longest } =
+            flight;
         self.input = packet;
         self.position = position;
         self.grown = grown;
@@ -286,6 +301,7 @@ impl<'p> Switch<'p> {
                 replica: 0,
                 kind: Kind::EgressClone,
                 truncate,
+                longest: longest.into_iter().chain(self.longest_copy(session)).min(),
             };
             self.mirrored(session, &clone, queue);
         }
@@ -299,6 +315,9 @@ impl<'p> Switch<'p> {
         let mut output = std::mem::take(&mut self.output);
         output.append(&self.input, position);
         if let Some(bytes) = self.requests.truncate.or(truncate) {
+            output.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+        if let Some(bytes) = longest {
             output.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
         if let Some(list) = self.requests.recirculate.take() {

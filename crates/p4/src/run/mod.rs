@@ -46,7 +46,9 @@ fn script(compiled: &Compiled, types: &Types, operations: &[Operation]) -> Strin
                 table(*object, *number).map(|number| lines::default(number, &ir.tables[number], *action, values))
             }
             Operation::Packet { port, bytes, .. } => Some(format!("packet {port} {}", lines::hexadecimal(bytes))),
-            Operation::Mirror(session, group, to) => Some(format!("mirror {session} {} {to}", u8::from(*group))),
+            Operation::Mirror { session, is_group, target, longest_bytes } => {
+                Some(format!("mirror {session} {} {target} {longest_bytes}", u8::from(*is_group)))
+            }
             Operation::MirrorDelete(session) => Some(format!("unmirror {session}")),
             Operation::Group(group) => Some(format!("group {group}")),
             Operation::Member(group, replica, port) => Some(format!("member {group} {replica} {port}")),

@@ -49,13 +49,12 @@ pub enum Command<'t> {
         operator: &'t str,
         number: u64,
     },
-    MirrorPort {
+    /// Copies of a session go to a port or a group, with so many bytes at most; 0 is any number.
+    Mirror {
         session: u64,
-        port: u64,
-    },
-    MirrorGroup {
-        session: u64,
-        group: u64,
+        is_group: bool,
+        target: u64,
+        longest_bytes: u32,
     },
     MirrorDelete {
         session: u64,
@@ -155,8 +154,14 @@ pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
             Command::Expect { port, nibbles, exact }
         }
         "check_counter" => check_counter(rest)?,
-        "mirroring_add" => Command::MirrorPort { session: number("the session")?, port: number("the port")? },
-        "mirroring_add_mc" => Command::MirrorGroup { session: number("the session")?, group: number("the group")? },
+        "mirroring_add" | "mirroring_add_mc" => {
+            let (session, target) = (number("the session")?, number("the port or group")?);
+            let longest_bytes = words.next().map_or(Ok(0), |word| {
+                let bytes = u32::try_from(&integer(word)?).map_err(|_| format!("no length: {word}"))?;
+                Ok::<_, String>(bytes)
+            })?;
+            Command::Mirror { session, is_group: word.len() > "mirroring_add".len(), target, longest_bytes }
+        }
         "mirroring_delete" => Command::MirrorDelete { session: number("the session")? },
         "mc_mgrp_create" => Command::GroupCreate { group: number("the group")? },
         "mc_node_create" => {

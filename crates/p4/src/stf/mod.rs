@@ -27,8 +27,13 @@ pub enum Operation {
         bytes: Vec<u8>,
         sent: Vec<Sent>,
     },
-    /// A session, whether it leads to a group, and where it leads.
-    Mirror(u64, bool, u64),
+    /// Where copies of a session go, and how many bytes they have at most; 0 is any number.
+    Mirror {
+        session: u64,
+        is_group: bool,
+        target: u64,
+        longest_bytes: u32,
+    },
     MirrorDelete(u64),
     Group(u64),
     /// A group, the replication number and a port.
@@ -119,13 +124,11 @@ impl<'p> Test<'p> {
                         .push(format!("counter {name}({index}) has {value} {what}, not {operator} {number}"));
                 }
             }
-            Command::MirrorPort { session, port } => {
-                self.switch.mirror_ports.insert(session, port);
-                self.record(Operation::Mirror(session, false, port));
-            }
-            Command::MirrorGroup { session, group } => {
-                self.switch.mirror_groups.insert(session, group);
-                self.record(Operation::Mirror(session, true, group));
+            Command::Mirror { session, is_group, target, longest_bytes } => {
+                let of = &mut self.switch;
+                let targets = if is_group { &mut of.mirror_groups } else { &mut of.mirror_ports };
+                targets.insert(session, (target, longest_bytes.into()));
+                self.record(Operation::Mirror { session, is_group, target, longest_bytes });
             }
             Command::MirrorDelete { session } => {
                 self.switch.mirror_ports.remove(&session);

@@ -108,7 +108,7 @@ impl Device for Groups {
 }
 
 fn insert(group: u32) -> Update {
-    let group = MulticastGroupEntry { multicast_group_id: group, replicas: Vec::new() };
+    let group = MulticastGroupEntry { multicast_group_id: group, ..MulticastGroupEntry::default() };
     let entry = ReplicationEntry { kind: Some(ReplicationKind::Multicast(group)) };
     Update { update_type: UpdateType::Insert as i32, entity: Some(Entity { kind: Some(Kind::Replication(entry)) }) }
 }
