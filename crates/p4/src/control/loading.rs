@@ -10,6 +10,7 @@ use super::entry;
 use super::profiles::Reference;
 use super::rows::identity;
 use super::state::{State, Tables};
+use crate::ir;
 use crate::stf::command;
 
 /// How many faulty lines of a file are named.
@@ -93,6 +94,12 @@ impl Part {
                 Ok((table, entry, reference)) => {
                     part.counts[table] += 1;
                     part.entries.push((number, table, entry, reference));
+                    let ir::Table { path, size, .. } = &description.tables[table].table;
+                    // What never fits takes no more memory.
+                    if part.counts[table] as u64 > *size {
+                        part.faults.push((number, format!("table {path} has room for {size} entries")));
+                        break;
+                    }
                 }
                 Err(reason) if part.faults.len() < NAMED_LINES => part.faults.push((number, reason)),
                 Err(_) => break,

@@ -165,6 +165,10 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         assert!(model.entries.borrow().is_empty() && state.list(None).expect("all").is_empty());
     }
     assert_eq!(state.load(good), Ok(2));
+    let more: String = (0..13).map(|number| format!("acl {number} drop()\n")).collect();
+    state.description.tables[2].table.size = 1;
+    let error = state.load(&more).expect_err("it is too large");
+    assert!(error.contains("table I.acl has room for 1 entries"), "{error}");
 }
 
 proptest! {
