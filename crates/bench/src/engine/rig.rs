@@ -55,6 +55,7 @@ fn port_params(port: MemoryPort, link: usize) -> Result<PortParams, EngineBenchE
         uri: uri(&format!("dev://link{link}"))?,
         mtu_bytes: MTU_BYTES,
         max_on_demand_faces: 0,
+        strangers_per_address: 1,
         is_up: true,
     })
 }

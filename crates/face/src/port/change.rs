@@ -39,8 +39,8 @@ pub(super) enum PortChange {
     SetState(PortId, bool),
     /// A face is there. Somebody may wait for that.
     AddFace(PortId, Arc<Face>, FacePeer, Option<SyncSender<()>>),
-    /// A face is gone.
-    RemoveFace(FaceId, SyncSender<()>),
+    /// A face is gone. Somebody may wait for that.
+    RemoveFace(FaceId, Option<SyncSender<()>>),
 }
 
 /// What control side and worker share.
@@ -176,7 +176,7 @@ impl PortControl {
     /// # Errors
     /// As above.
     pub fn remove_face(&self, face: FaceId) -> Result<(), WorkerSilent> {
-        self.ask(|reply| PortChange::RemoveFace(face, reply))
+        self.ask(|reply| PortChange::RemoveFace(face, Some(reply)))
     }
 }
 
@@ -238,13 +238,13 @@ impl PortSet {
                 PortChange::AddFace(id, face, peer, reply) => {
                     // The control side may have stopped waiting and given the face up.
                     if self.table.get(face.id()).is_some() {
-                        self.add_face(id, &face, peer, reply.is_none(), faces);
+                        self.add_face(id, &face, peer, faces);
                     }
                     let _ = reply.map(|reply| reply.send(()));
                 }
                 PortChange::RemoveFace(id, reply) => {
                     self.remove_face(id, faces);
-                    let _ = reply.send(());
+                    let _ = reply.map(|reply| reply.send(()));
                 }
             }
         }

@@ -52,7 +52,7 @@ impl PortSet {
         frame.truncate(packet.end);
         frame.trim_front(packet.start);
         cut_padding(frame)?;
-        let face = self.add_on_demand_face(id, stranger.into(), faces)?;
+        let face = self.add_on_demand_face(id, stranger.into(), frame, faces)?;
         Ok(Arrival::Packet((face, 0)))
     }
 }

@@ -11,7 +11,8 @@
 //!
 //! A port can have several queues, each of another worker: `queues`.
 //!
-//! A frame that belongs to no face is dropped and counted under its reason, or makes an on-demand face where that is allowed. The
+//! A frame that belongs to no face is dropped and counted under its reason, or makes an on-demand face where that is allowed, if need be
+//! in place of another one: `strangers`. The
 //! kernel may have a share of a link, and then gets what is not NDN: `bypass`.
 
 mod bypass;
@@ -26,6 +27,7 @@ mod queues;
 mod send_queue;
 mod set;
 mod single;
+mod strangers;
 #[cfg(test)]
 mod tests;
 
@@ -50,8 +52,6 @@ pub struct PortOutput {
     port: PortId,
     /// What is put in front of each frame.
     header: FaceHeader,
-    /// Counts among the faces that senders made, whatever its persistency has become since.
-    made_by_sender: bool,
 }
 
 /// Where the header of a face's frames is.

@@ -30,6 +30,8 @@ pub struct PortParams {
     pub mtu_bytes: usize,
     /// How many faces unknown senders may make by sending a packet, in the networks that admit them.
     pub max_on_demand_faces: usize,
+    /// How many of them from one Internet address (IPv6: from one network of 64 bits).
+    pub strangers_per_address: usize,
     /// Whether the link works.
     pub is_up: bool,
 }
@@ -37,17 +39,7 @@ pub struct PortParams {
 impl PortParams {
     /// The same port for the worker that has this queue of it.
     pub(super) fn with_queue(&self, queue: Option<Box<dyn PortQueue>>) -> PortParams {
-        let PortParams { queue: _, framing, address, networks, uri, mtu_bytes, max_on_demand_faces, is_up } = self;
-        PortParams {
-            queue,
-            framing: *framing,
-            address: *address,
-            networks: networks.clone(),
-            uri: uri.clone(),
-            mtu_bytes: *mtu_bytes,
-            max_on_demand_faces: *max_on_demand_faces,
-            is_up: *is_up,
-        }
+        PortParams { queue, networks: self.networks.clone(), uri: self.uri.clone(), ..*self }
     }
 }
 

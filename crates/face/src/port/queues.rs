@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, Weak};
 
-use namehop_packet::PacketBuffer;
+use namehop_packet::{FaceId, PacketBuffer};
 use namehop_wire::lp::UsualFrame;
 use namehop_wire::tlv::frame_length;
 
@@ -38,10 +38,19 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Tells it of a face that a sender has made. It is removed by the control side like all others.
+    /// Tells it of a face that a sender has made. It is removed by the control side like all others, unless it has to give way.
     pub(super) fn add_face(&self, id: PortId, face: &Arc<Face>, peer: FacePeer) {
+        self.tell(PortChange::AddFace(id, Arc::clone(face), peer, None));
+    }
+
+    /// Tells it of such a face that had to give way to another.
+    pub(super) fn remove_face(&self, face: FaceId) {
+        self.tell(PortChange::RemoveFace(face, None));
+    }
+
+    fn tell(&self, change: PortChange) {
         if let Some(mailbox) = self.mailbox.upgrade() {
-            mailbox.changes.push(PortChange::AddFace(id, Arc::clone(face), peer, None));
+            mailbox.changes.push(change);
             self.waker.wake();
         }
     }

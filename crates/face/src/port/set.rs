@@ -13,10 +13,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::change::{Mailbox, PortControl};
 use super::queues::Share;
 use super::single::{Arrival, Last, Owner, Port};
-use super::{FaceHeader, FaceRecords, PortId, PortOutput, face_params};
+use super::{FaceHeader, FaceRecords, PortId, PortOutput};
 use crate::counters::LinkDrop;
 use crate::encapsulation::{FacePeer, Header, cut_padding};
-use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
+use crate::registry::{Face, FaceFlags, FaceTable};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
 use crate::wake::Waker;
@@ -34,11 +34,11 @@ pub struct PortSet {
     pub(super) ports: Vec<Option<Port>>,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) table: Arc<FaceTable>,
-    events: UnboundedSender<FaceEvent>,
+    pub(super) events: UnboundedSender<FaceEvent>,
     /// Properties of the faces that senders make.
-    on_demand_flags: FaceFlags,
-    self_learning: bool,
-    idle_timeout: Duration,
+    pub(super) on_demand_flags: FaceFlags,
+    pub(super) self_learning: bool,
+    pub(super) idle_timeout: Duration,
     received: Vec<PacketBuffer>,
     /// See [`PortSet::congested_frames`].
     congested: Vec<usize>,
@@ -55,7 +55,7 @@ pub struct PortSet {
     /// Frames that were left over when the ports last sent.
     pub(super) backlog: usize,
     /// The number of the worker.
-    worker: usize,
+    pub(super) worker: usize,
 }
 
 impl PortSet {
@@ -114,14 +114,7 @@ impl PortSet {
     }
 
     /// Adds a face to a port, and to the records of the worker.
-    pub(super) fn add_face(
-        &mut self,
-        id: PortId,
-        face: &Arc<Face>,
-        peer: FacePeer,
-        made_by_sender: bool,
-        faces: &mut impl FaceRecords,
-    ) {
+    pub(super) fn add_face(&mut self, id: PortId, face: &Arc<Face>, peer: FacePeer, faces: &mut impl FaceRecords) {
         let now = self.now;
         let Some(port) = self.port(id) else { return };
         let header = match peer {
@@ -137,15 +130,14 @@ impl PortSet {
                 }
             }
         };
-        port.on_demand_faces += usize::from(made_by_sender);
-        faces.add(face, PortOutput { port: id, header, made_by_sender });
+        faces.add(face, PortOutput { port: id, header });
     }
 
     /// Removes a face from the records of the worker, and from its port.
     pub(super) fn remove_face(&mut self, id: FaceId, faces: &mut impl FaceRecords) {
-        let Some(PortOutput { port, header, made_by_sender }) = faces.remove(id) else { return };
+        let Some(PortOutput { port, header }) = faces.remove(id) else { return };
         let Some(port) = self.port(port) else { return };
-        port.on_demand_faces -= usize::from(made_by_sender);
+        port.strangers.remove(id);
         match header {
             FaceHeader::Link(header) => {
                 let peer = header.peer();
@@ -250,6 +242,8 @@ impl PortSet {
             return cut_padding(frame).map(|()| Arrival::Packet(owner));
         }
         if let Some(host) = port.host_of(frame.bytes()) {
+            // A face may give way to that of the sender, also the one of the frame before.
+            *last = Last::None;
             return self.receive_at_host((id, host), frame, faces);
         }
         let received = port.params.framing.read(frame.bytes(), &port.params.address)?;
@@ -258,43 +252,9 @@ impl PortSet {
         }
         // Before a face is made: noise is not worth one.
         received.header.take_off(frame)?;
-        let face = self.add_on_demand_face(id, received.peer.into(), faces)?;
+        *last = Last::None;
+        let face = self.add_on_demand_face(id, received.peer.into(), frame, faces)?;
         Ok(Arrival::Packet((face, received.endpoint)))
-    }
-
-    /// Makes a face for an unknown sender, where that is allowed.
-    #[cold]
-    pub(super) fn add_on_demand_face(
-        &mut self,
-        id: PortId,
-        peer: FacePeer,
-        faces: &mut impl FaceRecords,
-    ) -> Result<FaceId, LinkDrop> {
-        let flags = self.on_demand_flags;
-        let (self_learning, idle_timeout, worker) = (self.self_learning, self.idle_timeout, self.worker);
-        let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
-        if !port.admits_strangers(peer.vlan()) {
-            return Err(LinkDrop::UnknownSender);
-        }
-        if port.on_demand_faces >= port.params.max_on_demand_faces {
-            return Err(LinkDrop::TooManyFaces);
-        }
-        let mut params = face_params(peer, &port.params.uri, port.params.mtu_bytes);
-        params.persistency = FacePersistency::OnDemand;
-        params.flags = flags;
-        params.self_learning = self_learning;
-        params.idle_timeout = Some(idle_timeout);
-        params.home_worker = Some(worker);
-        let face = self.table.insert(params).map_err(|_| LinkDrop::TooManyFaces)?;
-        tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
-        let number = face.id();
-        self.add_face(id, &face, peer, true, faces);
-        if let Some(Share::First { others }) = self.port(id).map(|port| &port.share) {
-            others.iter().for_each(|other| other.add_face(id, &face, peer));
-        }
-        // When nobody listens any more the router is ending.
-        let _ = self.events.send(FaceEvent::Created(face));
-        Ok(number)
     }
 
     /// Takes frames of a face, whose record says `output`. They go out with [`PortSet::flush`]. Drops are counted on the

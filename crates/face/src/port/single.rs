@@ -9,6 +9,7 @@ use super::bypass::Bypass;
 use super::internet::Internet;
 use super::queues::Share;
 use super::send_queue::SendQueue;
+use super::strangers::PortStrangers;
 use super::{FaceHeader, FaceRecords, PortNetwork, PortParams};
 use crate::encapsulation::vlan::Carried;
 use crate::encapsulation::{Header, LastDatagram, MacAddress, Peer, VlanId};
@@ -23,7 +24,7 @@ pub(super) struct Port {
     /// What it is on the Internet, in each network where it has addresses.
     pub(super) hosts: Vec<Internet>,
     /// Faces that senders made.
-    pub(super) on_demand_faces: usize,
+    pub(super) strangers: PortStrangers,
     /// Frames to send.
     pub(super) waiting: SendQueue,
     /// The kernel's share of its link.
@@ -70,11 +71,12 @@ impl Port {
         let hosts = params.networks.iter().filter(has_addresses);
         let hosts = hosts.map(|network| Internet::new(network.clone(), params.address, is_first)).collect();
         let (faces, waiting) = (PeerTable::new(), SendQueue::default());
+        let strangers = PortStrangers::new(params.max_on_demand_faces, params.strangers_per_address);
         Port {
             params,
             faces,
             hosts,
-            on_demand_faces: 0,
+            strangers,
             waiting,
             bypass: None,
             share,

@@ -112,8 +112,8 @@ fn first_of_peer(packet: &[u8]) -> Option<Opening> {
     }
 }
 
-/// Whether a datagram from an address that nothing has come from yet is worth a face.
-pub(super) fn is_worth_a_face(datagram: &[u8]) -> bool {
+/// Whether a datagram or a frame from an address that nothing has come from yet is worth a face.
+pub(crate) fn is_worth_a_face(datagram: &[u8]) -> bool {
     first_of_peer(datagram).is_some()
 }
 

@@ -50,6 +50,7 @@ use crate::latency::LatencyRecorder;
 use crate::registry::{Face, FaceTable, FaceUpdate};
 use crate::ring::{FrameRing, SocketInlets};
 use crate::uri::FaceUri;
+pub(crate) use framing::is_worth_a_face;
 use listen::Bound;
 use shared::Shared;
 

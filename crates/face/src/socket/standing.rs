@@ -22,11 +22,11 @@ use tokio::task::{AbortHandle, spawn_local};
 
 use super::inlet::{self, Inlet};
 use super::listen::{internet_socket, size_buffers, source_towards};
-use super::permits::Origin;
 use super::shared::Shared;
 use super::udp::{Channel, Peer};
 use crate::counters::{FaceCounters, WorkerCounters};
 use crate::registry::FacePersistency;
+use crate::strangers::Origin;
 
 /// Most peers of a channel that have a queue of their own.
 const MOST: usize = 32;

@@ -35,6 +35,15 @@ pub(super) struct PortPlan {
     pub(super) kernel_interface: Option<String>,
 }
 
+/// How many faces unknown senders may make.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StrangerLimits {
+    /// On one port.
+    pub(super) on_port: usize,
+    /// Those of one Internet address there.
+    pub(super) per_address: usize,
+}
+
 /// A port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
@@ -72,7 +81,7 @@ impl ManagedPort {
         id: PortId,
         plan: PortPlan,
         memifs: &mut Memifs,
-        max_on_demand_faces: usize,
+        strangers: StrangerLimits,
     ) -> Result<ManagedPort, CreateError> {
         let PortPlan { uri, framing, networks, wishes, kernel_interface } = plan;
         let place = Place { environment, pool: &context.pool, memifs };
@@ -88,7 +97,8 @@ impl ManagedPort {
             networks: networks.clone(),
             uri: uri.clone(),
             mtu_bytes,
-            max_on_demand_faces,
+            max_on_demand_faces: strangers.on_port,
+            strangers_per_address: strangers.per_address,
             is_up: false,
         };
         context.control.add(id, params, queues).map_err(silent)?;
@@ -233,7 +243,10 @@ impl ManagedPort {
             self.steering.remove(device, face);
         }
         face.set_up(false);
-        context.faces.remove(face.id());
+        if context.faces.remove(face.id()).is_none() {
+            // It gave way to another in the same moment, and all have heard of that.
+            return;
+        }
         if vlan_of(face).is_some()
             && let Err(error) = self.receive_wanted(context)
         {

@@ -18,7 +18,7 @@ use namehop_face::uri::PortDriver;
 use namehop_packet::FaceId;
 
 use super::PortContext;
-use super::managed::{ManagedPort, PortPlan, network_of};
+use super::managed::{ManagedPort, PortPlan, StrangerLimits, network_of};
 use super::open::{DeviceWishes, Memifs, refused};
 use crate::config::{AutoNumber, Config, StaticPort};
 use crate::supervise::fault_point;
@@ -74,8 +74,7 @@ pub(super) struct Ports {
     marking: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
-    /// Faces that unknown senders may make on one port.
-    max_strangers: usize,
+    strangers: StrangerLimits,
     /// The ports of the configuration, with the VLANs on them.
     configured: Vec<StaticPort>,
     /// Those of them that could not be opened yet, by their places.
@@ -102,7 +101,10 @@ impl Ports {
             marking: if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() },
             self_learning: config.faces.self_learning,
             idle_timeout,
-            max_strangers: config.max_strangers_on_port(),
+            strangers: StrangerLimits {
+                on_port: config.max_strangers_on_port(),
+                per_address: config.faces.strangers_per_address,
+            },
             configured: config.port.clone(),
             missing: Vec::new(),
             open: Vec::new(),
@@ -210,7 +212,7 @@ impl Ports {
         };
         let wishes = DeviceWishes { mtu_bytes, queues };
         let plan = PortPlan { uri: uri.clone(), framing, networks, wishes, kernel_interface };
-        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, self.max_strangers)?;
+        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, self.strangers)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)

@@ -6,6 +6,7 @@ mod internet;
 mod queues;
 mod receive;
 mod send;
+mod strangers;
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -118,6 +119,7 @@ impl Bench {
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces,
+            strangers_per_address: usize::MAX,
             is_up: true,
         }
     }

@@ -59,6 +59,7 @@ impl Pair {
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces: 4,
+            strangers_per_address: 4,
             is_up: true,
         };
         pair.ask(move |controls| controls.add(PortId(0), params, queues).expect("added"));
@@ -235,6 +236,26 @@ fn a_face_that_a_sender_has_made_is_known_to_the_other_worker_until_it_is_remove
     assert!(pair.records.iter_mut().all(|records| records.get(id).is_none()));
     let [first, second] = pair.receive(1, &greeting);
     assert!(first[0].0 != id && second.is_empty());
+}
+
+#[test]
+fn a_face_that_gave_way_is_gone_from_the_other_worker_too() {
+    let mut pair = Pair::new();
+    let senders = [1, 2, 3, 4, 5].map(|number| [0x02, 9, 9, 9, 9, number]);
+    let ids = senders.map(|sender| {
+        // Where frames come in says nothing of who makes faces.
+        let [first, _] = pair.receive(1, &frame(HERE, sender, ETHERTYPE_NDN, &INTEREST));
+        first[0].0
+    });
+    pair.apply_changes();
+    assert_eq!(pair.table.link_drops().get(LinkDrop::FaceEvicted), 1);
+    for (number, id) in ids.into_iter().enumerate() {
+        let is_there = number > 0;
+        assert_eq!(pair.table.get(id).is_some(), is_there, "face {number}");
+        assert!(pair.records.iter_mut().all(|records| records.get(id).is_some() == is_there), "face {number}");
+    }
+    let known = frame(HERE, senders[4], ETHERTYPE_NDN, &INTEREST);
+    assert_eq!(pair.receive(1, &known), [vec![], vec![(ids[4], INTEREST.to_vec())]]);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use namehop_packet::LinkType;
 use proptest::prelude::*;
 
 use super::*;
-use crate::registry::{FacePersistency, FaceUpdate};
 
 #[test]
 fn a_frame_reaches_the_face_of_its_sender_without_header_and_padding() {
@@ -122,26 +121,6 @@ fn frames_of_nobody_are_dropped_under_their_reason() {
 }
 
 #[test]
-fn strangers_make_faces_where_that_is_allowed_up_to_the_limit() {
-    let mut bench = Bench::new(Framing::Ethernet, 1);
-    let first = bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST));
-    let face = bench.table.get(first[0].face).expect("made");
-    assert_eq!(face.remote_uri().to_string(), "ether://[02:00:00:00:00:03]");
-    assert_eq!(face.local_uri().to_string(), "dev://test0");
-    assert_eq!(face.persistency(), FacePersistency::OnDemand);
-    assert!(face.flags().contains(FaceFlags::CONGESTION_MARKING) && face.self_learning());
-    assert!(matches!(bench.events.try_recv(), Ok(FaceEvent::Created(created)) if created.id() == face.id()));
-    assert_eq!(bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST))[0].face, face.id());
-
-    assert!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST)).is_empty());
-    assert_eq!(bench.dropped(LinkDrop::TooManyFaces), 1);
-    let id = face.id();
-    bench.ask(move |control| control.remove_face(id).expect("removed"));
-    assert_eq!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1, "its place is free again");
-    assert!(bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &[1])).is_empty(), "noise is not worth a face");
-}
-
-#[test]
 fn a_link_that_carries_other_frames_than_before_carries_them_for_strangers_too() {
     let mut bench = Bench::new(Framing::Ethernet, 2);
     let mtu_of_sender = |bench: &mut Bench, sender| {
@@ -152,29 +131,6 @@ fn a_link_that_carries_other_frames_than_before_carries_them_for_strangers_too()
     let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered");
     bench.ask(move |control| control.give_queue(PortId(0), queue, HERE, 1300)).expect("given");
     assert_eq!(mtu_of_sender(&mut bench, PEER), 1300);
-}
-
-#[test]
-fn the_limit_of_senders_holds_whatever_persistency_their_faces_get() {
-    let update = |persistency| FaceUpdate { persistency: Some(persistency), ..FaceUpdate::default() };
-    let mut bench = Bench::new(Framing::Ethernet, 1);
-    for _ in 0..3 {
-        let id = bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST))[0].face;
-        let face = bench.table.get(id).expect("made");
-        assert!(face.expiration_period_ms().is_some());
-        face.update(&update(FacePersistency::Persistent)).expect("allowed");
-        assert_eq!(face.expiration_period_ms(), None, "it expires no more");
-        bench.ask(move |control| control.remove_face(id).expect("removed"));
-        bench.table.remove(id);
-    }
-    // A face made by command is none of a sender, even when it becomes on-demand.
-    let made = bench.face(PEER);
-    made.update(&update(FacePersistency::OnDemand)).expect("allowed");
-    let id = made.id();
-    bench.ask(move |control| control.remove_face(id).expect("removed"));
-    let other = [2, 0, 0, 0, 0, 9];
-    let answers = [STRANGER, other].map(|sender| bench.receive(frame(HERE, sender, ETHERTYPE_NDN, &INTEREST)).len());
-    assert_eq!(answers, [1, 0], "one sender has a face, the other finds no place");
 }
 
 proptest! {

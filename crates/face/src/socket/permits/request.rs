@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use namehop_packet::FaceScope;
 
 use crate::registry::{FaceParams, FacePersistency};
+use crate::strangers::Origin;
 
 /// What a face takes besides its permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,28 +17,8 @@ pub(in super::super) enum Transport {
     Connection,
 }
 
-/// Where strangers come from that count together: an IPv4 address or an IPv6 network of 64 bits, which is what one customer
-/// of a provider gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in super::super) struct Origin {
-    address: IpAddr,
-    scope: u32,
-}
-
-impl Origin {
-    const UNKNOWN: Origin = Origin { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), scope: 0 };
-
-    /// Where `address` is.
-    pub(in super::super) fn of(address: SocketAddr) -> Origin {
-        match address {
-            SocketAddr::V4(v4) => Origin { address: IpAddr::V4(*v4.ip()), scope: 0 },
-            SocketAddr::V6(v6) => {
-                let network = v6.ip().to_bits() & (u128::MAX << 64);
-                Origin { address: IpAddr::V6(network.into()), scope: v6.scope_id() }
-            }
-        }
-    }
-}
+/// Where those come from whose address is not known.
+const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// A request for a permit: who wants to have a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +61,7 @@ impl PermitRequest {
         let transport = if params.is_datagram { Transport::Datagram } else { Transport::Connection };
         let came_by_itself = params.persistency == FacePersistency::OnDemand && params.scope != FaceScope::Local;
         // The interface of a link-local address may be gone by now.
-        let origin = || params.remote_uri.socket_address().map_or(Origin::UNKNOWN, Origin::of);
+        let origin = || params.remote_uri.socket_address().map_or(Origin::of(UNKNOWN), Origin::of);
         PermitRequest { transport, stranger: came_by_itself.then(origin) }
     }
 }

@@ -82,7 +82,7 @@ fn connections_are_bounded_by_the_descriptors() {
 #[test]
 fn a_flood_from_forged_addresses_replaces_itself_only() {
     let permits = permits(64, |_| {});
-    let quarter = 24 / FRESH_FRACTION;
+    let quarter = 24 / 4;
     let used: Vec<Permit> = (0..10).map(|number| permits.take(&datagram(number)).expect("room")).collect();
     for permit in &used {
         permit.activity.note_received();
@@ -110,8 +110,7 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
         if !permits.has_room(request) {
             // A permit each second is always allowed.
             now += Duration::from_secs(1);
-            let at = permits.0.borrow_mut().find_victim(request, now)?;
-            permits.0.borrow_mut().evict(at);
+            permits.0.borrow_mut().take_back(request, now)?;
         }
         permits.take(request)
     };
@@ -124,7 +123,7 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
         all[1..].iter().for_each(|permit| permit.activity.note_received());
     }
     assert!(!is_there(&all[0]), "the one that was idle longest is gone");
-    let quarter = 24 / FRESH_FRACTION;
+    let quarter = 24 / 4;
     let left = all.iter().filter(|permit| is_there(permit)).count();
     assert_eq!(left, 24 - quarter, "new ones have a quarter");
     assert_eq!(newcomers.iter().filter(|permit| is_there(permit)).count(), quarter);
@@ -147,7 +146,7 @@ fn strangers_of_one_address_replace_each_other() {
     first[0].activity.note_received();
     assert!(permits.take(&one(8)).is_none());
     let second: Vec<Permit> = (8..100).filter_map(|port| force(&permits, &one(port))).collect();
-    assert_eq!(permits.0.borrow().origins.values().map(|origin| origin.all.len()).max(), Some(8));
+    assert_eq!(permits.0.borrow().strangers.len(Transport::Datagram as usize), 8);
     assert!(!second.is_empty() && second.len() <= 4, "no faster than a quarter each second: {}", second.len());
     assert!(is_there(&first[0]) && !is_there(&first[1]));
     assert!(permits.take(&datagram(5)).is_some(), "other addresses have theirs");
@@ -205,8 +204,8 @@ fn places_come_back_whoever_gave_them_up() {
         let held: Vec<Permit> = (0..30).filter_map(|n| force(&permits, &connection(n % (round + 1)))).collect();
         drop(held);
         let state = permits.0.borrow();
-        assert_eq!((state.taken, state.connections, state.origins.len()), (0, 0, 0));
-        assert_eq!(state.free.len(), state.nodes.len());
+        assert_eq!((state.taken, state.connections), (0, 0));
+        assert!(state.strangers.is_empty(), "nothing is left behind");
     }
 }
 

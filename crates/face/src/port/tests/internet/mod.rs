@@ -61,7 +61,7 @@ fn udp_peer(remote: IpAddr) -> FacePeer {
 }
 
 /// A datagram as it comes in.
-fn datagram(source: impl Into<IpAddr>, source_port: u16, destination_port: u16, payload: &[u8]) -> Vec<u8> {
+pub(super) fn datagram(source: impl Into<IpAddr>, source_port: u16, destination_port: u16, payload: &[u8]) -> Vec<u8> {
     let source = source.into();
     let destination = if source.is_ipv4() { IpAddr::V4(OWN) } else { IpAddr::V6(OWN_V6) };
     let header = UdpHeader::new(&Ends { source, destination, source_port, destination_port }, &PEER, None, None);
@@ -249,8 +249,8 @@ fn unknown_senders_make_udp_faces_where_that_is_allowed() {
     assert_eq!(face.remote_uri().to_string(), "udp4://192.0.2.2:7000");
     assert_eq!(face.local_uri().to_string(), "dev://test0?ip=192.0.2.1&port=6363");
     assert_eq!((face.persistency(), face.mtu_bytes()), (FacePersistency::OnDemand, 1472));
-    assert!(bench.receive(datagram(OTHER, 7001, 6363, &INTEREST)).is_empty());
-    assert_eq!(bench.dropped(LinkDrop::TooManyFaces), 1);
+    assert!(bench.receive(datagram(OTHER, 7001, 6363, &[1, 0])).is_empty());
+    assert_eq!(bench.dropped(LinkDrop::NotNdnFrame), 1, "noise is not worth a face");
     assert!(bench.receive(datagram(OTHER, 7000, 6364, &INTEREST)).is_empty());
     assert_eq!(bench.dropped(LinkDrop::UnknownPort), 1, "only the port of NDN is for strangers");
     let unreachable: Ipv6Addr = "2001:db8:1::1".parse().expect("address");

@@ -1,11 +1,14 @@
-//! What strangers of one transport, or of one origin, have together.
+//! What the strangers of one share, or of one origin, have together.
 
 use std::time::Duration;
 
-use super::{BY_ORIGIN, BY_USE};
 use crate::list::List;
 
-/// One in so many permits is for new strangers, and one in so many can be taken over in a second.
+/// Kinds of lists: by share, and by origin.
+pub(super) const BY_USE: usize = 0;
+pub(super) const BY_ORIGIN: usize = 1;
+
+/// One in so many places is for new strangers, and one in so many can be taken over in a second.
 pub(super) const FRESH_FRACTION: usize = 4;
 
 const NANOS_PER_S: usize = 1_000_000_000;
@@ -13,7 +16,7 @@ const NANOS_PER_S: usize = 1_000_000_000;
 /// up at the start of each second, and who is new would wait for the next one.
 const SLICES: usize = 16;
 
-/// How many permits were taken over in the present second.
+/// How many places were taken over in the present second.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     second: u64,
@@ -34,7 +37,7 @@ impl Rate {
     }
 }
 
-/// Strangers of one transport.
+/// Strangers of one share.
 #[derive(Debug, Default)]
 pub(super) struct Share {
     pub(super) limit: usize,
@@ -50,7 +53,7 @@ impl Share {
         self.fresh.len() + self.proven.len()
     }
 
-    /// Permits for new strangers, and how many can be taken over in a second.
+    /// Places for new strangers, and how many can be taken over in a second.
     pub(super) fn quarter(&self) -> usize {
         (self.limit / FRESH_FRACTION).max(1)
     }

@@ -1,0 +1,167 @@
+//! The faces of a port that unknown senders make, and which of them gives way when there are as many as there may be.
+//!
+//! It is the rule for strangers on sockets: see [`strangers`](crate::strangers). Whoever has a face by command or configuration is none
+//! of them, and neither is one whose face was made persistent since. Hardware addresses can be forged one as well as another, so only
+//! Internet addresses say where somebody comes from.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use namehop_packet::{FaceId, PacketBuffer, Timestamp};
+
+use super::queues::Share;
+use super::{FaceRecords, PortId, PortSet, face_params};
+use crate::counters::LinkDrop;
+use crate::encapsulation::FacePeer;
+use crate::log_limit::LogLimit;
+use crate::registry::{Face, FacePersistency};
+use crate::socket::{FaceEvent, is_worth_a_face};
+use crate::strangers::{Occupant, Origin, Place, Strangers};
+
+/// They all have one share.
+const SHARE: usize = 0;
+
+/// A face that its sender has made.
+struct Stranger {
+    face: Arc<Face>,
+    /// Frames received at the last look.
+    frames: u64,
+}
+
+impl Stranger {
+    fn received(&self) -> u64 {
+        self.face.counters.sum(|worker| worker.received.frames.get())
+    }
+}
+
+impl Occupant for Stranger {
+    fn is_known(&self) -> bool {
+        self.face.persistency() != FacePersistency::OnDemand
+    }
+
+    fn is_heard(&self) -> bool {
+        self.received() > self.frames
+    }
+
+    fn forget_heard(&mut self) {
+        self.frames = self.received();
+    }
+}
+
+/// See the module's description.
+pub(super) struct PortStrangers {
+    strangers: Strangers<Stranger>,
+    places: HashMap<FaceId, Place>,
+}
+
+impl PortStrangers {
+    /// None yet, where so many are allowed, and so many from one Internet address.
+    pub(super) fn new(limit: usize, per_address: usize) -> PortStrangers {
+        PortStrangers { strangers: Strangers::new(&[limit], per_address), places: HashMap::new() }
+    }
+
+    /// Whether there is a place for this peer.
+    pub(super) fn has_room(&self, peer: &FacePeer) -> bool {
+        self.strangers.has_room(SHARE, origin_of(peer))
+    }
+
+    /// Takes its place from somebody else so that there is one for this peer, and gives the face of that.
+    pub(super) fn evict_for(&mut self, peer: &FacePeer, now: Timestamp) -> Option<Arc<Face>> {
+        let Stranger { face, .. } = self.strangers.evict_for(SHARE, origin_of(peer), Duration::from_nanos(now.0))?;
+        self.places.remove(&face.id());
+        Some(face)
+    }
+
+    /// Notes that a sender has made a face.
+    pub(super) fn add(&mut self, face: &Arc<Face>, peer: &FacePeer) {
+        // The frame that made the face is counted later, and proves nothing.
+        let stranger = Stranger { face: Arc::clone(face), frames: 1 };
+        self.places.insert(face.id(), self.strangers.enter(SHARE, origin_of(peer), stranger));
+    }
+
+    /// Notes that a face is gone, whoever has made it.
+    pub(super) fn remove(&mut self, id: FaceId) {
+        if let Some(place) = self.places.remove(&id) {
+            // One that was made persistent has no place any more.
+            let _ = self.strangers.leave(place);
+        }
+    }
+}
+
+impl PortSet {
+    /// Makes a face for the unknown sender of a packet, where that is allowed, if need be in place of another.
+    #[cold]
+    pub(super) fn add_on_demand_face(
+        &mut self,
+        id: PortId,
+        peer: FacePeer,
+        packet: &PacketBuffer,
+        faces: &mut impl FaceRecords,
+    ) -> Result<FaceId, LinkDrop> {
+        let now = self.now;
+        let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
+        if !port.admits_strangers(peer.vlan()) {
+            return Err(LinkDrop::UnknownSender);
+        }
+        if !is_worth_a_face(packet.bytes()) {
+            return Err(LinkDrop::NotNdnFrame);
+        }
+        if !port.strangers.has_room(&peer)
+            && let Some(face) = port.strangers.evict_for(&peer, now)
+        {
+            self.close_evicted(id, &face, faces);
+        }
+        let port = self.port(id).filter(|port| port.strangers.has_room(&peer));
+        let params = port.map(|port| face_params(peer, &port.params.uri, port.params.mtu_bytes));
+        let mut params = params.ok_or_else(too_many_faces)?;
+        params.persistency = FacePersistency::OnDemand;
+        params.flags = self.on_demand_flags;
+        params.self_learning = self.self_learning;
+        params.idle_timeout = Some(self.idle_timeout);
+        params.home_worker = Some(self.worker);
+        let face = self.table.insert(params).map_err(|_| too_many_faces())?;
+        tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
+        let number = face.id();
+        self.add_face(id, &face, peer, faces);
+        if let Some(port) = self.port(id) {
+            port.strangers.add(&face, &peer);
+            if let Share::First { others } = &port.share {
+                others.iter().for_each(|other| other.add_face(id, &face, peer));
+            }
+        }
+        // When nobody listens any more the router is ending.
+        let _ = self.events.send(FaceEvent::Created(face));
+        Ok(number)
+    }
+
+    /// Closes a face that gave way to another.
+    fn close_evicted(&mut self, id: PortId, face: &Arc<Face>, faces: &mut impl FaceRecords) {
+        self.table.link_drops().add(LinkDrop::FaceEvicted, 1);
+        self.remove_face(face.id(), faces);
+        if let Some(Share::First { others }) = self.port(id).map(|port| &port.share) {
+            others.iter().for_each(|other| other.remove_face(face.id()));
+        }
+        face.set_up(false);
+        self.table.remove(face.id());
+        tracing::debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
+        let _ = self.events.send(FaceEvent::Destroyed(Arc::clone(face)));
+    }
+}
+
+fn too_many_faces() -> LinkDrop {
+    // A flood of frames must not become a flood of log lines.
+    static LINES: LogLimit = LogLimit::new(3);
+    if let Some(left_out) = LINES.admit() {
+        tracing::warn!(left_out, "limit of faces for unknown senders reached on a port: new ones are refused");
+    }
+    LinkDrop::TooManyFaces
+}
+
+fn origin_of(peer: &FacePeer) -> Option<Origin> {
+    match peer {
+        FacePeer::Link(_) => None,
+        FacePeer::Internet(peer) => Some(Origin::of(SocketAddr::new(peer.remote, 0))),
+    }
+}

@@ -1,0 +1,177 @@
+//! Faces that unknown senders make, and which of them give way.
+
+use std::net::Ipv4Addr;
+
+use super::internet::datagram;
+use super::*;
+use crate::registry::{FacePersistency, FaceUpdate};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn sender(number: u32) -> MacAddress {
+    let [a, b, c, d] = number.to_be_bytes();
+    [0x02, 1, a, b, c, d]
+}
+
+impl Bench {
+    /// What the frame of a sender made or reached, counted as received there, as link services do.
+    fn packet_from(&mut self, source: MacAddress) -> Option<Arc<Face>> {
+        self.packet_in(frame(HERE, source, ETHERTYPE_NDN, &INTEREST))
+    }
+
+    fn packet_in(&mut self, frame: Vec<u8>) -> Option<Arc<Face>> {
+        let id = self.receive(frame).first()?.face;
+        let face = self.table.get(id).expect("there");
+        face.counters.worker(0).received.frames.add(1);
+        Some(face)
+    }
+
+    fn is_there(&self, face: &Face) -> bool {
+        let in_table = self.table.get(face.id()).is_some();
+        assert_eq!(self.records.0.contains_key(&face.id()), in_table);
+        in_table
+    }
+}
+
+fn set_persistency(face: &Face, persistency: FacePersistency) {
+    face.update(&FaceUpdate { persistency: Some(persistency), ..FaceUpdate::default() }).expect("allowed");
+}
+
+#[test]
+fn strangers_make_faces_where_that_is_allowed() {
+    let mut bench = Bench::new(Framing::Ethernet, 1);
+    let face = bench.packet_from(STRANGER).expect("made");
+    assert_eq!(face.remote_uri().to_string(), "ether://[02:00:00:00:00:03]");
+    assert_eq!(face.local_uri().to_string(), "dev://test0");
+    assert_eq!(face.persistency(), FacePersistency::OnDemand);
+    assert!(face.flags().contains(FaceFlags::CONGESTION_MARKING) && face.self_learning());
+    assert!(face.expiration_period_ms().is_some());
+    assert!(matches!(bench.events.try_recv(), Ok(FaceEvent::Created(created)) if created.id() == face.id()));
+    assert_eq!(bench.packet_from(STRANGER).expect("known").id(), face.id());
+    let id = face.id();
+    bench.ask(move |control| control.remove_face(id).expect("removed"));
+    bench.table.remove(id);
+    assert!(bench.packet_from(PEER).is_some(), "its place is free again");
+    assert_eq!(bench.dropped(LinkDrop::FaceEvicted), 0);
+    for noise in [&[1, 0][..], &[0x64, 3, 0x50, 1, 1]] {
+        assert!(bench.receive(frame(HERE, sender(7), ETHERTYPE_NDN, noise)).is_empty(), "noise is not worth a face");
+    }
+    assert_eq!((bench.dropped(LinkDrop::NotNdnFrame), bench.dropped(LinkDrop::FaceEvicted)), (2, 0));
+
+    let mut closed = Bench::new(Framing::Ethernet, 0);
+    assert!(closed.packet_from(STRANGER).is_none());
+    assert_eq!(closed.dropped(LinkDrop::UnknownSender), 1);
+}
+
+#[test]
+fn a_newcomer_gets_the_place_of_the_one_that_was_idle_longest() {
+    let mut bench = Bench::new(Framing::Ethernet, 8);
+    let old: Vec<_> = (0..8).map(|number| bench.packet_from(sender(number)).expect("room")).collect();
+    // All but one go on.
+    (0..8).filter(|&number| number != 5).for_each(|number| drop(bench.packet_from(sender(number)).expect("a face")));
+    while bench.events.try_recv().is_ok() {}
+    let newcomer = bench.packet_from(STRANGER).expect("somebody gave way");
+    let left: Vec<_> = (0..8).filter(|&number| bench.is_there(&old[number])).collect();
+    assert_eq!(left, [0, 1, 2, 3, 4, 6, 7]);
+    assert_eq!((bench.dropped(LinkDrop::FaceEvicted), bench.table.len()), (1, 8));
+    assert!(!old[5].is_up());
+    assert!(matches!(bench.events.try_recv(), Ok(FaceEvent::Destroyed(face)) if face.id() == old[5].id()));
+    assert!(matches!(bench.events.try_recv(), Ok(FaceEvent::Created(face)) if face.id() == newcomer.id()));
+}
+
+#[test]
+fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out() {
+    let mut bench = Bench::new(Framing::Ethernet, 40);
+    let permanent = bench.face(PEER);
+    let made_persistent = bench.packet_from(sender(1)).expect("room");
+    set_persistency(&made_persistent, FacePersistency::Permanent);
+    let steady: Vec<_> = (10..20).map(|number| bench.packet_from(sender(number)).expect("room")).collect();
+    let began = bench.now.0;
+    let mut made = 0;
+    // Ten seconds of a thousand forged frames each. The steady ones send every second.
+    for number in 0..10_000 {
+        bench.now = Timestamp(began + number * SECOND_NS / 1000);
+        if number % 1000 == 0 {
+            for steady in 10..20 {
+                bench.packet_from(sender(steady)).expect("a face");
+            }
+        }
+        made += usize::from(bench.packet_from(sender(1_000_000 + number as u32)).is_some());
+    }
+    assert!(steady.iter().all(|face| bench.is_there(face)));
+    assert!(bench.is_there(&permanent) && bench.is_there(&made_persistent));
+    // 30 places were free, one of them because its face was made persistent, and a quarter of 40 changes hands in a second.
+    assert_eq!(made, 30 + 10 * 10);
+    assert_eq!(bench.dropped(LinkDrop::FaceEvicted), 10 * 10);
+    assert_eq!(bench.dropped(LinkDrop::TooManyFaces), 10_000 - 30 - 10 * 10);
+    assert_eq!(bench.table.len(), 40 + 2, "beside the two that are no strangers");
+    // What the flood has used up is there again in the next part of a second, and who comes then keeps its place by going on.
+    bench.now = Timestamp(began + 10 * SECOND_NS);
+    let newcomer = bench.packet_from(STRANGER).expect("a place");
+    for number in 0..1000 {
+        bench.now = Timestamp(began + 10 * SECOND_NS + number * SECOND_NS / 1000);
+        bench.packet_from(sender(2_000_000 + number as u32));
+        if number % 500 == 0 {
+            bench.packet_from(STRANGER);
+        }
+    }
+    assert!(bench.is_there(&newcomer));
+}
+
+#[test]
+fn faces_that_are_made_persistent_leave_their_places_to_others() {
+    let mut bench = Bench::new(Framing::Ethernet, 1);
+    for number in 0..3 {
+        let face = bench.packet_from(sender(number)).expect("a place");
+        set_persistency(&face, FacePersistency::Persistent);
+        assert_eq!(face.expiration_period_ms(), None, "it expires no more");
+        if number == 1 {
+            // One that is removed has no place to give back.
+            let id = face.id();
+            bench.ask(move |control| control.remove_face(id).expect("removed"));
+            bench.table.remove(id);
+        }
+    }
+    assert_eq!((bench.dropped(LinkDrop::FaceEvicted), bench.table.len()), (0, 2));
+    // A face made by command is none of a sender, even when it becomes on-demand.
+    let made = bench.face(PEER);
+    set_persistency(&made, FacePersistency::OnDemand);
+    bench.packet_from(STRANGER).expect("a place");
+    bench.packet_from(sender(9)).expect("the place of the other");
+    assert!(bench.is_there(&made));
+}
+
+#[test]
+fn frames_of_one_burst_find_their_faces_although_others_gave_way() {
+    let mut bench = Bench::new(Framing::Ethernet, 1);
+    let first = bench.receive(frame(HERE, sender(1), ETHERTYPE_NDN, &INTEREST))[0].face;
+    // The second sender takes the place of the first, which then has none: no more than one changes hands in a second.
+    let burst = [1, 2, 1].map(|number| frame(HERE, sender(number), ETHERTYPE_NDN, &INTEREST));
+    bench.wire().incoming.extend(burst);
+    let mut frames = Vec::new();
+    assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool));
+    let owners: Vec<_> = frames.iter().map(|frame| frame.face).collect();
+    assert_eq!((owners.len(), owners[0]), (2, first));
+    assert!(bench.table.get(first).is_none() && bench.table.get(owners[1]).is_some());
+    assert_eq!((bench.dropped(LinkDrop::FaceEvicted), bench.dropped(LinkDrop::TooManyFaces)), (1, 1));
+}
+
+#[test]
+fn senders_of_one_internet_address_replace_each_other() {
+    let addresses = vec!["192.0.2.1/24".parse().expect("address")];
+    let networks = vec![PortNetwork { on_demand: true, addresses, ..PortNetwork::default() }];
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let params = bench.params(0, PortNetwork::default());
+    let params = PortParams { networks, max_on_demand_faces: 100, strangers_per_address: 8, ..params };
+    bench.ask(move |control| control.add(PortId(0), params).expect("added"));
+    let from = |number: u8, port: u16| datagram(Ipv4Addr::new(192, 0, 2, number), port, 6363, &INTEREST);
+    let other = bench.packet_in(from(8, 7)).expect("room");
+    for port in 1..=20 {
+        bench.packet_in(from(9, port));
+    }
+    let all = bench.table.snapshot();
+    let of_one = all.iter().filter(|face| face.remote_uri().to_string().contains("//192.0.2.9:")).count();
+    assert_eq!(of_one, 8);
+    assert!(bench.is_there(&other));
+    assert!(bench.dropped(LinkDrop::FaceEvicted) >= 1 && bench.dropped(LinkDrop::TooManyFaces) >= 1);
+}
