@@ -157,6 +157,11 @@ impl MemifPort {
         self.link.is_up()
     }
 
+    /// Why it is not connected, if something has shown that since the last call. What a peer says of it is in quotation marks.
+    pub fn take_trouble(&self) -> Option<String> {
+        self.link.take_trouble()
+    }
+
     /// Frames lost since the port was opened.
     pub fn losses(&self) -> Losses {
         self.link.losses.read()

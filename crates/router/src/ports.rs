@@ -4,10 +4,12 @@
 //! the first face that needs a port, and DPDK with it: a router for sockets only has neither.
 
 mod kernel_share;
+mod made;
 mod managed;
 mod open;
 mod steering;
 mod thread;
+mod trouble;
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -30,6 +30,8 @@ pub(super) struct Link {
     /// Rings when a connection comes or goes, for a worker that sleeps. Never read.
     news: EventFd,
     pub(super) losses: LossCounters,
+    /// Why it is not connected, as far as is known, until somebody asks.
+    trouble: Mutex<Option<String>>,
     mailbox: Arc<Mailbox>,
 }
 
@@ -46,6 +48,7 @@ impl Link {
             must_ring: AtomicBool::new(false),
             news: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             losses: LossCounters::default(),
+            trouble: Mutex::new(None),
             mailbox,
         })
     }
@@ -82,6 +85,16 @@ impl Link {
         self.generation.store(next, Ordering::Release);
         drop(incoming);
         self.tell_worker();
+    }
+
+    /// Notes why it is not connected, for whoever looks after it.
+    pub(super) fn report(&self, trouble: String) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
+    }
+
+    /// What was reported last since the last call.
+    pub(super) fn take_trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Wakes the worker if it sleeps beside this link.

@@ -3,6 +3,7 @@
 //! It moves no frames. Nothing that a peer sends, or does not send, keeps it waiting for others: sockets do not block, a
 //! handshake has [`PATIENCE`], and at most [`MAX_HANDSHAKES`] are under way.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -26,11 +27,16 @@ use super::{Memif, MemifRole};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Pause between two attempts to reach a server.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long a server may be away before that is reported: the two ends need not start at the same time.
+const ABSENCE: Duration = Duration::from_secs(2);
 /// Time between two looks at what no event tells of, while there is such, and otherwise.
 const SHORT_LOOK: Duration = Duration::from_millis(100);
 const LONG_LOOK: Duration = Duration::from_secs(1);
 /// Connections whose handshake is not complete. The oldest goes for a new one.
 const MAX_HANDSHAKES: usize = 32;
+
+/// Why a connection ends whose peer breaks the rules.
+const DISORDER: &str = "the rings are not in order";
 
 /// What is asked of the thread.
 pub(super) enum MemifCommand {
@@ -67,6 +73,15 @@ struct Endpoint {
     memif: Memif,
     link: Arc<Link>,
     next_attempt: Instant,
+    /// A client has not found its server since then.
+    missed_since: Option<Instant>,
+}
+
+impl Endpoint {
+    /// Whether clients find it at this control socket.
+    fn is_served_at(&self, socket: &Path) -> bool {
+        self.memif.role == MemifRole::Server && self.memif.socket == socket
+    }
 }
 
 /// A control socket of ours, for all servers that share it.
@@ -175,7 +190,7 @@ impl Service {
             let socket = listen_at(path)?;
             self.listeners.push(Listener { path: path.clone(), socket, file: file_at(path) });
         }
-        self.endpoints.push(Endpoint { memif, link, next_attempt: Instant::now() });
+        self.endpoints.push(Endpoint { memif, link, next_attempt: Instant::now(), missed_since: None });
         Ok(())
     }
 
@@ -191,9 +206,7 @@ impl Service {
         link.clean_up();
         let endpoints = &self.endpoints;
         self.listeners.retain(|listener| {
-            let is_used = endpoints
-                .iter()
-                .any(|endpoint| endpoint.memif.role == MemifRole::Server && endpoint.memif.socket == listener.path);
+            let is_used = endpoints.iter().any(|endpoint| endpoint.is_served_at(&listener.path));
             if !is_used && listener.file.is_some() && file_at(&listener.path) == listener.file {
                 // One that somebody else has removed is gone as well.
                 let _ = std::fs::remove_file(&listener.path);
@@ -217,8 +230,7 @@ impl Service {
             index += 1;
             let result = if is_readable { peer.serve(endpoints) } else { Ok(()) };
             let Err(reason) = result else { return true };
-            tracing::debug!(reason, "a memif connection ends");
-            peer.channel.send(&Message::Disconnect { reason: reason.to_owned() }, None);
+            peer.end(&reason);
             false
         });
     }
@@ -234,7 +246,10 @@ impl Service {
                 Ok(Some(channel)) => channel,
                 Ok(None) => continue,
                 Err(error) => {
-                    tracing::debug!(%error, "no memif connection can be accepted");
+                    let at_socket = |endpoint: &&Endpoint| endpoint.is_served_at(&listener.path);
+                    for endpoint in self.endpoints.iter().filter(at_socket) {
+                        endpoint.link.report(format!("no client can be accepted: {error}"));
+                    }
                     self.accept_after = Instant::now() + SHORT_LOOK;
                     continue;
                 }
@@ -265,26 +280,33 @@ impl Service {
                     {
                         ring(bell.as_fd());
                     }
-                    link.is_broken().then_some("the rings are not in order")
+                    link.is_broken().then_some(DISORDER)
                 }
                 _ => (now.saturating_duration_since(peer.since) > PATIENCE).then_some("too slow"),
             };
             let Some(reason) = reason else { return true };
-            tracing::debug!(reason, "a memif connection ends");
-            peer.channel.send(&Message::Disconnect { reason: reason.to_owned() }, None);
+            peer.end(reason);
             false
         });
         for endpoint in &mut self.endpoints {
             endpoint.link.clean_up();
-            let Endpoint { memif, link, next_attempt } = endpoint;
+            let Endpoint { memif, link, next_attempt, missed_since } = endpoint;
             if memif.role != MemifRole::Client || link.is_claimed() || now < *next_attempt {
                 continue;
             }
             *next_attempt = now + RETRY_PAUSE;
-            // A server that is not there will be asked again.
-            if let Ok(channel) = Channel::connect(&memif.socket)
-                && link.claim()
-            {
+            let channel = match Channel::connect(&memif.socket) {
+                Ok(channel) => channel,
+                Err(error) => {
+                    // It will be asked again.
+                    if now.saturating_duration_since(*missed_since.get_or_insert(now)) >= ABSENCE {
+                        link.report(format!("its server cannot be reached: {error}"));
+                    }
+                    continue;
+                }
+            };
+            *missed_since = None;
+            if link.claim() {
                 let request = Request::new(memif.id, memif.ring_slots.ilog2() as u8, memif.buffer_bytes);
                 let state = State::Requesting(Box::new(request));
                 let (socket, link) = (memif.socket.clone(), Some(Arc::clone(link)));
@@ -295,16 +317,26 @@ impl Service {
 }
 
 impl Peer {
+    /// Ends the connection, tells the other end why, and reports it unless a connected peer has simply gone.
+    fn end(&self, reason: &str) {
+        tracing::debug!(reason, "a memif connection ends");
+        self.channel.send(&Message::Disconnect { reason: reason.to_owned() }, None);
+        let (Some(link), true) = (&self.link, !matches!(self.state, State::Up(_)) || reason == DISORDER) else {
+            return;
+        };
+        link.report(format!("no connection came about: {reason}"));
+    }
+
     /// Reads one message; an error is the reason why the connection ends.
-    fn serve(&mut self, endpoints: &[Endpoint]) -> Result<(), &'static str> {
+    fn serve(&mut self, endpoints: &[Endpoint]) -> Result<(), Cow<'static, str>> {
         let (message, descriptor) = match self.channel.receive() {
             Received::Message(Message::Disconnect { reason }, _) => {
-                tracing::debug!(reason, "the peer ends a memif connection");
-                return Err("the other end has gone");
+                // Quoted, because it may be anything.
+                return Err(format!("the other end says {reason:?}").into());
             }
             Received::Message(message, descriptor) => (message, descriptor),
             Received::Nothing => return Ok(()),
-            Received::End(reason) => return Err(reason),
+            Received::End(reason) => return Err(reason.into()),
         };
         let step = match &mut self.state {
             State::Stranger => {
@@ -321,7 +353,7 @@ impl Peer {
         };
         match step {
             Step::Continue => Ok(()),
-            Step::Failed(reason) => Err(reason),
+            Step::Failed(reason) => Err(reason.into()),
             Step::Ready(connection, bell) => {
                 if let Some(link) = &self.link {
                     link.set(Some(connection));
@@ -345,7 +377,12 @@ fn choose(message: &Message, socket: &Path, endpoints: &[Endpoint]) -> Result<Ar
     let wanted = |Endpoint { memif, .. }: &&Endpoint| {
         (memif.role, memif.id, memif.socket.as_path()) == (MemifRole::Server, *id, socket)
     };
-    let Some(Endpoint { link, .. }) = endpoints.iter().find(wanted) else { return Err("no link with this number") };
+    let Some(Endpoint { link, .. }) = endpoints.iter().find(wanted) else {
+        for other in endpoints.iter().filter(|endpoint| endpoint.is_served_at(socket)) {
+            other.link.report(format!("a client has asked for number {id}, which nobody has opened here"));
+        }
+        return Err("no link with this number");
+    };
     if link.claim() { Ok(Arc::clone(link)) } else { Err("this link is in use") }
 }
 

@@ -56,6 +56,10 @@ pub(super) struct Internet {
     /// How many faces take datagrams of one sender only, by what they have in common with one for any sender.
     of_one_sender: PeerTable<usize, InternetKey>,
     outputs: Vec<Option<Output>>,
+    /// Places among them that are free.
+    free: Vec<u32>,
+    /// How many UDP faces there are at each port of this end.
+    local_ports: HashMap<u16, usize>,
     neighbours: HashMap<IpAddr, Neighbour>,
     /// No neighbour is due earlier.
     next_due: Timestamp,
@@ -74,6 +78,8 @@ impl Internet {
             of_any_sender: 0,
             of_one_sender: PeerTable::new(),
             outputs: Vec::new(),
+            free: Vec::new(),
+            local_ports: HashMap::new(),
             neighbours: HashMap::new(),
             next_due: Timestamp::NEVER,
             waiting: 0,
@@ -121,6 +127,13 @@ impl Internet {
 
     /// Notes that there is a face more or less with this key.
     fn count(&mut self, key: &InternetKey, is_more: bool) {
+        if let Flow::Udp { local, .. } = key.flow {
+            let at_port = self.local_ports.entry(local).or_default();
+            *at_port = if is_more { *at_port + 1 } else { at_port.saturating_sub(1) };
+            if *at_port == 0 {
+                self.local_ports.remove(&local);
+            }
+        }
         let common = key.of_any_sender();
         if *key == common {
             self.of_any_sender = if is_more { self.of_any_sender + 1 } else { self.of_any_sender - 1 };
@@ -141,10 +154,8 @@ impl Internet {
         let Flow::Udp { local: local_port, remote: Some(remote_port) } = key.flow else {
             return Err(LinkDrop::UnknownSender);
         };
-        let is_used =
-            |output: &Output| matches!(output.peer.tunnel, Tunnel::Udp { local_port: port, .. } if port == local_port);
         if local_port != DEFAULT_PORT {
-            let is_used = self.outputs.iter().flatten().any(is_used);
+            let is_used = self.local_ports.contains_key(&local_port);
             return Err(if is_used { LinkDrop::UnknownSender } else { LinkDrop::UnknownPort });
         }
         if remote_port == 0 || self.network.next_hop(key.remote).is_none() {
@@ -159,12 +170,11 @@ impl Internet {
         let key = peer.key();
         self.faces.insert(key, face.id());
         self.count(&key, true);
-        let place = self.outputs.iter().position(Option::is_none).unwrap_or_else(|| {
+        let number = self.free.pop().unwrap_or_else(|| {
             self.outputs.push(None);
-            self.outputs.len() - 1
+            // There are fewer faces than that.
+            (self.outputs.len() - 1) as u32
         });
-        // There are fewer faces than that.
-        let number = place as u32;
         let mut header = peer.header(&self.local);
         let is_looked_for = peer.next_hop.is_none() && self.finds_next_hops;
         let next_hop = if is_looked_for { self.network.next_hop(peer.remote) } else { None };
@@ -182,7 +192,7 @@ impl Internet {
         if self.finds_next_hops {
             face.set_next_hop(address);
         }
-        self.outputs[place] = Some(Output { face: Arc::clone(face), peer, header, next_hop, is_resolved });
+        self.outputs[number as usize] = Some(Output { face: Arc::clone(face), peer, header, next_hop, is_resolved });
         number
     }
 
@@ -192,6 +202,7 @@ impl Internet {
         else {
             return;
         };
+        self.free.push(place);
         let key = peer.key();
         self.count(&key, false);
         if self.faces.get(&key) == Some(&face.id()) {

@@ -16,11 +16,14 @@ use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::uri::PortDriver;
 use namehop_face::{FaceUri, LinkDrop};
+use namehop_packet::FaceId;
 
 use super::PortContext;
 use super::kernel_share::KernelShare;
+use super::made::FacesMade;
 use super::open::{self, Device, DeviceWishes, Memifs, Opened, Place};
 use super::steering::Steering;
+use super::trouble::Trouble;
 
 /// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -55,6 +58,7 @@ pub(super) struct ManagedPort {
     networks: Vec<PortNetwork>,
     /// The configuration asks for it.
     pub(super) stays: bool,
+    made: FacesMade,
     pub(super) is_up: bool,
     pub(super) mtu_bytes: usize,
     wishes: DeviceWishes,
@@ -70,6 +74,7 @@ pub(super) struct ManagedPort {
     next_attempt: Instant,
     /// The log says why it cannot be opened again.
     was_refused: bool,
+    trouble: Trouble,
     counted: Losses,
 }
 
@@ -109,6 +114,7 @@ impl ManagedPort {
             framing,
             networks,
             stays: false,
+            made: FacesMade::default(),
             is_up: false,
             mtu_bytes,
             wishes: DeviceWishes { queues: queue_count, ..wishes },
@@ -120,9 +126,10 @@ impl ManagedPort {
             wanted: Wanted::default(),
             next_attempt: Instant::now(),
             was_refused: false,
+            trouble: Trouble::new(),
             counted: Losses::default(),
         };
-        opened.receive_all_wanted(context);
+        opened.receive_all_wanted();
         opened.share_with_kernel(context);
         opened.note_state(context);
         Ok(opened)
@@ -167,7 +174,7 @@ impl ManagedPort {
                 self.was_refused = false;
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
                 self.wanted = Wanted::default();
-                self.receive_all_wanted(context);
+                self.receive_all_wanted();
                 self.kernel.end();
                 self.share_with_kernel(context);
                 self.give_queues(context, queues);
@@ -216,11 +223,13 @@ impl ManagedPort {
             context.faces.remove(face.id());
             return Err(CreateError::NotAcceptable(rejected.to_string()));
         }
-        let is_received = if peer.vlan().is_some() { self.receive_wanted(context) } else { Ok(()) };
+        let is_first = self.made.add(face.id(), peer.vlan().map(VlanId::get));
+        let is_received = if is_first { self.receive_wanted() } else { Ok(()) };
         let added = is_received
             .map_err(|error| open::refused(&error))
             .and_then(|()| context.control.add_face(self.id, self.queues, &face, peer).map_err(silent));
         if let Err(error) = added {
+            self.forget(face.id());
             context.faces.remove(face.id());
             return Err(error);
         }
@@ -247,14 +256,24 @@ impl ManagedPort {
             // It gave way to another in the same moment, and all have heard of that.
             return;
         }
-        if vlan_of(face).is_some()
-            && let Err(error) = self.receive_wanted(context)
+        self.forget(face.id());
+        debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
+        context.announce(FaceEvent::Destroyed(Arc::clone(face)));
+    }
+
+    /// Whether it has no faces but those that senders have made.
+    pub(super) fn is_without_faces(&self) -> bool {
+        self.made.is_empty()
+    }
+
+    /// Notes that a face is gone, and has the device receive its VLAN no more when it was the last one there.
+    fn forget(&mut self, face: FaceId) {
+        if self.made.remove(face)
+            && let Err(error) = self.receive_wanted()
         {
             // More arrives than is wanted, and is dropped.
             debug!(port = %self.uri, %error, "the filter of frames stays as it was");
         }
-        debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
-        context.announce(FaceEvent::Destroyed(Arc::clone(face)));
     }
 
     /// Has the device put the frames of a face into one of its queues, if it has several and can do that.
@@ -272,7 +291,7 @@ impl ManagedPort {
     }
 
     /// Makes a device that was just opened receive all that the port wants. What it cannot is logged.
-    fn receive_all_wanted(&mut self, context: &PortContext) {
+    fn receive_all_wanted(&mut self) {
         let own = self.networks.iter().flat_map(|network| &network.addresses);
         let groups = own.filter_map(|own| match own.address {
             IpAddr::V6(address) => Some(solicitation_group(address)),
@@ -280,19 +299,18 @@ impl ManagedPort {
         });
         let join = |group| self.device.as_ref().map_or(Ok(()), |device| device.join(group, true));
         let joined = groups.map(join).find(Result::is_err).unwrap_or(Ok(()));
-        if let Err(error) = self.receive_wanted(context).and(joined) {
+        if let Err(error) = self.receive_wanted().and(joined) {
             warn!(port = %self.uri, %error, "packets for its addresses, or in its VLANs, cannot be received");
         }
     }
 
     /// Makes the device receive what is for the port's addresses, and the frames of VLANs that are configured or in which it has faces;
     /// nothing else besides NDN frames without a tag.
-    fn receive_wanted(&mut self, context: &PortContext) -> Result<(), DpdkError> {
+    fn receive_wanted(&mut self) -> Result<(), DpdkError> {
         let Some(device) = &self.device else { return Ok(()) };
         let identifier = |network: &PortNetwork| network.vlan.map(VlanId::get);
         let of_networks = self.networks.iter().filter_map(identifier);
-        let of_faces = self.faces(context).into_iter().filter_map(|face| vlan_of(&face));
-        let vlans: BTreeSet<u16> = of_networks.chain(of_faces).collect();
+        let vlans: BTreeSet<u16> = of_networks.chain(self.made.vlans()).collect();
         let addresses = self
             .networks
             .iter()
@@ -356,6 +374,7 @@ impl ManagedPort {
             self.share_with_kernel(context);
         }
         self.note_state(context);
+        self.trouble.note(&self.uri, self.is_up, self.device.as_ref().and_then(Device::take_trouble));
         self.note_losses(context);
     }
 
@@ -398,11 +417,6 @@ pub(super) fn network_of(networks: &[PortNetwork], local: &FaceUri) -> PortNetwo
     let vlan = local.options().and_then(|options| options.vlan);
     let named = networks.iter().find(|network| network.vlan == vlan);
     named.cloned().unwrap_or(PortNetwork { vlan, ..PortNetwork::default() })
-}
-
-/// The VLAN that a face is in.
-fn vlan_of(face: &Face) -> Option<u16> {
-    FacePeer::of(face.remote_uri(), face.local_uri())?.vlan().map(VlanId::get)
 }
 
 fn silent(error: WorkerSilent) -> CreateError {

@@ -84,6 +84,14 @@ impl Device {
         }
     }
 
+    /// Why its link does not work, if it has shown that since the last call.
+    pub(super) fn take_trouble(&self) -> Option<String> {
+        match self {
+            Device::Memif(port) => port.take_trouble(),
+            Device::Interface(..) | Device::Xdp(..) | Device::Nic(_) | Device::Tap(_) | Device::Pcap(_) => None,
+        }
+    }
+
     /// Frames lost since it was opened.
     pub(super) fn losses(&self) -> Losses {
         match self {

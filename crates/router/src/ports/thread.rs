@@ -305,7 +305,7 @@ impl Ports {
     /// Closes a port that the configuration does not ask for and that has no face left.
     fn close_if_unused(&mut self, index: usize) {
         let port = &self.open[index];
-        if !port.stays && port.faces(&self.context).is_empty() {
+        if !port.stays && port.is_without_faces() {
             info!(port = %port.uri, "port closed");
             self.open.swap_remove(index).close(&self.context);
         }
