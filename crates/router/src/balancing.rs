@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tracing::debug;
 
-use namehop_forward::dispatch::{Balancer, EntryLoad, EntryMove, NameDispatch, SAMPLED};
+use namehop_forward::dispatch::{Balancer, EntryMove, NameDispatch, SAMPLED};
 use namehop_manage::server::{DispatchEntry, DispatchError};
 use namehop_packet::Timestamp;
 use namehop_wire::NameRef;
@@ -90,18 +90,19 @@ impl Balancing {
                 return Err(DispatchError::MovedLately);
             }
         }
-        Ok(self.describe(EntryLoad { samples: 0, entry, worker: to }))
+        Ok(self.describe(entry, 0))
     }
 
     /// Entries that had packets between the last two measurements, with most first.
     pub fn entries(&self) -> Vec<DispatchEntry> {
-        self.balancer.borrow().loads().iter().map(|&load| self.describe(load)).collect()
+        self.balancer.borrow().loads().iter().map(|load| self.describe(load.entry, load.samples)).collect()
     }
 
-    fn describe(&self, EntryLoad { samples, entry, worker }: EntryLoad) -> DispatchEntry {
+    fn describe(&self, entry: usize, samples: u32) -> DispatchEntry {
         DispatchEntry {
             entry: entry as u64,
-            worker: worker.into(),
+            // It may have been moved since its load was measured.
+            worker: self.dispatch.owner_of(entry).into(),
             former_worker: self.dispatch.former_owner_of(entry).map(u64::from),
             packets_per_s: u64::from(samples) * u64::from(SAMPLED) / INTERVAL.as_secs(),
         }

@@ -300,6 +300,11 @@ impl NameDispatch {
         former_owner(self.entry(index))
     }
 
+    /// The worker to which an entry belongs.
+    pub fn owner_of(&self, index: usize) -> u8 {
+        self.entry(index) as u8
+    }
+
     /// Entries of each worker.
     pub fn entries_by_worker(&self) -> Vec<u64> {
         let mut counts = vec![0; self.workers()];

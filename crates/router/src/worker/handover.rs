@@ -142,6 +142,13 @@ impl Received {
     }
 }
 
+/// How many packets come until the next one is counted: [`SAMPLED`] on average, and at random.
+fn random_pause(random: &mut u64) -> u32 {
+    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    // The upper bits are those that differ most.
+    1 + (*random >> 32) as u32 % (2 * SAMPLED - 1)
+}
+
 /// One worker's ends of all rings.
 pub struct Handover {
     dispatch: Arc<NameDispatch>,
@@ -160,6 +167,8 @@ pub struct Handover {
     returned: Vec<Incoming>,
     /// Packets until one is counted for its entry.
     until_sample: u32,
+    /// Chooses how many: names often come in turns, and one in a fixed number of packets would be the same name again and again.
+    random: u64,
 }
 
 impl Handover {
@@ -181,6 +190,7 @@ impl Handover {
                 offered_to_self: Vec::new(),
                 returned: Vec::new(),
                 until_sample: SAMPLED,
+                random: worker as u64,
             })
             .collect();
         for sender in 0..all.len() {
@@ -238,7 +248,7 @@ impl Handover {
                 owners.unwrap_or(Owners { owner: self.worker, others: WorkerSet::default() });
             self.until_sample -= 1;
             if self.until_sample == 0 {
-                self.until_sample = SAMPLED;
+                self.until_sample = random_pause(&mut self.random);
                 self.dispatch.note_load(packet.buffer.bytes());
             }
             for other in others.iter() {

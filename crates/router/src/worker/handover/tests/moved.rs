@@ -58,6 +58,27 @@ fn nobody_gets_what_was_cached_before_names_were_elsewhere() {
 }
 
 #[test]
+fn names_that_come_in_turns_are_all_counted() {
+    let mut bench = Bench::new();
+    let consumer = bench.face(0);
+    // As many as packets of which one is counted.
+    let names: Vec<Name> = (0..SAMPLED).map(|number| format!("/turns/{number}").parse().expect("a name")).collect();
+    for round in 0..60 {
+        for name in &names {
+            bench.give(0, &consumer, &interest(name, round + 1));
+        }
+        bench.run();
+        bench.sent();
+    }
+    let mut balancer = namehop_forward::dispatch::Balancer::default();
+    balancer.measure(bench.now, &bench.dispatch);
+    let samples: u32 = balancer.loads().iter().map(|load| load.samples).sum();
+    assert!((40..80).contains(&samples), "{samples} of {}", 60 * SAMPLED);
+    let most = balancer.loads().iter().map(|load| load.samples).max();
+    assert!(most < Some(10), "{:?}", balancer.loads());
+}
+
+#[test]
 fn pending_interests_are_answered_after_their_names_were_moved() {
     let mut bench = Bench::new();
     let (consumer, producer) = (bench.face(0), bench.face(0));
