@@ -117,7 +117,7 @@ def pair(make_router, link):
     return routers
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2, 4])
 def test_below_saturation_nothing_is_lost(make_router, link, workers):
     near, far = pair(make_router, link)
     there, back = connect(near, far, link)
@@ -242,7 +242,7 @@ def overwhelm_receivers(near, link):
         sender.communicate()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2, 4])
 def test_what_is_lost_above_saturation_is_counted_and_shown(make_router, link, workers):
     near, far = pair(make_router, link)
     there, _ = connect(near, far, link)

@@ -5,7 +5,7 @@ import subprocess
 
 from applications import published
 from conftest import wait_until
-from packets import interest, segment_interest
+from packets import interest, segment_interest, split_element
 from port_links import GROUP, drops, needs_root, ports
 
 SENDER = "02:00:00:00:00:99"
@@ -74,6 +74,15 @@ def test_a_capture_is_answered_by_another(make_router, tmp_path):
     wait_until(lambda: drops(router, "malformed-frame") == 1, what="the record that was cut off is counted")
     assert drops(router, "not-ndn-frame") == 2
     assert "read to its end" in router.log.read_text()
+    # The counters of the face agree with both files: without headers and padding, and without what is no packet.
+    assert (counters()["out_data"], counters()["out_bytes"]) == (1, length_of_packet(answer[14:]))
+    assert counters()["in_bytes"] == sum(length_of_packet(packet[14:]) for packet, _ in frames if len(packet) > 40 and packet != other)
+    assert len(read_capture(target)) == 1
+
+
+def length_of_packet(payload):
+    """Without the padding of a short frame."""
+    return len(split_element(payload)[1])
 
 
 @needs_root

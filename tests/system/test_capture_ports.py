@@ -1,0 +1,120 @@
+"""Every kind of link that a port can have, beside sockets of the kernel over IPv6: what tshark sees on the wire between two routers is what
+their faces count, in both directions: frames, bytes, fragments, Interests and Data.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from applications import published, same
+from packets import elements, split_element
+from port_links import Link, ip, needs_root, ports, route
+from test_capture import DATA, FRAGMENT, INTEREST, LP_PACKET, Capture
+
+pytestmark = needs_root
+
+SEGMENTS, SEGMENT_BYTES = 12, 4_000
+FRAG_INDEX = 0x52
+OWN_V4, OWN_V6 = ["192.0.2.1", "192.0.2.2"], ["2001:db8::1", "2001:db8::2"]
+KERNEL_V6 = ["2001:db8:1::1", "2001:db8:1::2"]
+# What tells the frames of a kind of link from those of others, the remote address of the face at the other end, and what its local
+# address has behind the interface.
+KINDS = {
+    "ethernet": ("eth.type == 0x8624 and not vxlan", lambda link, end: link.uri(1 - end), ""),
+    "vlan": ("vlan.id == 7", lambda link, end: link.uri(1 - end), "?vlan=7"),
+    "udp4": ("ip and udp.port == 6363", lambda _, end: f"udp4://{OWN_V4[1 - end]}:6363", ""),
+    "udp6": (f"ipv6 and udp.port == 6363 and ipv6.addr == {OWN_V6[0]}", lambda _, end: f"udp6://[{OWN_V6[1 - end]}]:6363", ""),
+    "vxlan4": ("ip and vxlan.vni == 42", lambda _, end: f"vxlan4://{OWN_V4[1 - end]}?vni=42", ""),
+    "vxlan6": ("ipv6 and vxlan.vni == 43", lambda _, end: f"vxlan6://[{OWN_V6[1 - end]}]?vni=43", ""),
+}
+SOCKET = f"ipv6 and udp.port == 6363 and ipv6.addr == {KERNEL_V6[0]}"
+
+
+def frames(file, wanted, sender):
+    """The NDN frames that one end has sent by a kind of link."""
+    fields = ["-e", "data.data", "-e", "udp.payload"]
+    choice = f"eth.src == {sender} and ({wanted})"
+    command = ["tshark", "-r", str(file), "-n", "-Y", choice, "-T", "fields", "-E", "separator=/t", *fields]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = []
+    for line in text.splitlines():
+        payload, datagram = line.split("\t")
+        # Behind a packet there may be padding.
+        _, packet, _ = split_element(bytes.fromhex((payload or datagram).replace(":", "")))
+        found.append(packet)
+    return found
+
+
+def seen(packets):
+    """What a face counts of them. A packet in fragments is told by the first of them."""
+    counts = Counter(frames=len(packets), bytes=sum(map(len, packets)))
+    for packet in packets:
+        fields = elements(elements(packet)[LP_PACKET]) if packet[0] == LP_PACKET else {FRAGMENT: packet}
+        is_later = int.from_bytes(fields.get(FRAG_INDEX, b"\0"), "big") > 0
+        if is_later:
+            counts["later fragments"] += 1
+        else:
+            counts[{INTEREST: "interests", DATA: "data"}[fields[FRAGMENT][0]]] += 1
+    return counts
+
+
+def frames_by_face(router):
+    """Frames received and sent, as the metrics have them."""
+    program = f"import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:{router.metrics}/metrics').read().decode())"
+    text = subprocess.run([*router.prefix, sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    lines = re.findall(r"^namehop_face_frames_total\{(.*)\} (\d+)$", text, re.MULTILINE)
+    labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in lines]
+    return {(labels["face"], labels["direction"]): count for labels, count in labelled}
+
+
+def counted(router, number, direction):
+    face = router.json("face", "show", number)
+    kinds = {kind: face[f"{direction}_{kind}"] for kind in ("bytes", "interests", "data")}
+    return {"frames": frames_by_face(router)[str(number), direction], **kinds}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tshark_counts_what_faces_of_ports_count(make_router, tmp_path, workers):
+    content = tmp_path / "object.bin"
+    content.write_bytes(os.urandom(SEGMENTS * SEGMENT_BYTES))
+    with Link(f"pcc{os.getpid()}") as link:
+        routers = []
+        for end, name in enumerate(["near", "far"]):
+            ip("-n", link.namespaces[end], "address", "add", f"{KERNEL_V6[end]}/64", "dev", link.devices[end], "nodad")
+            addresses = f'[[port]]\nuri = "{link.local(end)}"\naddresses = ["{OWN_V4[end]}/24", "{OWN_V6[end]}/64"]'
+            sockets = f'[faces.udp]\nlisten = ["[{KERNEL_V6[end]}]:6363"]\nmtu = 1400'
+            router = make_router(ports(end, addresses, sockets), name=name, start=False)
+            router.prefix = link.inside(end)
+            routers.append(router.start())
+        near, far = routers
+        faces = {}
+        for kind, (_, remote, options) in KINDS.items():
+            faces[kind] = [
+                router.json("face", "create", remote(link, end), "--local", link.local(end) + options, "--persistency", "permanent")["face_id"]
+                for end, router in enumerate(routers)
+            ]
+        faces["socket"] = [
+            router.json("face", "create", f"udp6://[{KERNEL_V6[1 - end]}]:6363", "--mtu", "1400", "--persistency", "permanent")["face_id"]
+            for end, router in enumerate(routers)
+        ]
+        file = tmp_path / "capture.pcapng"
+        with Capture(link, 0, file):
+            for kind, (there, _) in faces.items():
+                route(near, f"/{kind}", there)
+                with published(far, f"/{kind}", content, "-s", SEGMENT_BYTES):
+                    assert same(near.namehop("cat", f"/{kind}", text=False).stdout, content), kind
+        for kind, numbers in faces.items():
+            wanted = KINDS[kind][0] if kind in KINDS else SOCKET
+            for sender in (0, 1):
+                wire = seen(frames(file, wanted, link.address(sender)))
+                assert (wire["later fragments"] >= 2 * SEGMENTS) == (sender == 1), (kind, wire)
+                assert wire["data" if sender else "interests"] >= SEGMENTS, (kind, wire)
+                wire.pop("later fragments", None)
+                for end, direction in [(sender, "out"), (1 - sender, "in")]:
+                    found = Counter(counted(routers[end], numbers[end], direction))
+                    assert found == wire, (kind, sender, direction)
+        # Besides packets, routers see what one kernel asks for the address of the other.
+        assert all(set(router.json("status")["drops"].get("link", {})) <= {"foreign-frame"} for router in routers)
