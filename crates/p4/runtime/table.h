@@ -154,6 +154,18 @@ static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_c
     p4_fetch(table, cursor->place, bucket_bytes, together);
 }
 
+/* Goes on to the next bucket. False when that is where the lookup began: in a small table entries may have gone on from every bucket. */
+static P4_IN_PLACE bool p4_next_bucket(const struct p4_table *table, struct p4_cursor *cursor, unsigned bucket_bytes, bool together)
+{
+    const struct p4_hash *hash = cursor->table;
+    const uint8_t *next = cursor->place + bucket_bytes;
+    cursor->place = next <= hash->buckets + hash->mask * bucket_bytes ? next : hash->buckets;
+    if (cursor->place == hash->buckets + (cursor->hash & hash->mask) * bucket_bytes)
+        return false;
+    p4_fetch(table, cursor->place, bucket_bytes, together);
+    return true;
+}
+
 /* Looks into one bucket. True when the lookup has come to its end. */
 static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
     const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes, bool together)
@@ -172,14 +184,10 @@ static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cu
         p4_hit(found, value);
         return true;
     }
-    if (!p4_goes_on(head)) {
-        p4_missed(table, found);
-        return true;
-    }
-    bucket += bucket_bytes;
-    cursor->place = bucket <= hash->buckets + hash->mask * bucket_bytes ? bucket : hash->buckets;
-    p4_fetch(table, cursor->place, bucket_bytes, together);
-    return false;
+    if (p4_goes_on(head) && p4_next_bucket(table, cursor, bucket_bytes, together))
+        return false;
+    p4_missed(table, found);
+    return true;
 }
 
 static inline bool p4_better(const struct p4_order *one, const struct p4_order *other)
@@ -238,7 +246,6 @@ static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_c
         p4_missed(table, found);
         return true;
     }
-    const struct p4_hash *hash = cursor->table;
     const struct p4_tuple *tuple = tuples->list[cursor->tuple].tuple;
     uint64_t head = p4_bucket_head(cursor->place), masked[words];
     const uint64_t *slot;
@@ -255,10 +262,7 @@ static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_c
                 break;
             }
         }
-    } else if (p4_goes_on(head)) {
-        const uint8_t *next = cursor->place + bucket_bytes;
-        cursor->place = next <= hash->buckets + hash->mask * bucket_bytes ? next : hash->buckets;
-        p4_fetch(table, cursor->place, bucket_bytes, together);
+    } else if (p4_goes_on(head) && p4_next_bucket(table, cursor, bucket_bytes, together)) {
         return false;
     }
     cursor->tuple++;

@@ -77,9 +77,10 @@ pub fn key(what: &dyn Fn() -> String, key: &ir::Key, number: Option<&Number>) ->
             Ok(Match::Prefix(&number.value & &mask, mask, length))
         }
         ir::Match::Range => {
-            let last = number.mask.clone().unwrap_or_else(|| number.value.clone());
-            only(number.value <= last && number.prefix.is_none(), "an empty range")?;
-            Ok(Match::Range(number.value.clone(), last))
+            let bound = |bound: &BigInt| value::wrap(bound, width, key.signed);
+            let (first, last) = (bound(&number.value), bound(number.mask.as_ref().unwrap_or(&number.value)));
+            only(first <= last && number.prefix.is_none(), "an empty range")?;
+            Ok(Match::Range(first, last))
         }
         ir::Match::Ternary => {
             let mask = match number.prefix {
@@ -177,12 +178,12 @@ pub fn values(table: &ir::Table, action: usize, data: &[u8]) -> Vec<BigInt> {
     listed.arguments.iter().map(value).collect()
 }
 
-/// A key of an entry: where it is among the table's, its bits, which of them matter, and the bounds of a range.
+/// A key of an entry: where it is among the table's, its bits, which of them matter, and the bits of the bounds of a range.
 pub struct KeyOf {
     pub place: usize,
     pub value: BigInt,
     pub mask: BigInt,
-    pub range: Option<(u64, u64)>,
+    pub range: Option<(BigInt, BigInt)>,
 }
 
 /// The keys of an entry that are compared.
@@ -194,8 +195,10 @@ pub fn keys(shape: &ir::Table, entry: &Entry) -> Vec<KeyOf> {
         let described = &shape.keys[place];
         left -= described.width;
         let all = value::mask(described.width);
+        let lowest = value::limits(described.width, described.signed).0;
+        let bound = |place: &u64| value::wrap(&(BigInt::from(*place) + &lowest), described.width, false);
         let range = match (described.kind, ranges.len()) {
-            (ir::Match::Range, 1..) => ranges.next().and_then(|bounds| Some((*bounds.first()?, *bounds.last()?))),
+            (ir::Match::Range, 1..) => ranges.next().and_then(|all| Some((bound(all.first()?), bound(all.last()?)))),
             _ => None,
         };
         KeyOf { place, value: (&key >> left) & &all, mask: (&mask >> left) & &all, range }

@@ -200,13 +200,11 @@ impl Table<'_> {
                 MatchType::Ternary => FieldKind::Ternary(Pair { first: value, second: mask }),
                 MatchType::Range => {
                     let Some((low, high)) = key.range else { continue };
-                    let all = value::mask(width);
-                    if low == 0 && BigInt::from(high) == all {
+                    let (lowest, highest) = value::limits(width, is_signed);
+                    if (&low, &high) == (&value::wrap(&lowest, width, false), &value::wrap(&highest, width, false)) {
                         continue;
                     }
-                    let lowest = value::limits(width, is_signed).0;
-                    let bound = |bound: u64| bits::write(&value::wrap(&(BigInt::from(bound) + &lowest), width, false));
-                    FieldKind::Range(Pair { first: bound(low), second: bound(high) })
+                    FieldKind::Range(Pair { first: bits::write(&low), second: bits::write(&high) })
                 }
                 MatchType::Unspecified => continue,
             };

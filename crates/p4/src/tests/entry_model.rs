@@ -35,11 +35,17 @@ pub struct Known {
 pub struct Key {
     pub kind: &'static str,
     pub width: u32,
+    is_signed: bool,
 }
 
 impl Key {
     fn all(&self) -> u128 {
         u128::MAX >> (128 - self.width)
+    }
+
+    /// Bits as a number whose order is that of values, and back again.
+    fn order(&self, bits: u128) -> u128 {
+        if self.is_signed { bits ^ 1 << (self.width - 1) } else { bits }
     }
 }
 
@@ -75,7 +81,8 @@ impl Table {
             }
             let widths = if kind == "range" { &WIDTHS[..7] } else { &WIDTHS[..] };
             let width = table.one_of(widths);
-            table.keys.push(Key { kind, width });
+            let is_signed = kind == "range" && table.below(2) == 0;
+            table.keys.push(Key { kind, width, is_signed });
         }
         table
     }
@@ -120,7 +127,8 @@ impl Table {
                 _ => all,
             };
             keys.push(match kind {
-                "range" => Want::Range(value.min(other), value.max(other)),
+                "range" if self.keys[place].order(value) > self.keys[place].order(other) => Want::Range(other, value),
+                "range" => Want::Range(value, other),
                 _ => Want::Bits { value: value & mask, mask },
             });
         }
@@ -145,9 +153,9 @@ impl Table {
     /// What an entry has for a packet with these keys: a number, and how long its prefix is.
     pub fn look(&self, packet: &[u128]) -> u16 {
         let fits = |entry: &&Known| {
-            entry.keys.iter().zip(packet).all(|(key, value)| match key {
+            entry.keys.iter().zip(&self.keys).zip(packet).all(|((want, key), value)| match want {
                 Want::Bits { value: wanted, mask } => value & mask == *wanted,
-                Want::Range(first, last) => (first..=last).contains(&value),
+                Want::Range(first, last) => (key.order(*first)..=key.order(*last)).contains(&key.order(*value)),
             })
         };
         let prefix = |entry: &Known| -> u32 {
@@ -164,15 +172,15 @@ impl Table {
         let entry = self.some_entry();
         let mut values = Vec::new();
         for (place, want) in entry.keys.iter().enumerate() {
-            let width = self.keys[place].width;
-            let other = self.number(width);
+            let (other, way) = (self.number(self.keys[place].width), self.below(4));
+            let key = &self.keys[place];
             values.push(match want {
                 Want::Bits { value, mask } => value | other & !mask,
-                Want::Range(first, last) => match self.below(4) {
+                Want::Range(first, last) => match way {
                     0 => *first,
                     1 => *last,
-                    2 => last.wrapping_add(1) & self.keys[place].all(),
-                    _ => other.clamp(*first, *last),
+                    2 => last.wrapping_add(1) & key.all(),
+                    _ => key.order(key.order(other).clamp(key.order(*first), key.order(*last))),
                 },
             });
         }
@@ -184,7 +192,7 @@ impl Table {
         let mut keys = String::new();
         let mut bits = 0;
         for (place, key) in self.keys.iter().enumerate() {
-            let _ = write!(fields, "bit<{}> k{place}; ", key.width);
+            let _ = write!(fields, "{}<{}> k{place}; ", if key.is_signed { "int" } else { "bit" }, key.width);
             let _ = write!(keys, "hdr.h.k{place}: {}; ", key.kind);
             bits += key.width;
         }
@@ -202,6 +210,9 @@ impl Table {
                         format!("{width}w{value:#x} &&& {width}w{mask:#x}")
                     }
                     Want::Bits { value, .. } => format!("{width}w{value:#x}"),
+                    Want::Range(first, last) if key.is_signed => {
+                        format!("(int<{width}>){width}w{first:#x} .. (int<{width}>){width}w{last:#x}")
+                    }
                     Want::Range(first, last) => format!("{width}w{first:#x} .. {width}w{last:#x}"),
                 });
             }
@@ -267,7 +278,7 @@ impl Table {
                     FieldKind::Optional(Single { value: bytes(value) })
                 }
                 Want::Bits { value, mask } => FieldKind::Ternary(Pair { first: bytes(value), second: bytes(mask) }),
-                Want::Range(0, last) if last == key.all() => continue,
+                Want::Range(first, last) if (key.order(first), key.order(last)) == (0, key.all()) => continue,
                 Want::Range(first, last) => FieldKind::Range(Pair { first: bytes(first), second: bytes(last) }),
             };
             matches.push(FieldMatch { field_id: place as u32 + 1, kind: Some(kind) });
