@@ -84,14 +84,11 @@ static void open_table(const struct sort *of, uint64_t size)
     argument_bits[2] = sort->data_bits / 2;
     range = (struct p4_range){0, sort->range_bits};
     uint32_t value = sort->kind == P4_EXACT && sort->data_bits > P4_SMALL ? 8 + (sort->data_bits + 7) / 8 : 8;
-    uint32_t stride = (words * 8 + value + 7) / 8 * 8;
-    /* As the compiler makes buckets: of two lines where only one slot has room in one. */
-    uint32_t slots = 56 / stride > 1 ? 56 / stride : 120 / stride ? 120 / stride : 1;
     table = (struct p4_table){
         .name = sort->name, .kind = sort->kind, .key_bits = bits, .exact_bits = sort->exact_bits, .size = size,
         .data_bits = sort->data_bits, .action_count = 3, .argument_bits = argument_bits, .ranges = &range,
         .range_count = sort->range_bits ? 1 : 0,
-        .shape = {words, value, slots > 7 ? 7 : slots, stride, (8 + (slots > 7 ? 7 : slots) * stride + 63) / 64 * 64},
+        .shape = p4_shape_of(words, value),
     };
     p4_ahead_bytes = 1024;
     count = 0;

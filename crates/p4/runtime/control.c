@@ -77,10 +77,7 @@ static void start(struct p4_table *table)
         return;
     control = p4_memory(sizeof *control);
     control->lengths = p4_memory((table->key_bits + 1) * sizeof *control->lengths);
-    control->rule_shape = (struct p4_shape){.words = words_of(table) + 1, .value_bytes = 8};
-    control->rule_shape.stride = control->rule_shape.words * 8 + 8;
-    control->rule_shape.slots = 56 / control->rule_shape.stride ? 56 / control->rule_shape.stride : 1;
-    control->rule_shape.bucket_bytes = (8 + control->rule_shape.slots * control->rule_shape.stride + 63) / 64 * 64;
+    control->rule_shape = p4_shape_of(words_of(table) + 1, 8);
     table->control = control;
 }
 

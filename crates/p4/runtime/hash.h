@@ -17,6 +17,20 @@ struct p4_shape {
     uint32_t words, value_bytes, slots, stride, bucket_bytes;
 };
 
+#define P4_MOST_SLOTS 7
+
+/* The shape for keys of so many words and values of so many bytes, as the compiler makes it: a line, or two where only one entry has room
+   in one. */
+static inline struct p4_shape p4_shape_of(uint32_t words, uint32_t value_bytes)
+{
+    struct p4_shape shape = {.words = words, .value_bytes = value_bytes, .stride = (words * 8 + value_bytes + 7) / 8 * 8};
+    uint32_t of_one = 56 / shape.stride, of_two = 120 / shape.stride;
+    uint32_t slots = of_one > 1 ? of_one : of_two ? of_two : 1;
+    shape.slots = slots < P4_MOST_SLOTS ? slots : P4_MOST_SLOTS;
+    shape.bucket_bytes = (8 + shape.slots * shape.stride + 63) / 64 * 64;
+    return shape;
+}
+
 struct p4_hash {
     uint8_t *buckets;
     /* Number of buckets less one; they are a power of two. */
@@ -27,8 +41,6 @@ struct p4_hash {
     struct p4_dead { uint64_t epoch, bucket, slot; } *dead;
     size_t dead_first, dead_count, dead_room;
 };
-
-#define P4_MOST_SLOTS 7
 
 extern uint64_t p4_seed;
 

@@ -36,9 +36,7 @@ static bool start(struct p4_table *table)
     control->value_region = control->values_limit * stride(table);
     control->values = p4_region_new(control->value_region);
     control->values_used = 1;
-    control->known_shape = (struct p4_shape){.words = (uint32_t)(stride(table) / 8), .value_bytes = 8, .slots = 1};
-    control->known_shape.stride = control->known_shape.words * 8 + 8;
-    control->known_shape.bucket_bytes = (control->known_shape.stride + 8 + 63) / 64 * 64;
+    control->known_shape = p4_shape_of((uint32_t)(stride(table) / 8), 8);
     /* Workers come to values by results, which are published later. */
     table->values = control->values;
     return control->values != NULL;
