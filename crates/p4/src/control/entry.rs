@@ -195,10 +195,12 @@ pub fn keys(shape: &ir::Table, entry: &Entry) -> Vec<KeyOf> {
         let described = &shape.keys[place];
         left -= described.width;
         let all = value::mask(described.width);
-        let lowest = value::limits(described.width, described.signed).0;
-        let bound = |place: &u64| value::wrap(&(BigInt::from(*place) + &lowest), described.width, false);
         let range = match (described.kind, ranges.len()) {
-            (ir::Match::Range, 1..) => ranges.next().and_then(|all| Some((bound(all.first()?), bound(all.last()?)))),
+            (ir::Match::Range, 1..) => ranges.next().and_then(|bounds| {
+                let lowest = value::limits(described.width, described.signed).0;
+                let bits = |place: &u64| value::wrap(&(BigInt::from(*place) + &lowest), described.width, false);
+                Some((bits(bounds.first()?), bits(bounds.last()?)))
+            }),
             _ => None,
         };
         KeyOf { place, value: (&key >> left) & &all, mask: (&mask >> left) & &all, range }

@@ -314,10 +314,7 @@ impl<'p> Switch<'p> {
         self.part(5, vec![Value::None, headers])?;
         let mut output = std::mem::take(&mut self.output);
         output.append(&self.input, position);
-        if let Some(bytes) = self.requests.truncate.or(truncate) {
-            output.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
-        }
-        if let Some(bytes) = longest {
+        for bytes in [self.requests.truncate.or(truncate), longest].into_iter().flatten() {
             output.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
         if let Some(list) = self.requests.recirculate.take() {
