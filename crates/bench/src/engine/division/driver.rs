@@ -101,9 +101,9 @@ impl<'a> Driver<'a> {
     pub(super) fn run(mut self, turns: &Turns) -> Vec<(usize, Measured)> {
         let cases = &self.shared.cases;
         let (mut measured, mut number) = (vec![Measured::default(); cases.len()], 0);
-        while let Some(next) = turns.next(|turn| cases.iter().any(|&(case, _)| case == turn), number) {
+        let place_of = |turn| cases.iter().position(|&(case, _)| case == turn);
+        while let Some((next, place)) = turns.next(place_of, number) {
             number = next;
-            let Some(place) = cases.iter().position(|&(case, _)| case == turns.case(number)) else { continue };
             self.misplaced = cases[place].1;
             self.now = self.now.max(Timestamp(self.shared.clock.load(Ordering::Relaxed)));
             let (before, began) = (self.worker.status(self.now), self.now);

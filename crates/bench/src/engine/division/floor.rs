@@ -70,7 +70,7 @@ impl Floor {
     /// Works whenever it is the turn of this case.
     pub(super) fn run(mut self, turns: &Arc<Turns>, case: usize) -> Vec<FloorCost> {
         let (mut costs, mut number) = (Vec::new(), 0);
-        while let Some(next) = turns.next(|turn| turn == case, number) {
+        while let Some((next, ())) = turns.next(|turn| (turn == case).then_some(()), number) {
             number = next;
             let mut cost = FloorCost::default();
             while turns.is(number) {

@@ -79,21 +79,21 @@ impl Turns {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose turn is it, or was it, with this number?
-    pub(super) fn case(&self, number: usize) -> usize {
-        (number - 1) % self.cases
-    }
-
-    /// Sleeps until a turn begins of a case that is meant and that comes after the one with the number `last`; its number, or `None`
-    /// when all are over.
-    pub(super) fn next(&self, is_meant: impl Fn(usize) -> bool, last: usize) -> Option<usize> {
+    /// Sleeps until a turn begins that comes after the one with the number `last` and whose case is one of those that `place` knows; its
+    /// number and what `place` says of the case, or `None` when all are over.
+    pub(super) fn next<T>(&self, place: impl Fn(usize) -> Option<T>, last: usize) -> Option<(usize, T)> {
         let mut change = self.locked();
         loop {
-            match self.number.load(Ordering::Relaxed) {
-                OVER => return None,
-                number if number > last && is_meant(self.case(number)) => return Some(number),
-                _ => change = self.changed.wait(change).unwrap_or_else(PoisonError::into_inner),
+            let number = self.number.load(Ordering::Relaxed);
+            if number == OVER {
+                return None;
             }
+            if number > last
+                && let Some(place) = place((number - 1) % self.cases)
+            {
+                return Some((number, place));
+            }
+            change = self.changed.wait(change).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -117,7 +117,8 @@ mod tests {
                     let turns = &turns;
                     scope.spawn(move || {
                         let mut had = Vec::new();
-                        while let Some(number) = turns.next(|turn| turn == case, had.last().copied().unwrap_or(0)) {
+                        let place = |turn| (turn == case).then_some(());
+                        while let Some((number, ())) = turns.next(place, had.last().copied().unwrap_or(0)) {
                             had.push(number);
                             while turns.is(number) {
                                 thread::yield_now();
