@@ -21,6 +21,8 @@ struct sort {
 
 static const struct sort sorts[] = {
     {"exact 48", P4_EXACT, 48, 0, 0, 0, 48},
+    {"exact 64, values of four bytes", P4_EXACT, 64, 0, 0, 0, 24},
+    {"exact 170, values of two bytes", P4_EXACT, 170, 0, 0, 0, 8},
     {"exact 9", P4_EXACT, 9, 0, 0, 0, 56},
     {"exact 200, large values", P4_EXACT, 200, 0, 0, 0, 160},
     {"direct 32", P4_DIRECT, 0, 0, 0, 32, 16},
@@ -83,12 +85,11 @@ static void open_table(const struct sort *of, uint64_t size)
     argument_bits[1] = sort->data_bits;
     argument_bits[2] = sort->data_bits / 2;
     range = (struct p4_range){0, sort->range_bits};
-    uint32_t value = sort->kind == P4_EXACT && sort->data_bits > P4_SMALL ? 8 + (sort->data_bits + 7) / 8 : 8;
     table = (struct p4_table){
         .name = sort->name, .kind = sort->kind, .key_bits = bits, .exact_bits = sort->exact_bits, .size = size,
         .data_bits = sort->data_bits, .action_count = 3, .argument_bits = argument_bits, .ranges = &range,
         .range_count = sort->range_bits ? 1 : 0,
-        .shape = p4_shape_of(words, value),
+        .shape = p4_shape_of(words, sort->kind == P4_EXACT ? p4_value_bytes(sort->data_bits, 3) : 8),
     };
     p4_ahead_bytes = 1024;
     count = 0;
@@ -192,8 +193,8 @@ static void look(struct p4_found *found, const uint64_t *key)
     const struct p4_shape *shape = &table.shape;
     switch (sort->kind) {
     case P4_EXACT:
-        p4_exact_start(&table, cursor, key, words, shape->bucket_bytes, true);
-        while (!p4_exact_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes, true));
+        p4_exact_start(&table, cursor, key, words, 0, shape->bucket_bytes, true);
+        while (!p4_exact_step(&table, cursor, found, key, words, shape->value_bytes, shape->slots, shape->bucket_bytes, true));
         break;
     case P4_DIRECT:
         p4_direct_start(&table, cursor, key, bits, true);
@@ -205,7 +206,7 @@ static void look(struct p4_found *found, const uint64_t *key)
         break;
     case P4_TUPLES:
         p4_tuples_start(&table, cursor, key, words, shape->bucket_bytes, true);
-        while (!p4_tuples_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes, true));
+        while (!p4_tuples_step(&table, cursor, found, key, words, shape->slots, shape->bucket_bytes, true));
         break;
     }
 }

@@ -135,7 +135,10 @@ static enum p4_outcome change_prefix(struct p4_table *table, const struct p4_new
 static enum p4_outcome change_exact(struct p4_table *table, const struct p4_new_entry *entry, enum change change)
 {
     uint64_t value[P4_VALUE_STRIDE(table->data_bits) / 8];
-    uint64_t *known = p4_hash_find(table->hash, &table->shape, entry->key);
+    const void *given = value;
+    uint16_t of_two;
+    uint32_t of_four;
+    void *known = p4_hash_find(table->hash, &table->shape, entry->key);
     if ((change == INSERT) != (known == NULL))
         return known ? P4_PRESENT : P4_ABSENT;
     if (change == DELETE) {
@@ -144,13 +147,28 @@ static enum p4_outcome change_exact(struct p4_table *table, const struct p4_new_
     }
     memset(value, 0, sizeof value);
     p4_value_make(table, entry->action, entry->data, value);
-    if (change == INSERT)
-        return p4_hash_insert(&table->hash, &table->shape, entry->key, value) ? P4_OK : P4_NO_MEMORY;
-    if (table->data_bits <= P4_SMALL) {
-        __atomic_store_n(known, value[0], __ATOMIC_RELEASE);
-        return P4_OK;
+    if (table->shape.value_bytes == 2) {
+        of_two = (uint16_t)(value[0] >> 48 | entry->action);
+        given = &of_two;
+    } else if (table->shape.value_bytes == 4) {
+        of_four = (uint32_t)(value[0] >> 32 | entry->action);
+        given = &of_four;
     }
-    return p4_hash_replace(&table->hash, &table->shape, entry->key, value) ? P4_OK : P4_NO_MEMORY;
+    if (change == INSERT)
+        return p4_hash_insert(&table->hash, &table->shape, entry->key, given) ? P4_OK : P4_NO_MEMORY;
+    switch (table->shape.value_bytes) {
+    case 2:
+        __atomic_store_n((uint16_t *)known, of_two, __ATOMIC_RELEASE);
+        return P4_OK;
+    case 4:
+        __atomic_store_n((uint32_t *)known, of_four, __ATOMIC_RELEASE);
+        return P4_OK;
+    case 8:
+        __atomic_store_n((uint64_t *)known, value[0], __ATOMIC_RELEASE);
+        return P4_OK;
+    default:
+        return p4_hash_replace(&table->hash, &table->shape, entry->key, value) ? P4_OK : P4_NO_MEMORY;
+    }
 }
 
 static enum p4_outcome change_tuples(struct p4_table *table, const struct p4_new_entry *entry, enum change change)

@@ -22,9 +22,14 @@ static uint8_t *bucket_at(const struct p4_hash *hash, const struct p4_shape *sha
     return hash->buckets + (number & hash->mask) * shape->bucket_bytes;
 }
 
-static uint64_t *slot_at(uint8_t *bucket, const struct p4_shape *shape, unsigned slot)
+static uint64_t *key_at(uint8_t *bucket, const struct p4_shape *shape, unsigned slot)
 {
-    return (uint64_t *)(bucket + 8 + slot * shape->stride);
+    return (uint64_t *)p4_key_at(bucket, slot, shape->words);
+}
+
+static void *value_at(uint8_t *bucket, const struct p4_shape *shape, unsigned slot)
+{
+    return (void *)p4_value_at(bucket, slot, shape->words, shape->value_bytes, shape->slots);
 }
 
 static uint8_t mark_of(const uint8_t *bucket, unsigned slot)
@@ -95,13 +100,13 @@ void p4_hash_retire(struct p4_hash *hash)
 static bool find(const struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key, struct spot *spot)
 {
     uint64_t mixed = p4_key_hash(key, shape->words);
-    spot->home = mixed & hash->mask;
+    spot->home = p4_home(mixed, hash->mask);
     for (uint64_t at = spot->home;; at++) {
         uint8_t *bucket = bucket_at(hash, shape, at);
         uint64_t head = p4_bucket_head(bucket);
         for (uint64_t marked = p4_marked(head, p4_mark(mixed), shape->slots); marked; marked &= marked - 1) {
             unsigned slot = (unsigned)__builtin_ctzll(marked) / 8;
-            if (p4_same(slot_at(bucket, shape, slot), key, shape->words)) {
+            if (p4_same(key_at(bucket, shape, slot), key, shape->words)) {
                 spot->bucket = at;
                 spot->slot = slot;
                 return true;
@@ -112,12 +117,12 @@ static bool find(const struct p4_hash *hash, const struct p4_shape *shape, const
     }
 }
 
-uint64_t *p4_hash_find(const struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key)
+void *p4_hash_find(const struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key)
 {
     struct spot spot;
     if (!hash || !find(hash, shape, key, &spot))
         return NULL;
-    return slot_at(bucket_at(hash, shape, spot.bucket), shape, spot.slot) + shape->words;
+    return value_at(bucket_at(hash, shape, spot.bucket), shape, spot.slot);
 }
 
 /* Slots that nobody can see any more are empty again. */
@@ -155,17 +160,16 @@ static void bury(struct p4_hash *hash, uint64_t bucket, unsigned slot)
 }
 
 /* Writes an entry into an empty slot and gives where; its mark is still to be set, as is that of buckets on the way. */
-static struct spot place(struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key, const uint64_t *value)
+static struct spot place(struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key, const void *value)
 {
-    uint64_t home = p4_key_hash(key, shape->words) & hash->mask;
+    uint64_t home = p4_home(p4_key_hash(key, shape->words), hash->mask);
     for (uint64_t at = home;; at++) {
         uint8_t *bucket = bucket_at(hash, shape, at);
         for (unsigned slot = 0; slot < shape->slots; slot++) {
-            uint64_t *to = slot_at(bucket, shape, slot);
             if (mark_of(bucket, slot) != EMPTY)
                 continue;
-            memcpy(to, key, shape->words * 8);
-            memcpy(to + shape->words, value, shape->value_bytes);
+            memcpy(key_at(bucket, shape, slot), key, shape->words * 8);
+            memcpy(value_at(bucket, shape, slot), value, shape->value_bytes);
             return (struct spot){home, at, slot};
         }
     }
@@ -193,7 +197,7 @@ struct copy {
     const struct p4_shape *shape;
 };
 
-static void copy_one(void *with, const uint64_t *key, const uint64_t *value)
+static void copy_one(void *with, const uint64_t *key, const void *value)
 {
     struct copy *copy = with;
     struct spot spot = place(copy->to, copy->shape, key, value);
@@ -227,7 +231,7 @@ static bool make_room(struct p4_hash **at, const struct p4_shape *shape)
     return true;
 }
 
-bool p4_hash_insert(struct p4_hash **at, const struct p4_shape *shape, const uint64_t *key, const uint64_t *value)
+bool p4_hash_insert(struct p4_hash **at, const struct p4_shape *shape, const uint64_t *key, const void *value)
 {
     struct spot spot;
     if (!make_room(at, shape))
@@ -238,7 +242,7 @@ bool p4_hash_insert(struct p4_hash **at, const struct p4_shape *shape, const uin
     return true;
 }
 
-bool p4_hash_replace(struct p4_hash **at, const struct p4_shape *shape, const uint64_t *key, const uint64_t *value)
+bool p4_hash_replace(struct p4_hash **at, const struct p4_shape *shape, const uint64_t *key, const void *value)
 {
     struct spot old, new;
     if (!make_room(at, shape) || !find(*at, shape, key, &old))
@@ -272,9 +276,8 @@ void p4_hash_all(const struct p4_hash *hash, const struct p4_shape *shape, p4_ha
     for (uint64_t number = 0; hash && number <= hash->mask; number++) {
         uint8_t *bucket = bucket_at(hash, shape, number);
         for (unsigned slot = 0; slot < shape->slots; slot++) {
-            const uint64_t *at = slot_at(bucket, shape, slot);
             if (mark_of(bucket, slot) > TAKEN_OUT)
-                each(with, at, at + shape->words);
+                each(with, key_at(bucket, shape, slot), value_at(bucket, shape, slot));
         }
     }
 }

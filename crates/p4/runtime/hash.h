@@ -1,9 +1,9 @@
 /* Hash tables whose keys and values lie in the buckets, read without locks while one thread changes them.
 
    A bucket is a cache line, or two where only one entry has room in one, or as many as an entry takes. Its first word has a mark of 8 bits for each slot
-   (0 is empty, 1 is taken out), and in the highest byte how many entries went on to the next bucket (255 stays). A slot
-   is written before its mark is, and used again only when no worker can see what was in it: so what a mark leads to
-   never changes, except for the first word of the value, which changes as a whole. */
+   (0 is empty, 1 is taken out), and in the highest byte how many entries went on to the next bucket (255 stays). The keys of all slots
+   follow, then the values of all. A slot is written before its mark is, and used again only when no worker can see what was in it: so
+   what a mark leads to never changes, except for the first word of the value, or the whole of a short one, which changes as a whole. */
 #ifndef P4_HASH_H
 #define P4_HASH_H
 
@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How entries lie in memory. A value is a word with further bytes behind. */
+/* How entries lie in memory. A value has 2 or 4 bytes, or is a word of 8 with further words behind. */
 struct p4_shape {
-    /* Of a key, in words of 64 bits; of a value, of a slot and of a bucket, in bytes. */
-    uint32_t words, value_bytes, slots, stride, bucket_bytes;
+    /* Of a key, in words of 64 bits; of a value, in bytes; slots of a bucket, and its bytes. */
+    uint32_t words, value_bytes, slots, bucket_bytes;
 };
 
 #define P4_MOST_SLOTS 7
@@ -23,11 +23,11 @@ struct p4_shape {
    in one. */
 static inline struct p4_shape p4_shape_of(uint32_t words, uint32_t value_bytes)
 {
-    struct p4_shape shape = {.words = words, .value_bytes = value_bytes, .stride = (words * 8 + value_bytes + 7) / 8 * 8};
-    uint32_t of_one = 56 / shape.stride, of_two = 120 / shape.stride;
+    struct p4_shape shape = {.words = words, .value_bytes = value_bytes};
+    uint32_t bytes = words * 8 + value_bytes, of_one = 56 / bytes, of_two = 120 / bytes;
     uint32_t slots = of_one > 1 ? of_one : of_two ? of_two : 1;
     shape.slots = slots < P4_MOST_SLOTS ? slots : P4_MOST_SLOTS;
-    shape.bucket_bytes = (8 + shape.slots * shape.stride + 63) / 64 * 64;
+    shape.bucket_bytes = (8 + shape.slots * bytes + 63) / 64 * 64;
     return shape;
 }
 
@@ -44,14 +44,25 @@ struct p4_hash {
 
 extern uint64_t p4_seed;
 
-static inline uint64_t p4_key_hash(const uint64_t *key, unsigned words)
+/* Goes on with the hash of the words behind these, which is that of a longer key with the same beginning: a key begins with its last word. */
+static inline uint64_t p4_key_hash_on(uint64_t hash, const uint64_t *key, unsigned words)
 {
-    uint64_t hash = p4_seed;
-    for (unsigned i = 0; i < words; i++) {
+    for (unsigned i = words; i-- > 0;) {
         unsigned __int128 product = (unsigned __int128)(key[i] ^ hash ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
         hash = (uint64_t)product ^ (uint64_t)(product >> 64);
     }
-    return hash ^ hash >> 29;
+    return hash;
+}
+
+static inline uint64_t p4_key_hash(const uint64_t *key, unsigned words)
+{
+    return p4_key_hash_on(p4_seed, key, words);
+}
+
+/* The number of the bucket where a lookup begins. */
+static inline uint64_t p4_home(uint64_t hash, uint64_t mask)
+{
+    return (hash ^ hash >> 29) & mask;
 }
 
 static inline uint8_t p4_mark(uint64_t hash)
@@ -82,14 +93,25 @@ static inline uint64_t p4_marked(uint64_t head, uint8_t mark, unsigned slots)
     return zero & ((UINT64_C(1) << (8 * slots)) - 1);
 }
 
+/* The key and the value in a slot. */
+static inline const uint64_t *p4_key_at(const uint8_t *bucket, unsigned slot, unsigned words)
+{
+    return (const uint64_t *)(bucket + 8 + slot * words * 8);
+}
+
+static inline const uint8_t *p4_value_at(const uint8_t *bucket, unsigned slot, unsigned words, unsigned value_bytes, unsigned slots)
+{
+    return bucket + 8 + slots * words * 8 + slot * value_bytes;
+}
+
 /* The value of a key in one bucket; NULL when it is not there. */
-static inline const uint64_t *p4_bucket_find(const uint8_t *bucket, uint64_t head, uint8_t mark, const uint64_t *key,
-    unsigned words, unsigned slots, unsigned stride)
+static inline const uint8_t *p4_bucket_find(const uint8_t *bucket, uint64_t head, uint8_t mark, const uint64_t *key,
+    unsigned words, unsigned value_bytes, unsigned slots)
 {
     for (uint64_t marked = p4_marked(head, mark, slots); marked; marked &= marked - 1) {
-        const uint64_t *at = (const uint64_t *)(bucket + 8 + ((unsigned)__builtin_ctzll(marked) / 8) * stride);
-        if (p4_same(at, key, words))
-            return at + words;
+        unsigned slot = (unsigned)__builtin_ctzll(marked) / 8;
+        if (p4_same(p4_key_at(bucket, slot, words), key, words))
+            return p4_value_at(bucket, slot, words, value_bytes, slots);
     }
     return NULL;
 }
@@ -106,16 +128,16 @@ struct p4_hash *p4_hash_new(const struct p4_shape *shape, uint64_t room);
 void p4_hash_free(struct p4_hash *hash);
 /* Frees it when no worker can see it. */
 void p4_hash_retire(struct p4_hash *hash);
-/* The value of a key; NULL when there is none. Its first word may be changed with one store. */
-uint64_t *p4_hash_find(const struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key);
+/* The value of a key; NULL when there is none. Its first word, or all of a short one, may be changed with one store. */
+void *p4_hash_find(const struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key);
 /* Adds a key that is not there. The table may become another one, which is published. False when there is no memory. */
-bool p4_hash_insert(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const uint64_t *value);
+bool p4_hash_insert(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const void *value);
 /* Gives a key that is there another value, as a whole. False when there is no memory. */
-bool p4_hash_replace(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const uint64_t *value);
+bool p4_hash_replace(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const void *value);
 /* Takes a key out. False when it is not there. */
 bool p4_hash_delete(struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key);
 /* Calls a function with all keys and values. */
-typedef void p4_hash_each(void *with, const uint64_t *key, const uint64_t *value);
+typedef void p4_hash_each(void *with, const uint64_t *key, const void *value);
 void p4_hash_all(const struct p4_hash *hash, const struct p4_shape *shape, p4_hash_each *each, void *with);
 
 #endif

@@ -72,6 +72,14 @@ static void direct_packet(uint64_t port, const uint8_t *bytes, size_t length)
         direct_flush();
 }
 
+static void direct_end(void)
+{
+    for (unsigned i = 0; direct.packets && i < P4_BATCH; i++)
+        free(((struct p4_packet *)((uint8_t *)direct.packets + i * program->packet_bytes))->output.bytes);
+    free(direct.packets);
+    direct.packets = NULL;
+}
+
 /* Chooses how packets go from now on. */
 static void direct_start(bool wanted, unsigned batch)
 {
@@ -79,16 +87,8 @@ static void direct_start(bool wanted, unsigned batch)
     direct.used = wanted && program->burst;
     direct.batch = program->one_at_a_time ? 1 : batch;
     direct.number = 0;
-    direct.packets = p4_memory_again(direct.packets, bytes);
-    memset(direct.packets, 0, bytes);
-}
-
-static void direct_end(void)
-{
-    for (unsigned i = 0; direct.packets && i < P4_BATCH; i++)
-        free(((struct p4_packet *)((uint8_t *)direct.packets + i * program->packet_bytes))->output.bytes);
-    free(direct.packets);
-    direct.packets = NULL;
+    direct_end();
+    direct.packets = p4_memory(bytes);
 }
 
 static char *word(char **rest)

@@ -129,6 +129,38 @@ static inline void p4_hit(struct p4_found *found, const uint64_t *value)
     found->hit = true;
 }
 
+/* Bits that an entry of an exact table may have for the action, and actions, when a value has 2 bytes; and bits when it has 4. */
+#define P4_BITS_OF_TWO 12
+#define P4_ACTIONS_OF_TWO 16
+#define P4_BITS_OF_FOUR 24
+
+/* Of a value in an exact table, in bytes: the shorter, the more entries a cache line has. */
+static inline uint32_t p4_value_bytes(uint32_t data_bits, uint32_t action_count)
+{
+    return data_bits <= P4_BITS_OF_TWO && action_count <= P4_ACTIONS_OF_TWO ? 2
+        : data_bits <= P4_BITS_OF_FOUR ? 4
+        : data_bits <= P4_SMALL        ? 8
+                                       : 8 + (data_bits + 63) / 64 * 8;
+}
+
+/* A short value is the highest bits of the word that a longer one has, with the action in the lowest bits. */
+static inline void p4_hit_exact(struct p4_found *found, const uint8_t *value, unsigned value_bytes)
+{
+    if (value_bytes == 2) {
+        uint16_t word = __atomic_load_n((const uint16_t *)(const void *)value, __ATOMIC_ACQUIRE);
+        found->value = (uint64_t)word << 48;
+        found->action = word % P4_ACTIONS_OF_TWO;
+        found->hit = true;
+    } else if (value_bytes == 4) {
+        uint32_t word = __atomic_load_n((const uint32_t *)(const void *)value, __ATOMIC_ACQUIRE);
+        found->value = (uint64_t)word << 32;
+        found->action = (uint8_t)word;
+        found->hit = true;
+    } else {
+        p4_hit(found, (const uint64_t *)(const void *)value);
+    }
+}
+
 static inline void p4_missed(const struct p4_table *table, struct p4_found *found)
 {
     const uint64_t *value = __atomic_load_n(&table->otherwise, __ATOMIC_ACQUIRE);
@@ -141,16 +173,17 @@ static inline void p4_missed(const struct p4_table *table, struct p4_found *foun
     found->data = (const uint8_t *)(value + 1);
 }
 
-/* Starts the lookup of a key in a table of exact keys. */
+/* Starts the lookup of a key in a table of exact keys. So many words of the key were the whole key of the lookup before with this cursor, and
+   are not hashed again. */
 static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned bucket_bytes, bool together)
+    unsigned words, unsigned hashed, unsigned bucket_bytes, bool together)
 {
     const struct p4_hash *hash = __atomic_load_n(&table->hash, __ATOMIC_ACQUIRE);
     cursor->table = hash;
+    cursor->hash = p4_key_hash_on(hashed ? cursor->hash : p4_seed, key, words - hashed);
     if (!hash)
         return;
-    cursor->hash = p4_key_hash(key, words);
-    cursor->place = hash->buckets + (cursor->hash & hash->mask) * bucket_bytes;
+    cursor->place = hash->buckets + p4_home(cursor->hash, hash->mask) * bucket_bytes;
     p4_fetch(table, cursor->place, bucket_bytes, together);
 }
 
@@ -160,7 +193,7 @@ static P4_IN_PLACE bool p4_next_bucket(const struct p4_table *table, struct p4_c
     const struct p4_hash *hash = cursor->table;
     const uint8_t *next = cursor->place + bucket_bytes;
     cursor->place = next <= hash->buckets + hash->mask * bucket_bytes ? next : hash->buckets;
-    if (cursor->place == hash->buckets + (cursor->hash & hash->mask) * bucket_bytes)
+    if (cursor->place == hash->buckets + p4_home(cursor->hash, hash->mask) * bucket_bytes)
         return false;
     p4_fetch(table, cursor->place, bucket_bytes, together);
     return true;
@@ -168,20 +201,19 @@ static P4_IN_PLACE bool p4_next_bucket(const struct p4_table *table, struct p4_c
 
 /* Looks into one bucket. True when the lookup has come to its end. */
 static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes, bool together)
+    const uint64_t *key, unsigned words, unsigned value_bytes, unsigned slots, unsigned bucket_bytes, bool together)
 {
     const struct p4_hash *hash = cursor->table;
-    const uint64_t *value;
-    const uint8_t *bucket = cursor->place;
+    const uint8_t *bucket = cursor->place, *value;
     uint64_t head;
     if (!hash) {
         p4_missed(table, found);
         return true;
     }
     head = p4_bucket_head(bucket);
-    value = p4_bucket_find(bucket, head, p4_mark(cursor->hash), key, words, slots, stride);
+    value = p4_bucket_find(bucket, head, p4_mark(cursor->hash), key, words, value_bytes, slots);
     if (value) {
-        p4_hit(found, value);
+        p4_hit_exact(found, value, value_bytes);
         return true;
     }
     if (p4_goes_on(head) && p4_next_bucket(table, cursor, bucket_bytes, together))
@@ -209,7 +241,7 @@ static inline void p4_tuples_enter(const struct p4_table *table, struct p4_curso
         masked[i] = key[i] & tuple->mask[i];
     cursor->table = hash;
     cursor->hash = p4_key_hash(masked, words);
-    cursor->place = hash->buckets + (cursor->hash & hash->mask) * bucket_bytes;
+    cursor->place = hash->buckets + p4_home(cursor->hash, hash->mask) * bucket_bytes;
     p4_fetch(table, cursor->place, bucket_bytes, together);
 }
 
@@ -239,7 +271,7 @@ static inline bool p4_in_ranges(const struct p4_table *table, const struct p4_en
 
 /* Looks into one bucket of one tuple. True when the lookup has come to its end. */
 static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
-    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes, bool together)
+    const uint64_t *key, unsigned words, unsigned slots, unsigned bucket_bytes, bool together)
 {
     const struct p4_tuples *tuples = cursor->tuples;
     if (!tuples) {
@@ -248,12 +280,13 @@ static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_c
     }
     const struct p4_tuple *tuple = tuples->list[cursor->tuple].tuple;
     uint64_t head = p4_bucket_head(cursor->place), masked[words];
-    const uint64_t *slot;
+    const uint64_t *first;
     for (unsigned i = 0; i < words; i++)
         masked[i] = key[i] & tuple->mask[i];
-    slot = p4_bucket_find(cursor->place, head, p4_mark(cursor->hash), masked, words, slots, stride);
-    if (slot) {
-        const struct p4_entry *entry = (const struct p4_entry *)(uintptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    /* The value of a tuple's table is a pointer to the first entry. */
+    first = (const uint64_t *)(const void *)p4_bucket_find(cursor->place, head, p4_mark(cursor->hash), masked, words, 8, slots);
+    if (first) {
+        const struct p4_entry *entry = (const struct p4_entry *)(uintptr_t)__atomic_load_n(first, __ATOMIC_ACQUIRE);
         for (; entry; entry = __atomic_load_n(&entry->next, __ATOMIC_ACQUIRE)) {
             if (cursor->best && !p4_better(&entry->order, &cursor->best->order))
                 break;

@@ -147,11 +147,11 @@ struct gathering {
     unsigned words;
 };
 
-static void gather(void *with, const uint64_t *key, const uint64_t *value)
+static void gather(void *with, const uint64_t *key, const void *value)
 {
     struct gathering *all = with;
     struct p4_wide *rule = (struct p4_wide *)(all->memory + all->count * P4_RULE_BYTES(all->words));
-    *rule = (struct p4_wide){.result = (uint32_t)*value, .length = (uint16_t)key[all->words]};
+    *rule = (struct p4_wide){.result = (uint32_t)*(const uint64_t *)value, .length = (uint16_t)key[all->words]};
     for (unsigned i = 0; i < all->words; i++)
         rule->key[i] = key[all->words - 1 - i];
     all->list[all->count++] = rule;

@@ -330,9 +330,9 @@ enum p4_outcome p4_tuples_delete(struct p4_table *table, const struct p4_new_ent
     return most ? all_parts(table, entry, most, take_out, UINT64_MAX, &done) : P4_ABSENT;
 }
 
-static void free_list(void *with, const uint64_t *key, const uint64_t *value)
+static void free_list(void *with, const uint64_t *key, const void *value)
 {
-    struct p4_entry *entry = (struct p4_entry *)(uintptr_t)*value;
+    struct p4_entry *entry = (struct p4_entry *)(uintptr_t)*(const uint64_t *)value;
     (void)with;
     (void)key;
     while (entry) {

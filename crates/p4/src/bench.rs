@@ -31,10 +31,11 @@ pub const PROGRAMS: [(&str, &str); 9] = [
 ];
 
 /// What the measurement consists of, beside the runtime.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("bench.h", include_str!("../runtime/bench/bench.h")),
     ("bench.c", include_str!("../runtime/bench/bench.c")),
     ("workloads.c", include_str!("../runtime/bench/workloads.c")),
+    ("names.c", include_str!("../runtime/bench/names.c")),
     ("gopt.c", include_str!("../runtime/bench/gopt.c")),
     ("examples.c", include_str!("../runtime/bench/examples.c")),
     ("crypto.c", include_str!("../runtime/bench/crypto.c")),
@@ -115,7 +116,7 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     let ours = build(&workshop, name, text, false)?;
     let theirs = if plan.dpdk { Some(build(&workshop, name, text, true)?) } else { None };
     let path = |file: &str| workshop.folder().join(file);
-    let files = ["workloads.c", "examples.c", "crypto.c", "gopt.c", "swx.c"];
+    let files = ["workloads.c", "examples.c", "crypto.c", "names.c", "gopt.c", "swx.c"];
     let mut arguments: Vec<String> = files.map(|file| path(file).to_string_lossy().into_owned()).into();
     arguments.extend(swx::libraries()?);
     arguments.extend(["-rdynamic", "-ldl"].map(str::to_owned));

@@ -80,6 +80,13 @@ uint32_t crypto_packet(uint8_t *to, uint64_t entry, uint64_t random);
 uint32_t crypto_packet_256(uint8_t *to, uint64_t entry, uint64_t random);
 uint32_t crypto_packet_1024(uint8_t *to, uint64_t entry, uint64_t random);
 void crypto_by_hand(struct rte_mbuf **packets, unsigned count);
+/* Names: see names.c. The words of a prefix of an entry's name, the last component first; and how many components its name has. */
+#define MOST_COMPONENTS 7
+uint64_t names_fill(const struct p4_program *ours, uint64_t entries);
+bool names_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
+uint32_t names_packet(uint8_t *to, uint64_t entry, uint64_t random);
+void name_of(uint64_t entry, unsigned count, uint64_t *key);
+unsigned components(uint64_t entry);
 /* The lookups of names of G-Opt: see gopt.c. */
 void gopt_fill(uint64_t entries);
 void gopt_names(struct rte_mbuf **packets, unsigned count);
@@ -93,15 +100,14 @@ void swx_add(const struct swx_table *table, uint8_t *key, uint32_t port);
 /* Takes all packets of the input, so many, through the program; writes into them by which ports they left. */
 void swx_forward(unsigned count);
 void swx_collect(struct rte_mbuf **packets, unsigned count);
-/* The words of a prefix of an entry's name, the last component first; and how many components its name has. */
-void name_of(uint64_t entry, unsigned count, uint64_t *key);
-unsigned components(uint64_t entry);
 struct p4_table *table_of(const struct p4_program *program, const char *end);
-/* Adds an entry whose action is the first one, with a port. False when it is there already. */
+/* Adds an entry with an action, the first one when none is named, and a port. False when it is there already. */
 bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsigned prefix, uint64_t entry);
+bool add_as(struct p4_table *table, uint8_t action, const uint64_t *key, const uint64_t *mask, unsigned prefix, uint64_t entry);
 /* A hash table of DPDK for a table, and its entries. */
 void dpdk_hash(struct p4_table *table, const char *name, unsigned words, uint64_t entries);
 void dpdk_hash_add(struct p4_table *table, const uint64_t *key, uint64_t entry);
+void dpdk_hash_add_as(struct p4_table *table, uint8_t action, const uint64_t *key, uint64_t entry);
 /* Values that have the number of their port. */
 void dpdk_ports(struct p4_table *table);
 

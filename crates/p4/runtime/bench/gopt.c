@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #define SLOTS 8
-#define MOST_COMPONENTS 4
 #define NO_PORT (-1)
 
 struct slot {
@@ -28,12 +27,19 @@ struct bucket {
 
 static struct bucket *buckets;
 static uint64_t mask;
+/* Which bits of a hash are the number of a bucket. */
+static unsigned shift;
 
 /* Of the first components of a name. Zero stands for an empty slot. */
 static uint64_t hash_of(const uint64_t *components, unsigned count)
 {
     uint64_t hash = p4_key_hash(components, count);
     return hash ? hash : 1;
+}
+
+static uint64_t place_of(uint64_t hash)
+{
+    return hash >> shift & mask;
 }
 
 static uint64_t other(uint64_t place, uint64_t hash)
@@ -49,9 +55,10 @@ static struct slot *find(struct bucket *bucket, uint64_t hash)
     return NULL;
 }
 
+/* NULL when both buckets are full. */
 static struct slot *slot_for(uint64_t hash)
 {
-    uint64_t place = hash & mask, second = other(place, hash);
+    uint64_t place = place_of(hash), second = other(place, hash);
     struct slot *slot = find(&buckets[place], hash);
     if (!slot)
         slot = find(&buckets[second], hash);
@@ -59,11 +66,32 @@ static struct slot *slot_for(uint64_t hash)
         slot = find(&buckets[place], 0);
     if (!slot)
         slot = find(&buckets[second], 0);
-    if (!slot)
-        fail("the table of G-Opt is full");
-    if (!slot->hash)
+    if (slot && !slot->hash)
         *slot = (struct slot){.hash = hash, .port = NO_PORT, .terminal = 1};
     return slot;
+}
+
+/* False when an entry finds no room. */
+static bool fill(uint64_t entries)
+{
+    for (uint64_t entry = 0; entry < entries; entry++) {
+        unsigned all = components(entry);
+        uint64_t key[MOST_COMPONENTS], first[MOST_COMPONENTS];
+        name_of(entry, all, key);
+        for (unsigned i = 0; i < all; i++)
+            first[i] = key[all - 1 - i];
+        for (unsigned i = 1; i <= all; i++) {
+            struct slot *slot = slot_for(hash_of(first, i));
+            if (!slot)
+                return false;
+            if (i < all)
+                slot->terminal = 0;
+            /* The first entry of a name counts, as in the other tables. */
+            else if (slot->port == NO_PORT)
+                slot->port = (int16_t)PORT_OF(all == 1 ? entry / 16 : entry);
+        }
+    }
+    return true;
 }
 
 void gopt_fill(uint64_t entries)
@@ -75,18 +103,11 @@ void gopt_fill(uint64_t entries)
     buckets = p4_region_new(count * sizeof *buckets);
     if (!buckets)
         fail("there is no memory for the table of G-Opt");
-    for (uint64_t entry = 0; entry < entries; entry++) {
-        unsigned all = components(entry);
-        uint64_t key[MOST_COMPONENTS], first[MOST_COMPONENTS];
-        name_of(entry, all, key);
-        for (unsigned i = 0; i < all; i++)
-            first[i] = key[all - 1 - i];
-        for (unsigned i = 1; i < all; i++)
-            slot_for(hash_of(first, i))->terminal = 0;
-        struct slot *slot = slot_for(hash_of(first, all));
-        /* The first entry of a name counts, as in the other tables. */
-        if (slot->port == NO_PORT)
-            slot->port = (int16_t)PORT_OF(all == 1 ? entry / 16 : entry);
+    /* Nothing is moved to make room, so an entry in some ten million may find none; with other bits of the hashes there is. */
+    for (shift = 0; !fill(entries); shift++) {
+        if (shift == 8)
+            fail("the table of G-Opt is full");
+        memset(buckets, 0, count * sizeof *buckets);
     }
 }
 
@@ -102,7 +123,7 @@ static void ask(struct turn *turn, unsigned count)
 {
     turn->components = count;
     turn->hash = hash_of(turn->name, count);
-    turn->place = turn->hash & mask;
+    turn->place = place_of(turn->hash);
     turn->second = 0;
     rte_prefetch0(&buckets[turn->place]);
 }
@@ -139,7 +160,7 @@ void gopt_names(struct rte_mbuf **packets, unsigned count)
         const uint8_t *data = rte_pktmbuf_mtod(packets[i], const uint8_t *);
         struct turn *turn = &turns[i];
         packets[i]->port = UINT16_MAX;
-        if (packets[i]->data_len < 46 || data[12] != 0x86 || data[13] != 0x24)
+        if (packets[i]->data_len < 70 || data[12] != 0x86 || data[13] != 0x24)
             continue;
         turn->count = 0;
         turn->port = NO_PORT;

@@ -27,10 +27,10 @@ struct p4_table *table_of(const struct p4_program *program, const char *end)
     return NULL;
 }
 
-bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsigned prefix, uint64_t entry)
+bool add_as(struct p4_table *table, uint8_t action, const uint64_t *key, const uint64_t *mask, unsigned prefix, uint64_t entry)
 {
     uint8_t data[2] = {(uint8_t)(PORT_OF(entry) >> 1), (uint8_t)(PORT_OF(entry) << 7)};
-    struct p4_new_entry new = {.order.prefix = prefix, .key = key, .mask = mask, .data = data};
+    struct p4_new_entry new = {.order.prefix = prefix, .action = action, .key = key, .mask = mask, .data = data};
     enum p4_outcome outcome = p4_table_insert(table, &new);
     char why[256];
     if (outcome == P4_PRESENT)
@@ -40,6 +40,11 @@ bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsi
         fail(why);
     }
     return true;
+}
+
+bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsigned prefix, uint64_t entry)
+{
+    return add_as(table, 0, key, mask, prefix, entry);
 }
 
 void dpdk_hash(struct p4_table *table, const char *name, unsigned words, uint64_t entries)
@@ -52,12 +57,17 @@ void dpdk_hash(struct p4_table *table, const char *name, unsigned words, uint64_
     table->otherwise = NULL;
 }
 
-void dpdk_hash_add(struct p4_table *table, const uint64_t *key, uint64_t entry)
+void dpdk_hash_add_as(struct p4_table *table, uint8_t action, const uint64_t *key, uint64_t entry)
 {
     int32_t at = rte_hash_add_key(table->other, key);
     if (at < 0)
         fail("a hash table of DPDK is full");
-    ((uint64_t *)table->values)[at] = VALUE_OF(entry);
+    ((uint64_t *)table->values)[at] = VALUE_OF(entry) | action;
+}
+
+void dpdk_hash_add(struct p4_table *table, const uint64_t *key, uint64_t entry)
+{
+    dpdk_hash_add_as(table, 0, key, entry);
 }
 
 void dpdk_ports(struct p4_table *table)
@@ -320,64 +330,11 @@ static void ipv6_by_hand(struct rte_mbuf **packets, unsigned count)
     }
 }
 
-/* Names: one of a thousand has one component, 71 of a hundred have two, 26 three and the others four. */
-
-static const char *const tables_of_names[] = {"names_of_one", "names_of_two", "names_of_three", "names_of_four"};
-
-unsigned components(uint64_t entry)
-{
-    uint64_t random = mixed(entry ^ 0x7777) % 1000;
-    return random < 1 ? 1 : random < 711 ? 2 : random < 971 ? 3 : 4;
-}
-
-/* The words of a prefix of an entry's name, the last component first. */
-void name_of(uint64_t entry, unsigned count, uint64_t *key)
-{
-    for (unsigned i = 0; i < count; i++)
-        key[count - 1 - i] = mixed(i == 0 ? entry / 16 : entry * 4 + i) | 1;
-}
-
-static uint64_t ndn_fill(const struct p4_program *ours, uint64_t entries)
-{
-    uint64_t mask[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}, key[4], count = 0;
-    for (uint64_t i = 0; i < entries; i++) {
-        name_of(i, components(i), key);
-        count += add(table_of(ours, tables_of_names[components(i) - 1]), key, mask, 0, components(i) == 1 ? i / 16 : i);
-    }
-    return count;
-}
-
-static bool ndn_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
-{
-    static const unsigned parts[] = {500, 1, 3, 16};
-    uint64_t key[4];
-    for (unsigned i = 0; i < 4; i++)
-        dpdk_hash(table_of(theirs, tables_of_names[i]), tables_of_names[i], i + 1, entries / parts[i] + 1024);
-    for (uint64_t i = 0; i < entries; i++) {
-        name_of(i, components(i), key);
-        dpdk_hash_add(table_of(theirs, tables_of_names[components(i) - 1]), key, components(i) == 1 ? i / 16 : i);
-    }
-    return true;
-}
-
-/* Half of the packets have a component more than the entry, where there is room. */
-static uint32_t ndn_packet(uint8_t *to, uint64_t entry, uint64_t random)
-{
-    uint64_t key[4];
-    unsigned count = components(entry);
-    l2_packet(to, 0, 0);
-    put_big(to + 12, 0x8624, 2);
-    name_of(entry, count, key);
-    for (unsigned i = 0; i < 4; i++)
-        put_big(to + 14 + 8 * i, i < count ? key[count - 1 - i] : i == count && random & 1 ? random : 0, 8);
-    return 60;
-}
-
 const struct workload workloads[] = {
     {"l2", 16777216, l2_fill, l2_fill_dpdk, l2_packet, l2_by_hand, NULL, NULL, l2_fill_swx},
     {"ipv4", 527961, ipv4_fill, ipv4_fill_dpdk, ipv4_packet, ipv4_by_hand, NULL, NULL},
     {"ipv6", 200000, ipv6_fill, ipv6_fill_dpdk, ipv6_packet, ipv6_by_hand, NULL, NULL},
-    {"ndn", 10000000, ndn_fill, ndn_fill_dpdk, ndn_packet, NULL, gopt_fill, gopt_names},
+    {"ndn", 10000000, names_fill, names_fill_dpdk, names_packet, NULL, gopt_fill, gopt_names},
     {"l2fwd", PORTS, l2fwd_fill, l2fwd_fill_dpdk, l2_packet, l2fwd_by_hand, NULL, NULL},
     {"flows", 1000000, flows_fill, flows_fill_dpdk, flows_packet, flows_by_hand, NULL, NULL, flows_fill_swx},
     {"crypto", PORTS, crypto_fill, crypto_fill_dpdk, crypto_packet, crypto_by_hand, NULL, NULL},

@@ -78,7 +78,7 @@ impl Emitter<'_> {
         for (number, end) in self.ends.iter().enumerate() {
             let stage = number + 1;
             let _ = match end {
-                End::Lookup(table) => writeln!(text, "        P4_LOOK({stage}, {})", self.lookup(*table).1),
+                End::Lookup(table) => writeln!(text, "        P4_LOOK({stage}, {})", self.lookup(*table, 0).1),
                 End::Cipher => writeln!(text, "        if (waiting[{stage}]) p4_cipher_all();"),
             };
             let _ = writeln!(text, "        P4_STAGE(part${part}, {stage})");

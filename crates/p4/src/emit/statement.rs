@@ -201,7 +201,7 @@ impl Emitter<'_> {
     /// A lookup: the key and the start of it end one stage, what follows begins another. Steps of lookups are between them.
     fn apply(&mut self, apply: &ir::Apply) {
         let table = &self.program.tables[apply.table];
-        let (start, step) = self.lookup(apply.table);
+        let (start, step) = self.lookup(apply.table, apply.hashed);
         self.key(table, &apply.keys);
         self.line(&format!("{start};"));
         if table.keys.is_empty() {

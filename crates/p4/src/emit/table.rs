@@ -12,33 +12,39 @@ use crate::lower;
 
 /// Values of more bits lie behind the word with the action.
 const SMALL: u32 = 56;
+/// Bits that an entry of an exact table may have for the action, and actions, when its value has two bytes; and bits when it has four.
+const BITS_OF_TWO: u32 = 12;
+const ACTIONS_OF_TWO: usize = 16;
+const BITS_OF_FOUR: u32 = 24;
 /// Bytes of a cache line, and of a bucket's head.
 const LINE: u32 = 64;
 const HEAD: u32 = 8;
 /// The most slots that a head has marks for.
 const MOST_SLOTS: u32 = 7;
 
-/// How the buckets of a table lie in memory.
-pub struct Shape {
-    pub words: u32,
-    pub value_bytes: u32,
-    pub slots: u32,
-    pub stride: u32,
-    pub bucket_bytes: u32,
+/// How the buckets of a table lie in memory: see `runtime/hash.h`.
+struct Shape {
+    words: u32,
+    value_bytes: u32,
+    slots: u32,
+    bucket_bytes: u32,
 }
 
 impl Shape {
     /// As many slots as a cache line has room for. Where that is only one, two lines have two or three: with one slot in each bucket, a
     /// lookup went through 1.6 to 2.4 of them, one after the other, and with three through 1.1.
-    pub fn of(table: &ir::Table) -> Self {
+    fn of(table: &ir::Table) -> Self {
         let words = table.key_words();
-        let data = table.data_bits();
-        let further = if table.kind() == TableKind::Exact && data > SMALL { data.div_ceil(8) } else { 0 };
-        let value_bytes = 8 + further;
-        let stride = (words * 8 + value_bytes).next_multiple_of(8);
-        let of_lines = |lines: u32| (lines * LINE - HEAD) / stride;
+        let value_bytes = match (table.kind(), table.data_bits()) {
+            (TableKind::Exact, ..=BITS_OF_TWO) if table.actions.len() <= ACTIONS_OF_TWO => 2,
+            (TableKind::Exact, ..=BITS_OF_FOUR) => 4,
+            (TableKind::Exact, data) if data > SMALL => 8 + data.div_ceil(64) * 8,
+            _ => 8,
+        };
+        let bytes = words * 8 + value_bytes;
+        let of_lines = |lines: u32| (lines * LINE - HEAD) / bytes;
         let slots = if of_lines(1) > 1 { of_lines(1) } else { of_lines(2).max(1) }.min(MOST_SLOTS);
-        Shape { words, value_bytes, slots, stride, bucket_bytes: (HEAD + slots * stride).next_multiple_of(LINE) }
+        Shape { words, value_bytes, slots, bucket_bytes: (HEAD + slots * bytes).next_multiple_of(LINE) }
     }
 }
 
@@ -103,7 +109,6 @@ impl Emitter<'_> {
     pub(super) fn table_declarations(&self) -> String {
         let mut text = String::new();
         for (table, name) in self.program.tables.iter().zip(&self.tables) {
-            let shape = Shape::of(table);
             let arguments: Vec<String> =
                 (0..table.actions.len()).map(|action| table.bits_of(action).to_string()).collect();
             let mut bit = table.key_bits();
@@ -120,7 +125,7 @@ impl Emitter<'_> {
             let _ = writeln!(text, "static const uint32_t {name}$arguments[] = {{{}}};", none_as_zero(&arguments));
             let range_list = if ranges.is_empty() { "{0, 0}".into() } else { ranges.join(", ") };
             let _ = writeln!(text, "static const struct p4_range {name}$ranges[] = {{{range_list}}};");
-            let Shape { words, value_bytes, slots, stride, bucket_bytes } = shape;
+            let Shape { words, value_bytes, slots, bucket_bytes } = Shape::of(table);
             let kind = match table.kind() {
                 TableKind::Exact => "P4_EXACT",
                 TableKind::Direct => "P4_DIRECT",
@@ -131,8 +136,7 @@ impl Emitter<'_> {
                 text,
                 "static struct p4_table {name} = {{\n    .name = \"{}\", .kind = {kind}, .key_bits = {}, .exact_bits = {}, \
                  .size = {},\n    .data_bits = {}, .action_count = {}, .argument_bits = {name}$arguments,\n    \
-                 .ranges = {name}$ranges, .range_count = {},\n    .shape = {{{words}, {value_bytes}, {slots}, {stride}, \
-                 {bucket_bytes}}},\n}};\n",
+                 .ranges = {name}$ranges, .range_count = {},\n    .shape = {{{words}, {value_bytes}, {slots}, {bucket_bytes}}},\n}};\n",
                 quoted(&table.path),
                 table.key_bits(),
                 table.exact_bits(),
@@ -180,11 +184,11 @@ impl Emitter<'_> {
         text + "\n"
     }
 
-    /// The start of a lookup, and a step of it: C that calls what fits the table.
-    pub(super) fn lookup(&self, number: usize) -> (String, String) {
+    /// The start of a lookup, of whose key some words are hashed already, and a step of it: C that calls what fits the table.
+    pub(super) fn lookup(&self, number: usize, hashed: u32) -> (String, String) {
         let table = &self.program.tables[number];
         let name = &self.tables[number];
-        let Shape { words, slots, stride, bucket_bytes, .. } = Shape::of(table);
+        let Shape { words, value_bytes, slots, bucket_bytes } = Shape::of(table);
         let (bits, data) = (table.key_bits(), table.data_bits());
         let (cursor, key) = self.places();
         let together = self.is_staged();
@@ -193,12 +197,12 @@ impl Emitter<'_> {
         match table.kind() {
             _ if table.keys.is_empty() => ("(void)0".into(), format!("(p4_missed(&{name}, &{}), true)", self.found())),
             TableKind::Exact => (
-                format!("p4_exact_start{all}, {words}, {bucket_bytes}, {together})"),
-                format!("p4_exact_step{found}, {words}, {slots}, {stride}, {bucket_bytes}, {together})"),
+                format!("p4_exact_start{all}, {words}, {hashed}, {bucket_bytes}, {together})"),
+                format!("p4_exact_step{found}, {words}, {value_bytes}, {slots}, {bucket_bytes}, {together})"),
             ),
             TableKind::Tuples => (
                 format!("p4_tuples_start{all}, {words}, {bucket_bytes}, {together})"),
-                format!("p4_tuples_step{found}, {words}, {slots}, {stride}, {bucket_bytes}, {together})"),
+                format!("p4_tuples_step{found}, {words}, {slots}, {bucket_bytes}, {together})"),
             ),
             TableKind::Direct => (
                 format!("p4_direct_start{all}, {bits}, {together})"),

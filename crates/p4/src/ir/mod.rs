@@ -203,6 +203,8 @@ pub struct State {
 pub struct Apply {
     pub table: usize,
     pub keys: Vec<Expr>,
+    /// So many words of the key, the first ones, were hashed by the lookup before, which began with the same.
+    pub hashed: u32,
     /// Set to whether there was an entry.
     pub hit: Option<Var>,
     /// Set to the place of the action in the table's list; 255 is none.

@@ -174,6 +174,7 @@ impl<'p> Lowerer<'p> {
             lowerer.push(Statement::Apply(Apply {
                 table: members,
                 keys: vec![Expr::read(group), place],
+                hashed: 0,
                 hit: None,
                 chosen: Some(chosen),
                 actions: bodies,

@@ -127,6 +127,7 @@ impl<'p> Lowerer<'p> {
         self.push(Statement::Apply(Apply {
             table: number,
             keys,
+            hashed: 0,
             hit: Some(hit),
             chosen: Some(chosen),
             actions,

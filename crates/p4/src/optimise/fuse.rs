@@ -3,7 +3,7 @@
 
 use crate::ir::{Expr, HEADERS, Kind, METADATA, Part, Place, Program, STANDARD, Sink, Statement, Step, Var};
 use crate::ir::{Fused, Variable};
-use crate::optimise::{forward, in_place, live, paths, settle, split, visit};
+use crate::optimise::{forward, hashes, in_place, live, paths, settle, split, visit};
 use crate::syntax::ast::Binary;
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
@@ -36,6 +36,7 @@ pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
     let bases = in_place::locate(&mut fused, types, &headers);
     forward::forward(&mut fused, types);
     take_paths_apart(&mut fused, types, ordered);
+    hashes::share(&mut fused);
     let kept = live::keep_what_lives(&mut fused);
     Some(Fused { program: fused, ordered, kept, bases })
 }

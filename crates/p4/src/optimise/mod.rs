@@ -3,6 +3,7 @@
 mod fold;
 mod forward;
 pub mod fuse;
+mod hashes;
 mod in_place;
 mod live;
 mod paths;
@@ -18,4 +19,5 @@ use crate::types::Types;
 pub fn optimise(program: &mut Program, types: &Types) {
     fold::fold(program, types);
     unused::remove(program);
+    hashes::share(program);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-use super::{generate, rules};
+use super::{chains, generate, rules};
 use crate::compile::{self, Build, Sanitize, Speed, Workshop};
 use crate::emit::Options;
 use crate::run::{self, Played};
@@ -63,6 +63,18 @@ fn programs_without_stages_encrypt_packet_by_packet() {
     programs.retain(|(name, ..)| name.starts_with("cipher_") || name == "crypto");
     assert!(programs.len() > 5);
     let failures = all_agree(&programs, &Options { staged: false, ..Options::default() });
+    assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
+}
+
+#[test]
+fn random_chains_of_lookups_do_what_the_interpreter_does() {
+    let programs: Vec<_> = (1..9)
+        .map(|seed| {
+            let (program, test) = chains::chain(seed);
+            (format!("chain{seed}"), program, test)
+        })
+        .collect();
+    let failures = all_agree(&programs, &Options::default());
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
 

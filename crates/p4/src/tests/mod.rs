@@ -1,5 +1,6 @@
 //! Tests of the whole crate.
 
+mod chains;
 mod compiled;
 mod entries;
 mod entry_model;
