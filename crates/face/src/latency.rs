@@ -10,10 +10,9 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use namehop_packet::{PacketWay, Stamp};
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::ring::Frame;
+use crate::sampling::SampleGaps;
 
 /// Digits of the times that are told apart: to one percent.
 const DIGITS: u8 = 2;
@@ -60,18 +59,16 @@ pub struct LatencyRecorder {
     one_in: NonZeroU32,
     /// Frames that are received before the next one that gets a stamp.
     until_next: u32,
-    random: SplitMix64,
+    gaps: SampleGaps,
     histograms: LatencyHistograms,
 }
 
 impl LatencyRecorder {
     /// An empty one, to stamp one in `one_in` frames on average. All that are in use at a time have the same `clock`.
     pub fn new(clock: Instant, one_in: NonZeroU32) -> Box<Self> {
-        let random = SplitMix64::seed_from_u64(RandomState::new().hash_one(one_in));
-        let mut recorder =
-            LatencyRecorder { clock, one_in, until_next: 0, random, histograms: LatencyHistograms::new() };
-        recorder.until_next = recorder.gap() - 1;
-        Box::new(recorder)
+        let mut gaps = SampleGaps::new(one_in, RandomState::new().hash_one(one_in));
+        let until_next = gaps.next_gap() - 1;
+        Box::new(LatencyRecorder { clock, one_in, until_next, gaps, histograms: LatencyHistograms::new() })
     }
 
     /// Puts `next` in the place of `current`, and gives back what was there. The next stamp comes when it would have come.
@@ -89,13 +86,6 @@ impl LatencyRecorder {
         &self.histograms
     }
 
-    /// From one stamp to the next. At random, because Interests and Data may come in turns.
-    fn gap(&mut self) -> u32 {
-        // From 1 to twice the mean less 1; numbers this small are even enough without more ado.
-        let range = 2 * u64::from(self.one_in.get()) - 1;
-        u32::try_from(1 + self.random.next_u64() % range).unwrap_or(u32::MAX)
-    }
-
     fn now_ns(&self) -> u64 {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -106,7 +96,7 @@ impl LatencyRecorder {
             self.until_next -= 1;
             return Stamp::NONE;
         }
-        self.until_next = self.gap() - 1;
+        self.until_next = self.gaps.next_gap() - 1;
         Stamp::at(self.now_ns())
     }
 
@@ -115,7 +105,7 @@ impl LatencyRecorder {
         let mut place = self.until_next as usize;
         while let Some(frame) = frames.get_mut(place) {
             frame.stamp = Stamp::at(self.now_ns());
-            place += self.gap() as usize;
+            place += self.gaps.next_gap() as usize;
         }
         self.until_next = u32::try_from(place - frames.len()).unwrap_or(u32::MAX);
     }

@@ -24,6 +24,7 @@ mod peers;
 pub mod port;
 pub mod registry;
 pub mod ring;
+pub mod sampling;
 pub mod socket;
 mod strangers;
 pub mod uri;

@@ -104,7 +104,7 @@ impl Balancing {
             // It may have been moved since its load was measured.
             worker: self.dispatch.owner_of(entry).into(),
             former_worker: self.dispatch.former_owner_of(entry).map(u64::from),
-            packets_per_s: u64::from(samples) * u64::from(SAMPLED) / INTERVAL.as_secs(),
+            packets_per_s: u64::from(samples) * u64::from(SAMPLED.get()) / INTERVAL.as_secs(),
         }
     }
 }

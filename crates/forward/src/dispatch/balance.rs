@@ -9,13 +9,14 @@
 //! a former owner's.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 use namehop_packet::Timestamp;
 
 use super::NameDispatch;
 
 /// One in so many packets is counted.
-pub const SAMPLED: u32 = 64;
+pub const SAMPLED: NonZeroU32 = NonZeroU32::new(64).unwrap();
 /// Samples without which nothing is said about the load.
 const MIN_SAMPLES: u64 = 1_000;
 /// Nothing is moved while the most loaded worker has at most so much more than its share, in percent.

@@ -23,6 +23,7 @@ use std::time::Instant;
 use namehop_face::counters::{LinkDrop, LinkDropTotals};
 use namehop_face::link_service::{CongestionMarker, DroppedInterest};
 use namehop_face::port::PortId;
+use namehop_face::sampling::SampleGaps;
 use namehop_face::wait_watch::{INTERVAL_NS, TARGET_NS};
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
@@ -142,13 +143,6 @@ impl Received {
     }
 }
 
-/// How many packets come until the next one is counted: [`SAMPLED`] on average, and at random.
-fn random_pause(random: &mut u64) -> u32 {
-    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    // The upper bits are those that differ most.
-    1 + (*random >> 32) as u32 % (2 * SAMPLED - 1)
-}
-
 /// One worker's ends of all rings.
 pub struct Handover {
     dispatch: Arc<NameDispatch>,
@@ -167,8 +161,7 @@ pub struct Handover {
     returned: Vec<Incoming>,
     /// Packets until one is counted for its entry.
     until_sample: u32,
-    /// Chooses how many: names often come in turns, and one in a fixed number of packets would be the same name again and again.
-    random: u64,
+    gaps: SampleGaps,
 }
 
 impl Handover {
@@ -189,8 +182,8 @@ impl Handover {
                 owners: Vec::new(),
                 offered_to_self: Vec::new(),
                 returned: Vec::new(),
-                until_sample: SAMPLED,
-                random: worker as u64,
+                until_sample: SAMPLED.get(),
+                gaps: SampleGaps::new(SAMPLED, worker as u64),
             })
             .collect();
         for sender in 0..all.len() {
@@ -248,7 +241,7 @@ impl Handover {
                 owners.unwrap_or(Owners { owner: self.worker, others: WorkerSet::default() });
             self.until_sample -= 1;
             if self.until_sample == 0 {
-                self.until_sample = random_pause(&mut self.random);
+                self.until_sample = self.gaps.next_gap();
                 self.dispatch.note_load(packet.buffer.bytes());
             }
             for other in others.iter() {

@@ -62,7 +62,8 @@ fn names_that_come_in_turns_are_all_counted() {
     let mut bench = Bench::new();
     let consumer = bench.face(0);
     // As many as packets of which one is counted.
-    let names: Vec<Name> = (0..SAMPLED).map(|number| format!("/turns/{number}").parse().expect("a name")).collect();
+    let names: Vec<Name> =
+        (0..SAMPLED.get()).map(|number| format!("/turns/{number}").parse().expect("a name")).collect();
     for round in 0..60 {
         for name in &names {
             bench.give(0, &consumer, &interest(name, round + 1));
@@ -73,7 +74,7 @@ fn names_that_come_in_turns_are_all_counted() {
     let mut balancer = namehop_forward::dispatch::Balancer::default();
     balancer.measure(bench.now, &bench.dispatch);
     let samples: u32 = balancer.loads().iter().map(|load| load.samples).sum();
-    assert!((40..80).contains(&samples), "{samples} of {}", 60 * SAMPLED);
+    assert!((40..80).contains(&samples), "{samples} of {}", 60 * SAMPLED.get());
     let most = balancer.loads().iter().map(|load| load.samples).max();
     assert!(most < Some(10), "{:?}", balancer.loads());
 }
