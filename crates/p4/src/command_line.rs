@@ -290,21 +290,27 @@ fn run_test(file: &Path, test: &Path, options: TestOptions, common: &Common) -> 
 
 fn measure(programs: &[String], plan: &bench::Plan, json: bool) -> io::Result<bool> {
     let all = bench::PROGRAMS.map(|(name, _)| name.to_owned());
-    let mut results = Vec::new();
+    let (mut results, mut failed) = (Vec::new(), None);
     for name in if programs.is_empty() { &all } else { programs } {
         let result = match bench::measure(name, plan) {
             Ok(result) => result,
-            Err(error) => match Missing::reason(&error).filter(|_| programs.is_empty()) {
-                Some(missing) => bench::left_out(name, missing),
-                None => return Err(error),
-            },
+            Err(error) => {
+                let Some(missing) = Missing::reason(&error) else { return Err(error) };
+                let result = bench::left_out(name, missing);
+                // Who names it wants it.
+                failed = failed.or(Some(error).filter(|_| !programs.is_empty()));
+                result
+            }
         };
         if !json {
             io::stdout().lock().write_all(bench::table(&result).as_bytes())?;
         }
         results.push(result);
     }
-    if json { print_json(&results.into()).map(|()| true) } else { Ok(true) }
+    if json {
+        print_json(&results.into())?;
+    }
+    failed.map_or(Ok(true), Err)
 }
 
 pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {

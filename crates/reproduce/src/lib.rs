@@ -48,7 +48,8 @@ pub use items::{Item, Needs};
 pub use links::charts as link_charts;
 pub use measured::Measured;
 pub use measured::programs::{
-    InputOutputTerms, ModelFigures, ModelTerms, ProcessingTerms, ProgramFigures, ProgramMeasurements, WayFigures,
+    InputOutputTerms, ModelFigures, ModelTerms, ProcessingTerms, ProgramFigures, ProgramMeasurements, ProgramOutcome,
+    WayFigures,
 };
 pub use published::Published;
 pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series};

@@ -52,7 +52,10 @@ fn between_rings(context: &Context<'_>, report: Report) -> Report {
         "No network card takes part: packets come from a ring in memory and go into another one.",
         "The paper's vanilla code is P4C's; here it is the same program, one packet after the other, on tables of DPDK as P4C uses them.",
     ];
-    report.with_conditions(conditions).with_limits(limits)
+    let missing = context.programs_measured.iter().filter_map(|(program, _, runs)| {
+        runs.missing().map(|what| format!("'{program}' was not measured on this machine: {what}"))
+    });
+    report.with_conditions(conditions).with_limits(limits).with_limits(missing)
 }
 
 /// Figure 1 and section 4.2.

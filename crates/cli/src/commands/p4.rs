@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
-use namehop_reproduce::{ProgramFigures, ProgramMeasurements};
+use namehop_reproduce::{ProgramMeasurements, ProgramOutcome};
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -45,15 +46,20 @@ impl P4Args {
 pub struct Bench;
 
 impl ProgramMeasurements for Bench {
-    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramFigures, Box<dyn Error + Send + Sync>> {
+    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramOutcome, Box<dyn Error + Send + Sync>> {
         let this = beside(env::current_exe().ok().as_deref());
         let output = Command::new(&this).args(["bench", program, "--json", "--entries", &entries.to_string()]).output();
         let output = output.map_err(|error| explain(&this, &error))?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).trim().into());
+        // A program that needs what is not installed is in the list, too, and makes it fail.
+        let listed: Option<Value> =
+            serde_json::from_slice::<Vec<Value>>(&output.stdout).ok().and_then(|mut all| all.pop());
+        match listed {
+            Some(figures) if output.status.success() => Ok(ProgramOutcome::Measured(serde_json::from_value(figures)?)),
+            Some(left_out) if left_out["missing"].is_string() => {
+                Ok(ProgramOutcome::Missing(left_out["missing"].as_str().unwrap_or_default().to_owned()))
+            }
+            _ => Err(String::from_utf8_lossy(&output.stderr).trim().into()),
         }
-        let mut figures: Vec<ProgramFigures> = serde_json::from_slice(&output.stdout)?;
-        figures.pop().ok_or_else(|| "nothing was measured".into())
     }
 }
 

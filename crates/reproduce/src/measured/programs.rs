@@ -74,19 +74,30 @@ pub struct ProgramFigures {
     pub model: Option<ModelFigures>,
 }
 
+/// What measuring one program gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProgramOutcome {
+    /// Its figures.
+    Measured(ProgramFigures),
+    /// It needs something that is not installed here and that the other programs do not need: what.
+    Missing(String),
+}
+
 /// Measures compiled P4 programs.
 pub trait ProgramMeasurements {
     /// Measures one program once; 0 entries are those of the paper.
     ///
     /// # Errors
-    /// What is missing.
-    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramFigures, Box<dyn Error + Send + Sync>>;
+    /// What all programs need and is missing.
+    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramOutcome, Box<dyn Error + Send + Sync>>;
 }
 
 /// All runs of one program.
 #[derive(Debug, Clone)]
 pub(crate) struct ProgramRuns {
     runs: Vec<ProgramFigures>,
+    /// Why there are none.
+    missing: Option<String>,
 }
 
 impl ProgramRuns {
@@ -96,8 +107,19 @@ impl ProgramRuns {
         entries: u64,
         runs: usize,
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let runs = (0..runs.max(1)).map(|_| programs.measure(program, entries)).collect::<Result<_, _>>()?;
-        Ok(ProgramRuns { runs })
+        let mut measured = ProgramRuns { runs: Vec::new(), missing: None };
+        for _ in 0..runs.max(1) {
+            match programs.measure(program, entries)? {
+                ProgramOutcome::Measured(figures) => measured.runs.push(figures),
+                ProgramOutcome::Missing(what) => return Ok(ProgramRuns { runs: Vec::new(), missing: Some(what) }),
+            }
+        }
+        Ok(measured)
+    }
+
+    /// Why the program was not measured.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     fn of(run: &ProgramFigures, way: &str, burst: Option<u32>, batch: Option<u32>) -> Option<f64> {

@@ -5,11 +5,15 @@ use super::*;
 /// Programs whose ways cost known numbers of cycles: the better the way, the fewer.
 struct KnownPrograms {
     asked: Vec<(String, u64)>,
+    missing: Option<&'static str>,
 }
 
 impl ProgramMeasurements for KnownPrograms {
-    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramFigures, Box<dyn Error + Send + Sync>> {
+    fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramOutcome, Box<dyn Error + Send + Sync>> {
         self.asked.push((program.to_owned(), entries));
+        if self.missing == Some(program) {
+            return Ok(ProgramOutcome::Missing("apt install it".to_owned()));
+        }
         let way = |way: &str, burst, batch, cycles| WayFigures { way: way.to_owned(), burst, batch, cycles };
         let mut ways = vec![
             way("DPDK tables, per packet", 64, 1, 400.0),
@@ -32,14 +36,15 @@ impl ProgramMeasurements for KnownPrograms {
         let processing = ProcessingTerms { necessary: 50.0, shared: 1.0, fetch: 300.0, others: 8.0 };
         let program = ModelTerms { input_output, processing };
         let model = Some(ModelFigures { program, batch: 32, measured_batch: 64, loss_percent: 1.5 });
-        Ok(ProgramFigures { entries: if entries == 0 { 1000 } else { entries }, tsc_hz: 2e9, ways, model })
+        let entries = if entries == 0 { 1000 } else { entries };
+        Ok(ProgramOutcome::Measured(ProgramFigures { entries, tsc_hz: 2e9, ways, model }))
     }
 }
 
 #[test]
 fn items_of_programs_show_what_was_measured() {
     let on_progress = |_: Progress| ();
-    let mut programs = KnownPrograms { asked: Vec::new() };
+    let mut programs = KnownPrograms { asked: Vec::new(), missing: None };
     let instruments = Instruments { programs: Some(&mut programs), ..Instruments::default() };
     let mut context = Context::new(settings(), instruments, &on_progress);
     let items: Vec<&Item> = context.items().filter(|item| item.needs == Needs::Programs).collect();
@@ -69,6 +74,18 @@ fn items_of_programs_show_what_was_measured() {
     assert_eq!([of(5, 2, 1), of(5, 6, 1)], [100.0, 200.0]);
     // Nothing is measured twice: five programs, and five sizes of tables.
     assert_eq!(programs.asked.len(), (5 + 5) * RUNS);
+}
+
+#[test]
+fn a_program_that_cannot_be_measured_here_leaves_the_others() {
+    let on_progress = |_: Progress| ();
+    let mut programs = KnownPrograms { asked: Vec::new(), missing: Some("crypto") };
+    let instruments = Instruments { programs: Some(&mut programs), ..Instruments::default() };
+    let mut context = Context::new(settings(), instruments, &on_progress);
+    let report = context.run("p4-figure-1").expect("report");
+    assert!(report.rows[0].cells[1].value().is_some());
+    assert!(matches!(report.rows[4].cells[1], Cell::NotMeasured(_)));
+    assert!(report.limits.iter().any(|limit| limit.contains("'crypto'") && limit.contains("apt install it")));
 }
 
 #[test]
