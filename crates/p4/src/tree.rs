@@ -295,8 +295,6 @@ pub struct Table {
     pub entries_are_const: bool,
     /// How many entries it has room for, where the program says so.
     pub size: Option<u64>,
-    /// Whether a larger number is the higher priority.
-    pub largest_priority_wins: bool,
     /// The action profile or selector, direct counter and direct meter.
     pub implementation: Option<Expr>,
     pub counter: Option<Expr>,
@@ -332,13 +330,17 @@ pub struct BoundAction {
     pub arguments: Vec<Expr>,
 }
 
+/// The largest priority of an entry: P4Runtime has no larger ones, and none below 1.
+pub const LARGEST_PRIORITY: i64 = i32::MAX as i64;
+
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub keys: Vec<Expr>,
     pub action: BoundAction,
-    pub priority: Option<u64>,
-    /// `@priority(N)`, with which the smallest number wins.
-    pub rank: Option<u64>,
+    /// The control plane cannot change it, although it can change others.
+    pub is_const: bool,
+    /// The largest one wins, whatever the program's own numbers mean. It is 0 where nothing but keys decides.
+    pub priority: i64,
 }
 
 /// A whole program.

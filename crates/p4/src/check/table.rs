@@ -8,10 +8,17 @@ use super::signature::Signature;
 use crate::source::Span;
 use crate::syntax::ast::{self, ActionRef, Declaration, Direction, Name, Property};
 use crate::tree::{
-    Argument, BoundAction, Entry, Expr, ExprKind, Function, InstanceRef, Key, Table, TableAction, Target,
+    Argument, BoundAction, Entry, Expr, ExprKind, Function, InstanceRef, Key, LARGEST_PRIORITY, Table, TableAction,
+    Target,
 };
 use crate::types::{Type, Types};
 use crate::value::{self, Value};
+
+/// What the numbers of entries mean that the program gives as priorities, and how far apart those are that it leaves out.
+struct Order {
+    largest_wins: bool,
+    delta: u64,
+}
 
 impl<'a> Checker<'a> {
     pub(super) fn table(&mut self, declaration: &'a Declaration, written: &'a ast::Table) {
@@ -56,7 +63,6 @@ impl<'a> Checker<'a> {
             entries: Vec::new(),
             entries_are_const: false,
             size: None,
-            largest_priority_wins: true,
             implementation: None,
             counter: None,
             meter: None,
@@ -65,16 +71,9 @@ impl<'a> Checker<'a> {
         for action in &written.actions {
             self.table_action(action, &mut table);
         }
-        let mut delta = 1;
+        let mut order = Order { largest_wins: true, delta: 1 };
         for property in &written.properties {
-            if &*property.name.text == "priority_delta" {
-                delta = self.constant_number(&property.value).unwrap_or(1);
-                if delta == 0 {
-                    self.error("constant", property.value.span, "a difference of priorities is at least 1");
-                }
-                continue;
-            }
-            self.property(property, &mut table);
+            self.property(property, &mut table, &mut order);
         }
         if table.default.is_none() {
             // Nothing happens by default, as if NoAction stood there.
@@ -93,8 +92,6 @@ impl<'a> Checker<'a> {
             }
             for entry in &entries.list {
                 let keys = self.key_sets(&entry.keys, &types);
-                let priority = entry.priority.as_ref().and_then(|value| self.constant_number(value));
-                let rank = entry.rank.as_ref().and_then(|value| self.constant_number(value));
                 for (set, key) in keys.iter().zip(&table.keys) {
                     self.fits_kind(set, &key.kind);
                 }
@@ -102,53 +99,70 @@ impl<'a> Checker<'a> {
                     if table.actions[action.action].default_only {
                         self.error("table", entry.action.span, "the action is marked @defaultonly, so no entry has it");
                     }
-                    table.entries.push(Entry { keys, action, priority, rank });
+                    table.entries.push(Entry { keys, action, is_const: entry.is_const, priority: 0 });
                 }
             }
-            self.priorities(&entries.list, delta, &mut table);
+            self.priorities(&entries.list, order, &mut table);
         }
         self.context.tables.push(table);
         let place = self.context.tables.len() - 1;
         self.declare(&declaration.name, Entity::Table(place));
     }
 
-    /// Gives priorities to entries that have none: each comes `delta` behind the one before it. Without any priority the
-    /// first entry has the highest one (language specification, section 14.2.1.4).
-    fn priorities(&mut self, written: &[ast::Entry], delta: u64, table: &mut Table) {
-        let ranked = table.keys.iter().any(|key| !matches!(&*key.kind, "exact" | "lpm" | "selector"));
-        if written.len() != table.entries.len() || table.entries.iter().any(|entry| entry.rank.is_some()) {
+    /// Gives entries their priorities (language specification, section 14.2.1.4): those that have none come `delta` behind the one before
+    /// them, and without any the first entry has the highest one. Where the smallest number wins, they are turned round: of those that
+    /// P4Runtime and all else know, the largest wins, and 1 is the least.
+    fn priorities(&mut self, written: &'a [ast::Entry], order: Order, table: &mut Table) {
+        let given: Vec<_> = written
+            .iter()
+            .map(|entry| {
+                let mut number = |value: &'a Option<_>| value.as_ref().and_then(|value| self.constant_number(value));
+                (number(&entry.priority), number(&entry.rank))
+            })
+            .collect();
+        let first_number = given.iter().position(|(number, _)| number.is_some());
+        let has_ranks = given.iter().any(|(_, rank)| rank.is_some());
+        if !table.keys.iter().any(|key| !matches!(&*key.kind, "exact" | "lpm" | "selector")) {
+            if let Some(first) = first_number {
+                let help = "leave the priority out; of several prefixes the longest one wins";
+                let message = "only tables with ternary, range or optional keys have priorities";
+                self.error_with_help("table", written[first].action.span, message, help);
+            }
             return;
         }
-        match table.entries.iter().position(|entry| entry.priority.is_some()) {
-            Some(first) if !ranked => {
-                let help = "leave the priority out; of several prefixes the longest one wins";
-                let span = written[first].action.span;
-                self.error_with_help(
-                    "table",
-                    span,
-                    "only tables with ternary, range or optional keys have priorities",
-                    help,
-                );
-                return;
+        match first_number {
+            Some(first) if has_ranks => {
+                let message = "entries of a table have either '@priority' or 'priority =', since the smallest number wins with the former";
+                return self.error("table", written[first].action.span, message);
             }
             Some(first) if first > 0 => {
-                self.error("table", written[0].action.span, "the first entry needs a priority, since others have one");
-                return;
+                let message = "the first entry needs a priority, since others have one";
+                return self.error("table", written[0].action.span, message);
             }
-            None if !ranked => return,
+            // A wrong entry was named before.
+            _ if written.len() != table.entries.len() => return,
             _ => {}
         }
-        let falls = table.largest_priority_wins;
-        let mut next =
-            if falls { (table.entries.len() as u64 - 1).checked_mul(delta).map(|rest| rest + 1) } else { Some(1) };
-        for (entry, written) in table.entries.iter_mut().zip(written) {
-            let Some(priority) = entry.priority.or(next).filter(|priority| i32::try_from(*priority).is_ok()) else {
-                let message = format!("the priority of this entry is below 0 or above {}", i32::MAX);
+        let largest_wins = order.largest_wins && !has_ranks;
+        let count = table.entries.len() as u64;
+        let mut next = if largest_wins {
+            count.saturating_sub(1).checked_mul(order.delta).and_then(|rest| rest.checked_add(1))
+        } else {
+            Some(1)
+        };
+        for (place, (entry, (number, rank))) in table.entries.iter_mut().zip(given).enumerate() {
+            let number = if has_ranks { rank.or(Some(place as u64 + 1)) } else { number.or(next) };
+            let priority = number.and_then(|number| i64::try_from(number).ok());
+            let priority = priority.map(|number| if largest_wins { number } else { LARGEST_PRIORITY - number });
+            let Some(priority) = priority.filter(|priority| (1..=LARGEST_PRIORITY).contains(priority)) else {
+                let (least, most) = if largest_wins { (1, LARGEST_PRIORITY) } else { (0, LARGEST_PRIORITY - 1) };
+                let message = format!("the priority of this entry is below {least} or above {most}");
                 let help = "priorities that are left out follow from the one before and 'priority_delta'";
-                return self.error_with_help("table", written.action.span, message, help);
+                return self.error_with_help("table", written[place].action.span, message, help);
             };
-            entry.priority = Some(priority);
-            next = if falls { priority.checked_sub(delta) } else { priority.checked_add(delta) };
+            entry.priority = priority;
+            let (number, delta) = (number.unwrap_or_default(), order.delta);
+            next = if largest_wins { number.checked_sub(delta) } else { number.checked_add(delta) };
         }
     }
 
@@ -261,7 +275,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn property(&mut self, property: &'a Property, table: &mut Table) {
+    fn property(&mut self, property: &'a Property, table: &mut Table, order: &mut Order) {
         match &*property.name.text {
             "default_action" => {
                 let (name, arguments) = match &property.value.kind {
@@ -295,7 +309,13 @@ impl<'a> Checker<'a> {
             "largest_priority_wins" => {
                 let value = self.expression(&property.value);
                 let value = self.coerce(value, Types::BOOL);
-                table.largest_priority_wins = !matches!(self.constant(&value), Some(Value::Bool(false)));
+                order.largest_wins = !matches!(self.constant(&value), Some(Value::Bool(false)));
+            }
+            "priority_delta" => {
+                order.delta = self.constant_number(&property.value).unwrap_or(1);
+                if order.delta == 0 {
+                    self.error("constant", property.value.span, "a difference of priorities is at least 1");
+                }
             }
             "support_timeout" => {
                 let value = self.expression(&property.value);

@@ -31,7 +31,8 @@ pub enum TableCommand {
     /// Add an entry: TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…)
     ///
     /// Values are decimal, 0x…, 0b…, IPv4 addresses, and in double quotes IPv6 and hardware addresses; /LENGTH makes a prefix, &&&MASK
-    /// chooses bits, FIRST..LAST is a range. The largest priority wins.
+    /// chooses bits, FIRST..LAST is a range. The largest priority wins; without one it
+    /// is 1.
     Add(EntryArgs),
     /// Give an entry another action
     Modify(EntryArgs),

@@ -1,13 +1,18 @@
 //! What the control plane knows of a program: names, kinds and widths of all that it may change. The compiler puts it into loadable
 //! programs, as JSON.
 
+use std::collections::BTreeSet;
+
 use base64ct::{Base64, Encoding as _};
 use namehop_p4runtime::Message as _;
 use namehop_p4runtime::info::P4Info;
 use serde::{Deserialize, Serialize};
 
+use super::entry;
+use super::rows::{Identity, identity};
 use crate::interpret::Switch;
 use crate::ir::{self, Shape};
+use crate::lower;
 use crate::p4info;
 use crate::tree::{Function, Program, Target};
 
@@ -30,6 +35,8 @@ pub struct TableDescription {
     pub table: ir::Table,
     pub actions: Vec<ActionDescription>,
     pub entries_are_const: bool,
+    /// Entries that cannot be changed, where others can be.
+    pub const_entries: BTreeSet<Identity>,
     pub default_is_const: bool,
 }
 
@@ -120,6 +127,13 @@ impl Description {
     }
 }
 
+/// Entries that are constant in a table whose others are not.
+fn const_entries(switch: &Switch<'_>, shape: &ir::Table, tree: &crate::tree::Table) -> BTreeSet<Identity> {
+    let state = lower::initial(switch, shape).filter(|_| !tree.entries_are_const && shape.members_of.is_none());
+    let all = state.into_iter().flat_map(|state| tree.entries.iter().zip(&state.entries));
+    all.filter(|(written, _)| written.is_const).map(|(_, entry)| identity(&entry::packed(shape, entry))).collect()
+}
+
 /// Describes a program.
 ///
 /// # Errors
@@ -151,6 +165,7 @@ pub fn describe(
             table: shape.clone(),
             actions: tree.actions.iter().map(action).collect::<Option<_>>()?,
             entries_are_const: tree.entries_are_const,
+            const_entries: const_entries(switch, shape, tree),
             default_is_const: tree.default_is_const,
         })
     };

@@ -13,6 +13,7 @@ use crate::ir;
 use crate::lower;
 use crate::stf::command::{ActionCall, EntryText, Number};
 use crate::stf::tables::{normal, resolve};
+use crate::tree::LARGEST_PRIORITY;
 use crate::value::{self, Value};
 
 /// The place of a table by its name or the end of it.
@@ -153,8 +154,12 @@ pub fn read(description: &Description, text: &EntryText<'_>) -> Result<(usize, E
     for (described, number) in table.keys.iter().zip(given) {
         keys.push(key(&|| format!("table {path}"), described, number)?);
     }
-    let ranked = table.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range));
-    let priority = text.priority.filter(|_| ranked).unwrap_or(0);
+    let priority = match text.priority {
+        _ if !table.has_priorities() => 0,
+        None => 1,
+        Some(given) if (1..=LARGEST_PRIORITY).contains(&given) => given,
+        Some(given) => return Err(format!("table {path}: {given} is no priority: it is from 1 to {LARGEST_PRIORITY}")),
+    };
     let entry = RuntimeEntry { keys, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
     Ok((place, packed(table, &entry), referred))
 }
@@ -236,7 +241,7 @@ pub fn show_match(wanted: &Match) -> String {
 pub fn show(table: &TableDescription, entry: &Entry, reference: Option<&Reference>) -> String {
     let shape = &table.table;
     let mut parts = vec![shape.path.clone()];
-    if shape.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range)) {
+    if shape.has_priorities() {
         parts.push(entry.priority.to_string());
     }
     for KeyOf { place, value, mask, range } in keys(shape, entry) {
@@ -256,7 +261,8 @@ pub fn show(table: &TableDescription, entry: &Entry, reference: Option<&Referenc
         None => show_action(table, entry.action, &entry.data),
         Some(Reference::Member(id)) => format!("member(id:{id})"),
         Some(Reference::Group(id)) => format!("group(id:{id})"),
-        // Only controllers that use P4Runtime make and read such sets.
+        Some(Reference::Set(actions)) if actions.len() == 1 => show_action(table, entry.action, &entry.data),
+        // Only controllers that use P4Runtime make and read larger sets.
         Some(Reference::Set(actions)) => format!("actions(count:{})", actions.len()),
     });
     parts.join(" ")

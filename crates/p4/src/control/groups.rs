@@ -10,28 +10,35 @@ use super::state::{State, Tables};
 impl<T: Tables> State<T> {
     /// Gives a group new places, with what its members do now.
     pub(super) fn place_again(&mut self, profile: usize, id: u32) -> Result<(), String> {
-        let tables = self.tables_of(profile);
         let Some(group) = self.profiles[profile].groups.get(&id) else { return Ok(()) };
-        let (before, users) =
-            (Placed { number: group.number, count: weights(&group.shares) as u32 }, group.users.clone());
-        let placed = self.place_shares(profile, &tables, &group.shares.clone())?;
-        self.exchange(profile, id, placed.number);
-        let outcome = self.write_again(&users, &Reference::Group(id));
-        let old = if outcome.is_ok() { before } else { placed };
-        if outcome.is_err() {
-            self.exchange(profile, id, before.number);
-            // As before.
-            let _ = self.write_again(&users, &Reference::Group(id));
-        }
-        self.tables.wait();
-        self.clear(&tables, old);
-        outcome
+        let (shares, most) = (group.shares.clone(), group.most);
+        self.place_others(profile, id, shares, most)
     }
 
-    fn exchange(&mut self, profile: usize, id: u32, number: u32) {
-        if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
-            group.number = number;
+    /// Gives a group other members, in new places. After an error it is as it was.
+    fn place_others(&mut self, profile: usize, id: u32, shares: Vec<Share>, most: u32) -> Result<(), String> {
+        let tables = self.tables_of(profile);
+        let new = self.place_shares(profile, &tables, &shares)?;
+        let Some(group) = self.profiles[profile].groups.get_mut(&id) else { return Ok(()) };
+        let users = group.users.clone();
+        let mut other = (shares, most, new.number);
+        let mut exchange = |state: &mut Self| {
+            if let Some(group) = state.profiles[profile].groups.get_mut(&id) {
+                std::mem::swap(&mut group.shares, &mut other.0);
+                std::mem::swap(&mut group.most, &mut other.1);
+                std::mem::swap(&mut group.number, &mut other.2);
+            }
+            state.write_again(&users, &Reference::Group(id))
+        };
+        let outcome = exchange(self);
+        if outcome.is_err() {
+            // What could be written before can be written again.
+            let _ = exchange(self);
         }
+        let gone = Placed { number: other.2, count: weights(&other.0) as u32 };
+        self.tables.wait();
+        self.clear(&tables, gone);
+        outcome
     }
 
     fn place_shares(&mut self, profile: usize, tables: &[(usize, usize)], shares: &[Share]) -> Result<Placed, String> {
@@ -103,25 +110,7 @@ impl<T: Tables> State<T> {
             let group = Group { shares, most: limit, number: placed.number, users: Users::new() };
             self.profiles[profile].groups.insert(id, group);
         } else {
-            let Some(group) = self.profiles[profile].groups.get_mut(&id) else { return Ok(()) };
-            let old = (std::mem::replace(&mut group.shares, shares), std::mem::replace(&mut group.most, limit));
-            // The old places are as many as the old shares have.
-            let (number, users) = (group.number, group.users.clone());
-            let new = group.shares.clone();
-            let outcome = self.place_shares(profile, &tables, &new).and_then(|placed| {
-                self.exchange(profile, id, placed.number);
-                self.write_again(&users, &Reference::Group(id)).inspect_err(|_| self.clear(&tables, placed))
-            });
-            if let Err(reason) = outcome {
-                if let Some(group) = self.profiles[profile].groups.get_mut(&id) {
-                    (group.shares, group.most, group.number) = (old.0, old.1, number);
-                }
-                // As before.
-                let _ = self.write_again(&users, &Reference::Group(id));
-                return Err(Refused::Full(reason));
-            }
-            self.tables.wait();
-            self.clear(&tables, Placed { number, count: before as u32 });
+            self.place_others(profile, id, shares, limit).map_err(Refused::Full)?;
         }
         let places = &mut self.profiles[profile].places;
         *places = *places - before + after;

@@ -234,8 +234,13 @@ impl<T: Tables> State<T> {
         Ok(())
     }
 
-    /// Places the actions of a set of more than one.
-    pub(super) fn place_set(&mut self, table: usize, reference: &Reference) -> Result<Option<Placed>, String> {
+    /// Places the actions of a set of more than one, for an entry that has had so many places before.
+    pub(super) fn place_set(
+        &mut self,
+        table: usize,
+        reference: &Reference,
+        before: u64,
+    ) -> Result<Option<Placed>, String> {
         let shape = &self.description.tables[table].table;
         let Reference::Set(actions) = reference else { return Ok(None) };
         if actions.len() < 2 {
@@ -245,7 +250,7 @@ impl<T: Tables> State<T> {
             return Err(format!("table {} has no action selector, so its sets have one action", shape.path));
         };
         let count = actions.iter().map(|action| u64::from(action.weight)).sum();
-        self.has_room(profile, 0, count).map_err(Refused::text)?;
+        self.has_room(profile, before, count).map_err(Refused::text)?;
         let list: Vec<(&ActionOf, u32)> = actions.iter().map(|action| (&action.action, action.weight)).collect();
         let placed = self.fill(&[(table, members)], &list)?;
         self.profiles[profile].places += count;

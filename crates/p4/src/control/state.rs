@@ -52,6 +52,8 @@ pub struct Extra {
     set: Option<Placed>,
     /// After so long without a packet the controller is told; 0 is never.
     pub timeout_ns: i64,
+    /// Tells an entry that can time out apart from an earlier one with its key; 0 is none.
+    pub since: u64,
     pub notes: Notes,
 }
 
@@ -78,6 +80,8 @@ pub struct State<T> {
     pub(super) tables: T,
     pub(super) entries: Vec<Rows>,
     extras: Vec<BTreeMap<Identity, Extra>>,
+    /// How many entries have got a time-out.
+    timed: u64,
     free_cells: Vec<FreeCells>,
     /// In the order of the description.
     pub profiles: Vec<Profile>,
@@ -107,6 +111,7 @@ impl<T: Tables> State<T> {
             extras: description.tables.iter().map(|_| BTreeMap::new()).collect(),
             value_sets: description.value_sets.iter().map(|_| Vec::new()).collect(),
             profiles: description.profiles.iter().map(|_| Profile::default()).collect(),
+            timed: 0,
             next_group: 0,
             defaults: vec![DefaultEntry::default(); description.tables.len()],
             description,
@@ -153,17 +158,32 @@ impl<T: Tables> State<T> {
 
     /// The same to change.
     pub fn set_extra(&mut self, table: usize, identity: &Identity, timeout_ns: i64, notes: Notes) {
-        let known = self.extras[table].entry(identity.clone()).or_default();
-        (known.timeout_ns, known.notes) = (timeout_ns, notes);
-        if *known == Extra::default() {
-            self.extras[table].remove(identity);
+        let extras = &mut self.extras[table];
+        // Nothing is kept of entries that have nothing, which most have.
+        let known = extras.remove(identity).unwrap_or_default();
+        let since = match known.timeout_ns {
+            _ if timeout_ns == 0 => 0,
+            0 => {
+                self.timed += 1;
+                self.timed
+            }
+            _ => known.since,
+        };
+        let extra = Extra { timeout_ns, since, notes, ..known };
+        if extra != Extra::default() {
+            extras.insert(identity.clone(), extra);
         }
     }
 
-    /// Entries of a table that can time out, with how long that takes.
-    pub fn timeouts(&self, table: usize) -> impl Iterator<Item = (&Identity, i64)> {
-        let all = self.extras[table].iter();
-        all.filter(|(_, extra)| extra.timeout_ns > 0).map(|(identity, extra)| (identity, extra.timeout_ns))
+    /// Entries of a table that can time out.
+    pub fn timeouts(&self, table: usize) -> impl Iterator<Item = (&Identity, &Extra)> {
+        self.extras[table].iter().filter(|(_, extra)| extra.timeout_ns > 0)
+    }
+
+    /// Whether an entry cannot be changed.
+    pub fn is_const(&self, table: usize, identity: &[u64]) -> bool {
+        let described = &self.description.tables[table];
+        described.entries_are_const || described.const_entries.contains(identity)
     }
 
     /// The cell of an entry, where its table has cells.
@@ -208,10 +228,13 @@ impl<T: Tables> State<T> {
             return Err(format!("an action is missing, for table {}", text.table));
         }
         let (table, mut entry, reference) = entry::read(&self.description, &text)?;
+        let path = &self.description.tables[table].table.path;
+        if change != Change::Insert && self.is_const(table, &identity(&entry)) {
+            return Err(format!("this entry of table {path} is constant"));
+        }
         if change == Change::Delete {
             // The size of its values is compared with that of its action.
             let known = self.entries[table].get(&identity(&entry));
-            let path = &self.description.tables[table].table.path;
             entry = known.ok_or_else(|| format!("table {path} has no entry with this key"))?;
         }
         self.put(table, change, entry, reference)
@@ -237,7 +260,9 @@ impl<T: Tables> State<T> {
         let known_cell = known.and_then(|known| cell_of(&cells, &known));
         let mut set = None;
         if let Some(reference) = &reference {
-            set = self.place_set(table, reference)?;
+            // Its places of before are given back when it has others.
+            let old = self.extras[table].get(&identity).and_then(|extra| extra.set);
+            set = self.place_set(table, reference, old.map_or(0, |old| u64::from(old.count)))?;
             match self.referred(table, reference, set) {
                 Ok((action, data)) => (entry.action, entry.data) = (action, data),
                 Err(reason) => {

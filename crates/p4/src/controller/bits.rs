@@ -5,14 +5,14 @@ use num_bigint::{BigInt, Sign};
 
 use crate::value;
 
-/// Reads a number of so many bits; zeros before it do not matter.
-pub fn read(what: &str, bytes: &[u8], width: u32) -> Result<BigInt, Status> {
+/// Reads a number of so many bits; zeros before it do not matter. Only an error says what it is, which takes longer than reading it.
+pub fn read(what: &dyn Fn() -> String, bytes: &[u8], width: u32) -> Result<BigInt, Status> {
     if bytes.is_empty() {
-        return Err(Status::invalid_argument(format!("{what}: a value has at least one byte")));
+        return Err(Status::invalid_argument(format!("{}: a value has at least one byte", what())));
     }
     let number = BigInt::from_bytes_be(Sign::Plus, bytes);
     if number > value::mask(width) {
-        return Err(Status::out_of_range(format!("{what}: {number:#x} does not fit into {width} bits")));
+        return Err(Status::out_of_range(format!("{}: {number:#x} does not fit into {width} bits", what())));
     }
     Ok(number)
 }
@@ -30,11 +30,12 @@ mod tests {
 
     #[test]
     fn values_are_as_short_as_can_be_and_have_to_fit() {
+        let what = || "x".to_owned();
         for (bytes, width, number) in [(&[0][..], 1, 0), (&[1], 1, 1), (&[0, 0, 1, 0xFF], 9, 511), (&[0xFF], 8, 255)] {
-            assert_eq!(read("x", bytes, width).expect("it fits"), BigInt::from(number));
+            assert_eq!(read(&what, bytes, width).expect("it fits"), BigInt::from(number));
         }
         assert_eq!((write(&0.into()), write(&511.into())), (vec![0], vec![1, 0xFF]));
-        assert!(read("x", &[2], 1).expect_err("too large").message().contains("1 bits"));
-        assert!(read("x", &[], 8).is_err());
+        assert!(read(&what, &[2], 1).expect_err("too large").message().contains("1 bits"));
+        assert!(read(&what, &[], 8).is_err());
     }
 }

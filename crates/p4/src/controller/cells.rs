@@ -133,7 +133,7 @@ fn numbers(what: &str, shape: &Shape, given: &Data, into: &mut Vec<BigInt>) -> R
             Ok(())
         }
         (Shape::Bits { width, .. }, Some(DataValue::Bitstring(given))) => {
-            into.push(bits::read(what, given, *width)?);
+            into.push(bits::read(&|| what.to_owned(), given, *width)?);
             Ok(())
         }
         _ => Err(wrong()),

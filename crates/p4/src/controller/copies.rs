@@ -33,7 +33,7 @@ fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
             Some(PortKind::Number(number)) => number.to_be_bytes().to_vec(),
             None => return Err(Status::invalid_argument("a replica has no port")),
         };
-        let port = bits::read("the port of a replica", &bytes, PORT_BITS)?;
+        let port = bits::read(&|| "the port of a replica".to_owned(), &bytes, PORT_BITS)?;
         if replica.instance > MOST_INSTANCE {
             return Err(Status::out_of_range(format!("the instance of a replica is at most {MOST_INSTANCE}")));
         }

@@ -25,6 +25,12 @@ pub(super) struct Direct {
     meter: Option<Option<MeterRates>>,
 }
 
+impl Direct {
+    pub(super) fn is_something(&self) -> bool {
+        self.counter.is_some() || self.meter.is_some()
+    }
+}
+
 fn counted(data: CounterData) -> Result<(u64, u64), Status> {
     Ok((cells::amount("packets", data.packet_count)?, cells::amount("bytes", data.byte_count)?))
 }
@@ -96,6 +102,7 @@ impl Running {
         if asked.time_since_last_hit.is_some() && shown.idle_timeout_ns > 0 {
             shown.time_since_last_hit = self.idle_time(number, identity).map(|elapsed_ns| IdleTime { elapsed_ns });
         }
+        shown.is_const = state.is_const(number, identity);
         shown
     }
 

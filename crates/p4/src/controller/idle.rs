@@ -20,6 +20,8 @@ const MOST_IN_MESSAGE: usize = 256;
 
 /// What is known of an entry that can time out.
 struct Watched {
+    /// `Extra::since`.
+    entry: u64,
     packets: u64,
     since: Instant,
     is_told: bool,
@@ -62,18 +64,18 @@ impl Running {
             let described = &state.description.tables[number];
             let table = Table { info, described };
             let Some(counter) = described.table.cells.counter else { continue };
-            for (identity, timeout_ns) in state.timeouts(number) {
+            for (identity, extra) in state.timeouts(number) {
                 let Some(entry) = state.entry(number, identity) else { continue };
                 let Some(cell) = state.cell(number, &entry) else { continue };
                 let (packets, _) = self.control.live.program.counter(counter, cell as usize).unwrap_or_default();
-                let fresh = || Watched { packets, since: now, is_told: false, look: *look };
+                let fresh = || Watched { entry: extra.since, packets, since: now, is_told: false, look: *look };
                 let known = watched.entry((number, identity.clone())).or_insert_with(fresh);
                 known.look = *look;
-                if known.packets != packets {
-                    (known.packets, known.since, known.is_told) = (packets, now, false);
-                } else if !known.is_told && (now - known.since).as_nanos() >= timeout_ns as u128 {
+                if known.packets != packets || known.entry != extra.since {
+                    *known = fresh();
+                } else if !known.is_told && (now - known.since).as_nanos() >= extra.timeout_ns as u128 {
                     known.is_told = true;
-                    let shown = table.show(&entry, state.extra(number, identity), &self.info.actions);
+                    let shown = table.show(&entry, Some(extra), &self.info.actions);
                     let TableEntry { idle_timeout_ns, controller_metadata, .. } = shown;
                     let metadata = shown.metadata.clone();
                     due.push_back(TableEntry { idle_timeout_ns, controller_metadata, metadata, ..key_of(shown) });

@@ -11,15 +11,15 @@ use crate::value::{self, Value};
 
 /// What a key of `of`, a table or value set, is to be.
 pub(super) fn key_match(
-    of: &str,
+    of: &dyn Fn() -> String,
     field: &info::MatchField,
     is_signed: bool,
     given: Option<&FieldMatch>,
 ) -> Result<Match, Status> {
     let width = field.bitwidth as u32;
-    let what = || format!("{of}, key {}", field.name);
+    let what = || format!("{}, key {}", of(), field.name);
     let bad = |reason: &str| Status::invalid_argument(format!("{}: {reason}", what()));
-    let read = |bytes: &[u8]| bits::read(&what(), bytes, width);
+    let read = |bytes: &[u8]| bits::read(&what, bytes, width);
     let Some(given) = given else {
         return match field.match_type() {
             MatchType::Exact => Err(bad("it is exact, so it needs a value")),

@@ -1,4 +1,4 @@
-//! A program that runs as controllers see it by P4Runtime: entries of tables (`tables`), members and groups of action profiles
+//! A program that runs as controllers see it by P4Runtime: entries of tables (`tables`) and how they are read (`reading`), members and groups of action profiles
 //! (`profiles`), members of value sets (`value_sets`), counters, meters and registers (`cells`), those of entries (`direct`), entries that nobody uses (`idle`), groups
 //! and sessions of copies (`copies`), packets (`packets`), reports (`reports`), and changes that are taken back (`undo`).
 
@@ -10,6 +10,7 @@ mod idle;
 mod keys;
 mod packets;
 mod profiles;
+mod reading;
 mod reports;
 mod tables;
 #[cfg(test)]

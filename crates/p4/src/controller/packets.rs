@@ -38,7 +38,7 @@ impl Headers {
                 return Err(Status::invalid_argument(message));
             };
             let width = field.bitwidth as u32;
-            header = (header << width) | bits::read(&format!("metadata {}", field.name), &one.value, width)?;
+            header = (header << width) | bits::read(&|| format!("metadata {}", field.name), &one.value, width)?;
         }
         if packet.metadata.len() > self.packet_out.len() {
             return Err(Status::invalid_argument("there are metadata that the header packet_out has not"));

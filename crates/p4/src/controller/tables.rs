@@ -1,25 +1,28 @@
-//! Entries of tables and default actions, as P4Runtime writes them.
+//! Entries of tables and default actions, as P4Runtime writes and shows them.
+
+use std::sync::Arc;
 
 use namehop_p4runtime::Status;
-use namehop_p4runtime::device::Parts;
 use namehop_p4runtime::entity::{
-    Action, ActionSet, Entity, Field, FieldKind, FieldMatch, Kind, Pair, Prefix, Single, TableAction, TableActionKind,
-    TableEntry, WeightedAction,
+    Action, ActionSet, Field, FieldKind, FieldMatch, Pair, Prefix, Single, TableAction, TableActionKind, TableEntry,
+    WeightedAction,
 };
 use namehop_p4runtime::info::{self, MatchType};
 use namehop_p4runtime::message::UpdateType;
 use namehop_switch::program::{Change, Entry};
 use num_bigint::BigInt;
 
+use super::direct::Direct;
 use super::keys::key_match;
 use super::profiles::watched_by_port;
-use super::{PART, Running, bits, parts, place, places};
+use super::{Running, bits, place};
 use crate::control::defaults::default_data;
 use crate::control::describe::TableDescription;
 use crate::control::entry;
+use crate::control::live::Live;
 use crate::control::profiles::{ActionOf, Profile, Reference, SetAction};
 use crate::control::rows::identity;
-use crate::control::state::{Extra, Notes};
+use crate::control::state::{Extra, Notes, State};
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::value::{self, Value};
 
@@ -34,16 +37,9 @@ impl Table<'_> {
         Status::invalid_argument(format!("table {}: {reason}", self.info.preamble.name))
     }
 
-    /// Whether entries have priorities.
-    fn is_ranked(&self) -> bool {
-        let ranked = |kind| matches!(kind, MatchType::Ternary | MatchType::Range | MatchType::Optional);
-        self.info.match_fields.iter().any(|field| ranked(field.match_type()))
-    }
-
     /// The place of an action in the table's list, and its values.
     pub(super) fn action(&self, action: &Action, is_default: bool) -> Result<(usize, Vec<Value>), Status> {
-        let found = self.info.action_refs.iter().position(|listed| listed.id == action.action_id);
-        let place = found.ok_or_else(|| self.bad(&format!("it has no action with id {:#010x}", action.action_id)))?;
+        let place = self.place_of(action)?;
         let (described, listed) = (&self.described.actions[place], &self.described.table.actions[place]);
         if described.default_only && !is_default {
             return Err(self.bad(&format!("action {} is for the default only", described.path)));
@@ -59,10 +55,25 @@ impl Table<'_> {
         for (number, (name, width)) in described.parameters.iter().zip(&listed.arguments).enumerate() {
             let given = action.params.iter().find(|param| param.id == number as u32 + 1);
             let given = given.ok_or_else(|| self.bad(&format!("action {} needs {name}", described.path)))?;
-            let what = format!("table {}, action {}, {name}", self.info.preamble.name, described.path);
+            let what = || format!("table {}, action {}, {name}", self.info.preamble.name, described.path);
             values.push(Value::Int(bits::read(&what, &given.value, *width)?));
         }
         Ok((place, values))
+    }
+
+    /// The place of an action that entries have themselves, as it is asked for: its values do not matter.
+    pub(super) fn own_action(&self, action: &TableAction) -> Result<u32, Status> {
+        let Some(TableActionKind::Action(action)) = &action.kind else {
+            return Err(Status::unimplemented(
+                "entries are read by an action of their own, and not by members, groups and sets",
+            ));
+        };
+        self.place_of(action).map(|place| place as u32)
+    }
+
+    fn place_of(&self, action: &Action) -> Result<usize, Status> {
+        let found = self.info.action_refs.iter().position(|listed| listed.id == action.action_id);
+        found.ok_or_else(|| self.bad(&format!("it has no action with id {:#010x}", action.action_id)))
     }
 
     /// The action of an entry, by its place and with its values, or what it refers to.
@@ -124,14 +135,14 @@ impl Table<'_> {
             if values.next().is_some() {
                 return Err(self.bad(&format!("key {} is given twice", key.name)));
             }
-            let of = format!("table {}", self.info.preamble.name);
+            let of = || format!("table {}", self.info.preamble.name);
             keys.push(key_match(&of, field, key.signed, value)?);
         }
         let known = |id: u32| self.info.match_fields.iter().any(|field| field.id == id);
         if let Some(unknown) = given.matches.iter().find(|value| !known(value.field_id)) {
             return Err(self.bad(&format!("it has no key with id {}", unknown.field_id)));
         }
-        match (self.is_ranked(), given.priority) {
+        match (self.described.table.has_priorities(), given.priority) {
             (true, ..=0) => {
                 return Err(self.bad("it has ternary, range or optional keys, so a priority of at least 1 is needed"));
             }
@@ -169,7 +180,7 @@ impl Table<'_> {
         TableAction { kind: Some(kind) }
     }
 
-    fn show_action(&self, action: u32, data: &[u8]) -> TableAction {
+    pub(super) fn show_action(&self, action: u32, data: &[u8]) -> TableAction {
         let place = action as usize;
         let id = self.info.action_refs.get(place).map_or(0, |action| action.id);
         let values = entry::values(&self.described.table, place, data);
@@ -221,15 +232,14 @@ impl Table<'_> {
             idle_timeout_ns: extra.map_or(0, |extra| extra.timeout_ns),
             controller_metadata: extra.map_or(0, |extra| extra.notes.number),
             metadata: extra.map(|extra| extra.notes.metadata.clone()).unwrap_or_default(),
-            priority: if self.is_ranked() { i32::try_from(entry.priority).unwrap_or(i32::MAX) } else { 0 },
-            is_const: self.described.entries_are_const,
+            priority: i32::try_from(entry.priority).unwrap_or(i32::MAX),
             ..TableEntry::default()
         }
     }
 }
 
 /// What the controller keeps with an entry.
-fn notes(entry: &TableEntry) -> Notes {
+pub(super) fn notes(entry: &TableEntry) -> Notes {
     Notes { metadata: entry.metadata.clone(), number: entry.controller_metadata }
 }
 
@@ -261,151 +271,104 @@ fn known_reference(profile: &Profile, reference: &Reference) -> Result<(), Strin
     }
 }
 
-fn entity(entry: TableEntry) -> Entity {
-    Entity { kind: Some(Kind::Table(entry)) }
-}
-
 impl Running {
     pub(super) fn change_table(&self, update: UpdateType, given: &TableEntry) -> Result<(), Status> {
         let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
         let mut state = self.control.state();
-        let description = state.description.tables.get(number).ok_or_else(|| Status::internal("a table is missing"))?;
-        let table = Table { info: &self.info.tables[number], described: description };
-        let direct = table.check_direct(given)?;
+        let described = state.description.tables.get(number).ok_or_else(|| Status::internal("a table is missing"))?;
+        let table = Table { info: &self.info.tables[number], described };
         if given.is_default_action {
-            if given.counter_data.is_some() || given.meter_config.is_some() || given.idle_timeout_ns != 0 {
-                return Err(table.bad("a default action has no counter, meter and time-out"));
-            }
-            if description.default_is_const {
-                return Err(Status::permission_denied(format!(
-                    "the default action of table {} is constant",
-                    table.info.preamble.name
-                )));
-            }
-            if update != UpdateType::Modify || !given.matches.is_empty() || given.priority != 0 {
-                return Err(table.bad("a default action is only modified, and has no keys and no priority"));
-            }
-            let Some(action) = &given.action else {
-                return state.reset_default(number).map_err(Status::internal);
-            };
-            let Chosen::Own(action, values) = table.table_action(action, true)? else {
-                return Err(Status::internal("a default action refers to something"));
-            };
-            let data = default_data(&description.table, action, &values);
-            state.put_default(number, action as u32, data).map_err(Status::internal)?;
-            state.set_default_notes(number, notes(given));
-            return Ok(());
+            table.check_direct(given)?;
+            return self.change_default(&mut state, update, number, given);
         }
-        if description.entries_are_const {
-            let name = &table.info.preamble.name;
+        // Of an entry that goes, no more than its key is looked at.
+        let direct = if update == UpdateType::Delete { Direct::default() } else { table.check_direct(given)? };
+        let name = table.info.preamble.name.as_str();
+        if described.entries_are_const && update != UpdateType::Modify {
             return Err(Status::permission_denied(format!("the entries of table {name} are constant")));
         }
-        let (mut new, reference) = table.entry(given, update != UpdateType::Delete)?;
-        let name = table.info.preamble.name.as_str();
-        let identity = identity(&new);
-        let known = state.entry(number, &identity);
-        let change = match (update, known) {
-            (UpdateType::Insert, None) => Change::Insert,
-            (UpdateType::Insert, Some(_)) => {
-                return Err(Status::already_exists(format!("table {name} has an entry with this key")));
+        if update == UpdateType::Insert && table.info.match_fields.is_empty() {
+            return Err(table.bad("it has no keys, so it has no entries but the default action"));
+        }
+        let has_action = update != UpdateType::Delete && given.action.is_some();
+        let (entry, reference) = table.entry(given, has_action)?;
+        let key = identity(&entry);
+        // Whether a new one is there already is found out when it cannot be added, so that most are looked for once less.
+        let known = if update == UpdateType::Insert { None } else { state.entry(number, &key) };
+        if known.is_some() && state.is_const(number, &key) {
+            if update == UpdateType::Delete || has_action || has_more(given) {
+                return Err(Status::permission_denied(format!("this entry of table {name} is constant")));
             }
-            (UpdateType::Modify, Some(_)) => Change::Modify,
-            (UpdateType::Delete, Some(known)) => {
-                // The size of its values is compared with that of its action.
-                new = known;
-                Change::Delete
-            }
+            // What it has counted, and what it lets pass, may be set.
+            let cell = known.and_then(|entry| state.cell(number, &entry));
+            cell.into_iter().for_each(|cell| self.set_direct(&described.table.cells, cell, &direct));
+            return Ok(());
+        }
+        if update != UpdateType::Delete && !has_action {
+            return Err(table.bad("an entry needs an action"));
+        }
+        let (change, new) = match (update, known) {
+            (UpdateType::Insert, _) => (Change::Insert, entry),
+            (UpdateType::Modify, Some(_)) => (Change::Modify, entry),
+            // The size of its values is compared with that of its action.
+            (UpdateType::Delete, Some(known)) => (Change::Delete, known),
             _ => return Err(Status::not_found(format!("table {name} has no entry with this key"))),
         };
-        if let (Some(reference), Some(profile)) = (&reference, description.table.profile) {
+        if let (Some(reference), Some(profile)) = (&reference, described.table.profile) {
             known_reference(&state.profiles[profile], reference).map_err(|what| {
                 let path = &state.description.profiles[profile].path;
                 Status::not_found(format!("table {name}: profile {path} has no {what}"))
             })?;
         }
         // What is wrong with an entry by itself was found before.
-        state.put(number, change, new, reference).map_err(Status::resource_exhausted)?;
+        if let Err(reason) = state.put(number, change, new, reference) {
+            let is_there = change == Change::Insert && state.entry(number, &key).is_some();
+            return Err(if is_there { Status::already_exists(reason) } else { Status::resource_exhausted(reason) });
+        }
         if change != Change::Delete {
-            state.set_extra(number, &identity, given.idle_timeout_ns, notes(given));
-            let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
-            if let Some(cell) = cell {
-                self.set_direct(&state.description.tables[number].table.cells, cell, &direct);
+            state.set_extra(number, &key, given.idle_timeout_ns, notes(given));
+            if direct.is_something() {
+                let cell = state.entry(number, &key).and_then(|entry| state.cell(number, &entry));
+                let cells = &state.description.tables[number].table.cells;
+                cell.into_iter().for_each(|cell| self.set_direct(cells, cell, &direct));
             }
         }
         Ok(())
     }
 
-    pub(super) fn read_tables(&self, given: &TableEntry) -> Result<Parts<'_>, Status> {
-        let numbers = places(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
-        if given.is_default_action {
-            let asked = notes(given);
-            let all = numbers.into_iter().filter_map(move |number| self.default_entry(number, &asked));
-            return Ok(parts(all.map(Ok)));
+    fn change_default(
+        &self,
+        state: &mut State<Arc<Live>>,
+        update: UpdateType,
+        number: usize,
+        given: &TableEntry,
+    ) -> Result<(), Status> {
+        let described = &state.description.tables[number];
+        let table = Table { info: &self.info.tables[number], described };
+        if given.counter_data.is_some() || given.meter_config.is_some() || given.idle_timeout_ns != 0 {
+            return Err(table.bad("a default action has no counter, meter and time-out"));
         }
-        let is_whole = given.matches.is_empty() && given.priority == 0;
-        if !is_whole {
-            let [number] = numbers[..] else {
-                return Err(Status::invalid_argument("keys and priorities are for one table: give its id"));
-            };
-            if !given.matches.is_empty() {
-                return self.one_entry(number, given).map(|found| parts(found.into_iter().map(Ok)));
-            }
+        if described.default_is_const {
+            let name = &table.info.preamble.name;
+            return Err(Status::permission_denied(format!("the default action of table {name} is constant")));
         }
-        let (priority, asked, noted) = (i64::from(given.priority), given.clone(), notes(given));
-        let mut numbers = numbers.into_iter().peekable();
-        let mut row = 0;
-        Ok(Box::new(std::iter::from_fn(move || {
-            loop {
-                let number = *numbers.peek()?;
-                let state = self.control.state();
-                let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-                let (first, mut part) = (row, Vec::new());
-                for (next, identity, entry) in state.entries_from(number, first).take(PART) {
-                    row = next;
-                    let extra = state.extra(number, identity);
-                    let fits = extra.map_or(noted == Notes::default(), |extra| extra.notes.fit(&noted));
-                    if fits && (priority == 0 || entry.priority == priority) {
-                        part.push(entity(self.with_direct(&state, number, (identity, &entry), &asked, &table)));
-                    }
-                }
-                if row == first {
-                    row = 0;
-                    numbers.next();
-                } else if !part.is_empty() {
-                    return Some(Ok(part));
-                }
-            }
-        })))
+        if update != UpdateType::Modify || !given.matches.is_empty() || given.priority != 0 {
+            return Err(table.bad("a default action is only modified, and has no keys and no priority"));
+        }
+        let Some(action) = &given.action else {
+            return state.reset_default(number).map_err(Status::internal);
+        };
+        let Chosen::Own(action, values) = table.table_action(action, true)? else {
+            return Err(Status::internal("a default action refers to something"));
+        };
+        let data = default_data(&described.table, action, &values);
+        state.put_default(number, action as u32, data).map_err(Status::internal)?;
+        state.set_default_notes(number, notes(given));
+        Ok(())
     }
+}
 
-    fn one_entry(&self, number: usize, given: &TableEntry) -> Result<Option<Entity>, Status> {
-        let state = self.control.state();
-        let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-        let wanted = identity(&table.entry(given, false)?.0);
-        let found = state.entry(number, &wanted);
-        Ok(found.map(|entry| entity(self.with_direct(&state, number, (&wanted, &entry), given, &table))))
-    }
-
-    /// The default action of a table, if this is kept with it, or nothing was asked for.
-    fn default_entry(&self, number: usize, asked: &Notes) -> Option<Entity> {
-        let state = self.control.state();
-        let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
-        let ((action, data), notes) = state.default(number)?;
-        if !notes.fit(asked) {
-            return None;
-        }
-        let mut action = table.show_action(*action, data);
-        if let Some(TableActionKind::Set(set)) = &action.kind {
-            let plain = set.actions.first().and_then(|action| action.action.clone());
-            action.kind = plain.map(TableActionKind::Action);
-        }
-        Some(entity(TableEntry {
-            table_id: table.info.preamble.id,
-            action: Some(action),
-            is_default_action: true,
-            controller_metadata: notes.number,
-            metadata: notes.metadata.clone(),
-            ..TableEntry::default()
-        }))
-    }
+/// Whether a change is of more than what an entry has counted and lets pass.
+fn has_more(given: &TableEntry) -> bool {
+    given.idle_timeout_ns != 0 || notes(given) != Notes::default()
 }

@@ -33,19 +33,23 @@ impl Running {
         }
         let number = place(&self.info.value_sets, "value set", given.value_set_id, |set| &set.preamble)?;
         let info = &self.info.value_sets[number];
-        let of = format!("value set {}", info.preamble.name);
+        let of = || format!("value set {}", info.preamble.name);
         let mut members = Vec::new();
         for member in &given.members {
             let known = |id: u32| info.fields.iter().any(|field| field.id == id);
             if let Some(unknown) = member.matches.iter().find(|value| !known(value.field_id)) {
-                return Err(Status::invalid_argument(format!("{of}: it has no field with id {}", unknown.field_id)));
+                return Err(Status::invalid_argument(format!(
+                    "{}: it has no field with id {}",
+                    of(),
+                    unknown.field_id
+                )));
             }
             let mut keys = Vec::new();
             for field in &info.fields {
                 let mut values = member.matches.iter().filter(|value| value.field_id == field.id);
                 let value = values.next();
                 if values.next().is_some() {
-                    return Err(Status::invalid_argument(format!("{of}: field {} is given twice", field.name)));
+                    return Err(Status::invalid_argument(format!("{}: field {} is given twice", of(), field.name)));
                 }
                 keys.push(key_match(&of, field, false, value)?);
             }

@@ -73,8 +73,6 @@ impl<'p> Switch<'p> {
         let mut frame = Frame { unit: place, ..Frame::default() };
         let unknown = |_: Stop| format!("an entry of table {path} is not constant");
         let mut entries = Vec::new();
-        let mut priority = 0;
-        let ranked = table.entries.iter().any(|entry| entry.rank.is_some());
         for (number, entry) in table.entries.iter().enumerate() {
             let mut keys = Vec::new();
             for (set, key) in entry.keys.iter().zip(&table.keys) {
@@ -84,25 +82,9 @@ impl<'p> Switch<'p> {
             for argument in &entry.action.arguments {
                 arguments.push(self.evaluate(&mut frame, argument).map_err(unknown)?);
             }
-            // Without priorities the first entry wins; an entry without one comes behind the one before it.
-            priority = match entry.priority {
-                Some(given) => {
-                    i64::try_from(given).unwrap_or(i64::MAX) * if table.largest_priority_wins { 1 } else { -1 }
-                }
-                None if ranked => -i64::try_from(entry.rank.unwrap_or(number as u64 + 1)).unwrap_or(i64::MAX),
-                None if number == 0 => 0,
-                None => priority.saturating_sub(1),
-            };
             let action = entry.action.action;
-            entries.push(RuntimeEntry { keys, action, arguments, priority, cell: number as u32, packets: 0, bytes: 0 });
-        }
-        // Prefixes decide by length, whatever the order.
-        let by_length = table.keys.iter().any(|key| &*key.kind == "lpm")
-            && !table.keys.iter().any(|key| matches!(&*key.kind, "ternary" | "range" | "optional"));
-        if by_length && table.entries.iter().all(|entry| entry.priority.is_none()) {
-            for entry in &mut entries {
-                entry.priority = 0;
-            }
+            let (priority, cell) = (entry.priority, number as u32);
+            entries.push(RuntimeEntry { keys, action, arguments, priority, cell, packets: 0, bytes: 0 });
         }
         let default = match &table.default {
             None => None,

@@ -40,8 +40,6 @@ pub struct Table {
     pub actions: Vec<Action>,
     /// How many entries it may have.
     pub size: u64,
-    /// Entries of the program have priorities of their own.
-    pub ranked: bool,
     pub cells: Cells,
     /// The action profile or selector that its entries take their actions from, by its place.
     pub profile: Option<usize>,
@@ -124,6 +122,11 @@ impl Table {
         }
     }
 
+    /// Whether entries have priorities. In other tables nothing but keys tells entries apart.
+    pub fn has_priorities(&self) -> bool {
+        self.keys.iter().any(|key| matches!(key.kind, Match::Ternary | Match::Range))
+    }
+
     /// Bits of the keys that are exact.
     pub fn exact_bits(&self) -> u32 {
         self.keys.iter().filter(|key| key.kind == Match::Exact).map(|key| key.width).sum()
@@ -148,12 +151,12 @@ impl Table {
     pub fn kind(&self) -> TableKind {
         let count = |kind: Match| self.keys.iter().filter(|key| key.kind == kind).count();
         let (prefixes, exact, bits) = (count(Match::Lpm), count(Match::Exact), self.key_bits());
-        if count(Match::Ternary) + count(Match::Range) > 0 || prefixes > 1 {
+        if self.has_priorities() || prefixes > 1 {
             TableKind::Tuples
         } else if prefixes == 0 {
             let is_small = (1..=Self::EXACT_BITS).contains(&bits) && self.data_bits() <= Self::RESULT_BITS;
             if is_small { TableKind::Direct } else { TableKind::Exact }
-        } else if self.ranked || bits > Self::TRIE_BITS {
+        } else if bits > Self::TRIE_BITS {
             TableKind::Tuples
         } else if exact == 0 && bits <= Self::DIRECT_BITS {
             TableKind::Direct

@@ -103,7 +103,6 @@ impl<'p> Lowerer<'p> {
             actions: main.actions.clone(),
             // A group that changes is there twice for a moment.
             size: size * 2,
-            ranked: false,
             cells: Cells::default(),
             profile: None,
             members: None,

@@ -70,7 +70,6 @@ impl<'p> Lowerer<'p> {
         let path = unit.tables[place].path.clone();
         let number = self.table_list.len();
         let size = table.size.unwrap_or(DEFAULT_SIZE).max(table.entries.len() as u64).min(MAX_SIZE);
-        let ranked = table.entries.iter().any(|entry| entry.priority.is_some() || entry.rank.is_some());
         let (cells, profile) = (ir::Cells::default(), None);
         let (members, members_of) = (None, None);
         self.table_list.push(ir::Table {
@@ -79,7 +78,6 @@ impl<'p> Lowerer<'p> {
             keys,
             actions,
             size,
-            ranked,
             cells,
             profile,
             members,
@@ -217,8 +215,7 @@ pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
         key: vec![0; words],
         mask: vec![0; words],
         ranges: Vec::new(),
-        // Elsewhere nothing but the keys tells entries apart.
-        priority: if table.kind() == ir::TableKind::Tuples { entry.priority } else { 0 },
+        priority: entry.priority,
         prefix: 0,
         data: pack_values(table, entry.action, entry.cell, &entry.arguments),
     };

@@ -294,6 +294,7 @@ pub struct Entries {
 
 #[derive(Clone, Debug)]
 pub struct Entry {
+    pub is_const: bool,
     pub priority: Option<Expr>,
     /// `@priority(N)`, with which the smallest number wins.
     pub rank: Option<Expr>,

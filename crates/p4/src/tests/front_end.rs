@@ -178,13 +178,20 @@ fn priorities_fit() {
              {properties} entries = {{ {entries} }} }} apply {{ t.apply(); }} }}\n"
         )
     };
-    accepted(&table("ternary", "priority_delta = 10;", "priority = 20: 1: a(); 2: a(); 3: a();"));
+    accepted(&table("ternary", "priority_delta = 10;", "priority = 21: 1: a(); 2: a(); 3: a();"));
     assert!(
-        report(&table("ternary", "priority_delta = 10;", "priority = 12: 1: a(); 2: a(); 3: a();")).contains("below 0")
+        report(&table("ternary", "priority_delta = 10;", "priority = 12: 1: a(); 2: a(); 3: a();")).contains("below 1")
     );
+    assert!(report(&table("ternary", "", "priority = 0: 1: a();")).contains("below 1"));
+    assert!(report(&table("ternary", "", "priority = 2147483648: 1: a();")).contains("above 2147483647"));
     let smallest = "largest_priority_wins = false; priority_delta = 10;";
     accepted(&table("ternary", smallest, "priority = 12: 1: a(); 2: a(); 3: a();"));
     assert!(report(&table("ternary", smallest, "priority = 2147483640: 1: a(); 2: a();")).contains("above"));
+    accepted(&table("ternary", smallest, "priority = 0: 1: a(); priority = 2147483646: 2: a();"));
+    assert!(report(&table("ternary", smallest, "priority = 2147483647: 1: a();")).contains("above 2147483646"));
+    accepted(&table("ternary", "", "1: a() @priority(7); 2: a(); 3: a() @priority(0);"));
+    assert!(report(&table("ternary", "", "1: a() @priority(2147483647);")).contains("above 2147483646"));
+    assert!(report(&table("ternary", "", "priority = 1: 1: a(); 2: a() @priority(2);")).contains("either"));
     assert!(report(&table("ternary", "", "1: a(); priority = 12: 2: a();")).contains("first entry needs a priority"));
     assert!(report(&table("ternary", "priority_delta = 0;", "1: a();")).contains("at least 1"));
     for kind in ["exact", "lpm"] {

@@ -96,7 +96,7 @@ impl Parser<'_> {
     }
 
     fn entry(&mut self) -> Parsed<Entry> {
-        self.take_word("const");
+        let is_const = self.take_word("const");
         let priority = if self.is_word("priority") && self.peek_at(1).is_sign("=") {
             self.advance();
             self.advance();
@@ -121,6 +121,6 @@ impl Parser<'_> {
         let rank = annotations.into_iter().find(|annotation| &*annotation.name == "priority");
         let rank = rank.and_then(|annotation| annotation.values.into_iter().next());
         self.expect_sign(";")?;
-        Ok(Entry { priority, rank, keys, action })
+        Ok(Entry { is_const, priority, rank, keys, action })
     }
 }
