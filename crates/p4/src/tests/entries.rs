@@ -1,17 +1,23 @@
-//! Entries of random tables, changed as text and by P4Runtime, are what a list of them is: what is refused, what is listed and read, and which
-//! one a packet meets.
+//! Entries of random tables, and members and groups of their action profiles, changed as text and by P4Runtime, are what a list of them is: what
+//! is refused and taken back, what is listed, read and reported, and which one a packet meets.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use namehop_p4runtime::device::Device;
-use namehop_p4runtime::entity::{Entity, Kind, TableEntry};
+use namehop_p4runtime::device::{Device, Undo};
+use namehop_p4runtime::entity::{Entity, Kind, ProfileGroup, ProfileMember, TableEntry};
 use namehop_p4runtime::message::UpdateType;
 use namehop_packet::BufferPool;
 use namehop_switch::Switch;
 use namehop_switch::program::{Change, Engine, Program};
+use serde_json::{Value, json};
 
-use super::entry_model::{SIZE, Table};
+use super::entry_changes::What;
+use super::entry_forms::{Ids, call};
+use super::entry_model::{SHORT_NS, Table};
+use super::entry_profile::{Does, Profile};
 use crate::compile::{self, Build, Speed, Workshop};
 use crate::control::server::Control;
 use crate::controller::Running;
@@ -21,8 +27,12 @@ use crate::load;
 /// Of one table.
 const CHANGES: usize = 60;
 
+/// Longer than between two looks for entries that nobody uses.
+const LOOK: Duration = Duration::from_millis(110);
+
 /// What runs a program, and its one table.
 struct Rig {
+    ids: Ids,
     switch: Switch,
     control: Arc<Control>,
     running: Running,
@@ -48,7 +58,7 @@ impl Rig {
         let running = Running::new(1, Arc::clone(&control), Vec::new(), None).expect("it has p4info");
         let pool = BufferPool::new(1024, 16);
         let engine = switch.program.engine(0, &pool).expect("a worker");
-        Rig { switch, control, running, engine, pool }
+        Rig { ids: Ids::of(running.p4info()), switch, control, running, engine, pool }
     }
 
     /// What packets with these keys get.
@@ -61,7 +71,8 @@ impl Rig {
             bits.resize(bits.len().next_multiple_of(8), false);
             let mut frame: Vec<u8> =
                 bits.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect();
-            frame.extend([0; 2]);
+            // What chooses among members, and the result.
+            frame.extend([bits.len() as u8, values[0] as u8, 0, 0]);
             (0, self.pool.copy_of(&frame).expect("memory"))
         };
         let (mut frames, mut leaving) = (packets.iter().map(frame).collect(), Vec::new());
@@ -70,110 +81,293 @@ impl Rig {
         leaving.iter().map(|(_, frame)| result(frame.bytes())).collect()
     }
 
-    fn read(&self, entry: TableEntry) -> Vec<TableEntry> {
-        let parts = self.running.read(&Entity { kind: Some(Kind::Table(entry)) }).expect("it can be read");
-        let entries = parts.flat_map(|part| part.expect("entities"));
-        entries
-            .filter_map(|entity| if let Some(Kind::Table(entry)) = entity.kind { Some(entry) } else { None })
-            .collect()
+    fn read(&self, kind: Kind) -> Vec<Kind> {
+        let parts = self.running.read(&Entity { kind: Some(kind) }).expect("it can be read");
+        parts.flat_map(|part| part.expect("entities")).filter_map(|entity| entity.kind).collect()
+    }
+
+    fn read_entries(&self, entry: TableEntry) -> Vec<TableEntry> {
+        let entries = self.read(Kind::Table(entry)).into_iter();
+        entries.filter_map(|kind| if let Kind::Table(entry) = kind { Some(entry) } else { None }).collect()
+    }
+
+    fn entity(&self, table: &Table, what: &What) -> Entity {
+        let kind = match what {
+            What::Entry(entry) => Kind::Table(TableEntry { is_const: false, ..table.message(entry, self.ids) }),
+            What::Member(id, values) => Kind::Member(self.ids.member(*id, *values)),
+            What::Group(id, group) => Kind::Group(self.ids.group(*id, group)),
+        };
+        Entity { kind: Some(kind) }
+    }
+
+    /// Makes a change by P4Runtime.
+    fn write(&self, table: &Table, change: Change, what: &What) -> Result<(), String> {
+        self.running.change(update(change), &self.entity(table, what)).map_err(|status| format!("{status:?}"))
+    }
+
+    /// Makes a change that can be taken back.
+    fn keep(&self, table: &Table, change: Change, what: &What) -> Option<Undo<'_>> {
+        self.running.change_undoably(update(change), &self.entity(table, what)).ok()
+    }
+
+    /// Asks at the control socket.
+    fn ask(&self, request: &Value) -> Result<Value, String> {
+        let answer = self.control.answer(request.to_string().as_bytes());
+        match answer.get("error") {
+            Some(reason) => Err(reason.to_string()),
+            None => Ok(answer["answer"].clone()),
+        }
     }
 }
 
-/// The entries of a message in a form that can be compared: values of one byte at least, and no zeros before them.
-fn sorted(mut list: Vec<TableEntry>) -> Vec<String> {
-    list.iter_mut().for_each(|entry| entry.is_const = false);
-    let mut list: Vec<String> = list.iter().map(|entry| format!("{entry:?}")).collect();
+fn update(change: Change) -> UpdateType {
+    match change {
+        Change::Insert => UpdateType::Insert,
+        Change::Modify => UpdateType::Modify,
+        Change::Delete => UpdateType::Delete,
+    }
+}
+
+/// A change as the control socket has it, if it has it, and what it is then.
+fn request(table: &Table, change: Change, what: &What) -> Option<(Value, Change, What)> {
+    let verb = ["add", "modify", "delete"][change as usize];
+    Some(match what {
+        What::Entry(entry) => {
+            let text = table.text(entry, change != Change::Delete)?;
+            (json!({ "request": format!("table-{verb}"), "entry": text }), change, what.clone())
+        }
+        What::Member(id, values) => {
+            let mut request = json!({ "request": format!("member-{verb}"), "profile": "ap", "id": id });
+            if change != Change::Delete {
+                request["action"] = call(*values).into();
+            }
+            (request, change, what.clone())
+        }
+        What::Group(id, _) if change == Change::Delete => {
+            (json!({ "request": "group-delete", "profile": "ap", "id": id }), change, what.clone())
+        }
+        What::Group(id, group) => {
+            let is_there = table.profile.as_ref().is_some_and(|profile| profile.groups.contains_key(id));
+            let mut group = group.clone();
+            group.most = 0;
+            group.members.iter_mut().for_each(|(.., watched)| watched.clear());
+            let members: Vec<_> = group.members.iter().map(|(member, weight, _)| (member, weight)).collect();
+            let request = json!({ "request": "group-set", "profile": "ap", "id": id, "members": members });
+            (request, if is_there { Change::Modify } else { Change::Insert }, What::Group(*id, group))
+        }
+    })
+}
+
+/// Entries in a form that can be compared.
+fn sorted(list: impl IntoIterator<Item = TableEntry>) -> Vec<String> {
+    let mut list: Vec<String> = list.into_iter().map(|entry| format!("{entry:?}")).collect();
     list.sort();
     list
 }
 
+/// A table, what runs it, and its program for whoever reads that something is wrong.
+struct Case {
+    seed: u64,
+    table: Table,
+    rig: Rig,
+    text: String,
+}
+
+impl Case {
+    fn what(&self, doing: &str) -> String {
+        format!("seed {}, {doing}\n{}", self.seed, self.text)
+    }
+
+    fn messages(&self) -> Vec<TableEntry> {
+        self.table.entries.iter().map(|entry| self.table.message(entry, self.rig.ids)).collect()
+    }
+
+    /// Makes a random change in one of the two ways.
+    fn change(&mut self, step: usize) {
+        let (mut change, mut what) = self.table.some_change();
+        let asked = if self.table.below(2) == 0 { request(&self.table, change, &what) } else { None };
+        let is_text = asked.is_some();
+        let (done, words) = match asked {
+            Some((request, as_text, what_as_text)) => {
+                (change, what) = (as_text, what_as_text);
+                (self.rig.ask(&request).map(drop), request.to_string())
+            }
+            None => (self.rig.write(&self.table, change, &what), format!("{change:?} {what:?}")),
+        };
+        let fits = self.table.fits(change, &what);
+        assert_eq!(done.is_ok(), fits, "{}", self.what(&format!("step {step}, {words}: {done:?}")));
+        if fits {
+            self.table.make(change, what, is_text);
+        }
+    }
+
+    /// Makes some changes, and takes all of them back.
+    fn take_back(&mut self, step: usize) {
+        let before = (self.table.entries.clone(), self.table.profile.clone());
+        let mut made = Vec::new();
+        for _ in 0..1 + self.table.below(4) {
+            let (change, what) = self.table.some_change();
+            let undo = self.rig.keep(&self.table, change, &what);
+            let fits = self.table.fits(change, &what);
+            assert_eq!(undo.is_some(), fits, "{}", self.what(&format!("step {step}, {change:?} {what:?}")));
+            if let Some(undo) = undo {
+                self.table.make(change, what.clone(), false);
+                made.push((change, what, undo));
+            }
+        }
+        (self.table.entries, self.table.profile) = before;
+        let mut gone = Vec::new();
+        for (change, what, undo) in made.into_iter().rev() {
+            undo().unwrap_or_else(|status| panic!("seed {}, step {step}, {change:?} {what:?}: {status:?}", self.seed));
+            if let (Change::Delete, What::Entry(entry)) = (change, what) {
+                gone.push(entry);
+            }
+        }
+        gone.iter().for_each(|entry| self.table.renew(entry));
+        self.check_read(&format!("step {step}, all was taken back"));
+    }
+
+    fn check_packets(&mut self, doing: &str) {
+        let packets: Vec<_> = (0..64).map(|_| self.table.packet()).collect();
+        let found = self.rig.look(&self.table, &packets);
+        for (packet, found) in packets.iter().zip(found) {
+            let wanted = self.table.look(packet);
+            let what = || self.what(&format!("{doing}, {packet:x?} in {:x?}", self.table.entries));
+            assert!(wanted.contains(&found), "{found} is none of {wanted:?}: {}", what());
+        }
+    }
+
+    /// All that is there is read, with what only P4Runtime knows of it.
+    fn check_read(&self, doing: &str) {
+        let rig = &self.rig;
+        let all = TableEntry { table_id: rig.ids.table, ..TableEntry::default() };
+        assert_eq!(sorted(rig.read_entries(all)), sorted(self.messages()), "{}", self.what(doing));
+        let Some(Profile { members, groups, .. }) = &self.table.profile else { return };
+        let (action_profile_id, none) = (rig.ids.profile, (ProfileMember::default(), ProfileGroup::default()));
+        let read = rig.read(Kind::Member(ProfileMember { action_profile_id, ..none.0 }));
+        let wanted: Vec<Kind> = members.iter().map(|(id, values)| Kind::Member(rig.ids.member(*id, *values))).collect();
+        assert_eq!(read, wanted, "{}", self.what(doing));
+        let read = rig.read(Kind::Group(ProfileGroup { action_profile_id, ..none.1 }));
+        let wanted: Vec<Kind> = groups.iter().map(|(id, group)| Kind::Group(rig.ids.group(*id, group))).collect();
+        assert_eq!(read, wanted, "{}", self.what(doing));
+    }
+
+    /// One entry is read by its key, and those of any priority by its key without one.
+    fn check_read_by_key(&self) {
+        for message in self.messages().into_iter().filter(|message| !message.matches.is_empty()) {
+            let TableEntry { table_id, matches, priority, .. } = message.clone();
+            let asked = TableEntry { table_id, matches: matches.clone(), priority, ..TableEntry::default() };
+            assert_eq!(sorted(self.rig.read_entries(asked.clone())), sorted([message]), "{}", self.what("one is read"));
+            let same = self.messages().into_iter().filter(|other| other.matches == matches);
+            let asked = TableEntry { priority: 0, ..asked };
+            assert_eq!(sorted(self.rig.read_entries(asked)), sorted(same), "{}", self.what("of any priority"));
+        }
+    }
+
+    /// Entries whose time is over are reported, each once.
+    fn check_idle(&mut self) {
+        let running = &self.rig.running;
+        let told = || std::iter::from_fn(|| running.idle()).flat_map(|told| told.table_entry).collect::<Vec<_>>();
+        let mut all = told();
+        if !self.table.times_out {
+            assert!(all.is_empty(), "{}", self.what("none times out"));
+            return;
+        }
+        for _ in 0..2 {
+            thread::sleep(LOOK);
+            all.extend(told());
+        }
+        let short = self.messages().into_iter().filter(|message| message.idle_timeout_ns == SHORT_NS);
+        let short = short.map(|message| TableEntry { action: None, is_const: false, ..message });
+        assert_eq!(sorted(all), sorted(short), "{}", self.what("those time out, and are told once"));
+        let again = self.table.entries.iter().find(|entry| entry.timeout_ns == SHORT_NS).cloned();
+        let Some(entry) = again else { return };
+        for change in [Change::Delete, Change::Insert] {
+            self.rig.write(&self.table, change, &What::Entry(entry.clone())).expect("it fits");
+        }
+        let mut count = 0;
+        for _ in 0..3 {
+            thread::sleep(LOOK);
+            count += told().len();
+        }
+        assert_eq!(count, 1, "{}", self.what("one that was taken out and put back is told again"));
+        self.table.renew(&entry);
+    }
+
+    /// What is listed is loaded again, whole or not at all.
+    fn check_load(&mut self) {
+        let mut listed = self.rig.control.state().list(Some("t")).expect("a list");
+        assert_eq!(listed.len(), self.table.entries.len());
+        listed.retain(|line| {
+            let ends = ["I.hit(", "member(", "group(", "actions("].map(|action| line.find(&format!(" {action}")));
+            let end = ends.into_iter().flatten().min().expect("an action");
+            let gone = self.rig.control.state().change(Change::Delete, &line[..end]);
+            assert!(gone.is_ok() || gone.as_ref().is_err_and(|reason| reason.contains("constant")), "{gone:?}");
+            // Sets of several actions are there for P4Runtime only.
+            gone.is_ok() && !line.contains(" actions(")
+        });
+        let constant = |case: &Case| sorted(case.messages().into_iter().filter(|message| message.is_const));
+        let all = TableEntry { table_id: self.rig.ids.table, ..TableEntry::default() };
+        assert_eq!(sorted(self.rig.read_entries(all.clone())), constant(self), "{}", self.what("others are gone"));
+        let lines = listed.join("\n");
+        if let Some(first) = listed.first() {
+            let loaded = self.rig.control.state().load(&format!("{lines}\n\n{first}\n"));
+            let refusal = loaded.expect_err("it is there twice");
+            let line = listed.len() + 2;
+            assert!(refusal.contains(&format!("line {line}: ")), "{}", self.what(&refusal));
+            assert_eq!(sorted(self.rig.read_entries(all)), constant(self), "{}", self.what("nothing is half done"));
+        }
+        let loaded = self.rig.control.state().load(&format!("{lines}\n"));
+        assert_eq!(loaded, Ok(listed.len()), "{}", self.what("it is loaded"));
+        self.table.entries.retain(|entry| !matches!(&entry.does, Does::Set(set) if set.len() > 1));
+        for entry in self.table.entries.iter_mut().filter(|entry| !entry.is_const) {
+            (entry.timeout_ns, entry.metadata) = (0, Vec::new());
+            if let Does::Set(set) = &entry.does {
+                entry.does = Does::Own(set[0].0);
+            }
+        }
+        self.check_read("it is read again");
+    }
+
+    /// All is as it was at the beginning.
+    fn check_reset(&mut self) {
+        self.rig.running.reset().expect("it begins anew");
+        self.table.entries = self.table.own.iter().map(|(entry, _)| entry.clone()).collect();
+        self.table.default = super::entry_model::DEFAULT;
+        if let Some(profile) = &mut self.table.profile {
+            *profile = Profile::new(profile.is_selector);
+        }
+        self.check_read("it begins anew");
+        self.check_packets("it begins anew");
+    }
+}
+
 /// Changes entries at random, in both ways.
 fn check(workshop: &Workshop, seed: u64) {
-    let mut table = Table::new(seed);
-    let mut own = Vec::new();
-    for _ in 0..table.below(3) * 3 {
-        let entry = table.entry();
-        if table.place(&entry).is_none() {
-            table.entries.push(entry.clone());
-            own.push(entry);
-        }
-    }
-    let text = table.program(&own);
-    let mut rig = Rig::new(workshop, &format!("entries{seed}"), text.clone());
-    let info = rig.running.p4info().clone();
-    let (table_id, action_id) = (info.tables[0].preamble.id, info.actions[0].preamble.id);
+    let table = Table::new(seed);
+    let text = table.program();
+    let rig = Rig::new(workshop, &format!("entries{seed}"), text.clone());
+    let mut case = Case { seed, table, rig, text };
+    case.check_read("at first");
     for step in 0..CHANGES {
-        let what = |doing: &str| format!("seed {seed}, step {step}, {doing}\n{text}");
-        let entry = table.some_entry();
-        let change = table.one_of(&[Change::Insert, Change::Insert, Change::Modify, Change::Delete]);
-        let known = table.place(&entry);
-        let fits = match change {
-            Change::Insert => known.is_none() && table.entries.len() < SIZE,
-            Change::Modify | Change::Delete => known.is_some(),
-        };
-        let done = if table.below(2) == 0 {
-            let words = table.text(&entry, change != Change::Delete);
-            (rig.control.state().change(change, &words), words)
+        if case.table.below(8) == 0 {
+            case.take_back(step);
         } else {
-            let update = match change {
-                Change::Insert => UpdateType::Insert,
-                Change::Modify => UpdateType::Modify,
-                Change::Delete => UpdateType::Delete,
-            };
-            let message = table.message(&entry, table_id, action_id);
-            let words = format!("{message:?}");
-            let entity = Entity { kind: Some(Kind::Table(message)) };
-            (rig.running.change(update, &entity).map_err(|status| format!("{status:?}")), words)
-        };
-        assert_eq!(done.0.is_ok(), fits, "{}", what(&format!("{change:?} {}: {:?}", done.1, done.0)));
-        match (fits, change, known) {
-            (true, Change::Insert, _) => table.entries.push(entry),
-            (true, Change::Modify, Some(place)) => table.entries[place] = entry,
-            (true, Change::Delete, Some(place)) => drop(table.entries.remove(place)),
-            _ => {}
+            case.change(step);
         }
         if step % 20 == 7 {
-            table.default = table.below(0xE000) as u16;
-            let words = format!("t hit(id:{}, more:0)", table.default);
-            rig.control.state().set_default(&words).expect("a default action");
+            case.table.default = case.table.below(0xE000) as u16;
+            let words = format!("t hit(id:{}, more:0)", case.table.default);
+            case.rig.control.state().set_default(&words).expect("a default action");
         }
-        let packets: Vec<_> = (0..64).map(|_| table.packet()).collect();
-        let found = rig.look(&table, &packets);
-        for (packet, found) in packets.iter().zip(found) {
-            let wanted = table.look(packet);
-            assert_eq!(found, wanted, "{}", what(&format!("{packet:x?} in {:x?}", table.entries)));
-        }
+        case.check_packets(&format!("step {step}"));
     }
-    let what = |doing: &str| format!("seed {seed}, {doing}\n{text}");
-    let messages = |table: &Table| -> Vec<TableEntry> {
-        table.entries.iter().map(|entry| table.message(entry, table_id, action_id)).collect()
-    };
-    let all = TableEntry { table_id, ..TableEntry::default() };
-    assert_eq!(sorted(rig.read(all.clone())), sorted(messages(&table)), "{}", what("all are read"));
-    for message in messages(&table).into_iter().filter(|message| !message.matches.is_empty()) {
-        let asked = TableEntry { action: None, ..message.clone() };
-        assert_eq!(sorted(rig.read(asked)), sorted(vec![message]), "{}", what("one is read"));
-    }
-    // What is listed is loaded again, whole or not at all.
-    let listed = rig.control.state().list(Some("t")).expect("a list");
-    assert_eq!(listed.len(), table.entries.len());
-    for line in &listed {
-        let keys = line.rsplit_once(" I.hit").expect("an action").0;
-        rig.control.state().change(Change::Delete, keys).unwrap_or_else(|reason| panic!("{}", what(&reason)));
-    }
-    assert!(rig.read(all.clone()).is_empty());
-    let mut lines = listed.join("\n");
-    if let Some(first) = listed.first() {
-        let refusal = rig.control.state().load(&format!("{lines}\n\n{first}\n")).expect_err("it is there twice");
-        let line = listed.len() + 2;
-        assert!(refusal.contains(&format!("line {line}: ")), "{}", what(&refusal));
-        assert!(rig.read(all.clone()).is_empty(), "{}", what("nothing is half done"));
-    }
-    lines.push('\n');
-    assert_eq!(rig.control.state().load(&lines), Ok(listed.len()), "{}", what("it is loaded"));
-    assert_eq!(rig.control.state().list(Some("t")), Ok(listed), "{}", what("it is listed as before"));
-    assert_eq!(sorted(rig.read(all)), sorted(messages(&table)), "{}", what("all are read again"));
-    rig.switch.stop();
+    case.check_read("all are read");
+    case.check_read_by_key();
+    case.check_idle();
+    case.check_load();
+    case.check_reset();
+    case.rig.switch.stop();
 }
 
 /// Some random tables, from the number in `NAMEHOP_P4_FIRST` on. Programs stay in the process, which has room for a few dozen of them.

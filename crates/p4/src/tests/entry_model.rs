@@ -1,21 +1,22 @@
-//! A random table, what a list of its entries says that packets meet, and these entries as text and as messages of P4Runtime.
+//! A random table, and what a list of its entries says: what packets meet, and which changes can be made.
 
-use std::fmt::Write;
-
-use namehop_p4runtime::entity::{
-    Action, Field, FieldKind, FieldMatch, Pair, Prefix, Single, TableAction, TableActionKind, TableEntry,
-};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::entry_profile::{Does, Profile, Values};
+use crate::tree::LARGEST_PRIORITY;
 
 const WIDTHS: [u32; 9] = [1, 8, 16, 31, 32, 33, 64, 65, 128];
 const KINDS: [&str; 5] = ["exact", "lpm", "ternary", "range", "optional"];
 /// Of the parameter of the action that only takes room.
 const FURTHER: [u32; 4] = [1, 8, 64, 100];
 /// What a packet gets without an entry.
-const DEFAULT: u16 = 0xEEEE;
+pub const DEFAULT: u16 = 0xEEEE;
 /// How many entries a table may have.
 pub const SIZE: usize = 12;
+/// A time-out that is over at once, and one that is never.
+pub const SHORT_NS: i64 = 1;
+const LONG_NS: i64 = 3_600_000_000_000;
 
 /// What a key is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,44 +25,62 @@ pub enum Want {
     Range(u128, u128),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     pub keys: Vec<Want>,
     pub priority: i64,
-    pub id: u16,
-    pub further: u128,
+    pub does: Does,
+    pub is_const: bool,
+    /// What only P4Runtime sets.
+    pub timeout_ns: i64,
+    pub metadata: Vec<u8>,
 }
 
 pub struct Key {
     pub kind: &'static str,
     pub width: u32,
-    is_signed: bool,
+    pub is_signed: bool,
 }
 
 impl Key {
-    fn all(&self) -> u128 {
+    pub fn all(&self) -> u128 {
         u128::MAX >> (128 - self.width)
     }
 
     /// Bits as a number whose order is that of values, and back again.
-    fn order(&self, bits: u128) -> u128 {
+    pub fn order(&self, bits: u128) -> u128 {
         if self.is_signed { bits ^ 1 << (self.width - 1) } else { bits }
     }
+}
+
+/// How the program gives priorities to its entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Largest,
+    Smallest,
+    /// With `@priority`, some of them.
+    Ranks,
+    /// By their places, so far apart.
+    Places {
+        largest_wins: bool,
+        delta: i64,
+    },
 }
 
 pub struct Table {
     random: Xoshiro256PlusPlus,
     pub keys: Vec<Key>,
-    further: u32,
+    pub further: u32,
+    pub order: Order,
+    /// `const entries`.
+    pub is_const: bool,
+    pub times_out: bool,
+    pub profile: Option<Profile>,
+    /// What the program has, with the numbers that it writes as their priorities, where it does.
+    pub own: Vec<(Known, Option<i64>)>,
     /// The best one is not the first one.
     pub entries: Vec<Known>,
     pub default: u16,
-}
-
-fn bytes(value: u128) -> Vec<u8> {
-    let all = value.to_be_bytes();
-    let zeros = all.iter().take(15).take_while(|byte| **byte == 0).count();
-    all[zeros..].to_vec()
 }
 
 impl Table {
@@ -70,6 +89,11 @@ impl Table {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             keys: Vec::new(),
             further: 0,
+            order: Order::Largest,
+            is_const: false,
+            times_out: false,
+            profile: None,
+            own: Vec::new(),
             entries: Vec::new(),
             default: DEFAULT,
         };
@@ -84,7 +108,60 @@ impl Table {
             let is_signed = kind == "range" && table.below(2) == 0;
             table.keys.push(Key { kind, width, is_signed });
         }
+        let delta = 1 + table.below(3) as i64;
+        let places = |largest_wins| Order::Places { largest_wins, delta };
+        table.order = table.one_of(&[Order::Largest, Order::Smallest, Order::Ranks, places(true), places(false)]);
+        table.is_const = table.below(6) == 0;
+        table.times_out = table.below(4) == 0;
+        table.profile = match table.below(3) {
+            0 => None,
+            number => Some(Profile::new(number == 1)),
+        };
+        table.begin();
         table
+    }
+
+    /// Makes up what the program begins with.
+    fn begin(&mut self) {
+        let count = self.below(4) * 2;
+        let mut own: Vec<Known> = Vec::new();
+        for _ in 0..count {
+            let mut entry = self.entry();
+            entry.is_const = self.is_const || self.below(4) == 0;
+            entry.does = Does::Own(self.values());
+            (entry.timeout_ns, entry.metadata) = (0, Vec::new());
+            if own.iter().all(|known| known.keys != entry.keys) {
+                own.push(entry);
+            }
+        }
+        let count = own.len() as i64;
+        for (place, mut entry) in (0..).zip(own) {
+            let number = match self.order {
+                _ if !self.has_priorities() => None,
+                Order::Largest => Some(entry.priority),
+                Order::Smallest => Some(LARGEST_PRIORITY - entry.priority),
+                Order::Ranks => (self.below(3) > 0).then(|| self.below(4) as i64),
+                Order::Places { .. } => None,
+            };
+            entry.priority = match self.order {
+                _ if !self.has_priorities() => 0,
+                Order::Largest => entry.priority,
+                Order::Smallest => LARGEST_PRIORITY - number.unwrap_or(0),
+                Order::Ranks => LARGEST_PRIORITY - number.unwrap_or(place + 1),
+                Order::Places { largest_wins: true, delta } => 1 + (count - 1 - place) * delta,
+                Order::Places { largest_wins: false, delta } => LARGEST_PRIORITY - 1 - place * delta,
+            };
+            self.entries.push(entry.clone());
+            self.own.push((entry, number));
+        }
+        if self.order == Order::Ranks && self.own.iter().all(|(_, number)| number.is_none()) {
+            // Without any of them, places count.
+            self.order = Order::Places { largest_wins: true, delta: 1 };
+            for (place, entry) in self.entries.iter_mut().enumerate().filter(|(_, entry)| entry.priority > 0) {
+                entry.priority = count - place as i64;
+                self.own[place].0.priority = entry.priority;
+            }
+        }
     }
 
     pub fn below(&mut self, count: usize) -> usize {
@@ -108,8 +185,25 @@ impl Table {
         }
     }
 
-    fn is_ranked(&self) -> bool {
+    pub fn values(&mut self) -> Values {
+        Values { id: self.below(0xE000) as u16, further: self.number(self.further) }
+    }
+
+    pub fn has_priorities(&self) -> bool {
         self.keys.iter().any(|key| matches!(key.kind, "ternary" | "range" | "optional"))
+    }
+
+    fn does(&mut self) -> Does {
+        let way = if self.profile.is_some() { self.below(6) } else { 0 };
+        match way {
+            0 | 1 => Does::Own(self.values()),
+            2 => Does::Member(1 + self.below(4) as u32),
+            3 => Does::Group(1 + self.below(3) as u32),
+            _ => {
+                let count = 1 + self.below(3);
+                Does::Set((0..count).map(|_| (self.values(), 1 + self.below(3) as u32)).collect())
+            }
+        }
     }
 
     pub fn entry(&mut self) -> Known {
@@ -132,26 +226,40 @@ impl Table {
                 _ => Want::Bits { value: value & mask, mask },
             });
         }
-        let priority = if self.is_ranked() { 1 + self.below(4) as i64 } else { 0 };
-        Known { keys, priority, id: self.below(0xE000) as u16, further: self.number(self.further) }
+        let priority = match self.below(2) {
+            _ if !self.has_priorities() => 0,
+            0 => 1 + self.below(4) as i64,
+            // Where those are of programs in which the smallest number wins.
+            _ => LARGEST_PRIORITY - self.below(4) as i64,
+        };
+        let timeout_ns = if self.times_out { self.one_of(&[0, SHORT_NS, LONG_NS]) } else { 0 };
+        let metadata = self.one_of(&[&b""[..], b"note"]).to_vec();
+        Known { keys, priority, does: self.does(), is_const: false, timeout_ns, metadata }
     }
 
-    /// An entry that is there, or another one.
+    /// An entry that is there, with something else that it does, or another one.
     pub fn some_entry(&mut self) -> Known {
         let new = self.entry();
         if self.entries.is_empty() || self.below(3) == 0 {
             return new;
         }
         let place = self.below(self.entries.len());
-        Known { id: new.id, further: new.further, ..self.entries[place].clone() }
+        let Known { keys, priority, .. } = self.entries[place].clone();
+        Known { keys, priority, ..new }
     }
 
     pub fn place(&self, entry: &Known) -> Option<usize> {
         self.entries.iter().position(|known| known.keys == entry.keys && known.priority == entry.priority)
     }
 
-    /// What an entry has for a packet with these keys: a number, and how long its prefix is.
-    pub fn look(&self, packet: &[u128]) -> u16 {
+    /// Places in groups and sets that are taken.
+    pub fn places(&self) -> u32 {
+        let sets = self.entries.iter().map(|entry| entry.does.places());
+        sets.chain(self.profile.iter().map(Profile::places)).sum()
+    }
+
+    /// What a packet with these keys may get: one thing, but for groups.
+    pub fn look(&self, packet: &[u128]) -> Vec<u16> {
         let fits = |entry: &&Known| {
             entry.keys.iter().zip(&self.keys).zip(packet).all(|((want, key), value)| match want {
                 Want::Bits { value: wanted, mask } => value & mask == *wanted,
@@ -164,7 +272,7 @@ impl Table {
         };
         // Of equal ones the first.
         let best = self.entries.iter().rev().filter(fits).max_by_key(|entry| (entry.priority, prefix(entry)));
-        best.map_or(self.default, |entry| entry.id ^ entry.further as u16)
+        best.map_or(vec![self.default], |entry| entry.does.results(self.profile.as_ref()))
     }
 
     /// The keys of a packet that meets an entry, most of the time.
@@ -185,113 +293,5 @@ impl Table {
             });
         }
         values
-    }
-
-    pub fn program(&self, own: &[Known]) -> String {
-        let mut fields = String::new();
-        let mut keys = String::new();
-        let mut bits = 0;
-        for (place, key) in self.keys.iter().enumerate() {
-            let _ = write!(fields, "{}<{}> k{place}; ", if key.is_signed { "int" } else { "bit" }, key.width);
-            let _ = write!(keys, "hdr.h.k{place}: {}; ", key.kind);
-            bits += key.width;
-        }
-        if bits % 8 != 0 {
-            let _ = write!(fields, "bit<{}> pad; ", 8 - bits % 8);
-        }
-        let mut list = String::new();
-        for entry in own {
-            let mut sets = Vec::new();
-            for (want, key) in entry.keys.iter().zip(&self.keys) {
-                let width = key.width;
-                sets.push(match want {
-                    Want::Bits { mask: 0, .. } => "_".to_owned(),
-                    Want::Bits { value, mask } if key.kind == "lpm" || key.kind == "ternary" => {
-                        format!("{width}w{value:#x} &&& {width}w{mask:#x}")
-                    }
-                    Want::Bits { value, .. } => format!("{width}w{value:#x}"),
-                    Want::Range(first, last) if key.is_signed => {
-                        format!("(int<{width}>){width}w{first:#x} .. (int<{width}>){width}w{last:#x}")
-                    }
-                    Want::Range(first, last) => format!("{width}w{first:#x} .. {width}w{last:#x}"),
-                });
-            }
-            let priority = if self.is_ranked() { format!("priority = {}: ", entry.priority) } else { String::new() };
-            let (id, further, width) = (entry.id, entry.further, self.further);
-            let _ = writeln!(list, "{priority}({}): hit({id}, {width}w{further:#x});", sets.join(", "));
-        }
-        let list = if own.is_empty() { list } else { format!("largest_priority_wins = true; entries = {{ {list} }}") };
-        format!(
-            "#include <core.p4>\n#include <v1model.p4>\nheader h_t {{ {fields}bit<16> result; }}\n\
-             struct headers_t {{ h_t h; }}\nstruct meta_t {{ }}\n\
-             parser P(packet_in p, out headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{\n\
-             state start {{ p.extract(hdr.h); transition accept; }} }}\n\
-             control V(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}\n\
-             control I(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{\n\
-             action hit(bit<16> id, bit<{further}> more) {{ hdr.h.result = id ^ (bit<16>)more; s.egress_spec = 1; }}\n\
-             table t {{ key = {{ {keys}}} actions = {{ hit; }} default_action = hit({DEFAULT}, 0); size = {SIZE}; {list} }}\n\
-             apply {{ t.apply(); }} }}\n\
-             control E(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ }} }}\n\
-             control U(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}\n\
-             control D(packet_out p, in headers_t hdr) {{ apply {{ p.emit(hdr.h); }} }}\n\
-             V1Switch(P(), V(), I(), E(), U(), D()) main;\n",
-            further = self.further,
-        )
-    }
-
-    /// An entry in the form of the control socket.
-    pub fn text(&self, entry: &Known, with_action: bool) -> String {
-        let mut text = "t".to_owned();
-        if self.is_ranked() {
-            let _ = write!(text, " {}", entry.priority);
-        }
-        for (place, (want, key)) in entry.keys.iter().zip(&self.keys).enumerate() {
-            let _ = match want {
-                Want::Bits { value, .. } if key.kind == "exact" => write!(text, " k{place}:{value:#x}"),
-                Want::Bits { value, mask } if key.kind == "lpm" => {
-                    write!(text, " k{place}:{value}/{}", mask.count_ones())
-                }
-                // What is left out matches anything.
-                Want::Bits { mask: 0, .. } => Ok(()),
-                Want::Bits { value, .. } if key.kind == "optional" => write!(text, " k{place}:{value}"),
-                Want::Bits { value, mask } => write!(text, " k{place}:{value:#x}&&&{mask:#b}"),
-                Want::Range(first, last) => write!(text, " k{place}:{first}..{last:#x}"),
-            };
-        }
-        if with_action {
-            let _ = write!(text, " hit(id:{}, more:{})", entry.id, entry.further);
-        }
-        text
-    }
-
-    /// The same in the form of P4Runtime.
-    pub fn message(&self, entry: &Known, table_id: u32, action_id: u32) -> TableEntry {
-        let mut matches = Vec::new();
-        for (place, (want, key)) in entry.keys.iter().zip(&self.keys).enumerate() {
-            let kind = match *want {
-                Want::Bits { value, .. } if key.kind == "exact" => FieldKind::Exact(Single { value: bytes(value) }),
-                Want::Bits { mask: 0, .. } => continue,
-                Want::Bits { value, mask } if key.kind == "lpm" => {
-                    FieldKind::Lpm(Prefix { value: bytes(value), length: mask.count_ones() as i32 })
-                }
-                Want::Bits { value, .. } if key.kind == "optional" => {
-                    FieldKind::Optional(Single { value: bytes(value) })
-                }
-                Want::Bits { value, mask } => FieldKind::Ternary(Pair { first: bytes(value), second: bytes(mask) }),
-                Want::Range(first, last) if (key.order(first), key.order(last)) == (0, key.all()) => continue,
-                Want::Range(first, last) => FieldKind::Range(Pair { first: bytes(first), second: bytes(last) }),
-            };
-            matches.push(FieldMatch { field_id: place as u32 + 1, kind: Some(kind) });
-        }
-        let params = [u128::from(entry.id), entry.further].map(bytes);
-        let params = (1..).zip(params).map(|(id, value)| Field { id, value }).collect();
-        let kind = Some(TableActionKind::Action(Action { action_id, params }));
-        TableEntry {
-            table_id,
-            matches,
-            action: Some(TableAction { kind }),
-            priority: entry.priority as i32,
-            ..TableEntry::default()
-        }
     }
 }

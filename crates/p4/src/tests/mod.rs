@@ -3,7 +3,10 @@
 mod chains;
 mod compiled;
 mod entries;
+mod entry_changes;
+mod entry_forms;
 mod entry_model;
+mod entry_profile;
 mod front_end;
 mod fuzz;
 mod generate;
