@@ -7,7 +7,7 @@
 #include "switch.h"
 #include "tune.h"
 
-#define P4_HOST_VERSION 7
+#define P4_HOST_VERSION 8
 
 /* Memory of one thread that processes packets. */
 struct p4_host_worker;

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use namehop_packet::raw::Header;
 
 /// `P4_HOST_VERSION`
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 /// Bytes that can be read behind packets and data of entries, and behind packets written, too (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
