@@ -87,6 +87,8 @@ bool names_fill_dpdk(const struct p4_program *theirs, uint64_t entries);
 uint32_t names_packet(uint8_t *to, uint64_t entry, uint64_t random);
 void name_of(uint64_t entry, unsigned count, uint64_t *key);
 unsigned components(uint64_t entry);
+/* What decides about the port of an entry whose name has so many components. */
+uint64_t number_of(uint64_t entry, unsigned count);
 /* The lookups of names of G-Opt: see gopt.c. */
 void gopt_fill(uint64_t entries);
 void gopt_names(struct rte_mbuf **packets, unsigned count);

@@ -88,7 +88,7 @@ static bool fill(uint64_t entries)
                 slot->terminal = 0;
             /* The first entry of a name counts, as in the other tables. */
             else if (slot->port == NO_PORT)
-                slot->port = (int16_t)PORT_OF(all == 1 ? entry / 16 : entry);
+                slot->port = (int16_t)PORT_OF(number_of(entry, all));
         }
     }
     return true;

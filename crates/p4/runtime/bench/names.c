@@ -27,8 +27,7 @@ void name_of(uint64_t entry, unsigned count, uint64_t *key)
         key[count - 1 - i] = mixed(i == 0 ? entry / 16 : entry * 8 + i) | 1;
 }
 
-/* What decides about the port. */
-static uint64_t number_of(uint64_t entry, unsigned count)
+uint64_t number_of(uint64_t entry, unsigned count)
 {
     return count == 1 ? entry / 16 : entry;
 }
