@@ -129,21 +129,11 @@ static inline void p4_hit(struct p4_found *found, const uint64_t *value)
     found->hit = true;
 }
 
-/* Bits that an entry of an exact table may have for the action, and actions, when a value has 2 bytes; and bits when it has 4. */
-#define P4_BITS_OF_TWO 12
+/* Actions that a table may have when its values have 2 bytes. */
 #define P4_ACTIONS_OF_TWO 16
-#define P4_BITS_OF_FOUR 24
 
-/* Of a value in an exact table, in bytes: the shorter, the more entries a cache line has. */
-static inline uint32_t p4_value_bytes(uint32_t data_bits, uint32_t action_count)
-{
-    return data_bits <= P4_BITS_OF_TWO && action_count <= P4_ACTIONS_OF_TWO ? 2
-        : data_bits <= P4_BITS_OF_FOUR ? 4
-        : data_bits <= P4_SMALL        ? 8
-                                       : 8 + (data_bits + 63) / 64 * 8;
-}
-
-/* A short value is the highest bits of the word that a longer one has, with the action in the lowest bits. */
+/* A value in an exact table has 2 or 4 bytes where they suffice: the shorter, the more entries a cache line has. It is then the highest bits
+   of the word that a longer one has, with the action in the lowest bits. */
 static inline void p4_hit_exact(struct p4_found *found, const uint8_t *value, unsigned value_bytes)
 {
     if (value_bytes == 2) {

@@ -4,7 +4,6 @@
 #include <rte_hash.h>
 #include <rte_lpm.h>
 #include <rte_lpm6.h>
-#include <rte_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,12 +46,19 @@ bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsi
     return add_as(table, 0, key, mask, prefix, entry);
 }
 
+/* Other programs may have room. */
+static void dpdk_has_no_room(void)
+{
+    missing("DPDK has no room for its table: set more huge pages aside (sysctl vm.nr_hugepages=3072), or none of them, so that "
+            "ordinary pages serve; --no-dpdk measures without tables of DPDK");
+}
+
 void dpdk_hash(struct p4_table *table, const char *name, unsigned words, uint64_t entries)
 {
     struct rte_hash_parameters how = {.name = name, .entries = (uint32_t)(entries + entries / 8 + 64), .key_len = words * 8};
     table->other = rte_hash_create(&how);
     if (!table->other)
-        fail(rte_strerror(rte_errno));
+        dpdk_has_no_room();
     table->values = p4_region_new((how.entries + 1) * 8);
     table->otherwise = NULL;
 }
@@ -201,7 +207,7 @@ static bool ipv4_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
     routes4 = table_of(theirs, "routes");
     routes4->other = rte_lpm_create("routes", 0, &how);
     if (!routes4->other)
-        fail("no memory for rte_lpm");
+        dpdk_has_no_room();
     dpdk_ports(routes4);
     for (uint64_t i = 0; i < entries; i++)
         if (rte_lpm_add(routes4->other, prefix4(i), (uint8_t)length4(i), PORT_OF(prefix4(i) >> 8)) < 0)
@@ -289,7 +295,7 @@ static bool ipv6_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
     routes6 = table_of(theirs, "routes");
     routes6->other = rte_lpm6_create("routes", 0, &how);
     if (!routes6->other)
-        fail("no memory for rte_lpm6");
+        dpdk_has_no_room();
     dpdk_ports(routes6);
     for (uint64_t i = 0; i < entries; i++) {
         uint8_t address[16] = {0};
