@@ -28,7 +28,7 @@ use namehop_face::wait_watch::{INTERVAL_NS, TARGET_NS};
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_manage::server::HandoverCounters;
-use namehop_packet::in_place::push_in_place;
+use namehop_packet::in_place::{extract_in_place, push_in_place};
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
 };
@@ -153,8 +153,8 @@ pub struct Handover {
     to: Vec<Option<ToWorker>>,
     from: Vec<FromWorker>,
     pub(super) counters: HandoverCounters,
-    /// Scratch: whose the packets of a burst are.
-    owners: Vec<u8>,
+    /// Scratch: which packets of a burst belong to other workers, and to whom.
+    of_others: Vec<(u32, u8)>,
     /// Data that came to this worker and is offered to it besides.
     offered_to_self: Vec<Incoming>,
     /// Packets that turned out to belong to this worker after all.
@@ -179,7 +179,7 @@ impl Handover {
                 to: Vec::new(),
                 from: Vec::new(),
                 counters: HandoverCounters::default(),
-                owners: Vec::new(),
+                of_others: Vec::new(),
                 offered_to_self: Vec::new(),
                 returned: Vec::new(),
                 until_sample: SAMPLED.get(),
@@ -232,9 +232,8 @@ impl Handover {
     }
 
     fn divide_kind(&mut self, now: Timestamp, packets: &mut Vec<Incoming>, pool: &BufferPool, drops: &LinkDropTotals) {
-        let mut all_are_own = true;
-        self.owners.clear();
-        for packet in packets.iter() {
+        let mut count = 0;
+        for (position, packet) in packets.iter().enumerate() {
             // What has no name is dropped by whoever has it.
             let owners = self.dispatch.owners(packet.buffer.bytes(), &packet.fields);
             let Owners { owner, others } =
@@ -247,19 +246,17 @@ impl Handover {
             for other in others.iter() {
                 self.offer(now, other, packet, pool, drops);
             }
-            all_are_own &= owner == self.worker;
-            self.owners.push(owner);
+            // The next one takes its place if it belongs to this worker: a branch could not be foretold.
+            self.of_others.truncate(count);
+            self.of_others.push((position as u32, owner));
+            count += usize::from(owner != self.worker);
         }
-        if all_are_own {
-            return;
-        }
-        let owners = std::mem::take(&mut self.owners);
-        let (mut of_next, worker) = (owners.iter(), self.worker);
-        let of_others = packets.extract_if(.., |_| of_next.next().is_some_and(|&owner| owner != worker));
-        for (packet, &owner) in of_others.zip(owners.iter().filter(|&&owner| owner != worker)) {
+        self.of_others.truncate(count);
+        let of_others = std::mem::take(&mut self.of_others);
+        extract_in_place(packets, &of_others, |packet, owner| {
             self.hand_over(now, owner.into(), Handed::Incoming(packet), drops);
-        }
-        self.owners = owners;
+        });
+        self.of_others = of_others;
     }
 
     /// Hands over a packet that came to this worker because of a PIT token that leads nowhere, and was taken off.
