@@ -49,7 +49,7 @@ bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsi
 /* Other programs may have room. */
 static void dpdk_has_no_room(void)
 {
-    missing("DPDK has no room for its table: set more huge pages aside (sysctl vm.nr_hugepages=3072), or none of them, so that "
+    missing("DPDK has no room for its table: set more huge pages aside (sysctl vm.nr_hugepages=2048), or none of them, so that "
             "ordinary pages serve; --no-dpdk measures without tables of DPDK");
 }
 
