@@ -11,7 +11,7 @@ use namehop_bench::workload::{Workload, WorkloadParameters};
 use namehop_face::link_service::Reassembler;
 use namehop_face::{FaceParams, FaceTable, FaceUri, LinkService};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::schedule::{Burst, MAX_BURST, Naive, Schedule};
+use namehop_forward::schedule::{Burst, Naive, Schedule};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::{CsConfig, Engine, EngineConfig};
 use namehop_hash::HashKey;
@@ -32,6 +32,8 @@ const PIT_CAPACITY: usize = 4 * PACKETS;
 const CACHE_BYTES: usize = PACKETS * 2_048;
 /// Interests and Data that are exchanged before anything is counted. More than the cache holds.
 const EXCHANGES: usize = 2 * PACKETS;
+/// Packets of a burst.
+const BURST: usize = 64;
 /// Time from one burst to the next: so long that timers of Interests long answered come due all the time, and so short
 /// that no Interest waits for longer than its lifetime of 4 s.
 const BURST_INTERVAL_NS: u64 = 15_000_000;
@@ -213,9 +215,9 @@ impl<S: Schedule> Rig<S> {
             next_name: 0,
             pending: VecDeque::new(),
             answered: VecDeque::new(),
-            burst: IncomingBurst::with_capacity(MAX_BURST),
-            out: Vec::with_capacity(2 * MAX_BURST),
-            frames: Vec::with_capacity(MAX_BURST),
+            burst: IncomingBurst::with_capacity(BURST),
+            out: Vec::with_capacity(2 * BURST),
+            frames: Vec::with_capacity(BURST),
             sent: Vec::with_capacity(PACKETS),
         })
     }
@@ -224,8 +226,8 @@ impl<S: Schedule> Rig<S> {
         self.exchange(1)?;
         self.now = SETTLED;
         self.interests(PACKETS)?;
-        for _ in 0..EXCHANGES / MAX_BURST {
-            self.exchange(MAX_BURST)?;
+        for _ in 0..EXCHANGES / BURST {
+            self.exchange(BURST)?;
         }
         for (index, kind) in kinds.iter().enumerate() {
             if 2 * index >= parts {
@@ -306,7 +308,7 @@ impl<S: Schedule> Rig<S> {
         let mut packets = packets.into_iter();
         while !packets.as_slice().is_empty() {
             self.now.0 += BURST_INTERVAL_NS;
-            for Packet { buffer, token } in packets.by_ref().take(MAX_BURST) {
+            for Packet { buffer, token } in packets.by_ref().take(BURST) {
                 match &mut self.links {
                     None => {
                         let fields = LinkFields { pit_token: token, ..LinkFields::default() };

@@ -30,7 +30,7 @@ use crate::pcct::keys::{Found, Key, NoEntry};
 use crate::pcct::record::InRecord;
 use crate::pcct::token::TokenForm;
 use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
-use crate::schedule::MAX_BURST;
+use crate::schedule::MAX_LOOKAHEAD;
 use crate::strategy::MeasurementTable;
 use crate::timer::{Timer, TimerWheel};
 use crate::trace::{TraceStep, Tracing};
@@ -133,7 +133,7 @@ impl Core {
             long_names: LongNames::new(config.long_name_bytes_per_s),
             max_lifetime_ms: config.max_lifetime_ms,
             dead_nonce_lifetime_ms: config.dead_nonce_lifetime_ms,
-            lookahead: config.lookahead.clamp(1, MAX_BURST),
+            lookahead: config.lookahead.clamp(1, MAX_LOOKAHEAD),
             lanes: Lanes::best(),
             strategies_version: 0,
             strategies_since: 0,

@@ -2,7 +2,7 @@
 
 use namehop_table::MemorySpeed;
 
-use super::MAX_BURST;
+use super::MAX_LOOKAHEAD;
 
 /// Lines that a packet asks for in the first step, which is the one that nothing was fetched for: an Interest's buckets in
 /// FIB, PIT-CS composite table and dead nonce list.
@@ -13,7 +13,7 @@ const PACKET_NS: f64 = 100.0;
 /// and both go faster when there are some: with 32 instead of 8, packets take 3 to 5 % less time.
 const LEAST: f64 = 32.0;
 
-/// Packets of a group for memory of this speed, from 1 to [`MAX_BURST`].
+/// Packets of a group for memory of this speed, from 1 to [`MAX_LOOKAHEAD`].
 ///
 /// A group asks for `LINES_OF_STEP` lines per packet at once. The processor has buffers for
 /// [`MemorySpeed::lines_in_flight`] lines that are under way; more requests than that wait for each other, and fewer leave
@@ -34,7 +34,7 @@ pub fn lookahead_for(memory: &MemorySpeed) -> usize {
     let fill = (memory.lines_in_flight() / LINES_OF_STEP).floor();
     let cover = (memory.latency_ns / PACKET_NS).ceil();
     // The conversion saturates, and makes 0 of what is not a number.
-    (fill.max(cover).max(LEAST) as usize).min(MAX_BURST)
+    (fill.max(cover).max(LEAST) as usize).min(MAX_LOOKAHEAD)
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
     fn this_machine_gets_a_sane_number() {
         if let Some(memory) = MemorySpeed::measure() {
             let packets = lookahead_for(&memory);
-            assert!((LEAST as usize..=MAX_BURST).contains(&packets), "{packets} for {memory:?}");
+            assert!((LEAST as usize..=MAX_LOOKAHEAD).contains(&packets), "{packets} for {memory:?}");
         }
     }
 }

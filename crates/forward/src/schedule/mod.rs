@@ -39,8 +39,11 @@ pub use lookahead::lookahead_for;
 pub use stripped::Stripped;
 pub use timed::Timed;
 
-/// Packets that the hint plane looks at together.
-pub const MAX_BURST: usize = 64;
+/// Packets whose memory is fetched together, at the most.
+pub const MAX_LOOKAHEAD: usize = 64;
+/// Packets that follow each other through the stages without a gap: as many as a worker has in a turn, a burst of its own and one
+/// from other workers. What does not fit begins anew, and has nobody to hide its first fetches behind.
+pub const MAX_BURST: usize = 128;
 
 /// A schedule as a type parameter of [`Engine`](crate::Engine).
 pub trait Schedule: Send + 'static {

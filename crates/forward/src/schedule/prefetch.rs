@@ -8,7 +8,7 @@ use namehop_packet::Incoming;
 use namehop_table::prefetch::prefetch_lines;
 
 use super::burst::{BurstState, Guess};
-use super::{MAX_BURST, Schedule};
+use super::{MAX_LOOKAHEAD, Schedule};
 use crate::engine::Engine;
 use crate::parse::{Kind, Parsed};
 use crate::pcct::prefetch::Forecast;
@@ -28,7 +28,7 @@ impl<S: Schedule> Engine<S> {
         lanes: Lanes,
     ) {
         let BurstState { parsed, guesses, hashes } = state;
-        let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
+        let mut names: [&[u8]; MAX_LOOKAHEAD] = [&[]; MAX_LOOKAHEAD];
         let mut any = false;
         let mut long_names = self.core.long_names.total();
         let known = parsed[position..].iter().zip(&mut guesses[place..]);

@@ -16,7 +16,8 @@ impl<S: Schedule> Engine<S> {
     pub(crate) fn run(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         let mut state = std::mem::take(&mut self.burst_state);
         while !burst.is_empty() {
-            let count = burst.len().min(MAX_BURST);
+            // In parts of the same size: a few packets that are left over would wait for memory with nothing else to do.
+            let count = burst.len().div_ceil(burst.len().div_ceil(MAX_BURST));
             self.parse(&burst[..count], &mut state);
             self.execute(now, burst.drain(..count), &mut state, out);
         }

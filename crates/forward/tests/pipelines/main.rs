@@ -1,6 +1,7 @@
 //! Packet-in, packet-out tables: what the engine does by which rule, one file per group of rules.
 
 mod aggregation;
+mod bursts;
 mod content_store;
 mod data_matching;
 mod expiry;

@@ -6,7 +6,7 @@ use namehop_disk::{MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_forward::dispatch::{MAX_COMPONENTS, MAX_WORKERS};
-use namehop_forward::schedule::MAX_BURST;
+use namehop_forward::schedule::MAX_LOOKAHEAD;
 use namehop_manage::nfd::names::{self, module};
 use namehop_manage::nfd::numbers::origin;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
@@ -77,7 +77,7 @@ impl Config {
         };
         let lookahead = match forwarding.lookahead {
             AutoNumber::Auto => None,
-            AutoNumber::Number(packets) => range_fault("forwarding.lookahead", packets as u64, 1, MAX_BURST as u64),
+            AutoNumber::Number(packets) => range_fault("forwarding.lookahead", packets as u64, 1, MAX_LOOKAHEAD as u64),
         };
         let out_of_range = |(path, value, low, high)| range_fault(path, value, low, high);
         ranges.into_iter().find_map(out_of_range).or(disk).or(workers).or(lookahead)
