@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::slice;
 
-use namehop_table::prefetch::{prefetch_following, prefetch_lines, prefetch_read, prefetch_write};
+use namehop_table::prefetch::{CACHE_LINE_BYTES, prefetch_following, prefetch_lines, prefetch_read, prefetch_write};
 
 use crate::pool::{self, HEADROOM_BYTES};
 use crate::raw::{Header, release_to_mempool};
@@ -157,13 +157,15 @@ impl PacketBuffer {
     }
 
     /// The same for a packet that another processor has written to and this one will change: what that has of it is given up there at
-    /// once, and not only when its header, or something in front of the packet, is written.
+    /// once, and not only when its header, or something in front of the packet, is written. Link headers are put in front of most
+    /// packets, so the end of the headroom is asked for, too.
     #[inline]
     pub fn prefetch_to_change(&self) {
         let header = self.0.as_ptr().cast_const();
         prefetch_write(header);
         let packet = header.cast::<u8>().wrapping_add(PACKET_AT);
         prefetch_write(packet);
+        prefetch_write(packet.wrapping_sub(CACHE_LINE_BYTES));
         prefetch_following(packet.wrapping_add(FIRST_BYTES / 2));
     }
 }

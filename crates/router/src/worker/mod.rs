@@ -267,6 +267,8 @@ impl<S: Schedule> Worker<S> {
         }
         let mut frames = std::mem::take(&mut self.frames);
         let from_rings = frames.len();
+        // Another processor wrote them, or this one long ago. Ports ask for their own.
+        frames.iter().for_each(|frame| frame.buffer.prefetch());
         let Worker { ports, records, engine, reassembler, pool, number, .. } = self;
         let mut faces = WorkerFaces { records, engine, reassembler, worker: *number };
         worked |= ports.receive(now, &mut frames, &mut faces, pool);

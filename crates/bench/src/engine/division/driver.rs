@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use namehop_face::ring::Frame;
 use namehop_forward::schedule::Burst;
@@ -14,7 +15,7 @@ use namehop_wire::peek::name_value;
 use namehop_wire::security::NullSigner;
 use namehop_wire::{DataBuilder, InterestBuilder, NameRef};
 
-use super::turns::Turns;
+use super::turns::{Turns, settling_of};
 use super::{NAMES_PER_WORKER, Shared};
 use crate::permutation::mix;
 
@@ -106,12 +107,10 @@ impl<'a> Driver<'a> {
             number = next;
             self.misplaced = cases[place].1;
             self.now = self.now.max(Timestamp(self.shared.clock.load(Ordering::Relaxed)));
+            let settled = Instant::now() + settling_of(self.shared.parameters.time);
+            self.exchange_while(|| turns.is(number) && Instant::now() < settled, || turns.is(number));
             let (before, began) = (self.worker.status(self.now), self.now);
-            while turns.is(number) {
-                self.prepare();
-                self.wait_for_others(|| turns.is(number));
-                self.work();
-            }
+            self.exchange_while(|| turns.is(number), || turns.is(number));
             self.shared.clock.fetch_max(self.now.0, Ordering::Relaxed);
             self.shared.warm[self.number].store(self.is_warm(), Ordering::Relaxed);
             if turns.counts(number) {
@@ -124,6 +123,15 @@ impl<'a> Driver<'a> {
             }
         }
         cases.iter().map(|&(case, _)| case).zip(measured).collect()
+    }
+
+    /// Packets come in and are worked on. A worker whose turn it is waits for the others in each round.
+    fn exchange_while(&mut self, goes_on: impl Fn() -> bool, is_turn: impl Fn() -> bool) {
+        while goes_on() {
+            self.prepare();
+            self.wait_for_others(&is_turn);
+            self.work();
+        }
     }
 
     /// Is everything as it will stay? Timers have run out, as many Interests are pending as are to be, and the cache is full, so that

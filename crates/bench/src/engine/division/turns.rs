@@ -5,12 +5,25 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a turn is: long enough that what the case before left in the caches makes no difference.
+/// How long a turn is.
 const TURN: Duration = Duration::from_millis(100);
+/// One in so many parts of a turn, the first, does not count: in it the caches have what the case before left there. Without that, whoever
+/// comes after other workers would be compared with whoever comes after itself.
+const SETTLING_SHARE: u32 = 5;
 /// After so many turns, some minutes, something must be wrong.
 const MOST_WARM_UP_TURNS: usize = 6_000;
 /// The number of the turn after which there is none.
 const OVER: usize = usize::MAX;
+
+/// How long turns are when each case has this time.
+fn turn_of(time: Duration) -> Duration {
+    time.min(TURN)
+}
+
+/// How long the part of a turn is that does not count.
+pub(super) fn settling_of(time: Duration) -> Duration {
+    turn_of(time) / SETTLING_SHARE
+}
 
 /// Whose turn it is.
 pub(super) struct Turns {
@@ -38,7 +51,7 @@ impl Turns {
     /// Gives each case turns until all are warm, and then each of them this time, which counts. `is_warm` is asked after each
     /// round. Returns whether they have become warm.
     pub(super) fn give(&self, time: Duration, mut is_warm: impl FnMut() -> bool) -> bool {
-        let turn = time.min(TURN);
+        let turn = turn_of(time);
         let mut number = 0;
         // All go on while one is not warm, so that none cools down.
         while !is_warm() {
