@@ -108,9 +108,9 @@ impl<'a> Driver<'a> {
             self.misplaced = cases[place].1;
             self.now = self.now.max(Timestamp(self.shared.clock.load(Ordering::Relaxed)));
             let settled = Instant::now() + settling_of(self.shared.parameters.time);
-            self.exchange_while(|| turns.is(number) && Instant::now() < settled, || turns.is(number));
+            self.exchange_while(|| turns.is(number) && Instant::now() < settled);
             let (before, began) = (self.worker.status(self.now), self.now);
-            self.exchange_while(|| turns.is(number), || turns.is(number));
+            self.exchange_while(|| turns.is(number));
             self.shared.clock.fetch_max(self.now.0, Ordering::Relaxed);
             self.shared.warm[self.number].store(self.is_warm(), Ordering::Relaxed);
             if turns.counts(number) {
@@ -125,11 +125,11 @@ impl<'a> Driver<'a> {
         cases.iter().map(|&(case, _)| case).zip(measured).collect()
     }
 
-    /// Packets come in and are worked on. A worker whose turn it is waits for the others in each round.
-    fn exchange_while(&mut self, goes_on: impl Fn() -> bool, is_turn: impl Fn() -> bool) {
+    /// Packets come in and are worked on, round by round.
+    fn exchange_while(&mut self, goes_on: impl Fn() -> bool) {
         while goes_on() {
             self.prepare();
-            self.wait_for_others(&is_turn);
+            self.wait_for_others(&goes_on);
             self.work();
         }
     }
@@ -161,11 +161,11 @@ impl<'a> Driver<'a> {
         self.shared.rounds[self.number].store(self.rounds, Ordering::Release);
     }
 
-    /// Until packets have come in as often at all others, or the turn is over: workers that have all the traffic they can take work at the
+    /// Until packets have come in as often at all others, or nothing goes on any more: workers that have all the traffic they can take work at the
     /// same time, and what they hand over comes to each other in between their own packets.
-    fn wait_for_others(&self, is_turn: impl Fn() -> bool) {
+    fn wait_for_others(&self, goes_on: impl Fn() -> bool) {
         let is_as_far = |other: &AtomicU64| other.load(Ordering::Acquire) >= self.rounds;
-        while !self.shared.rounds.iter().all(is_as_far) && is_turn() {
+        while !self.shared.rounds.iter().all(is_as_far) && goes_on() {
             thread::yield_now();
         }
     }
