@@ -68,7 +68,7 @@ use crate::schedule::{
     Buffers, ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures,
 };
 use crate::workload::WorkloadParameters;
-pub use division::{DivisionCase, DivisionFigures};
+pub use division::{CostSpread, DivisionCase, DivisionFigures};
 pub use error::EngineBenchError;
 use figures::{Measured, Runs, mean, summary};
 use prefixes::Prefixes;

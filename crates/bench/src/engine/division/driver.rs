@@ -16,7 +16,7 @@ use namehop_wire::security::NullSigner;
 use namehop_wire::{DataBuilder, InterestBuilder, NameRef};
 
 use super::turns::{Turns, settling_of};
-use super::{NAMES_PER_WORKER, Shared};
+use super::{Load, NAMES_PER_WORKER, Shared};
 use crate::permutation::mix;
 
 /// Bursts that come to a worker in a round. With one it would have to do with smaller ones whenever it hands packets over, and a worker
@@ -36,14 +36,15 @@ pub(super) struct TurnCost {
 pub(super) struct Measured {
     /// Turns that count.
     pub(super) turns: Vec<TurnCost>,
-    /// In these turns.
-    pub(super) handed_over: u64,
+    /// Packets that came from another processor in these turns: those that were handed over, or brought.
+    pub(super) moved: u64,
     /// In these turns.
     pub(super) lost: u64,
 }
 
-/// An Interest that a worker has sent: its name and token, and where it went.
+/// An Interest that a worker has sent: by whom, its name and token, and where it went.
 pub(super) struct Pending {
+    worker: usize,
     name: Vec<u8>,
     pit_token: PitToken,
     face: FaceId,
@@ -54,8 +55,8 @@ pub(super) struct Driver<'a> {
     worker: Worker<Burst>,
     number: usize,
     shared: &'a Shared<'a>,
-    /// Share of packets that come in at the wrong worker.
-    misplaced: f64,
+    /// What is to come in.
+    load: Load,
     /// The worker's clock: how long it has had something to do.
     now: Timestamp,
     cycles_per_second: u64,
@@ -65,6 +66,8 @@ pub(super) struct Driver<'a> {
     asked: u64,
     /// Times that packets have come in.
     rounds: u64,
+    /// Packets that another thread has made and that have come in here.
+    brought: u64,
     pending: VecDeque<Pending>,
     sent: Vec<Frame>,
     content: Vec<u8>,
@@ -80,12 +83,13 @@ impl<'a> Driver<'a> {
             worker,
             number,
             shared,
-            misplaced: 0.0,
+            load: shared.loads[0].1,
             now,
             cycles_per_second,
             next_name,
             asked: 0,
             rounds: 0,
+            brought: 0,
             draws: number as u64,
             pending,
             sent,
@@ -98,18 +102,18 @@ impl<'a> Driver<'a> {
         ((u128::from(mix(self.draws)) * end as u128) >> 64) as usize
     }
 
-    /// Works whenever it is the turn of one of its cases. Gives what it has measured in each, by the case's number.
+    /// Works whenever it is the turn of one of its loads. Gives what it has measured in each, by the number of its turns.
     pub(super) fn run(mut self, turns: &Turns) -> Vec<(usize, Measured)> {
-        let cases = &self.shared.cases;
-        let (mut measured, mut number) = (vec![Measured::default(); cases.len()], 0);
-        let place_of = |turn| cases.iter().position(|&(case, _)| case == turn);
+        let loads = &self.shared.loads;
+        let (mut measured, mut number) = (vec![Measured::default(); loads.len()], 0);
+        let place_of = |turn| loads.iter().position(|&(load, _)| load == turn);
         while let Some((next, place)) = turns.next(place_of, number) {
             number = next;
-            self.misplaced = cases[place].1;
+            self.load = loads[place].1;
             self.now = self.now.max(Timestamp(self.shared.clock.load(Ordering::Relaxed)));
             let settled = Instant::now() + settling_of(self.shared.parameters.time);
             self.exchange_while(|| turns.is(number) && Instant::now() < settled);
-            let (before, began) = (self.worker.status(self.now), self.now);
+            let (before, began, brought) = (self.worker.status(self.now), self.now, self.brought);
             self.exchange_while(|| turns.is(number));
             self.shared.clock.fetch_max(self.now.0, Ordering::Relaxed);
             self.shared.warm[self.number].store(self.is_warm(), Ordering::Relaxed);
@@ -118,11 +122,11 @@ impl<'a> Driver<'a> {
                 let after = self.worker.status(self.now);
                 let (packets, busy_ns) = (after.packets - before.packets, self.now.since_ns(began) as f64);
                 measured.turns.push(TurnCost { packets, busy_ns });
-                measured.handed_over += after.handover.handed_in - before.handover.handed_in;
+                measured.moved += after.handover.handed_in - before.handover.handed_in + self.brought - brought;
                 measured.lost += after.handover.lost() - before.handover.lost();
             }
         }
-        cases.iter().map(|&(case, _)| case).zip(measured).collect()
+        loads.iter().map(|&(load, _)| load).zip(measured).collect()
     }
 
     /// Packets come in and are worked on, round by round.
@@ -156,6 +160,8 @@ impl<'a> Driver<'a> {
                 self.answer();
             }
             self.answer_another();
+            self.take_brought();
+            self.take_brought();
         }
         self.rounds += 1;
         self.shared.rounds[self.number].store(self.rounds, Ordering::Release);
@@ -182,17 +188,30 @@ impl<'a> Driver<'a> {
         self.take_sent();
     }
 
-    /// Gives a frame to the worker. It is in the caches of this thread's core, as if it had come from a card.
-    fn give(&self, face: FaceId, frame: &[u8]) {
+    /// Gives a frame for `owner` to this thread's worker, or has it brought to the owner. It is in the caches of this thread's core, as if it
+    /// had come from a card.
+    fn give(&self, owner: usize, face: FaceId, frame: &[u8]) {
         // A full ring holds back whoever fills it; so does an empty pool.
-        if let Some(buffer) = self.shared.pool.copy_of(frame) {
-            let _ = self.shared.rings[self.number].from_datagrams.push(Frame::new(face, 0, buffer));
+        let Some(buffer) = self.shared.pool.copy_of(frame) else { return };
+        let frame = Frame::new(face, 0, buffer);
+        let _ = if self.load.is_brought && owner != self.number {
+            self.shared.brought[owner].push(frame)
+        } else {
+            self.shared.rings[self.number].from_datagrams.push(frame)
+        };
+    }
+
+    /// Lets a frame come in that another thread has made, without a look at it.
+    fn take_brought(&mut self) {
+        if let Some(frame) = self.shared.brought[self.number].pop() {
+            let _ = self.shared.rings[self.number].from_datagrams.push(frame);
+            self.brought += 1;
         }
     }
 
-    /// Is the next packet to come in at the wrong worker?
+    /// Is the next packet to be made by the thread of a worker that it does not belong to?
     fn draw_misplaced(&mut self) -> bool {
-        self.shared.rings.len() > 1 && (self.draw(1 << 20) as f64) < self.misplaced * f64::from(1 << 20)
+        self.shared.rings.len() > 1 && (self.draw(1 << 20) as f64) < self.load.case.misplaced * f64::from(1 << 20)
     }
 
     /// Asks for the next name that belongs to this worker; or to another one, as often as that is to be.
@@ -200,20 +219,20 @@ impl<'a> Driver<'a> {
         let is_misplaced = self.draw_misplaced();
         let workload = &self.shared.prefixes.workload;
         let mut value = vec![0; workload.name_bytes()];
-        let name = loop {
+        let (name, owner) = loop {
             let name = self.next_name;
             self.next_name += 1;
             workload.write_name(name, &mut value);
             let owner = self.shared.dispatch.entry_of(&value).map_or(0, |(_, owner)| usize::from(owner));
             if is_misplaced == (owner != self.number) {
-                break name;
+                break (name, owner);
             }
         };
         self.asked += 1;
         let Ok(name_ref) = NameRef::from_value(&value) else { return };
         let Ok(packet) = InterestBuilder::new(name_ref.to_owned()).nonce(mix(name) as u32 | 1).build() else { return };
         let peer = self.shared.prefixes.peers.downstream(workload.prefix_of(name), name);
-        self.give(self.shared.faces[peer.link][peer.number], &packet);
+        self.give(owner, self.shared.faces[peer.link][peer.number], &packet);
     }
 
     /// What the worker has sent: Interests are answered later.
@@ -224,7 +243,8 @@ impl<'a> Driver<'a> {
             let bytes = frame.buffer.bytes();
             let Some(usual) = UsualFrame::decode(bytes).filter(|usual| !usual.is_data) else { continue };
             if let Some(name) = name_value(&bytes[usual.header_len..]) {
-                self.pending.push_back(Pending { name: name.to_vec(), pit_token: usual.pit_token, face: frame.face });
+                let (worker, name, face) = (self.number, name.to_vec(), frame.face);
+                self.pending.push_back(Pending { worker, name, pit_token: usual.pit_token, face });
             }
         }
         self.sent = sent;
@@ -255,11 +275,11 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn give_data(&self, Pending { name, pit_token, face }: &Pending) {
+    fn give_data(&self, Pending { worker, name, pit_token, face }: &Pending) {
         let Ok(name) = NameRef::from_value(name) else { return };
         let data = DataBuilder::new(name.to_owned()).content(self.content.clone()).sign(&NullSigner);
         let Ok(data) = data else { return };
         let frame = encode_packet(&LpHeader { pit_token: *pit_token, ..LpHeader::default() }, Some(&data));
-        self.give(*face, &frame);
+        self.give(*worker, *face, &frame);
     }
 }

@@ -2,49 +2,68 @@
 
 use super::driver::{Measured, TurnCost};
 use super::floor::FloorCost;
-use super::{DivisionCase, DivisionFigures};
+use super::{CostSpread, DivisionFigures, Load};
 use crate::median::{median, quartiles};
 
-/// Cases in the order in which they took turns, with what each of their workers measured, and the threads of the floor.
-pub(super) fn of_cases(
-    cases: &[DivisionCase],
-    measured: &[Vec<Measured>],
-    floor: &[Vec<FloorCost>],
-) -> Vec<DivisionFigures> {
+/// Loads in the order in which they took turns, with what each of their workers measured, and the threads of the floor. Gives the figures of
+/// the cases.
+pub(super) fn of_loads(loads: &[Load], measured: &[Vec<Measured>], floor: &[Vec<FloorCost>]) -> Vec<DivisionFigures> {
     let turns = floor.iter().map(Vec::len).min().unwrap_or(0);
-    let mut floors_ns: Vec<f64> = (0..turns).filter_map(|turn| FloorCost::of_both(floor, turn)).collect();
-    let floor_ns = (!floors_ns.is_empty()).then(|| median(&mut floors_ns));
-    let floor_quartiles_ns = floor_ns.map(|_| quartiles(&mut floors_ns));
-    let rounds: Vec<Vec<Round>> = measured.iter().map(|workers| self::rounds(workers)).collect();
-    let of = |(index, &case): (usize, &DivisionCase)| {
-        let (own, sum) = (&rounds[index], |part: fn(&Measured) -> u64| measured[index].iter().map(part).sum::<u64>());
-        let packets: u64 = own.iter().map(|round| round.packets).sum();
-        let handed_over = sum(|worker| worker.handed_over) as f64 / packets.max(1) as f64;
-        let mut speedups: Vec<f64> = own.iter().zip(&rounds[0]).map(|(own, first)| own.mpps / first.mpps).collect();
-        let placed = cases.iter().position(|other| other.workers == case.workers && other.misplaced == 0.0);
-        // Without misplaced ones some may be left of the turn before.
-        let handover_ns = placed.filter(|_| case.misplaced > 0.0 && handed_over > 0.0).map(|placed| {
-            let costs = own.iter().zip(&rounds[placed]).map(|(own, placed)| own.packet_ns - placed.packet_ns);
-            median(&mut costs.collect::<Vec<f64>>()) / handed_over
-        });
-        let has_floor = handover_ns.is_some();
+    let floor = CostSpread::of(&mut (0..turns).filter_map(|turn| FloorCost::of_both(floor, turn)).collect::<Vec<_>>());
+    let outcomes: Vec<Outcome> = measured.iter().map(|workers| Outcome::of(workers)).collect();
+    let of = |(index, &Load { case, .. }): (usize, &Load)| {
+        let own = &outcomes[index];
+        let with = |is_wanted: &dyn Fn(&Load) -> bool| {
+            let place = loads.iter().position(|other| other.case.workers == case.workers && is_wanted(other));
+            // Without misplaced packets some may be left of the turn before.
+            place.filter(|_| case.misplaced > 0.0 && own.moved > 0.0).map(|place| &outcomes[place])
+        };
+        let placed = with(&|other| other.case.misplaced == 0.0);
+        let brought = with(&|other| other.is_brought && other.case == case);
+        let mut speedups: Vec<f64> =
+            own.rounds.iter().zip(&outcomes[0].rounds).map(|(own, first)| own.mpps / first.mpps).collect();
         DivisionFigures {
             case,
-            floor_ns: floor_ns.filter(|_| has_floor),
-            floor_quartiles_ns: floor_quartiles_ns.filter(|_| has_floor),
-            packet_ns: median(&mut own.iter().map(|round| round.packet_ns).collect::<Vec<f64>>()),
-            mpps: median(&mut own.iter().map(|round| round.mpps).collect::<Vec<f64>>()),
+            packet_ns: median(&mut own.rounds.iter().map(|round| round.packet_ns).collect::<Vec<f64>>()),
+            mpps: median(&mut own.rounds.iter().map(|round| round.mpps).collect::<Vec<f64>>()),
             speedup: median(&mut speedups),
             speedup_quartiles: quartiles(&mut speedups),
-            handover_ns,
-            handed_over,
-            lost: sum(|worker| worker.lost),
+            handover: placed.and_then(|placed| own.spread_above(placed)),
+            moved: placed.zip(brought).and_then(|(placed, brought)| brought.spread_above(placed)),
+            beyond_moved: brought.and_then(|brought| own.spread_above(brought)),
+            floor: floor.filter(|_| placed.is_some()),
+            handed_over: own.moved,
+            lost: own.lost,
         }
     };
-    cases.iter().enumerate().map(of).collect()
+    loads.iter().enumerate().filter(|(_, load)| !load.is_brought).map(of).collect()
 }
 
-/// What the workers of a case did in one turn.
+/// What the workers of a case did in all turns of a load.
+struct Outcome {
+    rounds: Vec<Round>,
+    /// Packets that came from another processor, by all packets.
+    moved: f64,
+    lost: u64,
+}
+
+impl Outcome {
+    fn of(workers: &[Measured]) -> Outcome {
+        let rounds = rounds(workers);
+        let packets: u64 = rounds.iter().map(|round| round.packets).sum();
+        let moved: u64 = workers.iter().map(|worker| worker.moved).sum();
+        let lost = workers.iter().map(|worker| worker.lost).sum();
+        Outcome { moved: moved as f64 / packets.max(1) as f64, rounds, lost }
+    }
+
+    /// What each packet that came from another processor cost more than packets of the other load, in turns next to each other.
+    fn spread_above(&self, other: &Outcome) -> Option<CostSpread> {
+        let costs = self.rounds.iter().zip(&other.rounds).map(|(own, other)| own.packet_ns - other.packet_ns);
+        CostSpread::of(&mut costs.map(|ns| ns / self.moved).collect::<Vec<f64>>()).filter(|_| self.moved > 0.0)
+    }
+}
+
+/// What the workers of a case did in one turn of a load.
 struct Round {
     packets: u64,
     packet_ns: f64,
@@ -66,11 +85,12 @@ fn rounds(workers: &[Measured]) -> Vec<Round> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::DivisionCase;
     use super::*;
 
-    fn worker(turns: &[(u64, f64)], handed_over: u64) -> Measured {
+    fn worker(turns: &[(u64, f64)], moved: u64) -> Measured {
         let turns = turns.iter().map(|&(packets, busy_ns)| TurnCost { packets, busy_ns }).collect();
-        Measured { turns, handed_over, lost: 1 }
+        Measured { turns, moved, lost: 1 }
     }
 
     /// In the second turn the machine is half as fast, for all.
@@ -80,12 +100,16 @@ mod tests {
         let one = vec![worker(&[(1_000, 1e5), (1_000, 2e5)], 0)];
         let two = vec![worker(&[(1_000, 1e5), (1_000, 2e5)], 0); 2];
         let misplaced = vec![worker(&[(1_000, 1.25e5), (1_000, 2.5e5)], 1_000); 2];
-        let figures = of_cases(&cases, &[one, two, misplaced], &[]);
+        let brought = vec![worker(&[(1_000, 1.1e5), (1_000, 2.2e5)], 1_000); 2];
+        let figures = of_loads(&Load::of_cases(&cases), &[one, two, misplaced, brought], &[]);
         assert_eq!(figures.iter().map(|figures| figures.speedup).collect::<Vec<_>>(), [1.0, 2.0, 1.6]);
         assert_eq!(figures[2].speedup_quartiles, (1.6, 1.6));
         assert_eq!(figures.iter().map(|figures| figures.handed_over).collect::<Vec<_>>(), [0.0, 0.0, 0.5]);
         // The upper one of two is taken for the median: 250 instead of 200 ns for every second packet.
-        assert_eq!(figures.iter().map(|figures| figures.handover_ns).collect::<Vec<_>>(), [None, None, Some(100.0)]);
+        let handover = |figures: &DivisionFigures| figures.handover.map(|spread| spread.ns);
+        assert_eq!(figures.iter().map(handover).collect::<Vec<_>>(), [None, None, Some(100.0)]);
+        assert_eq!(figures[2].moved.map(|spread| spread.ns.round()), Some(40.0));
+        assert_eq!(figures[2].beyond_moved.map(|spread| spread.ns.round()), Some(60.0));
         assert_eq!(figures.iter().map(|figures| figures.lost).collect::<Vec<_>>(), [1, 2, 2]);
     }
 

@@ -6,10 +6,16 @@
 //! over sockets, so that each worker sends by itself. Cases with as many workers are measured with the same ones: other tables would
 //! lie elsewhere in memory, and that alone can make more of a difference than hand-overs do. The same is measured with one worker, which
 //! has nobody to divide names with, for comparison.
+//!
+//! A packet that is handed over comes out of another processor's cache, which costs something whoever put it there. To tell that from the
+//! hand-over, each case with hand-overs has a counterpart in which the thread of the other worker makes as many packets, and they come in
+//! at the right worker.
 
 mod driver;
 mod figures;
 mod floor;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 use std::sync::Arc;
@@ -20,7 +26,7 @@ use std::time::Duration;
 use crossbeam_queue::ArrayQueue;
 use namehop_face::port::PortSet;
 use namehop_face::registry::{FaceFlags, FaceParams, FaceTable};
-use namehop_face::ring::FrameRing;
+use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{DEFAULT_COMPONENTS, NameDispatch};
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
@@ -38,6 +44,7 @@ use turns::Turns;
 use super::peers::{LINKS, Peers};
 use super::prefixes::Prefixes;
 use super::{EngineBench, EngineBenchError, uri};
+use crate::median::{median, quartiles};
 use crate::progress::{OnProgress, Progress};
 use crate::schedule::EngineParameters;
 
@@ -59,8 +66,8 @@ fn ended<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, EngineBenchErr
 struct Shared<'a> {
     prefixes: &'a Prefixes,
     parameters: &'a EngineParameters,
-    /// The cases that are measured with these workers: their numbers, and shares of packets that come in at the wrong one.
-    cases: Vec<(usize, f64)>,
+    /// What is measured with these workers, with the numbers of its turns.
+    loads: Vec<(usize, Load)>,
     rings: Vec<WorkerRings>,
     faces: [Vec<FaceId>; LINKS],
     dispatch: Arc<NameDispatch>,
@@ -73,6 +80,28 @@ struct Shared<'a> {
     rounds: Vec<AtomicU64>,
     /// What workers have sent that is to be answered at another one, by the number of that.
     elsewhere: Vec<ArrayQueue<Pending>>,
+    /// Frames that threads of other workers have made and that are to come in at this one, by its number.
+    brought: Vec<ArrayQueue<Frame>>,
+}
+
+/// What comes to the workers of a case in turns of one kind.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    case: DivisionCase,
+    /// Packets that would be misplaced come in at the right worker, and out of the same processor's cache as if they were.
+    is_brought: bool,
+}
+
+impl Load {
+    /// Of each case, and of its counterpart without hand-overs if it has any.
+    fn of_cases(cases: &[DivisionCase]) -> Vec<Load> {
+        let of = |&case: &DivisionCase| {
+            let has_counterpart = case.workers > 1 && case.misplaced > 0.0;
+            let counterpart = has_counterpart.then_some(Load { case, is_brought: true });
+            [Load { case, is_brought: false }].into_iter().chain(counterpart)
+        };
+        cases.iter().flat_map(of).collect()
+    }
 }
 
 /// So many workers, of whose packets this share comes in at the wrong one.
@@ -98,18 +127,36 @@ pub struct DivisionFigures {
     pub speedup: f64,
     /// The quarter of turns with the least speed-up is below the first, the quarter with the most above the second.
     pub speedup_quartiles: (f64, f64),
-    /// What a packet that is handed over costs more than one that is not, in nanoseconds; absent where none is, and when no case
-    /// with as many workers hands nothing over.
-    pub handover_ns: Option<f64>,
-    /// What it costs at the least: as many cache lines go from one processor to the other, and nothing is done with them, in turns next
-    /// to those of this case. In nanoseconds; absent where no packet is handed over.
-    pub floor_ns: Option<f64>,
-    /// A quarter of the turns had less, and a quarter more.
-    pub floor_quartiles_ns: Option<(f64, f64)>,
+    /// What a packet that is handed over costs more than one that is not, at both workers together; absent where none is, and when no
+    /// case with as many workers hands nothing over.
+    pub handover: Option<CostSpread>,
+    /// What a packet costs more that comes in at the right worker but out of another processor's cache.
+    pub moved: Option<CostSpread>,
+    /// What a hand-over costs beyond that.
+    pub beyond_moved: Option<CostSpread>,
+    /// The least that moving can cost: as many cache lines go from one processor to the other, and nothing is done with them, in turns
+    /// next to those of this case. Absent where no packet is handed over.
+    pub floor: Option<CostSpread>,
     /// Packets that were handed over, by all packets.
     pub handed_over: f64,
     /// Packets that found no room in a ring between workers.
     pub lost: u64,
+}
+
+/// Nanoseconds by turns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CostSpread {
+    /// The median.
+    pub ns: f64,
+    /// A quarter of the turns had less than the first, and a quarter more than the second.
+    pub quartiles_ns: (f64, f64),
+}
+
+impl CostSpread {
+    /// Of these; `None` of none. Changes their order.
+    fn of(ns: &mut [f64]) -> Option<CostSpread> {
+        (!ns.is_empty()).then(|| CostSpread { ns: median(ns), quartiles_ns: quartiles(ns) })
+    }
 }
 
 impl EngineBench {
@@ -124,20 +171,22 @@ impl EngineBench {
         cases: &[DivisionCase],
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<DivisionFigures>, EngineBenchError> {
-        // The floor has its turns behind the cases.
-        let turns = Arc::new(Turns::new(cases.len() + 1));
+        let loads = Load::of_cases(cases);
+        // The floor has its turns behind them.
+        let turns = Arc::new(Turns::new(loads.len() + 1));
         let mut counts: Vec<usize> = cases.iter().map(|case| case.workers).collect();
         counts.sort_unstable();
         counts.dedup();
         let of_count = |&count: &usize| {
-            let its = cases.iter().enumerate().filter(|(_, case)| case.workers == count);
-            self.build(parameters, count, its.map(|(number, case)| (number, case.misplaced)).collect())
+            let its = loads.iter().copied().enumerate().filter(|(_, load)| load.case.workers == count);
+            self.build(parameters, count, its.collect())
         };
         let built = counts.iter().map(of_count).collect::<Result<Vec<_>, _>>()?;
         let processors = usable_processors().unwrap_or_default();
         let floor_pool = BufferPool::new(POOL_FRAMES, 1);
         let (measured, floor) = thread::scope(|scope| {
             let (mut all, mut all_shared, turns, processors) = (Vec::new(), Vec::new(), &turns, &processors);
+            let count = loads.len();
             // A thread that stays where the system puts it measures the same, only less steadily.
             let pin = move |number: usize| processors.get(number).map(|&processor| pin_to_processor(processor));
             for (workers, shared) in built {
@@ -155,7 +204,7 @@ impl EngineBench {
             let floor = Floor::pair(&floor_pool).into_iter().enumerate().map(|(number, floor)| {
                 scope.spawn(move || {
                     let _ = pin(number);
-                    floor.run(turns, cases.len())
+                    floor.run(turns, count)
                 })
             });
             let floor: Vec<_> = floor.collect();
@@ -169,22 +218,22 @@ impl EngineBench {
                 let (wanted, refused) = (parameters.in_flight, "Interests at a time did not come to be pending");
                 return Err(EngineBenchError::Rig(format!("{wanted} {refused}: try fewer with --in-flight")));
             }
-            let mut measured = vec![Vec::new(); cases.len()];
+            let mut measured = vec![Vec::new(); count];
             for thread in all {
-                for (case, by_worker) in ended(thread)? {
-                    measured[case].push(by_worker);
+                for (load, by_worker) in ended(thread)? {
+                    measured[load].push(by_worker);
                 }
             }
             Ok((measured, floor.into_iter().map(ended).collect::<Result<Vec<_>, _>>()?))
         })?;
-        Ok(figures::of_cases(cases, &measured, &floor))
+        Ok(figures::of_loads(&loads, &measured, &floor))
     }
 
     fn build<'a>(
         &'a self,
         parameters: &'a EngineParameters,
         count: usize,
-        cases: Vec<(usize, f64)>,
+        loads: Vec<(usize, Load)>,
     ) -> Result<(Vec<Worker<Burst>>, Shared<'a>), EngineBenchError> {
         let error = |error: &dyn std::error::Error| EngineBenchError::Rig(error.to_string());
         let pool = BufferPool::new(POOL_FRAMES * count, 64);
@@ -252,9 +301,22 @@ impl EngineBench {
         let (prefixes, clock) = (&self.prefixes, AtomicU64::new(0));
         let warm = (0..count).map(|_| AtomicBool::new(false)).collect();
         let elsewhere = (0..count).map(|_| ArrayQueue::new(RING_FRAMES)).collect();
+        let brought = (0..count).map(|_| ArrayQueue::new(RING_FRAMES)).collect();
         let rounds = (0..count).map(|_| AtomicU64::new(0)).collect();
-        let shared =
-            Shared { prefixes, parameters, cases, rings, faces, dispatch, pool, clock, warm, rounds, elsewhere };
+        let shared = Shared {
+            prefixes,
+            parameters,
+            loads,
+            rings,
+            faces,
+            dispatch,
+            pool,
+            clock,
+            warm,
+            rounds,
+            elsewhere,
+            brought,
+        };
         Ok((workers, shared))
     }
 }

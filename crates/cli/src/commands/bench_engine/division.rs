@@ -1,6 +1,6 @@
 //! What workers hand to each other, and what that costs: `namehop bench engine --workers N --misplaced SHARES`.
 
-use namehop_bench::engine::{DivisionCase, DivisionFigures, EngineBench};
+use namehop_bench::engine::{CostSpread, DivisionCase, DivisionFigures, EngineBench};
 use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::EngineParameters;
 
@@ -33,6 +33,8 @@ pub(super) fn show(rows: &[DivisionFigures], json: bool) -> Result<(), Failure> 
         ("QUARTILES", Align::Right),
         ("HANDED OVER", Align::Right),
         ("NS/HAND-OVER", Align::Right),
+        ("MOVED", Align::Right),
+        ("BEYOND", Align::Right),
         ("FLOOR", Align::Right),
         ("LOST", Align::Right),
     ]);
@@ -46,13 +48,19 @@ pub(super) fn show(rows: &[DivisionFigures], json: bool) -> Result<(), Failure> 
             format!("{:.2}", figures.speedup),
             format!("{lower:.2} to {upper:.2}"),
             format!("{:.0} %", 100.0 * figures.handed_over),
-            figures.handover_ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0}")),
-            match (figures.floor_ns, figures.floor_quartiles_ns) {
-                (Some(ns), Some((lower, upper))) => format!("{ns:.0} ({lower:.0} to {upper:.0})"),
-                _ => "-".to_owned(),
-            },
+            spread(figures.handover),
+            spread(figures.moved),
+            spread(figures.beyond_moved),
+            spread(figures.floor),
             figures.lost.to_string(),
         ]);
     }
     output::print(&table.render())
+}
+
+fn spread(of: Option<CostSpread>) -> String {
+    of.map_or_else(
+        || "-".to_owned(),
+        |CostSpread { ns, quartiles_ns: (lower, upper) }| format!("{ns:.0} ({lower:.0} to {upper:.0})"),
+    )
 }
