@@ -60,7 +60,7 @@ unit-test: setup ## tests of every crate, including the short deterministic fuzz
 	cargo test --workspace --locked
 
 model-test: setup ## the lock-free tables under a model checker, all interleavings of small programs
-	RUSTFLAGS="--cfg loom" cargo test --release --locked --package namehop-table --lib --target-dir target/loom model_
+	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_
 
 # The programs are built as those of the unit tests are, so that nothing is compiled twice. Tests that say something only where nothing else
 # runs come behind the others, which run two at a time.

@@ -4,6 +4,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use namehop_fuzz_checks::{TARGETS, Target};
@@ -48,26 +50,34 @@ fn mutate(input: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
 #[test]
 fn every_target_holds_on_its_corpus_and_on_fixed_mutations() {
     let rounds: usize = std::env::var("NAMEHOP_FUZZ_ROUNDS").map_or(20_000, |text| text.parse().expect("a number"));
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    for &Target { name, check, replay, cost } in TARGETS {
-        let start = Instant::now();
-        let folder = corpus.join(name);
-        let mut files: Vec<_> = fs::read_dir(&folder)
-            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-            .map(|entry| entry.expect("entry").path())
-            .collect();
-        files.sort();
-        let inputs: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).expect("corpus file")).collect();
-        assert!(!inputs.is_empty(), "{name} has no corpus");
-        for input in &inputs {
-            check(input);
-            replay(input);
+    let (next, threads) = (AtomicUsize::new(0), thread::available_parallelism().map_or(1, usize::from));
+    let take_targets = || {
+        while let Some(target) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            holds(target, rounds / target.cost);
         }
-        let mut random = Random(SplitMix64::seed_from_u64(name.bytes().map(u64::from).sum()));
-        for _ in 0..rounds / cost {
-            let input = mutate(&inputs[random.below(inputs.len())], &inputs[random.below(inputs.len())], &mut random);
-            replay(&input);
-        }
-        println!("{name}: {:?}", start.elapsed());
+    };
+    // A check that fails ends the test when all threads are joined, with its message.
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(take_targets))));
+}
+
+fn holds(&Target { name, check, replay, .. }: &Target, mutations: usize) {
+    let start = Instant::now();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("entry").path())
+        .collect();
+    files.sort();
+    let inputs: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).expect("corpus file")).collect();
+    assert!(!inputs.is_empty(), "{name} has no corpus");
+    for input in &inputs {
+        check(input);
+        replay(input);
     }
+    let mut random = Random(SplitMix64::seed_from_u64(name.bytes().map(u64::from).sum()));
+    for _ in 0..mutations {
+        let input = mutate(&inputs[random.below(inputs.len())], &inputs[random.below(inputs.len())], &mut random);
+        replay(&input);
+    }
+    println!("{name}: {:?}", start.elapsed());
 }

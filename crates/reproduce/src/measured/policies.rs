@@ -30,7 +30,7 @@ pub(crate) struct Policies {
 }
 
 /// Fewest requests before anything is measured: policies that let little in take long to fill a small cache.
-const LEAST_WARM_UP: u64 = 1_000_000;
+const LEAST_WARM_UP: u64 = 700_000;
 /// Fewest packets of a cache that says anything.
 const FEWEST_PACKETS: usize = 500;
 
