@@ -7,16 +7,20 @@ const [uri, name, lifetime = "20000"] = process.argv.slice(2);
 const face = await connect(uri, { register: false });
 // NDNts' own forwarder keeps Nacks from the consumer, so they are observed on the face.
 let nack;
+// Without it the consumer waits for the end of its Interest's lifetime.
+const answered = new AbortController();
 face.addEventListener?.("down", () => report({ result: "down" }));
 face.fw.addEventListener("pktrx", ({ packet }) => {
   if (packet.l3 instanceof Nack) {
     nack = packet.l3.reason;
     report({ result: "nack", reason: nack });
     face.close();
+    answered.abort();
   }
 });
 try {
-  const data = await consume(new Interest(name, Interest.MustBeFresh, Interest.Lifetime(Number(lifetime))));
+  const interest = new Interest(name, Interest.MustBeFresh, Interest.Lifetime(Number(lifetime)));
+  const data = await consume(interest, { signal: answered.signal });
   report({ result: "data", name: data.name.toString(), bytes: data.content.length });
 } catch (error) {
   if (nack === undefined) {
