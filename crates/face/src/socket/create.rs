@@ -8,8 +8,9 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 use super::error::CreateError;
-use super::listen::source_towards;
+use super::listen::{source_towards, udp_towards};
 use super::shared::Shared;
+use super::udp::{Audience, Channel};
 use super::{tcp, websocket};
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
@@ -114,29 +115,31 @@ pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), Cre
     }
 }
 
-/// Makes a face to `peer` on the channel that reaches it.
-fn create_udp(shared: &Shared, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
+/// Makes a face to `peer` on the channel that reaches it, or on one of its own: a socket that listens on a loopback address reaches no other
+/// computer.
+fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
     let channels = shared.channels.borrow();
     let mut fitting = channels.iter().filter(|channel| channel.local.is_ipv4() == peer.is_ipv4()).peekable();
-    let Some(first) = fitting.peek().copied() else {
+    if fitting.peek().is_none() {
         return Err(CreateError::Unreachable(format!(
             "no UDP socket is open for {family}: configure a UDP listener for it"
         )));
-    };
-    let wildcard = SocketAddr::new(first.local.ip(), 0);
-    let probe_from = if first.local.ip().is_unspecified() { wildcard } else { any_of_family(peer) };
-    let source = source_towards(peer, probe_from)
+    }
+    let source = source_towards(peer, any_of_family(peer))
         .map_err(|error| CreateError::Unreachable(format!("no {family} route to {peer}: {error}")))?;
-    let (mut exact, mut any) = (None, None);
+    let (mut exact, mut any, mut other) = (None, None, None);
     for channel in fitting {
-        if channel.local.ip() == source.ip() {
+        let local = channel.local.ip();
+        if local == source.ip() {
             exact = Some(channel);
-        } else if channel.local.ip().is_unspecified() {
+        } else if local.is_unspecified() {
             any = Some(channel);
+        } else if local.is_loopback() == peer.ip().is_loopback() {
+            other = other.or(Some(channel));
         }
     }
-    let channel = exact.or(any).unwrap_or(first);
+    let Some(channel) = exact.or(any).or(other) else { return create_connected(shared, peer, update) };
     let local = if channel.local.ip().is_unspecified() {
         SocketAddr::new(source.ip(), channel.local.port())
     } else {
@@ -146,6 +149,15 @@ fn create_udp(shared: &Shared, peer: SocketAddr, update: &FaceUpdate) -> Result<
         .open_unicast(shared, peer, local, FacePersistency::Persistent, update)
         .map(|peer| Arc::clone(&peer.face))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
+}
+
+/// Makes a face to `peer` with a socket of its own.
+fn create_connected(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
+    let limit_bytes = shared.config.datagram_queue_bytes;
+    let channel = udp_towards(peer, &shared.config)
+        .and_then(|bound| Channel::new(bound.socket, bound.local, Audience::OnePeer, limit_bytes))
+        .map_err(|error| CreateError::Unreachable(format!("no UDP socket towards {peer}: {error}")))?;
+    channel.open_connected(shared, peer, update).map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }
 
 fn any_of_family(peer: SocketAddr) -> SocketAddr {

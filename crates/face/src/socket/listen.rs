@@ -56,6 +56,14 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
     unless_family_is_missing("UDP", address, open())
 }
 
+/// Opens a UDP socket for one peer, from the address and a port that the kernel chooses. Nobody else's datagrams come to it.
+pub(super) fn udp_towards(peer: SocketAddr, config: &SocketConfig) -> io::Result<Bound> {
+    let socket = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
+    size_buffers(&socket, config.datagram_kernel_bytes);
+    socket.connect(&peer.into())?;
+    with_local(socket)
+}
+
 /// A non-blocking socket for the family of `address` that leaves IPv4 to IPv4 sockets.
 pub(super) fn internet_socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind.nonblocking().cloexec(), Some(protocol))?;

@@ -241,7 +241,12 @@ impl Listeners {
             tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, websocket::serve_accepted));
         }
         for bound in self.udp {
-            let channel = udp::Channel::new(bound.socket, bound.local, false, shared.config.datagram_queue_bytes)?;
+            let channel = udp::Channel::new(
+                bound.socket,
+                bound.local,
+                udp::Audience::Anybody,
+                shared.config.datagram_queue_bytes,
+            )?;
             shared.channels.borrow_mut().push(Rc::clone(&channel));
             tasks.spawn_local(udp::receive(Rc::clone(shared), Rc::clone(&channel)));
             tasks.spawn_local(udp::expire(Rc::clone(shared), channel));

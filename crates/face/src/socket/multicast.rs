@@ -21,7 +21,7 @@ use super::error::ListenError;
 use super::interfaces::{Changes, Interface, interfaces};
 use super::listen::{internet_socket, size_buffers};
 use super::shared::{Link, Shared};
-use super::udp::{self, Channel};
+use super::udp::{self, Audience, Channel};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::{FaceUri, IpFamily};
 
@@ -256,7 +256,7 @@ impl Memberships {
         params.link_type = if is_ad_hoc { LinkType::AdHoc } else { LinkType::MultiAccess };
         params.persistency = FacePersistency::Permanent;
         params.allowed_persistencies = &[FacePersistency::Permanent];
-        let channel = Channel::new(joined.socket, group, true, shared.config.datagram_queue_bytes)?;
+        let channel = Channel::new(joined.socket, group, Audience::Group, shared.config.datagram_queue_bytes)?;
         match channel.open(shared, group, params, &FaceUpdate::default()) {
             Ok(peer) => {
                 let receiving = self.receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
@@ -287,7 +287,7 @@ impl Membership {
         // A face that was destroyed on command does not come back by itself.
         let Some(entry) = shared.face(self.face) else { return Ok(()) };
         let Link::Datagram(link) = &entry.link else { return Ok(()) };
-        let channel = Channel::new(joined.socket, joined.group, true, shared.config.datagram_queue_bytes)?;
+        let channel = Channel::new(joined.socket, joined.group, Audience::Group, shared.config.datagram_queue_bytes)?;
         channel.attach(&entry, link, joined.group);
         self.bound_to = Some(joined.bound_to);
         self.receiving = receivers.spawn_local(udp::receive(Rc::clone(shared), channel));

@@ -40,6 +40,16 @@ pub(super) enum Link {
     WebSocket(WebSocketLink),
 }
 
+impl Link {
+    /// What it takes.
+    fn transport(&self) -> Transport {
+        match self {
+            Link::Datagram(link) if !link.has_own_socket() => Transport::Datagram,
+            Link::Datagram(_) | Link::Stream(_) | Link::WebSocket(_) => Transport::Connection,
+        }
+    }
+}
+
 /// One face over a socket.
 pub(super) struct SocketFace {
     pub(super) face: Arc<Face>,
@@ -138,7 +148,7 @@ impl Shared {
 
     /// The account of the send queue of a face that is about to be made.
     pub(super) fn send_account(&self, params: &FaceParams) -> Account {
-        self.send_budget.account(PermitRequest::of_face(params).is_stranger())
+        self.send_budget.account(PermitRequest::of_face(params, Transport::Connection).is_stranger())
     }
 
     /// Makes a permit available for `request`, if necessary by closing what a stranger has. `false` when there is none; the
@@ -210,7 +220,7 @@ impl Shared {
         if self.is_closing.get() {
             return Err(OpenError::Closing);
         }
-        let permit = self.take_permit(&PermitRequest::of_face(&params))?;
+        let permit = self.take_permit(&PermitRequest::of_face(&params, link.transport()))?;
         let face = self.table.insert(params).inspect_err(|_| self.count_refused())?;
         if let Err(rejected) = face.update(update) {
             self.table.remove(face.id());

@@ -66,6 +66,11 @@ impl Standing {
         self.looks.set(if is_good { (looks + 1).min(BEST) } else { looks.saturating_sub(1) });
     }
 
+    /// A task receives from a socket that is the peer's alone.
+    pub(super) fn set_queue(&self, task: AbortHandle) {
+        *self.queue.borrow_mut() = Some(task);
+    }
+
     fn has_queue(&self) -> bool {
         self.queue.borrow().is_some()
     }
@@ -143,7 +148,7 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
 fn give_queue(shared: &Rc<Shared>, channel: &Rc<Channel>, peer: &Peer) -> io::Result<()> {
     let inlet = connected(channel.local, peer.address, shared.config.datagram_kernel_bytes)?;
     let task = spawn_local(inlet::receive(Rc::clone(shared), Rc::clone(channel), inlet));
-    *peer.standing.queue.borrow_mut() = Some(task.abort_handle());
+    peer.standing.set_queue(task.abort_handle());
     Ok(())
 }
 

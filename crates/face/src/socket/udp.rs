@@ -2,8 +2,8 @@
 //!
 //! Because faces share the listening socket, whatever they send leaves from the NDN port, where the peer answers to.
 //! Datagrams are received and sent in batches; those to different peers leave in one call. A multicast face has a
-//! channel of its own, on which everything belongs to that face. Some peers have a second socket that only they are received from:
-//! see `standing`.
+//! channel of its own, on which everything belongs to that face, and so has a face to a peer that no socket listened on can reach. Some
+//! peers have a second socket that only they are received from: see `standing`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -57,6 +57,17 @@ struct Waiting {
     buffer: PacketBuffer,
 }
 
+/// Whom a socket is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// Whoever sends to its address.
+    Anybody,
+    /// A multicast group.
+    Group,
+    /// The peer that it is connected to.
+    OnePeer,
+}
+
 /// Whom received datagrams belong to.
 enum Receivers {
     /// A face per remote address.
@@ -69,6 +80,7 @@ enum Receivers {
 pub(super) struct Channel {
     inlet: Rc<Inlet>,
     pub(super) local: SocketAddr,
+    audience: Audience,
     receivers: RefCell<Receivers>,
     waiting: RefCell<VecDeque<Waiting>>,
     waiting_bytes: Cell<usize>,
@@ -94,6 +106,11 @@ impl DatagramLink {
 
     pub(super) fn channel(&self) -> Rc<Channel> {
         Rc::clone(&self.channel.borrow())
+    }
+
+    /// Whether the face has its socket for itself.
+    pub(super) fn has_own_socket(&self) -> bool {
+        self.channel.borrow().audience == Audience::OnePeer
     }
 
     /// Queues a frame on the channel.
@@ -134,12 +151,21 @@ impl DatagramLink {
 }
 
 impl Channel {
-    /// Puts a bound socket to use, for unicast or for one multicast group.
-    pub(super) fn new(socket: Socket, local: SocketAddr, is_group: bool, limit_bytes: usize) -> io::Result<Rc<Self>> {
-        let receivers = if is_group { Receivers::Group(None) } else { Receivers::Unicast(PeerTable::new()) };
+    /// Puts a socket to use. Up to `limit_bytes` wait to be sent.
+    pub(super) fn new(
+        socket: Socket,
+        local: SocketAddr,
+        audience: Audience,
+        limit_bytes: usize,
+    ) -> io::Result<Rc<Self>> {
+        let receivers = match audience {
+            Audience::Group => Receivers::Group(None),
+            Audience::Anybody | Audience::OnePeer => Receivers::Unicast(PeerTable::new()),
+        };
         Ok(Rc::new(Channel {
             inlet: Inlet::new(socket)?,
             local,
+            audience,
             receivers: RefCell::new(receivers),
             waiting: RefCell::default(),
             waiting_bytes: Cell::new(0),
@@ -180,6 +206,7 @@ impl Channel {
         peer
     }
 
+    /// Opens a face for a peer on this channel, which reaches it from `local`.
     pub(super) fn open_unicast(
         self: &Rc<Self>,
         shared: &Shared,
@@ -192,9 +219,25 @@ impl Channel {
         params.flags = shared.marking_flags();
         params.persistency = persistency;
         params.idle_timeout = Some(Duration::from_millis(shared.config.udp_idle_ms));
-        params.allowed_persistencies =
-            &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent];
+        params.allowed_persistencies = match self.audience {
+            // Nobody looks whether it is idle.
+            Audience::OnePeer => &[FacePersistency::Persistent, FacePersistency::Permanent],
+            _ => &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent],
+        };
         self.open(shared, address, params, update)
+    }
+
+    /// Opens a face for the peer that this socket is connected to, and receives from it for as long as there is the face.
+    pub(super) fn open_connected(
+        self: Rc<Self>,
+        shared: &Rc<Shared>,
+        address: SocketAddr,
+        update: &FaceUpdate,
+    ) -> Result<Arc<Face>, OpenError> {
+        let peer = self.open_unicast(shared, address, self.local, FacePersistency::Persistent, update)?;
+        let task = spawn_local(receive(Rc::clone(shared), self));
+        peer.standing.set_queue(task.abort_handle());
+        Ok(Arc::clone(&peer.face))
     }
 
     /// The peer a datagram belongs to, made on demand on a unicast channel.
@@ -258,7 +301,7 @@ impl Channel {
 
     /// Whether it has a face per remote address.
     pub(super) fn is_unicast(&self) -> bool {
-        matches!(&*self.receivers.borrow(), Receivers::Unicast(_))
+        self.audience != Audience::Group
     }
 
     /// Shows all peers of a unicast channel to `each`.

@@ -11,9 +11,9 @@ use crate::strangers::Origin;
 /// What a face takes besides its permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Transport {
-    /// Nothing: faces over UDP share the sockets listened on.
+    /// Nothing: faces over UDP share the sockets listened on, if those reach their peers.
     Datagram,
-    /// A connection of its own, with a file descriptor.
+    /// A connection or socket of its own, with a file descriptor.
     Connection,
 }
 
@@ -57,8 +57,7 @@ impl PermitRequest {
     }
 
     /// For a new face.
-    pub(in super::super) fn of_face(params: &FaceParams) -> PermitRequest {
-        let transport = if params.is_datagram { Transport::Datagram } else { Transport::Connection };
+    pub(in super::super) fn of_face(params: &FaceParams, transport: Transport) -> PermitRequest {
         let came_by_itself = params.persistency == FacePersistency::OnDemand && params.scope != FaceScope::Local;
         // The interface of a link-local address may be gone by now.
         let origin = || params.remote_uri.socket_address().map_or(Origin::of(UNKNOWN), Origin::of);

@@ -182,7 +182,7 @@ fn a_peer_that_was_made_persistent_does_not_give_way() {
     params.persistency = FacePersistency::OnDemand;
     params.is_datagram = true;
     params.allowed_persistencies = &[FacePersistency::OnDemand, FacePersistency::Persistent];
-    assert_eq!(PermitRequest::of_face(&params), datagram(1));
+    assert_eq!(PermitRequest::of_face(&params, Transport::Datagram), datagram(1));
     let face = table.insert(params).expect("face");
     let permit = permits.take(&datagram(1)).expect("room");
     permit.set_holder(Holder::Face(Arc::clone(&face)));
