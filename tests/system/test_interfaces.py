@@ -214,8 +214,11 @@ def test_a_link_goes_down_and_comes_up_again(make_router, link, content):
             wait_until(lambda: link_state(near) == "down", what="the break is noticed")
             assert near.namehop("ping", "/object/nothing", "-c", "1", check=False).returncode != 0
             assert drops(near, "link-down") > 0
+            assert near.json("face", "show", there)["is_up"] is False
+            assert "down" in near.namehop("face", "list").stdout
             link.set("up", ends=[0])
             wait_until(lambda: link_state(near) == "up", what="the link is back")
+            wait_until(lambda: near.json("face", "show", there)["is_up"], what="the face is up")
         near.namehop("cs", "erase", "/object")
         assert same(fetch(near, "/object"), content)
 

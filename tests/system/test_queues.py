@@ -100,6 +100,21 @@ def test_frames_that_need_the_state_of_the_link(make_router, link, objects, opti
     check_nothing_lost(near, far)
 
 
+def test_a_whole_window_of_fragments_finds_room(make_router, link, tmp_path):
+    """All come to one queue, whose worker gives them to the one that has the port, which may wait for a processor meanwhile."""
+    near, far = start(make_router, link, workers=2)
+    create(near, UDP[1], link.local(0))
+    create(far, UDP[0], link.local(1))
+    route(near, "/object", UDP[1])
+    content = tmp_path / "object.bin"
+    content.write_bytes(os.urandom(1_500_000))
+    with published(far, "/object", content, "--segment-size", "8000"):
+        for _ in range(8):
+            near.namehop("cs", "erase", "/")
+            assert same(near.namehop("cat", "/object", text=False).stdout, content)
+    assert drops(near, "handover-full") == 0
+
+
 def test_ethernet_and_unknown_senders(make_router, link, objects):  # noqa: F811
     """Frames of NDN right above Ethernet come to the first queue, and leave by all."""
     near, far = start(make_router, link, "multicast = true", "on_demand = true")

@@ -20,6 +20,32 @@ use crate::failure::Failure;
 /// Datasets stay fresh for one second (NFD management protocol); a little more is waited.
 const DATASET_FRESHNESS: Duration = Duration::from_millis(1100);
 
+/// What to do about a command for something that does not exist.
+fn hint(module: &str, code: u64) -> Option<&'static str> {
+    match (module, code) {
+        (module::FACES, status_code::NOT_FOUND) | (_, status_code::GONE) => {
+            Some("'namehop face list' shows the faces that there are")
+        }
+        (module::STRATEGY_CHOICE, status_code::NOT_FOUND) => {
+            Some("'namehop strategy set --help' names those of the router, and 'namehop strategy load' adds others")
+        }
+        _ => None,
+    }
+}
+
+/// A command that was not carried out.
+fn refused(module: &str, verb: &str, error: ClientError) -> Failure {
+    let hint = match &error {
+        ClientError::Refused(response) => hint(module, response.code),
+        _ => None,
+    };
+    let failure = Failure::from(error).context(format!("{module}/{verb}"));
+    match hint {
+        Some(hint) => Failure::failed(format!("{failure}; {hint}")),
+        None => failure,
+    }
+}
+
 /// A connection to a forwarder, for management.
 pub struct Manager {
     controller: Controller<Endpoint>,
@@ -61,7 +87,7 @@ impl Manager {
         parameters: &ControlParameters,
     ) -> Result<ControlParameters, Failure> {
         let done = self.controller.command(module, verb, parameters).await;
-        done.map_err(|error| Failure::from(error).context(format!("{module}/{verb}")))
+        done.map_err(|error| refused(module, verb, error))
     }
 
     /// Runs a command that takes a file.
@@ -73,7 +99,7 @@ impl Manager {
         file: &[u8],
     ) -> Result<ControlParameters, Failure> {
         let done = self.controller.command_with_file(module, verb, parameters, file).await;
-        done.map_err(|error| Failure::from(error).context(format!("{module}/{verb}")))
+        done.map_err(|error| refused(module, verb, error))
     }
 
     /// All faces.
@@ -97,7 +123,7 @@ impl Manager {
                     _ => Err(Failure::from(ClientError::Refused(response)).context("faces/create")),
                 }
             }
-            Err(error) => Err(Failure::from(error).context("faces/create")),
+            Err(error) => Err(refused(module::FACES, "create", error)),
         }
     }
 
@@ -116,7 +142,7 @@ impl Manager {
                 let failure = Failure::from(ClientError::Refused(response)).context("faces/update");
                 Err(Failure::failed(format!("{failure}{refused}")))
             }
-            Err(error) => Err(Failure::from(error).context("faces/update")),
+            Err(error) => Err(refused(module::FACES, "update", error)),
         }
     }
 

@@ -85,6 +85,9 @@ fn parse_memory(text: &str) -> Result<MemoryWish, String> {
 
 impl SetupArgs {
     pub fn run(self) -> Result<(), Failure> {
+        if !self.root.is_dir() {
+            return Err(Failure::usage(format!("--root {}: there is no such folder", self.root.display())));
+        }
         let system = System::new(&self.root);
         if self.undo {
             return self.undo(&system);

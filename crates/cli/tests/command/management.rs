@@ -16,7 +16,12 @@ fn a_router_can_be_managed() {
     let shown = scene.run("face show udp4://127.0.0.1:46363 --json").json();
     assert_eq!((&shown["face_id"], &shown["persistency"]), (&id.into(), &"permanent".into()));
     scene.run(&format!("face update {id} --congestion-marking off --mtu 1400")).ok();
-    assert!(scene.run("face update 4000000 --mtu 1400").failed(1).contains("404"));
+    assert!(
+        scene
+            .run("face update 4000000 --mtu 1400")
+            .failed(1)
+            .contains("404: the face does not exist; 'namehop face list'")
+    );
     scene.run(&format!("face update {id}")).failed(2);
     let error = scene.run(&format!("face update {id} --mtu 10 --local-fields on --persistency persistent")).failed(1);
     assert!(error.contains("refused: MTU") && error.contains("refused: flags"), "{error}");
@@ -38,7 +43,7 @@ fn a_router_can_be_managed() {
     assert!(strategy["strategy"].as_str().unwrap().starts_with("/localhost/nfd/strategy/multicast"), "{strategy}");
     assert!(scene.run("strategy list").ok().contains("/a "));
     scene.run("strategy unset /a").ok();
-    assert!(scene.run("strategy set /a no-such-strategy").failed(1).contains("404"));
+    assert!(scene.run("strategy set /a no-such-strategy").failed(1).contains("namehop strategy load"));
 
     let cs = scene.run("cs config --capacity 500 --serve off --json").json();
     assert_eq!((&cs["capacity_packets"], &cs["serve"]), (&500.into(), &false.into()));

@@ -7,6 +7,9 @@ use namehop_wire::tlv::{Writer, read_single_element, types::nfd};
 use super::codec::{CodecError, DatasetItem, Fields, put_optional, put_optional_text};
 use super::numbers::{Code, FaceEventKind};
 
+/// Type of `is_up` in a face's status: a number that other programs pass over.
+const FACE_UP: u32 = 65_286;
+
 /// One face in `faces/list` and `faces/query`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceStatus {
@@ -48,6 +51,8 @@ pub struct FaceStatus {
     pub out_bytes: u64,
     /// Bits of [`face_flags`](super::numbers::face_flags).
     pub flags: u64,
+    /// Whether its link carries packets: Namehop's own addition, absent from other routers.
+    pub is_up: Option<bool>,
 }
 
 impl DatasetItem for FaceStatus {
@@ -76,6 +81,7 @@ impl DatasetItem for FaceStatus {
             .nni(nfd::N_IN_BYTES, self.in_bytes)
             .nni(nfd::N_OUT_BYTES, self.out_bytes)
             .nni(nfd::FLAGS, self.flags);
+        put_optional(writer, FACE_UP, self.is_up.map(u64::from));
     }
 
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
@@ -100,6 +106,7 @@ impl DatasetItem for FaceStatus {
             in_bytes: fields.required_number(nfd::N_IN_BYTES, "NInBytes")?,
             out_bytes: fields.required_number(nfd::N_OUT_BYTES, "NOutBytes")?,
             flags: fields.required_number(nfd::FLAGS, "Flags")?,
+            is_up: fields.number(FACE_UP)?.map(|up| up != 0),
         })
     }
 }

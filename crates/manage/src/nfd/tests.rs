@@ -50,6 +50,7 @@ prop_compose! {
         persistency in any_member::<FacePersistency>(),
         link_type in any_member::<LinkType>(),
         options in proptest::array::uniform4(of(any::<u64>())),
+        is_up in of(any::<bool>()),
         numbers in proptest::array::uniform10(any::<u64>()),
     ) -> FaceStatus {
         let [expiration_period_ms, base_congestion_marking_interval_ns, default_congestion_threshold_bytes, mtu_bytes]
@@ -59,7 +60,7 @@ prop_compose! {
         FaceStatus {
             face_id, uri, local_uri, expiration_period_ms, scope, persistency, link_type,
             base_congestion_marking_interval_ns, default_congestion_threshold_bytes, mtu_bytes,
-            in_interests, in_data, in_nacks, out_interests, out_data, out_nacks, in_bytes, out_bytes, flags,
+            in_interests, in_data, in_nacks, out_interests, out_data, out_nacks, in_bytes, out_bytes, flags, is_up,
         }
     }
 }
@@ -373,6 +374,7 @@ fn a_filter_matches_on_every_field_given() {
         in_bytes: 0,
         out_bytes: 0,
         flags: 0,
+        is_up: None,
     };
     let all = FaceQueryFilter {
         face_id: Some(300),

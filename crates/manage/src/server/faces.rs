@@ -49,6 +49,7 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
         in_bytes: received(|counters| counters.bytes.get()),
         out_bytes: sent(|counters| counters.bytes.get()),
         flags: face.flags().0,
+        is_up: Some(face.is_up()),
     }
 }
 

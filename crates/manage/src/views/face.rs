@@ -22,6 +22,9 @@ pub struct FaceView {
     pub persistency: &'static str,
     /// `point-to-point`, `multi-access` or `ad-hoc`.
     pub link_type: &'static str,
+    /// Whether its link carries packets; null where the router does not say.
+    #[schema(required)]
+    pub is_up: Option<bool>,
     /// Time until it is closed if nothing comes.
     #[schema(required)]
     pub expiration_ms: Option<u64>,
@@ -66,6 +69,7 @@ impl From<FaceStatus> for FaceView {
             scope: face.scope.name(),
             persistency: face.persistency.name(),
             link_type: face.link_type.name(),
+            is_up: face.is_up,
             expiration_ms: face.expiration_period_ms,
             mtu_bytes: face.mtu_bytes,
             local_fields: flag(face_flags::LOCAL_FIELDS),

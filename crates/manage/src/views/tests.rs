@@ -47,13 +47,14 @@ fn faces() {
         out_nacks: 7,
         out_bytes: 8,
         flags: face_flags::RELIABILITY,
+        is_up: Some(false),
     };
     assert_eq!(
         as_json(FaceView::from(face)),
         json!({
             "face_id": 300, "remote_uri": "udp4://192.0.2.1:6363", "local_uri": "udp4://192.0.2.2:6363",
-            "scope": "non-local", "persistency": "on-demand", "link_type": "ad-hoc", "expiration_ms": 5,
-            "mtu_bytes": 1400, "local_fields": false, "reliability": true, "congestion_marking": false,
+            "scope": "non-local", "persistency": "on-demand", "link_type": "ad-hoc", "is_up": false,
+            "expiration_ms": 5, "mtu_bytes": 1400, "local_fields": false, "reliability": true, "congestion_marking": false,
             "congestion_interval_ns": 6, "congestion_threshold_bytes": null, "in_interests": 1, "in_data": 2,
             "in_nacks": 3, "in_bytes": 4, "out_interests": 5, "out_data": 6, "out_nacks": 7, "out_bytes": 8,
         })

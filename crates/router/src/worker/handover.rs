@@ -40,6 +40,9 @@ use parcel::{Parcel, Unpacked};
 /// Packets that fit into the ring from one worker to another: some tenths of a millisecond of traffic at full speed. A longer ring
 /// would take more of the second-level cache, through which all of it passes.
 const RING_PACKETS: usize = 1024;
+/// Places of the ring for all else. Fragments that come to a further queue of a port go through it, six for each packet of 8000 bytes, and
+/// all of a consumer's window may come in while the worker with the port waits for its processor.
+const RING_OTHERS: usize = 4096;
 /// One in so many places of a ring is kept for Data and Nacks.
 const RESERVED_SHARE: usize = 4;
 /// One in so many is kept for packets.
@@ -192,7 +195,7 @@ impl Handover {
                     all[sender].to.push(None);
                     continue;
                 }
-                let (parcels, others) = (handover_ring(RING_PACKETS), handover_ring(RING_PACKETS));
+                let (parcels, others) = (handover_ring(RING_PACKETS), handover_ring(RING_OTHERS));
                 let waker = Arc::clone(waker);
                 all[sender].to.push(Some(ToWorker { parcels: parcels.0, others: others.0, waker }));
                 let markers = Default::default();
@@ -293,7 +296,8 @@ impl Handover {
     #[inline(always)]
     pub(super) fn hand_over(&mut self, now: Timestamp, worker: usize, what: Handed, drops: &LinkDropTotals) {
         let kind = what.kind();
-        let reserved = what.share_for_others(kind).map_or(0, |share| RING_PACKETS / share);
+        let reserved = |places: usize| what.share_for_others(kind).map_or(0, |share| places / share);
+        let (reserved, reserved_of_others) = (reserved(RING_PACKETS), reserved(RING_OTHERS));
         let is_accepted = match self.to.get_mut(worker) {
             Some(Some(to)) => match what {
                 Handed::Incoming(packet) if Parcel::takes_incoming(&packet) => {
@@ -302,7 +306,7 @@ impl Handover {
                 Handed::Outgoing(packet) if Parcel::takes_outgoing(&packet) => {
                     to.parcels.push_with(reserved, || Parcel::of_outgoing(packet, now))
                 }
-                what => to.others.push_with(reserved, || Waiting { since: now, kind, what }),
+                what => to.others.push_with(reserved_of_others, || Waiting { since: now, kind, what }),
             },
             _ => false,
         };
@@ -321,7 +325,7 @@ impl Handover {
         for to in self.to.iter_mut().flatten() {
             let news = || Waiting { since: now, kind: PacketKind::Interest, what: Handed::NewFace(face) };
             // Not counted: nothing is lost.
-            let _ = to.others.push_with(RING_PACKETS / RESERVED_SHARE, news);
+            let _ = to.others.push_with(RING_OTHERS / RESERVED_SHARE, news);
         }
     }
 

@@ -20,6 +20,7 @@ pub(super) fn describe(face: &FaceView) -> String {
         ("Scope", face.scope.to_owned()),
         ("Link type", face.link_type.to_owned()),
         ("Persistency", face.persistency.to_owned()),
+        ("Link", show_link(face.is_up).to_owned()),
         ("Expires in", or_dash(expires)),
         ("MTU (bytes)", or_dash(face.mtu_bytes)),
         ("Local fields", show_switch(face.local_fields)),
@@ -32,6 +33,15 @@ pub(super) fn describe(face: &FaceView) -> String {
         ("Nacks", format!("{} in, {} out", face.in_nacks, face.out_nacks)),
         ("Bytes", format!("{} in, {} out", face.in_bytes, face.out_bytes)),
     ])
+}
+
+/// Whether a link carries packets.
+pub(super) fn show_link(is_up: Option<bool>) -> &'static str {
+    match is_up {
+        Some(true) => "up",
+        Some(false) => "down",
+        None => "-",
+    }
 }
 
 /// Prints what a command did to a face.

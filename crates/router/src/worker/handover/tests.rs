@@ -282,14 +282,14 @@ fn frames_of_further_queues_leave_room_for_packets() {
     let (consumer, producer) = (bench.face(0), bench.face(1));
     bench.route("/a", &producer);
     let name = bench.name_of(1);
-    let room_for_frames = RING_PACKETS - RING_PACKETS / FRAMES_SHARE;
+    let room_for_frames = RING_OTHERS - RING_OTHERS / FRAMES_SHARE;
     let drops = Arc::clone(&bench.table);
     let handover = bench.workers[0].handover.as_mut().expect("several workers");
-    for _ in 0..RING_PACKETS {
+    for _ in 0..RING_OTHERS {
         let frame = bench.pool.copy_of(b"whatever somebody sends").expect("buffer");
         handover.hand_over(bench.now, 1, Handed::Frame(PortId(3), frame), drops.link_drops());
     }
-    let lost = (RING_PACKETS - room_for_frames) as u64;
+    let lost = (RING_OTHERS - room_for_frames) as u64;
     assert_eq!(bench.table.link_drops().get(LinkDrop::HandoverFull), lost);
     bench.give(0, &consumer, &interest(&name, 1));
     bench.workers[0].turn(bench.now);
