@@ -1,5 +1,6 @@
 """Two computers with the configuration that the README has for them: the first listens to nobody else, and the second one does."""
 
+import os
 import re
 import socket
 import subprocess
@@ -18,7 +19,7 @@ NETWORKS = {"udp4": ("192.0.2.6", "192.0.2.7", 24), "udp6": ("2001:db8::6", "200
 
 @pytest.fixture
 def computers(make_router, tmp_path):
-    with Link("nhoc") as link:
+    with Link(f"oc{os.getpid()}") as link:
         for first, second, bits in NETWORKS.values():
             for end, address in enumerate([first, second]):
                 options = ["nodad"] if ":" in address else []
@@ -75,6 +76,18 @@ def test_who_listens_to_nobody_else_reaches_other_computers(computers, content, 
         near.namehop("cs", "erase", "/")
         assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
     assert [peer["face_id"] for peer in udp_faces(near)] == [face["face_id"]]
+
+    # This computer gets another address, as in another network.
+    first, second, bits = NETWORKS[scheme]
+    options = ["nodad"] if ":" in first else []
+    ip("-n", link.namespaces[0], "address", "delete", f"{first}/{bits}", "dev", link.devices[0])
+    ip("-n", link.namespaces[0], "address", "add", f"{first}9/{bits}", "dev", link.devices[0], *options)
+    wait_until(lambda: "another address to send from" in near.log.read_text(), what="the change is noticed")
+    with published(far, "/far/object", content):
+        near.namehop("cs", "erase", "/")
+        assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
+    assert near.log.read_text().count("another address to send from") == 1
+    wait_until(lambda: len(udp_sockets(link)) == len(before) + 1, what="the old socket is closed")
 
     near.namehop("face", "destroy", face["face_id"])
     wait_until(lambda: udp_sockets(link) == before, what="the socket goes with its face")

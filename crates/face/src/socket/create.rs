@@ -8,10 +8,9 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 use super::error::CreateError;
-use super::listen::{source_towards, udp_towards};
+use super::listen::source_towards;
 use super::shared::Shared;
-use super::udp::{Audience, Channel};
-use super::{tcp, websocket};
+use super::{connected, tcp, websocket};
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
@@ -115,8 +114,7 @@ pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), Cre
     }
 }
 
-/// Makes a face to `peer` on the channel that reaches it, or on one of its own: a socket that listens on a loopback address reaches no other
-/// computer.
+/// Makes a face to `peer` on the channel that reaches it, or with a socket of its own.
 fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
     let channels = shared.channels.borrow();
@@ -139,7 +137,7 @@ fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Res
             other = other.or(Some(channel));
         }
     }
-    let Some(channel) = exact.or(any).or(other) else { return create_connected(shared, peer, update) };
+    let Some(channel) = exact.or(any).or(other) else { return connected::create(shared, peer, update) };
     let local = if channel.local.ip().is_unspecified() {
         SocketAddr::new(source.ip(), channel.local.port())
     } else {
@@ -149,15 +147,6 @@ fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Res
         .open_unicast(shared, peer, local, FacePersistency::Persistent, update)
         .map(|peer| Arc::clone(&peer.face))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
-}
-
-/// Makes a face to `peer` with a socket of its own.
-fn create_connected(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
-    let limit_bytes = shared.config.datagram_queue_bytes;
-    let channel = udp_towards(peer, &shared.config)
-        .and_then(|bound| Channel::new(bound.socket, bound.local, Audience::OnePeer, limit_bytes))
-        .map_err(|error| CreateError::Unreachable(format!("no UDP socket towards {peer}: {error}")))?;
-    channel.open_connected(shared, peer, update).map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }
 
 fn any_of_family(peer: SocketAddr) -> SocketAddr {

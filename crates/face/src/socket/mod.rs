@@ -13,6 +13,7 @@
 
 mod backlog;
 mod config;
+mod connected;
 mod connection;
 mod create;
 mod datagram_io;
@@ -191,6 +192,7 @@ impl SocketService {
             }));
         }
         listeners.start(&shared, &mut tasks).map_err(watched)?;
+        tasks.spawn_local(connected::follow_addresses(Rc::clone(&shared)));
         tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
         loop {
             let command = tokio::select! {

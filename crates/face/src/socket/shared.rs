@@ -251,6 +251,11 @@ impl Shared {
         faces.get(id.slot())?.as_ref().map(|(entry, _)| entry).filter(|entry| entry.face.id() == id).cloned()
     }
 
+    /// All faces of ours that are open.
+    pub(super) fn entries(&self) -> Vec<Rc<SocketFace>> {
+        self.faces.borrow().iter().flatten().map(|(entry, _)| Rc::clone(entry)).collect()
+    }
+
     /// Closes a face; `false` when there is none with this number.
     pub(super) fn close(&self, id: FaceId) -> bool {
         let Some(entry) = self.face(id) else { return false };
@@ -286,9 +291,8 @@ impl Shared {
     /// Closes every face; no new one is made after that.
     pub(super) fn close_all(&self) {
         self.is_closing.set(true);
-        let ids: Vec<FaceId> = self.faces.borrow().iter().flatten().map(|(entry, _)| entry.face.id()).collect();
-        for id in ids {
-            self.close(id);
+        for entry in self.entries() {
+            self.close(entry.face.id());
         }
     }
 

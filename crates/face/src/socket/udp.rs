@@ -2,8 +2,8 @@
 //!
 //! Because faces share the listening socket, whatever they send leaves from the NDN port, where the peer answers to.
 //! Datagrams are received and sent in batches; those to different peers leave in one call. A multicast face has a
-//! channel of its own, on which everything belongs to that face, and so has a face to a peer that no socket listened on can reach. Some
-//! peers have a second socket that only they are received from: see `standing`.
+//! channel of its own, on which everything belongs to that face, and so has a face to a peer that no socket listened on can reach
+//! (in `connected`). Some peers have a second socket that only they are received from: see `standing`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -111,6 +111,11 @@ impl DatagramLink {
     /// Whether the face has its socket for itself.
     pub(super) fn has_own_socket(&self) -> bool {
         self.channel.borrow().audience == Audience::OnePeer
+    }
+
+    /// Whom it reaches; `None` before it is complete and after the face was closed.
+    pub(super) fn peer(&self) -> Option<Rc<Peer>> {
+        self.peer.borrow().clone()
     }
 
     /// Queues a frame on the channel.
@@ -225,19 +230,6 @@ impl Channel {
             _ => &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent],
         };
         self.open(shared, address, params, update)
-    }
-
-    /// Opens a face for the peer that this socket is connected to, and receives from it for as long as there is the face.
-    pub(super) fn open_connected(
-        self: Rc<Self>,
-        shared: &Rc<Shared>,
-        address: SocketAddr,
-        update: &FaceUpdate,
-    ) -> Result<Arc<Face>, OpenError> {
-        let peer = self.open_unicast(shared, address, self.local, FacePersistency::Persistent, update)?;
-        let task = spawn_local(receive(Rc::clone(shared), self));
-        peer.standing.set_queue(task.abort_handle());
-        Ok(Arc::clone(&peer.face))
     }
 
     /// The peer a datagram belongs to, made on demand on a unicast channel.
