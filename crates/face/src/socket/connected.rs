@@ -4,26 +4,19 @@
 //! The socket is connected, so it hears its peer alone: what the router listens on stays what the configuration says. The kernel chooses the
 //! address that it sends from, once. When this computer has got another one since, the face gets another socket.
 
-use std::future::pending;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
 use super::error::CreateError;
-use super::interfaces::Changes;
+use super::interfaces::{Changes, SETTLING};
 use super::listen::{Bound, udp_towards};
 use super::shared::{Link, Shared, SocketFace};
 use super::udp::{self, Audience, Channel, DatagramLink, Peer};
 use crate::registry::{Face, FacePersistency, FaceUpdate};
-
-/// Addresses change several at a time.
-const SETTLING: Duration = Duration::from_millis(200);
-/// Pause after news could not be read.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// Makes a face to `peer`.
 pub(super) fn create(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
@@ -49,18 +42,9 @@ fn receive(shared: &Rc<Shared>, channel: Rc<Channel>, peer: &Peer) {
 
 /// Follows the addresses of this computer for as long as the service lives.
 pub(super) async fn follow_addresses(shared: Rc<Shared>) {
-    let changes = match Changes::subscribe() {
-        Ok(changes) => changes,
-        Err(error) => {
-            tracing::warn!(%error, "UDP faces to other computers will not follow changes of this one's addresses");
-            return pending().await;
-        }
-    };
+    let changes = Changes::subscribe("UDP faces to other computers").await;
     loop {
-        if let Err(error) = changes.next().await {
-            tracing::debug!(%error, "reading news of addresses failed");
-            sleep(RETRY).await;
-        }
+        changes.next().await;
         sleep(SETTLING).await;
         for entry in shared.entries() {
             if let Link::Datagram(link) = &entry.link

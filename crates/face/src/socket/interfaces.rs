@@ -1,13 +1,16 @@
 //! The network interfaces of this computer, and news of their changes (rtnetlink(7)).
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket};
+
+use tokio::time::sleep;
 
 use super::watch::{Read, Watched};
 
@@ -15,6 +18,11 @@ use super::watch::{Read, Watched};
 const NEWS: u32 = 0x1 | 0x10 | 0x100;
 /// Room for one message; what does not fit is cut off and not needed.
 const MESSAGE_BYTES: usize = 8192;
+
+/// Interfaces and addresses change several at a time: so long after one change all of them are there.
+pub(super) const SETTLING: Duration = Duration::from_millis(200);
+/// What failed is tried again after this time.
+pub(super) const RETRY: Duration = Duration::from_secs(5);
 
 /// One interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +64,33 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Subscribes. Needs a runtime.
-    pub(super) fn subscribe() -> io::Result<Changes> {
+    /// Subscribes. Where the kernel refuses it, `follower` is said to follow nothing, and nothing ever comes back.
+    pub(super) async fn subscribe(follower: &str) -> Changes {
+        match Changes::open() {
+            Ok(changes) => changes,
+            Err(error) => {
+                tracing::warn!(%error, "{follower} will not follow changes of network interfaces");
+                pending().await
+            }
+        }
+    }
+
+    fn open() -> io::Result<Changes> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let news = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
         bind(news.as_raw_fd(), &NetlinkAddr::new(0, NEWS))?;
         Ok(Changes { news: Watched::new(news)? })
     }
 
-    /// Waits for the next changes; several at once count as one.
-    pub(super) async fn next(&self) -> io::Result<()> {
+    /// Waits for the next changes; several at once count as one. When news cannot be read there may have been some.
+    pub(super) async fn next(&self) {
+        if let Err(error) = self.read().await {
+            tracing::debug!(%error, "reading news of network interfaces failed");
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn read(&self) -> io::Result<()> {
         poll_fn(|cx| {
             self.news.poll_read(cx, |descriptor| {
                 let mut message = [0; MESSAGE_BYTES];

@@ -4,11 +4,9 @@
 //! Packets never leave the link (TTL 1) and do not come back to this computer. When an interface goes away its faces stay,
 //! with their numbers and routes, and are down until an interface of that name is there again.
 
-use std::future::pending;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::rc::Rc;
-use std::time::Duration;
 
 use namehop_packet::{FaceId, LinkType};
 use nix::net::if_::InterfaceFlags;
@@ -18,17 +16,12 @@ use tokio::time::{sleep, timeout};
 
 use super::config::{MulticastInterfaces, SocketConfig};
 use super::error::ListenError;
-use super::interfaces::{Changes, Interface, interfaces};
+use super::interfaces::{Changes, Interface, RETRY, SETTLING, interfaces};
 use super::listen::{internet_socket, size_buffers};
 use super::shared::{Link, Shared};
 use super::udp::{self, Audience, Channel};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::{FaceUri, IpFamily};
-
-/// Interfaces and addresses change several at a time.
-const SETTLING: Duration = Duration::from_millis(200);
-/// When joining failed, the next attempt comes after this time even if no interface has changed.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// The interface on which a group is joined: its index, and its address for IPv4. Another index is another interface.
 type InterfaceAddress = (u32, Option<Ipv4Addr>);
@@ -181,27 +174,15 @@ impl Memberships {
 
     /// Follows the changes of interfaces for as long as the service lives.
     pub(super) async fn keep(mut self) {
-        let changes = match Changes::subscribe() {
-            Ok(changes) => changes,
-            Err(error) => {
-                tracing::warn!(%error, "multicast faces will not follow changes of network interfaces");
-                return pending().await;
-            }
-        };
+        let changes = Changes::subscribe("multicast faces").await;
         loop {
             // What changed before the subscription is noticed too.
             let is_complete = self.follow();
-            let news = async {
-                if let Err(error) = changes.next().await {
-                    tracing::debug!(%error, "reading news of network interfaces failed");
-                    sleep(RETRY).await;
-                }
-            };
             if is_complete {
-                news.await;
+                changes.next().await;
             } else {
                 // Without changes it is time to try again all the same.
-                let _ = timeout(RETRY, news).await;
+                let _ = timeout(RETRY, changes.next()).await;
             }
             sleep(SETTLING).await;
         }

@@ -120,7 +120,7 @@ impl DatagramLink {
 
     /// Queues a frame on the channel.
     pub(super) fn queue(&self, face: &Face, buffer: PacketBuffer) -> Result<(), LinkDrop> {
-        let peer = self.peer.borrow().clone().ok_or(LinkDrop::LinkDown)?;
+        let peer = self.peer().ok_or(LinkDrop::LinkDown)?;
         let channel = self.channel.borrow();
         let bytes = buffer.bytes().len();
         let total = channel.waiting_bytes.get() + bytes;
