@@ -18,7 +18,7 @@ SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz openapi soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz ebpf-test openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -85,6 +85,10 @@ fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are adde
 
 openapi: setup ## write docs/openapi.json, the description of the HTTP API, from the code
 	NAMEHOP_WRITE_OPENAPI=1 cargo test --locked --package namehop-manage --lib the_description_is_the_one_in_the_documentation
+
+ebpf-test: setup-test ## loaded strategies: 100,000 random programs and 1,000,000 damaged object files, in all forms in which programs run (SEED=1)
+	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_PROGRAMS=100000 cargo test --locked --package namehop-ebpf --lib long_programs_do_the_same
+	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_OBJECTS=1000000 cargo test --locked --package namehop-forward --lib damaged_programs_do_the_same
 
 soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
 	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test pipelines -- --nocapture soak

@@ -1,7 +1,7 @@
 /*
  * Forwarding strategies for Namehop as eBPF programs.
  *
- *     clang -O2 -target bpf -mcpu=v2 -I sdk -c mine.c -o mine.o
+ *     clang -O2 -target bpf -I sdk -c mine.c -o mine.o
  *     namehop strategy load mine.o
  *     namehop strategy set /example mine
  *

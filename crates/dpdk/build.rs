@@ -6,11 +6,10 @@ use std::env;
 use std::process::{Command, exit};
 
 /// Libraries that the shim calls.
-const LIBRARIES: [&str; 6] = ["rte_bpf", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring", "rte_eal"];
+const LIBRARIES: [&str; 5] = ["rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring", "rte_eal"];
 
 fn main() {
     println!("cargo::rerun-if-changed=shim/shim.c");
-    println!("cargo::rerun-if-changed=shim/bpf.c");
     println!("cargo::rerun-if-changed=shim/nic.c");
     println!("cargo::rerun-if-changed=shim/steering.c");
     println!("cargo::rerun-if-changed=shim/shim.h");
@@ -18,7 +17,6 @@ fn main() {
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     let mut shim = cc::Build::new();
     shim.file("shim/shim.c")
-        .file("shim/bpf.c")
         .file("shim/nic.c")
         .file("shim/steering.c")
         .define("_GNU_SOURCE", None)

@@ -16,8 +16,23 @@ def compile_strategy(folder, source, name):
     """Compiles C; gives the object file."""
     assert CLANG, "clang is missing: run scripts/setup.sh test"
     target = folder / f"{name}.o"
-    subprocess.run([CLANG, "-O2", "-target", "bpf", "-mcpu=v2", "-I", str(SDK), "-c", str(source), "-o", str(target)], check=True)
+    subprocess.run([CLANG, "-O2", "-target", "bpf", "-I", str(SDK), "-c", str(source), "-o", str(target)], check=True)
     return target
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def load(router, *arguments, check=True):
+    """Loads a strategy with the token of the router's API, in place of a key that the router lists."""
+    address = f"127.0.0.1:{router.metrics}"
+    return router.namehop("strategy", "load", *arguments, "--token", router.folder / "state.json.api-token", "--api", address, check=check)
 
 
 def loaded(router):
@@ -34,7 +49,7 @@ def ping(router):
 
 def test_a_strategy_is_loaded_replaced_restored_and_unloaded(router, tmp_path):
     hedge = compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge")
-    assert "strategy hedge is loaded" in router.namehop("strategy", "load", hedge).stdout
+    assert "strategy hedge is loaded" in load(router, hedge).stdout
     router.namehop("strategy", "set", "/served", "hedge/v=1/patience~30")
     full = "/localhost/nfd/strategy/hedge/v=1/patience~30"
     assert choices(router)["/served"] == full
@@ -44,9 +59,9 @@ def test_a_strategy_is_loaded_replaced_restored_and_unloaded(router, tmp_path):
     assert "patience~50\n        how long the first next hop has for its answer, in milliseconds; 1 to 10000" in described, described
 
     # Another program with the same parameter takes its place, one without is refused.
-    router.namehop("strategy", "load", hedge)
+    load(router, hedge)
     delay = compile_strategy(tmp_path, SDK / "strategies/delay.c", "delay")
-    refused = router.namehop("strategy", "load", delay, "--name", "hedge", check=False)
+    refused = load(router, delay, "--name", "hedge", check=False)
     assert refused.returncode != 0 and "unknown parameter 'patience'" in refused.stderr
     assert choices(router)["/served"] == full
 
@@ -71,18 +86,52 @@ def test_interests_go_where_a_loaded_strategy_sends_them(router, tmp_path):
     reject = compile_strategy(tmp_path, SDK / "strategies/reject.c", "reject")
     producer = router.spawn("serve", "/served")
     try:
-        router.namehop("strategy", "load", best_route, "--name", "mine")
+        load(router, best_route, "--name", "mine")
         router.namehop("strategy", "set", "/served", "mine")
         wait_until(lambda: ping(router).returncode == 0, what="answers through the loaded strategy")
         router.namehop("strategy", "unset", "/served")
         router.namehop("strategy", "unload", "mine")
         # What is loaded in its place takes effect at once.
-        router.namehop("strategy", "load", reject, "--name", "mine")
+        load(router, reject, "--name", "mine")
         router.namehop("strategy", "set", "/served", "mine")
         assert ping(router).returncode != 0
     finally:
         producer.terminate()
         producer.wait()
+
+
+def test_loading_takes_more_than_being_a_local_application(router, tmp_path):
+    hedge = compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge")
+    refused = router.namehop("strategy", "load", hedge, check=False)
+    assert refused.returncode == 1 and "the token of the HTTP API" in refused.stderr, refused.stderr
+    wrong = tmp_path / "wrong"
+    wrong.write_text("0" * 64)
+    refused = router.namehop("strategy", "load", hedge, "--token", wrong, "--api", f"127.0.0.1:{router.metrics}", check=False)
+    assert refused.returncode == 1 and "the token is wrong" in refused.stderr, refused.stderr
+    assert loaded(router) == []
+
+
+def test_a_strategy_that_ended_the_router_is_not_loaded_again_by_itself(router, tmp_path):
+    reject = compile_strategy(tmp_path, SDK / "strategies/reject.c", "reject")
+    load(router, reject, "--name", "mine")
+    router.namehop("strategy", "set", "/served", "mine")
+    router.stop()
+    # What the handler of fatal signals leaves behind: the name and the CRC-32C of the object file.
+    record = router.folder / "state.json.faulty-strategies"
+    assert record.read_text() == ""
+    record.write_text(f"mine {crc32c(reject.read_bytes()):08x}\n")
+    router.start()
+    assert loaded(router) == [] and "/served" not in choices(router)
+    assert "it ended the router by a fault" in router.log.read_text()
+    with serving(router, "/served"):
+        assert ping(router).returncode == 0, "the prefix has the strategy of the shorter one"
+    # An operator who loads it decides that it may run.
+    load(router, reject, "--name", "mine")
+    assert record.read_text() == ""
+    router.stop()
+    router.start()
+    assert loaded(router) == ["/localhost/nfd/strategy/mine/v=1"]
+    assert choices(router)["/served"] == "/localhost/nfd/strategy/mine/v=1"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +148,7 @@ def test_a_hostile_program_is_refused_with_the_reason(router, tmp_path, function
         'NAMEHOP_STRATEGY("hostile", 1, "a test", NAMEHOP_ON(NAMEHOP_INTEREST), 0);\n'
         f"NAMEHOP_PROGRAM(context) {{ {function} }}\n"
     )
-    refused = router.namehop("strategy", "load", compile_strategy(tmp_path, source, "hostile"), check=False)
+    refused = load(router, compile_strategy(tmp_path, source, "hostile"), check=False)
     assert refused.returncode != 0 and reason in refused.stderr
     assert loaded(router) == []
 
@@ -120,11 +169,13 @@ def test_the_configuration_loads_strategies_and_says_who_uses_them(make_router, 
     with serving(router, "/served"):
         assert ping(router).returncode == 0
     refused = router.namehop("strategy", "load", large, check=False)
-    assert refused.returncode == 1 and "POST /api/v1/strategies/loaded" in refused.stderr
+    assert refused.returncode == 1 and "--token" in refused.stderr
+    assert "strategy large is loaded" in load(router, large, "--name", "large").stdout
+    router.namehop("strategy", "unload", "large")
     # What is done at run time counts more, and outlives a restart.
     reject = compile_strategy(tmp_path, SDK / "strategies/reject.c", "reject")
     router.namehop("strategy", "unset", "/served")
-    router.namehop("strategy", "load", reject, "--name", "mine")
+    load(router, reject, "--name", "mine")
     router.namehop("strategy", "set", "/served", "mine")
     router.stop()
     router.start()

@@ -64,7 +64,7 @@ impl Failure {
     }
 
     /// A failure whose message holds what somebody else has said.
-    fn reported(kind: Kind, error: impl fmt::Display) -> Self {
+    pub fn reported(kind: Kind, error: impl fmt::Display) -> Self {
         Self::new(kind, printable::in_line(&error.to_string()))
     }
 

@@ -1,6 +1,7 @@
 //! The `namehop` command: one binary, one file per subcommand under `commands/`.
 #![forbid(unsafe_code)]
 
+mod api;
 mod commands;
 mod connection;
 mod failure;

@@ -36,41 +36,6 @@ void namehop_ring_free(struct rte_ring *ring);
 uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 
-/* A program that DPDK has loaded. */
-struct rte_bpf;
-
-/* A helper function that programs may call. */
-typedef uint64_t (*namehop_bpf_function)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-
-#define NAMEHOP_BPF_MAX_ARGUMENTS 5
-
-struct namehop_bpf_helper {
-    const char *name;
-    namehop_bpf_function function;
-    uint32_t argument_count;
-    /* For each argument, the bytes that it must point to; 0 for a number. */
-    uint32_t argument_bytes[NAMEHOP_BPF_MAX_ARGUMENTS];
-    /* Bytes that the result points to; 0 for a number. */
-    uint32_t result_bytes;
-};
-
-/* What came of loading. */
-struct namehop_bpf_loaded {
-    struct rte_bpf *program;
-    /* The program for this processor. */
-    uint64_t (*entry)(void *);
-    size_t bytes;
-};
-
-/*
- * Verifies a program of `count` instructions of 8 bytes each, and compiles it. What DPDK has to say about it goes to `text`, which
- * always ends with a zero. -EACCES is returned where the system keeps the process from running what was compiled.
- */
-int namehop_bpf_load(const void *instructions, uint32_t count, uint32_t context_bytes,
-                     const struct namehop_bpf_helper *helpers, uint32_t helper_count, struct namehop_bpf_loaded *loaded,
-                     char *text, size_t text_bytes);
-void namehop_bpf_destroy(struct rte_bpf *program);
-
 /* Where log lines of this thread go instead of the log: a text that ends with a zero. NULL ends that. */
 void namehop_log_capture(char *text, size_t bytes);
 /* Makes DPDK's log go through this shim. 0, or a negative errno. */

@@ -1,8 +1,7 @@
 //! The functions of the C shim, as `shim/shim.h` declares them.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
-use namehop_ebpf::{Entry, Helper, HelperFunction};
 use namehop_packet::raw::Header;
 
 /// `struct rte_mempool`, opaque.
@@ -15,30 +14,6 @@ pub(crate) struct RawMempool {
 #[repr(C)]
 pub(crate) struct RawRing {
     _opaque: [u8; 0],
-}
-
-/// `struct rte_bpf`, opaque.
-#[repr(C)]
-pub(crate) struct RawBpf {
-    _opaque: [u8; 0],
-}
-
-/// `struct namehop_bpf_helper`.
-#[repr(C)]
-pub(crate) struct RawHelper {
-    pub(crate) name: *const c_char,
-    pub(crate) function: HelperFunction,
-    pub(crate) argument_count: u32,
-    pub(crate) argument_bytes: [u32; Helper::MAX_ARGUMENTS],
-    pub(crate) result_bytes: u32,
-}
-
-/// `struct namehop_bpf_loaded`.
-#[repr(C)]
-pub(crate) struct RawLoaded {
-    pub(crate) program: *mut RawBpf,
-    pub(crate) entry: Option<Entry>,
-    pub(crate) bytes: usize,
 }
 
 /// What a driver is given to find its device with, as `struct namehop_nic_source`.
@@ -145,16 +120,4 @@ unsafe extern "C" {
     ) -> u16;
     pub(crate) fn namehop_nic_waiting(number: u16, queue: u16) -> u16;
     pub(crate) fn namehop_nic_send(number: u16, queue: u16, packets: *mut *mut Header, count: u16) -> u16;
-
-    pub(crate) fn namehop_bpf_load(
-        instructions: *const c_void,
-        count: u32,
-        context_bytes: u32,
-        helpers: *const RawHelper,
-        helper_count: u32,
-        loaded: *mut RawLoaded,
-        text: *mut c_char,
-        text_bytes: usize,
-    ) -> c_int;
-    pub(crate) fn namehop_bpf_destroy(program: *mut RawBpf);
 }

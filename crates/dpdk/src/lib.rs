@@ -6,7 +6,6 @@
 //!   nothing for DPDK and can open a port at any time.
 //! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
 //! * [`xdp`]: ports on such interfaces whose frames the kernel hands over before it looks at them (AF_XDP).
-//! * [`bpf`]: eBPF programs compiled for this processor. It needs neither the environment nor a port.
 //! * [`nic`]: ports that drivers of DPDK serve; [`pci`]: such ports on network cards, without the kernel.
 //! * [`tap`]: ports to the kernel of this computer; [`pcap`]: ports that read and write captures. A thread beside the worker, the
 //!   [`relay`], makes their system calls.
@@ -22,7 +21,6 @@
 //! queues of a port belong to one thread at a time.
 
 mod backoff;
-pub mod bpf;
 pub mod eal;
 pub mod error;
 mod ffi;

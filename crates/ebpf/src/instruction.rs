@@ -1,10 +1,11 @@
 //! Instructions of eBPF: how they are encoded, and which of them programs may have (RFC 9669).
 //!
-//! Programs get those that DPDK's compiler for this processor translates faithfully: 64-bit and 32-bit arithmetic, loads, stores,
-//! 64-bit jumps and calls of helpers; that is what compilers make for the processor version `v2`. Refused are atomic
-//! operations, packet loads, 32-bit jumps, calls of other eBPF functions, and what DPDK 22.11 mistranslates: the jump on common
-//! bits, the division of a register by itself, its shift by itself (which changes register 4 as well), and the 32-bit division by
-//! a register (which cuts register 0 to 32 bits).
+//! Programs may use 64-bit and 32-bit arithmetic, loads, stores, 64-bit and 32-bit jumps, and calls of helpers: everything that
+//! compilers emit for the processor versions `v1` to `v3`, without atomic operations. Packet loads, calls of other eBPF functions,
+//! maps and global variables are refused.
+//!
+//! Division by zero gives 0, the remainder of a division by zero is the dividend, and shifts use the distance modulo the width
+//! (RFC 9669, section 4.1).
 
 use crate::verify::Refusal;
 
@@ -95,6 +96,7 @@ pub enum Condition {
     GreaterOrEqualSigned,
     LessSigned,
     LessOrEqualSigned,
+    CommonBits,
 }
 
 /// A decoded instruction.
@@ -165,6 +167,8 @@ pub enum Operation {
     Branch {
         /// The comparison.
         condition: Condition,
+        /// In 64 bits? Otherwise it compares the lower halves.
+        is_wide: bool,
         /// Its left side.
         left: u8,
         /// Its right side.
@@ -179,6 +183,13 @@ pub enum Operation {
     },
     /// Ends the program.
     Exit,
+}
+
+impl Operation {
+    /// Number of encoded instructions that it takes: 2 for [`Operation::LoadConstant`], else 1.
+    pub fn slots(&self) -> usize {
+        if matches!(self, Operation::LoadConstant { .. }) { 2 } else { 1 }
+    }
 }
 
 /// Decodes a program. `None` is the second half of [`Operation::LoadConstant`].
@@ -206,6 +217,7 @@ const CLASS_STORE_CONSTANT: u8 = 2;
 const CLASS_STORE: u8 = 3;
 const CLASS_ARITHMETIC_32: u8 = 4;
 const CLASS_JUMP: u8 = 5;
+const CLASS_JUMP_32: u8 = 6;
 const CLASS_ARITHMETIC_64: u8 = 7;
 /// Bit of a code: the operand is a register.
 const FROM_REGISTER: u8 = 0x08;
@@ -250,12 +262,12 @@ fn decode_one(program: &[Instruction], at: usize) -> Result<Operation, &'static 
         CLASS_ARITHMETIC_32 | CLASS_ARITHMETIC_64 => {
             writable(destination)?;
             if offset != 0 {
-                return Err("signed division and sign extension are not available: compile with -mcpu=v2");
+                return Err("signed division and sign extension are not available: compile with -mcpu=v3");
             }
             arithmetic(code, class == CLASS_ARITHMETIC_64, destination, operand, immediate)
         }
         CLASS_JUMP => jump(instruction, at, operand),
-        6 => Err("32-bit jumps are not available: compile with -mcpu=v2"),
+        CLASS_JUMP_32 => branch_32(instruction, at),
         _ => Err("no such instruction"),
     }
 }
@@ -299,28 +311,17 @@ fn arithmetic(
         0x90 => Arithmetic::Modulo,
         0xA0 => Arithmetic::ExclusiveOr,
         0xB0 => Arithmetic::Move,
-        0xC0 if is_wide => Arithmetic::ShiftRightSigned,
+        0xC0 => Arithmetic::ShiftRightSigned,
         0xD0 if !is_wide => {
             let bits = u32::try_from(immediate).ok().filter(|bits| matches!(bits, 16 | 32 | 64));
             let is_swapped = code & FROM_REGISTER != 0;
             return Ok(Operation::ByteOrder { is_swapped, bits: bits.ok_or("malformed instruction")?, destination });
         }
-        0xC0 => return Err("32-bit signed shifts are not available: compile with -mcpu=v2"),
         _ => return Err("no such instruction"),
     };
     let bits = if is_wide { 64 } else { 32 };
     match (kind, operand) {
         (Arithmetic::Divide | Arithmetic::Modulo, Operand::Constant(0)) => Err("division by zero"),
-        (Arithmetic::Divide | Arithmetic::Modulo, Operand::Register(register)) if register == destination => {
-            Err("a register cannot be divided by itself")
-        }
-        (Arithmetic::Divide | Arithmetic::Modulo, Operand::Register(_)) if !is_wide => {
-            Err("32-bit division by a register is not available: divide numbers of 64 bits")
-        }
-        (
-            Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned,
-            Operand::Register(register),
-        ) if register == destination => Err("a register cannot be shifted by itself"),
         (
             Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned,
             Operand::Constant(distance),
@@ -330,25 +331,43 @@ fn arithmetic(
 }
 
 fn jump(instruction: &Instruction, at: usize, right: Operand) -> Result<Operation, &'static str> {
-    let Instruction { code, destination: left, source, offset, immediate } = *instruction;
-    let target = at.checked_add_signed(isize::from(offset) + 1).ok_or("jump out of the program")?;
-    let condition = match code & 0xF0 {
-        0x00 if code == 0x05 => return Ok(Operation::Jump { target }),
-        0x80 if code == 0x85 => {
-            return match source {
-                0 => usize::try_from(immediate)
-                    .map(|helper| Operation::Call { helper })
-                    .map_err(|_| "there is no such helper"),
-                PSEUDO_CALL => Err("calls of other functions are not available: mark them `static inline` with \
+    let Instruction { code, destination: left, source, immediate, .. } = *instruction;
+    let target = target(instruction, at)?;
+    match code {
+        0x05 => Ok(Operation::Jump { target }),
+        0x85 => match source {
+            0 => usize::try_from(immediate)
+                .map(|helper| Operation::Call { helper })
+                .map_err(|_| "there is no such helper"),
+            PSEUDO_CALL => Err("calls of other functions are not available: mark them `static inline` with \
                      `__attribute__((always_inline))`"),
-                _ => Err("no such instruction"),
-            };
-        }
-        0x90 if code == 0x95 => return Ok(Operation::Exit),
+            _ => Err("no such instruction"),
+        },
+        0x95 => Ok(Operation::Exit),
+        _ => Ok(Operation::Branch { condition: condition(code)?, is_wide: true, left, right, target }),
+    }
+}
+
+fn branch_32(instruction: &Instruction, at: usize) -> Result<Operation, &'static str> {
+    let Instruction { code, destination: left, source, immediate, .. } = *instruction;
+    let right = match code & FROM_REGISTER {
+        0 => Operand::Constant(u64::from(immediate as u32)),
+        _ => Operand::Register(source),
+    };
+    let (condition, target) = (condition(code)?, target(instruction, at)?);
+    Ok(Operation::Branch { condition, is_wide: false, left, right, target })
+}
+
+fn target(instruction: &Instruction, at: usize) -> Result<usize, &'static str> {
+    at.checked_add_signed(isize::from(instruction.offset) + 1).ok_or("jump out of the program")
+}
+
+fn condition(code: u8) -> Result<Condition, &'static str> {
+    Ok(match code & 0xF0 {
         0x10 => Condition::Equal,
         0x20 => Condition::Greater,
         0x30 => Condition::GreaterOrEqual,
-        0x40 => return Err("the jump on common bits is not available: compile with -mcpu=v2, or compare with zero"),
+        0x40 => Condition::CommonBits,
         0x50 => Condition::NotEqual,
         0x60 => Condition::GreaterSigned,
         0x70 => Condition::GreaterOrEqualSigned,
@@ -357,6 +376,5 @@ fn jump(instruction: &Instruction, at: usize, right: Operand) -> Result<Operatio
         0xC0 => Condition::LessSigned,
         0xD0 => Condition::LessOrEqualSigned,
         _ => return Err("no such instruction"),
-    };
-    Ok(Operation::Branch { condition, left, right, target })
+    })
 }

@@ -1,15 +1,9 @@
-//! What a program may use of the router, and the program when it is compiled.
+//! The interface between programs and the router: context, memory, helpers.
 
-use std::any::Any;
-use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
-/// A helper function as compiled programs call it: up to five arguments in registers 1 to 5, the result in register 0.
+/// A helper function: five arguments from registers 1 to 5, the result for register 0.
 pub type HelperFunction = unsafe extern "C" fn(u64, u64, u64, u64, u64) -> u64;
-
-/// A compiled program. Its argument is the start of its context.
-pub type Entry = unsafe extern "C" fn(*mut u8) -> u64;
 
 /// What a helper expects in a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,41 +90,4 @@ pub struct Interface {
     pub writable: Range<u32>,
     /// Functions that it may call.
     pub helpers: &'static [Helper],
-}
-
-/// A verified program, compiled for this processor. Its memory is freed with the last clone.
-#[derive(Clone)]
-pub struct Code {
-    entry: Entry,
-    bytes: usize,
-    /// Owns the instructions.
-    _memory: Arc<dyn Any + Send + Sync>,
-}
-
-impl Code {
-    /// A compiled program of so many bytes that lives as long as `memory`.
-    ///
-    /// # Safety
-    /// `entry` must be compiled from a [`Verified`](crate::Verified) program, and be there until `memory` is dropped.
-    #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
-    pub unsafe fn new(entry: Entry, bytes: usize, memory: Arc<dyn Any + Send + Sync>) -> Self {
-        Code { entry, bytes, _memory: memory }
-    }
-
-    /// The function to call with the start of a context, which has as many bytes as the interface of the program says.
-    #[inline]
-    pub fn entry(&self) -> Entry {
-        self.entry
-    }
-
-    /// Size of the instructions for the processor.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-impl fmt::Debug for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Code").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
 }

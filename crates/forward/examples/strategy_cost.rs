@@ -1,12 +1,11 @@
 //! What an exchange costs with a strategy as a program, beside the same strategy built in: an Interest that goes to an upstream and
 //! the Data that comes back, through the whole engine. Tables are small and near, so that the strategy's share is at its largest.
 //!
-//!     clang -O2 -target bpf -mcpu=v2 -I sdk -c sdk/strategies/random.c -o random.o
+//!     clang -O2 -target bpf -I sdk -c sdk/strategies/random.c -o random.o
 //!     cargo run --release -p namehop-forward --example strategy_cost -- random=random.o
 
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::bpf::compile;
 use namehop_forward::engine::CsConfig;
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::schedule::Burst;
@@ -113,8 +112,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:<12} {:>14} {:>14} {:>7}", "STRATEGY", "BUILT IN (ns)", "PROGRAM (ns)", "RATIO");
     for argument in std::env::args().skip(1) {
         let (name, file) = argument.split_once('=').ok_or("give <strategy>=<object file>")?;
-        let compiler = |verified: &_| compile(verified).map_err(|error| error.to_string());
-        let program = StrategyProgram::load(&std::fs::read(file)?, None, compiler)?;
+        let program = StrategyProgram::load(&std::fs::read(file)?, None)?;
         let mut registry = StrategyRegistry::default();
         let program_name = program.versioned_name();
         registry.insert(program)?;

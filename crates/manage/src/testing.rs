@@ -15,7 +15,6 @@ use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceU
 use namehop_face::socket::CreateError;
 use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_forward::trace::TraceRequest;
 use namehop_hash::HashKey;
@@ -181,10 +180,6 @@ impl ControlPlane for FakeRouter {
 
     fn with_strategies<R>(&self, access: impl FnOnce(&mut StrategyRegistry) -> R) -> R {
         access(&mut self.strategies.borrow_mut())
-    }
-
-    fn compiler(&self) -> Compiler {
-        |_| Err("there is no compiler here".to_owned())
     }
 
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {

@@ -14,7 +14,6 @@ use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, SocketCommand};
 use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{
@@ -26,7 +25,6 @@ use namehop_wire::{Name, NameRef};
 
 use crate::balancing::Balancing;
 use crate::capture::Capture;
-use crate::compile::compile_strategy;
 use crate::latency::Latency;
 use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
@@ -219,10 +217,6 @@ impl ControlPlane for Control {
 
     fn with_strategies<R>(&self, access: impl FnOnce(&mut StrategyRegistry) -> R) -> R {
         access(&mut self.strategies.borrow_mut())
-    }
-
-    fn compiler(&self) -> Compiler {
-        compile_strategy
     }
 
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {

@@ -11,6 +11,7 @@
 //! | `balancing` | names, moved from worker to worker |
 //! | `control` | the control thread's hold on everything |
 //! | `saving` | changes by command, put on file |
+//! | `faulty_strategies` | loaded strategies that ended the router, for the next start |
 //! | `neighbours` | other computers' commands, waiting for their turn |
 //! | [`power`] | power of the computer, measured or estimated |
 //! | `port_policy` | which ports commands may open |
@@ -24,10 +25,10 @@
 mod api_token;
 mod balancing;
 mod capture;
-mod compile;
 pub mod config;
 mod control;
 mod descriptors;
+mod faulty_strategies;
 mod fib_file;
 mod latency;
 mod log_writer;

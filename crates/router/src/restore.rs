@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
@@ -106,17 +106,24 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     add_saved_routes(management, &plan, saved.routes).await;
 }
 
-/// Those of the configuration were tried when it was read, so what is wrong with them is rare: a file that was changed a moment ago.
+/// Loads configured and saved strategies, but for those that ended the router. A configured one was tried when the configuration was
+/// read, so a fault in it is rare: a file that was changed a moment ago.
 fn load_strategies(management: &Management<Control>, config: &Config, saved: &SavedState) {
+    let restore = |name: &str, object: Vec<u8>| {
+        if management.control().saving().faulty_strategies().contains(name, &object) {
+            return Err("it ended the router by a fault; load a corrected one, with `namehop strategy load`".to_owned());
+        }
+        management.restore_strategy(name, &object)
+    };
     for loaded in &config.loaded_strategy {
-        if let Err(error) = loaded.read().and_then(|object| management.restore_strategy(&loaded.name, &object)) {
-            warn!(name = loaded.name, error, "a configured strategy was not loaded");
+        if let Err(error) = loaded.read().and_then(|object| restore(&loaded.name, object)) {
+            error!(name = loaded.name, error, "a configured strategy was not loaded");
         }
     }
     for (name, loaded) in &saved.loaded_strategies {
         let object = loaded.object().ok_or_else(|| "the state file is damaged".to_owned());
-        if let Err(error) = object.and_then(|object| management.restore_strategy(name, &object)) {
-            warn!(name, error, "a loaded strategy was not restored");
+        if let Err(error) = object.and_then(|object| restore(name, object)) {
+            error!(name, error, "a loaded strategy was not restored");
         }
     }
 }

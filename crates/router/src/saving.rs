@@ -20,6 +20,7 @@ use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Name, NameRef};
 
 use crate::config::Config;
+use crate::faulty_strategies::FaultyStrategies;
 use crate::state::{
     ContentStoreRecord, FaceRecord, Journal, LoadedStrategyRecord, Record, RouteKey, RouteRecord, RouteTerms,
     SavedState, StateError, StrategyRecord, identity,
@@ -45,6 +46,7 @@ pub struct Saving {
     /// There is, or was, an expiry on file.
     has_expiries: Cell<bool>,
     erasures: Erasures,
+    faulty_strategies: FaultyStrategies,
 }
 
 /// What the file says of erased Data: a second tier of the Content Store that fails or stalls cannot be told, and a restart must not
@@ -111,6 +113,8 @@ impl Saving {
         config: &Config,
         disk: Option<ErasureWatch>,
     ) -> Self {
+        let faulty_strategies =
+            journal.as_ref().map(|journal| FaultyStrategies::beside(journal.path())).unwrap_or_default();
         let change = saved.content_store.clone().map(CsChange::from).unwrap_or_default();
         Saving {
             faces,
@@ -121,7 +125,13 @@ impl Saving {
             clock: ClockWatch::new(),
             has_expiries: Cell::new(saved.routes.values().any(|terms| terms.expires_unix_ms.is_some())),
             erasures: Erasures { disk, pending: RefCell::new(saved.disk_erasures.clone()), running: Cell::new(0) },
+            faulty_strategies,
         }
+    }
+
+    /// The loaded strategies that ended the router.
+    pub fn faulty_strategies(&self) -> &FaultyStrategies {
+        &self.faulty_strategies
     }
 
     /// Puts a change on file if it has to outlive a restart.
@@ -151,6 +161,8 @@ impl Saving {
                     Record::DiskErasure(prefix) => {
                         self.erasures.pending.borrow_mut().insert(prefix);
                     }
+                    Record::StrategyLoaded(loaded) => self.faulty_strategies.forget(&loaded.name),
+                    Record::StrategyUnloaded(name) => self.faulty_strategies.forget(&name),
                     _ => {}
                 }
                 Ok(())

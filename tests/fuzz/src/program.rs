@@ -1,26 +1,26 @@
 //! Object files of strategies, and the programs in them.
 
-use namehop_ebpf::instruction::{INSTRUCTION_BYTES, Instruction, decode};
-use namehop_ebpf::testing::{CONTEXT_BYTES, INTERFACE, Interpreter, MEMORY_BYTES, Outcome, program_from};
+use namehop_ebpf::instruction::{INSTRUCTION_BYTES, Instruction};
+use namehop_ebpf::testing::{BYTES, INTERFACE, Random, Shape, compare_forms, long_program, program_from};
 use namehop_ebpf::verify;
 use namehop_forward::strategy::StrategyProgram;
 
-/// The bytes as an object file, as instructions, and as choices of instructions: whatever the verifier lets pass does no harm.
+/// The bytes as an object file, as instructions, as choices of instructions, and as the seed of a long program: whatever the verifier
+/// lets pass does no harm, and the same in all forms.
 pub fn strategy_program(bytes: &[u8]) {
-    // Everything but the compiler, which sees verified programs only.
-    let loaded = StrategyProgram::load(bytes, None, |_| Err("not compiled".to_owned()));
-    assert!(loaded.is_err());
+    let _ = StrategyProgram::load(bytes, None);
     let (instructions, _) = bytes.as_chunks::<INSTRUCTION_BYTES>();
-    interpret(instructions.iter().map(|&encoded| Instruction::from_bytes(encoded)).collect(), bytes);
-    interpret(program_from(bytes), bytes);
+    run(&instructions.iter().map(|&encoded| Instruction::from_bytes(encoded)).collect::<Vec<_>>(), bytes);
+    run(&program_from(bytes), bytes);
+    let seed = bytes.iter().fold(bytes.len() as u64, |seed, &byte| seed.rotate_left(8) ^ u64::from(byte));
+    let mut random = Random::new(seed);
+    let shape = Shape { instructions: 50 + random.below(4_000), has_loops: random.below(4) == 0 };
+    run(&long_program(&mut random, shape), bytes);
 }
 
-fn interpret(program: Vec<Instruction>, bytes: &[u8]) {
+fn run(program: &[Instruction], bytes: &[u8]) {
     let Ok(verified) = verify(program, &INTERFACE) else { return };
-    let operations = decode(verified.instructions()).expect("it was decoded before");
-    let memory = bytes.iter().copied().cycle().take((CONTEXT_BYTES + MEMORY_BYTES) as usize);
-    let mut memory: Vec<u8> = memory.collect();
-    memory.resize((CONTEXT_BYTES + MEMORY_BYTES) as usize, 0);
-    let outcome = Interpreter::new(memory).run(&operations, |_, _| {});
-    assert!(matches!(outcome, Outcome::Ended(_)), "{outcome:?}");
+    let mut memory: Vec<u8> = bytes.iter().copied().cycle().take(BYTES).collect();
+    memory.resize(BYTES, 0);
+    compare_forms(program, &verified, &memory).unwrap_or_else(|difference| panic!("{difference}"));
 }

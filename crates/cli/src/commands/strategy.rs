@@ -14,6 +14,7 @@ use namehop_wire::Name;
 
 use super::prefixes::PrefixArgs;
 use super::signing::CommandSigningArgs;
+use crate::api::{Api, ApiArgs};
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
@@ -74,19 +75,28 @@ struct UnsetArgs {
 
 /// Load a strategy into the router, or replace a loaded one
 ///
-/// The file is an eBPF object file that clang has made from C. The router verifies it and compiles it. Prefixes that have chosen
-/// a strategy of this name go over to the new one, while packets flow. Only Namehop has this.
+/// The file is an eBPF object file that clang has made from C. The router verifies it and translates it to native code. Prefixes that
+/// have chosen a strategy of this name go over to the new one, while packets flow. Only Namehop has this.
+///
+/// Loading takes the token of the router's HTTP API, or a key that is listed for the module strategy-choice in
+/// [[management.authorizations]].
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  clang -O2 -target bpf -mcpu=v2 -I sdk -c sdk/examples/hedge.c -o hedge.o
-  namehop strategy load hedge.o
+  clang -O2 -target bpf -I sdk -c sdk/examples/hedge.c -o hedge.o
+  sudo namehop strategy load hedge.o --token /var/lib/namehop/state.json.api-token
+  namehop strategy load hedge.o --signing-key operator.key --certificate operator.ndncert
   namehop strategy set /example hedge/v=1/patience~30")]
 struct LoadArgs {
-    #[arg(value_name = "FILE", help = format!("Object file, of at most {MAX_COMMAND_FILE_BYTES} bytes"))]
+    #[arg(
+        value_name = "FILE",
+        help = format!("Object file, of at most {MAX_COMMAND_FILE_BYTES} bytes; with --token {MAX_OBJECT_FILE_BYTES}")
+    )]
     file: PathBuf,
     /// Name of the strategy, in place of the one in the file
     #[arg(long)]
     name: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
 }
 
 /// Remove a loaded strategy that no prefix has chosen
@@ -122,6 +132,11 @@ Strategies of Namehop:\n"
 impl StrategyArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
+            if let StrategyCommand::Load(args) = &self.command
+                && let Some(api) = args.api.api()?
+            {
+                return args.run_over_http(&api).await;
+            }
             let manager = match &self.command {
                 StrategyCommand::List(_) => Manager::connect(connection).await?,
                 _ => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
@@ -172,19 +187,40 @@ impl ListArgs {
 
 impl LoadArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let shown = self.file.display();
-        let object = read_object(&self.file).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
-        if object.len() > MAX_COMMAND_FILE_BYTES {
-            return Err(Failure::failed(too_long(&shown.to_string(), object.len())));
-        }
+        let object = self.read(MAX_COMMAND_FILE_BYTES)?;
         let name = self.name.map(|name| Name::new().append_generic(name));
         let parameters = ControlParameters { name, ..ControlParameters::default() };
-        let done = manager.command_with_file(module::STRATEGY_CHOICE, "load", &parameters, &object).await?;
-        output::line(format!(
-            "strategy {} is loaded",
-            done.name.unwrap_or_default().to_string().trim_start_matches('/')
-        ))
+        let done = manager.command_with_file(module::STRATEGY_CHOICE, "load", &parameters, &object).await;
+        let done = done.map_err(|failure| failure.context("loading a strategy"))?;
+        is_loaded(done.name.unwrap_or_default().to_string().trim_start_matches('/'))
     }
+
+    async fn run_over_http(&self, api: &Api) -> Result<(), Failure> {
+        let object = self.read(MAX_OBJECT_FILE_BYTES)?;
+        let query = self.name.as_deref().map(|name| format!("?name={}", encoded(name))).unwrap_or_default();
+        let answer = api.post_file(&format!("/strategies/loaded{query}"), object).await?;
+        is_loaded(answer.get("name").and_then(serde_json::Value::as_str).unwrap_or_default())
+    }
+
+    fn read(&self, max_bytes: usize) -> Result<Vec<u8>, Failure> {
+        let shown = self.file.display();
+        let object = read_object(&self.file).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
+        match object.len() > max_bytes {
+            true => Err(Failure::failed(too_long(&shown.to_string(), object.len()))),
+            false => Ok(object),
+        }
+    }
+}
+
+fn is_loaded(name: &str) -> Result<(), Failure> {
+    output::line(format!("strategy {name} is loaded"))
+}
+
+/// A text for the query of a URL: all but letters and digits as percent codes.
+fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).into() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// Reads a file up to a byte more than it may have: some never end.
@@ -201,8 +237,8 @@ fn too_long(file: &str, bytes: usize) -> String {
         return format!("{file} has more than {MAX_OBJECT_FILE_BYTES} bytes, which are allowed; {smaller}");
     }
     format!(
-        "{file} has {bytes} bytes, and {MAX_COMMAND_FILE_BYTES} fit into a command; {smaller}, load it over HTTP \
-         (POST /api/v1/strategies/loaded), or name it in the configuration (section [[loaded_strategy]])"
+        "{file} has {bytes} bytes, and {MAX_COMMAND_FILE_BYTES} fit into a command; {smaller}, load it over HTTP (--token), \
+         or name it in the configuration (section [[loaded_strategy]])"
     )
 }
 
@@ -248,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_file_too_long_for_a_command_has_other_ways_if_it_may_be_loaded_at_all() {
-        assert!(too_long("x.o", MAX_OBJECT_FILE_BYTES).contains("POST /api/v1/strategies/loaded"));
+        assert!(too_long("x.o", MAX_OBJECT_FILE_BYTES).contains("--token"));
         assert!(!too_long("x.o", MAX_OBJECT_FILE_BYTES + 1).contains("HTTP"));
     }
 

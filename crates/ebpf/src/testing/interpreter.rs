@@ -87,10 +87,7 @@ impl Interpreter {
             Operation::Arithmetic { kind, is_wide, destination, operand } => {
                 let right = self.operand(operand)?;
                 let left = if kind == Arithmetic::Move { 0 } else { self.get(destination)? };
-                match calculate(kind, is_wide, left, right) {
-                    Some(result) => self.set(destination, result),
-                    None => return Ok(Next::End(0)),
-                }
+                self.set(destination, calculate(kind, is_wide, left, right));
             }
             Operation::Negate { is_wide, destination } => {
                 let value = self.get(destination)?;
@@ -130,8 +127,11 @@ impl Interpreter {
                 }
             }
             Operation::Jump { target } => return Ok(Next::Jump(target)),
-            Operation::Branch { condition, left, right, target } => {
-                if holds(condition, self.get(left)?, self.operand(right)?) {
+            Operation::Branch { condition, is_wide, left, right, target } => {
+                let (left, right) = (self.get(left)?, self.operand(right)?);
+                // In the upper half of 64 bits, 32 bits compare as they do in their own width.
+                let shift = if is_wide { 0 } else { 32 };
+                if holds(condition, left << shift, right << shift) {
                     return Ok(Next::Jump(target));
                 }
             }
@@ -181,40 +181,39 @@ enum Place {
     Memory(usize),
 }
 
-/// The result; `None` for a division by zero, which ends the program.
-fn calculate(kind: Arithmetic, is_wide: bool, left: u64, right: u64) -> Option<u64> {
+fn calculate(kind: Arithmetic, is_wide: bool, left: u64, right: u64) -> u64 {
     if !is_wide {
         let (left, right) = (left as u32, right as u32);
         let result = match kind {
             Arithmetic::Add => left.wrapping_add(right),
             Arithmetic::Subtract => left.wrapping_sub(right),
             Arithmetic::Multiply => left.wrapping_mul(right),
-            Arithmetic::Divide => left.checked_div(right)?,
+            Arithmetic::Divide => left.checked_div(right).unwrap_or(0),
             Arithmetic::Or => left | right,
             Arithmetic::And => left & right,
             Arithmetic::ShiftLeft => left.wrapping_shl(right),
             Arithmetic::ShiftRight => left.wrapping_shr(right),
-            Arithmetic::Modulo => left.checked_rem(right)?,
+            Arithmetic::Modulo => left.checked_rem(right).unwrap_or(left),
             Arithmetic::ExclusiveOr => left ^ right,
             Arithmetic::Move => right,
             Arithmetic::ShiftRightSigned => (left as i32).wrapping_shr(right) as u32,
         };
-        return Some(u64::from(result));
+        return u64::from(result);
     }
-    Some(match kind {
+    match kind {
         Arithmetic::Add => left.wrapping_add(right),
         Arithmetic::Subtract => left.wrapping_sub(right),
         Arithmetic::Multiply => left.wrapping_mul(right),
-        Arithmetic::Divide => left.checked_div(right)?,
+        Arithmetic::Divide => left.checked_div(right).unwrap_or(0),
         Arithmetic::Or => left | right,
         Arithmetic::And => left & right,
         Arithmetic::ShiftLeft => left.wrapping_shl(right as u32),
         Arithmetic::ShiftRight => left.wrapping_shr(right as u32),
-        Arithmetic::Modulo => left.checked_rem(right)?,
+        Arithmetic::Modulo => left.checked_rem(right).unwrap_or(left),
         Arithmetic::ExclusiveOr => left ^ right,
         Arithmetic::Move => right,
         Arithmetic::ShiftRightSigned => (left as i64).wrapping_shr(right as u32) as u64,
-    })
+    }
 }
 
 fn holds(condition: Condition, left: u64, right: u64) -> bool {
@@ -230,5 +229,6 @@ fn holds(condition: Condition, left: u64, right: u64) -> bool {
         Condition::GreaterOrEqualSigned => signed.is_ge(),
         Condition::LessSigned => signed.is_lt(),
         Condition::LessOrEqualSigned => signed.is_le(),
+        Condition::CommonBits => left & right != 0,
     }
 }

@@ -1,9 +1,13 @@
-//! What tests need: an interface of their own, programs made from random bytes, and an interpreter that checks every access.
+//! What tests need: an interface of their own, random programs, and an interpreter that checks every access.
 
+mod compare;
 mod interpreter;
+mod long_programs;
 mod programs;
 
+pub use compare::{BYTES, compare_forms, run};
 pub use interpreter::{Interpreter, Outcome};
+pub use long_programs::{Random, Shape, long_program};
 pub use programs::program_from;
 
 use crate::{Argument, Helper, Interface, Memory, Returned};

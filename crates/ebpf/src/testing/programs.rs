@@ -7,7 +7,7 @@ use crate::instruction::Instruction;
 const EDGES: [i32; 16] = [0, 1, 2, 7, 8, 15, 31, 32, 33, 63, 64, -1, -8, 127, i32::MAX, i32::MIN];
 /// Codes of arithmetic that exist in both widths, without the class and the source.
 const ARITHMETIC: [u8; 12] = [0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x90, 0xA0, 0xB0, 0xC0];
-const JUMPS: [u8; 10] = [0x10, 0x20, 0x30, 0x50, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xD0];
+const JUMPS: [u8; 11] = [0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xD0];
 
 struct Bytes<'a>(std::slice::Iter<'a, u8>);
 
@@ -66,7 +66,7 @@ fn one(program: &mut Vec<Instruction>, choice: u8, bytes: &mut Bytes<'_>) {
     match choice % 16 {
         0..=4 => {
             let kind = ARITHMETIC[usize::from(bytes.below(12))];
-            let class = if bytes.below(3) == 0 && kind != 0xC0 { 0x04 } else { 0x07 };
+            let class = if bytes.below(3) == 0 { 0x04 } else { 0x07 };
             let destination = register(bytes);
             if bytes.below(2) == 0 {
                 program.push(instruction(class | kind | 0x08, destination, register(bytes), 0, 0));
@@ -109,12 +109,12 @@ fn one(program: &mut Vec<Instruction>, choice: u8, bytes: &mut Bytes<'_>) {
             ]);
         }
         13 | 14 => {
-            let jump = JUMPS[usize::from(bytes.below(10))];
+            let jump = JUMPS[usize::from(bytes.below(11))] | [0x05, 0x05, 0x06][usize::from(bytes.below(3))];
             let (left, distance) = (register(bytes), i16::from(bytes.below(6)));
             if bytes.below(2) == 0 {
-                program.push(instruction(0x0D | jump, left, register(bytes), distance, 0));
+                program.push(instruction(0x08 | jump, left, register(bytes), distance, 0));
             } else {
-                program.push(instruction(0x05 | jump, left, 0, distance, bytes.number()));
+                program.push(instruction(jump, left, 0, distance, bytes.number()));
             }
             // What is jumped over, at least to the end of this choice.
             program.extend((0..distance).map(|_| instruction(0x07, 0, 0, 0, 1)));

@@ -1,16 +1,15 @@
-//! The verifier: which programs may run.
+//! The verifier: decides which programs may run.
 //!
-//! It follows all ways through a program at once, with what is known of every register and of the stack: ranges of numbers, and
-//! distances of addresses from the start of their memory. Where ways meet, only what holds on both is kept, so the work
-//! grows with the length of the program and not with the number of its ways. Whatever is not known to be right is refused; so
-//! some harmless programs are, and no harmful one passes.
+//! It follows all paths through a program at once and keeps, for every register and stack slot, a range of numbers or a range of
+//! distances from the start of a region. Where paths meet, it keeps what holds on both. So the work grows with the length of
+//! the program and not with the number of its paths. It refuses what it cannot prove: some harmless programs, and every
+//! harmful one.
 //!
-//! What holds for every program that passes:
-//! * it has no loops, so it ends after at most [`MAX_INSTRUCTIONS`];
-//! * every access is inside its context, its stack, or what a helper gave it, and it writes only what it may change;
-//! * it reads nothing that it has not written, except what the router shows it;
-//! * it calls only helpers, with the arguments that they expect;
-//! * DPDK's own verifier, which tries ways one by one, is done in a moment ([`MAX_STEPS`]).
+//! A program that passes has these properties:
+//! * it has no loops, so it ends after at most [`MAX_INSTRUCTIONS`] instructions;
+//! * every access lies inside its context, its stack, or memory that a helper returned, and it writes only what it may change;
+//! * it reads no register and no stack byte that it has not written;
+//! * it calls only helpers, with the arguments that they expect.
 
 mod state;
 mod step;
@@ -22,12 +21,11 @@ use std::fmt;
 
 use crate::Interface;
 use crate::instruction::{Instruction, Operation, decode};
+pub use state::STACK_BYTES;
 use state::State;
 
 /// Most instructions of a program.
 pub const MAX_INSTRUCTIONS: usize = 4096;
-/// Most steps that all ways through a program have together.
-pub const MAX_STEPS: u64 = 1 << 22;
 
 /// Why a program is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,25 +58,40 @@ impl fmt::Display for Refusal {
 /// A program that may run.
 #[derive(Debug, Clone)]
 pub struct Verified {
-    instructions: Vec<Instruction>,
+    operations: Vec<Option<Operation>>,
     interface: &'static Interface,
     stack_bytes: u16,
 }
 
 impl Verified {
-    /// The program.
-    pub fn instructions(&self) -> &[Instruction] {
-        &self.instructions
+    /// The decoded instructions. An entry is `None` for the second half of a [`Operation::LoadConstant`], and for an instruction
+    /// that no path reaches, which the verifier did not check: whoever runs the program ends it there.
+    pub fn operations(&self) -> &[Option<Operation>] {
+        &self.operations
     }
 
-    /// How far below the end of its stack it goes at most.
+    /// Bytes of stack that the program uses, a multiple of 8, counted down from the end of the stack.
     pub fn stack_bytes(&self) -> u16 {
         self.stack_bytes
     }
 
-    /// What it was verified for.
+    /// The interface for which the program was verified.
     pub fn interface(&self) -> &'static Interface {
         self.interface
+    }
+
+    /// Takes a program as verified without a check.
+    ///
+    /// # Safety
+    /// Running it does whatever the program says.
+    #[cfg(any(test, feature = "testing"))]
+    #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
+    pub unsafe fn unchecked(
+        instructions: &[Instruction],
+        interface: &'static Interface,
+        stack_bytes: u16,
+    ) -> Result<Self, Refusal> {
+        Ok(Verified { operations: decode(instructions)?, interface, stack_bytes })
     }
 }
 
@@ -86,7 +99,7 @@ impl Verified {
 ///
 /// # Errors
 /// The first fault found.
-pub fn verify(instructions: Vec<Instruction>, interface: &'static Interface) -> Result<Verified, Refusal> {
+pub fn verify(instructions: &[Instruction], interface: &'static Interface) -> Result<Verified, Refusal> {
     if instructions.is_empty() {
         return Err(Refusal::whole("the program has no instructions"));
     }
@@ -96,26 +109,28 @@ pub fn verify(instructions: Vec<Instruction>, interface: &'static Interface) -> 
             instructions.len()
         )));
     }
-    let operations = decode(&instructions)?;
+    let mut operations = decode(instructions)?;
     let order = order(&operations)?;
-    limit_steps(&operations, &order)?;
-    let stack_bytes = follow(&operations, &order, interface, |_, _| {})?;
-    Ok(Verified { instructions, interface, stack_bytes })
+    let mut is_reached = vec![false; operations.len()];
+    let stack_bytes = follow(&operations, &order, interface, |at, _| is_reached[at] = true)?;
+    for (operation, is_reached) in operations.iter_mut().zip(is_reached) {
+        operation.take_if(|_| !is_reached);
+    }
+    Ok(Verified { operations, interface, stack_bytes })
 }
 
-/// Where an instruction may go on, the next one last.
+/// Returns the instructions that can run after this one, the following one last.
 fn successors(operations: &[Option<Operation>], at: usize) -> impl Iterator<Item = usize> + use<> {
     let (first, second) = match operations[at] {
         Some(Operation::Exit) | None => (None, None),
         Some(Operation::Jump { target }) => (Some(target), None),
         Some(Operation::Branch { target, .. }) => (Some(target), Some(at + 1)),
-        Some(Operation::LoadConstant { .. }) => (None, Some(at + 2)),
-        Some(_) => (None, Some(at + 1)),
+        Some(operation) => (None, Some(at + operation.slots())),
     };
     first.into_iter().chain(second)
 }
 
-/// The instructions in an order in which each stands before all that follow it on some way.
+/// Sorts the instructions so that each stands before all that follow it on any path.
 fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -125,15 +140,15 @@ fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
     }
     let mut marks = vec![Mark::New; operations.len()];
     let mut done = Vec::with_capacity(operations.len());
-    // Instructions on the way to the one at hand, with the successors that are still to be looked at.
-    let mut way = vec![(0, successors(operations, 0))];
+    // The path to the current instruction, with the successors that remain to be visited.
+    let mut path = vec![(0, successors(operations, 0))];
     marks[0] = Mark::Open;
-    while let Some((at, rest)) = way.last_mut() {
+    while let Some((at, rest)) = path.last_mut() {
         let at = *at;
         let Some(next) = rest.next() else {
             marks[at] = Mark::Done;
             done.push(at);
-            way.pop();
+            path.pop();
             continue;
         };
         match operations.get(next) {
@@ -144,7 +159,7 @@ fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
         match marks[next] {
             Mark::New => {
                 marks[next] = Mark::Open;
-                way.push((next, successors(operations, next)));
+                path.push((next, successors(operations, next)));
             }
             Mark::Open => {
                 return Err(Refusal::at(
@@ -160,27 +175,13 @@ fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
     if let Some(at) =
         marks.iter().zip(operations).position(|(mark, operation)| *mark == Mark::New && operation.is_some())
     {
-        return Err(Refusal::at(at, "no way leads here"));
+        return Err(Refusal::at(at, "no path leads here"));
     }
     done.reverse();
     Ok(done)
 }
 
-/// Refuses programs with too many ways.
-fn limit_steps(operations: &[Option<Operation>], order: &[usize]) -> Result<(), Refusal> {
-    let mut steps = vec![0_u64; operations.len()];
-    for &at in order.iter().rev() {
-        steps[at] = successors(operations, at).fold(1, |sum, next| sum.saturating_add(steps[next]));
-    }
-    if steps[0] > MAX_STEPS {
-        return Err(Refusal::whole(format!(
-            "all ways through the program have more than {MAX_STEPS} steps together: use fewer branches one after the other"
-        )));
-    }
-    Ok(())
-}
-
-/// Follows all ways; returns how much of the stack they use. `before` is told what is known before each instruction.
+/// Follows all paths, and returns the bytes of stack that they use. Calls `before` with the state before each reached instruction.
 fn follow(
     operations: &[Option<Operation>],
     order: &[usize],
@@ -191,7 +192,7 @@ fn follow(
     let mut states: Vec<Option<Box<State>>> = vec![None; operations.len()];
     states[0] = Some(Box::new(State::at_start()));
     for &at in order {
-        // Without a state, what is known of numbers says that no way leads here.
+        // Without a state, the ranges of numbers say that no path leads here.
         let (Some(mut state), Some(operation)) = (states[at].take(), &operations[at]) else { continue };
         before(at, &state);
         let refuse = |reason| Refusal::at(at, reason);
@@ -199,8 +200,8 @@ fn follow(
         stack_bytes = stack_bytes.max(state.stack_bytes());
         match *operation {
             Operation::Exit => step::exit(&state).map_err(refuse)?,
-            Operation::Branch { condition, left, right, target } => {
-                let (taken, not_taken) = step::branch(&state, condition, left, right).map_err(refuse)?;
+            Operation::Branch { condition, is_wide, left, right, target } => {
+                let (taken, not_taken) = step::branch(&state, condition, is_wide, left, right).map_err(refuse)?;
                 reach(&mut states[target], taken.map(Box::new));
                 reach(&mut states[at + 1], not_taken.map(Box::new));
             }
@@ -214,7 +215,7 @@ fn follow(
     Ok(stack_bytes)
 }
 
-/// An instruction is reached with this state as well.
+/// Records that an instruction is reached with `state` as well.
 fn reach(place: &mut Option<Box<State>>, state: Option<Box<State>>) {
     match (place, state) {
         (_, None) => {}

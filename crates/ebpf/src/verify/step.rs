@@ -5,8 +5,13 @@ use super::value::{Range, Region, Value, opposite};
 use crate::instruction::{Arithmetic, Condition, Operand, Operation};
 use crate::{Argument, Helper, Interface, Returned};
 
+/// Bytes of a region, as distances from its start.
+type Span = std::ops::Range<i64>;
+
 /// Farthest that an address may be moved: more than any memory has, and far from overflow.
 const FARTHEST: i64 = 1 << 20;
+
+const ADDRESS_COMPARED: &str = "an address can only be compared with zero, for equality, in 64 bits";
 
 /// Carries out an operation that neither jumps nor ends the program; or says why it may not be.
 pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> Result<(), String> {
@@ -30,9 +35,9 @@ pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> 
         }
         Operation::LoadConstant { destination, value } => state.set(destination, Value::Number(Range::only(value))),
         Operation::Load { destination, base, offset, bytes } => {
-            let (region, at) = access(state.value(base), offset, bytes, interface)?;
+            let (region, span) = access(state.value(base), offset, bytes, interface)?;
             let value = match region {
-                Region::Stack => state.load_from_stack(at, bytes),
+                Region::Stack => state.load_from_stack(span.start, bytes),
                 Region::Context | Region::Memory(_) => Value::Number(Range::of_bytes(bytes)),
             };
             if value == Value::Unusable {
@@ -44,8 +49,8 @@ pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> 
         }
         Operation::Store { base, offset, bytes, operand } => {
             let value = usable(state.operand(operand), "source")?;
-            let (region, at) = access(state.value(base), offset, bytes, interface)?;
-            store(state, region, at, bytes, value, interface)?;
+            let (region, span) = access(state.value(base), offset, bytes, interface)?;
+            store(state, region, span, bytes, value, interface)?;
         }
         Operation::Call { helper } => {
             let helper = interface.helpers.get(helper).ok_or("there is no such helper")?;
@@ -60,21 +65,22 @@ pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> 
 pub fn branch(
     state: &State,
     condition: Condition,
+    is_wide: bool,
     left: u8,
     right: Operand,
 ) -> Result<(Option<State>, Option<State>), String> {
     let (left_value, right_value) = (state.value(left), state.operand(right));
     let (left_range, right_range) = match (left_value, right_value) {
         // An address is never zero.
-        (Value::Address { .. }, Value::Number(range)) if range == Range::only(0) => {
+        (Value::Address { .. }, Value::Number(range)) if range == Range::only(0) && is_wide => {
             return match condition {
                 Condition::Equal => Ok((None, Some(state.clone()))),
                 Condition::NotEqual => Ok((Some(state.clone()), None)),
-                _ => Err("an address can only be compared with zero, for equality".to_owned()),
+                _ => Err(ADDRESS_COMPARED.to_owned()),
             };
         }
         (Value::Address { .. }, _) | (_, Value::Address { .. }) => {
-            return Err("an address can only be compared with zero, for equality".to_owned());
+            return Err(ADDRESS_COMPARED.to_owned());
         }
         _ => (number(left_value, "left side")?, number(right_value, "right side")?),
     };
@@ -83,7 +89,10 @@ pub fn branch(
             // Both sides are the same number, of which a comparison tells nothing.
             return Some(state.clone());
         }
-        let (left_range, right_range) = left_range.when(condition, right_range)?;
+        let (left_range, right_range) = match is_wide {
+            true => left_range.when(condition, right_range)?,
+            false => left_range.when_32(condition, right_range)?,
+        };
         let mut state = state.clone();
         state.set(left, Value::Number(left_range));
         if let Operand::Register(right) = right {
@@ -91,7 +100,10 @@ pub fn branch(
         }
         Some(state)
     };
-    Ok((when(condition), when(opposite(condition))))
+    Ok(match opposite(condition) {
+        Some(opposite) => (when(condition), when(opposite)),
+        None => (Some(state.clone()), Some(state.clone())),
+    })
 }
 
 /// Checks that the result of a program is there.
@@ -145,8 +157,9 @@ fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range)
     Ok(Value::Address { region, min, max })
 }
 
-/// The region that is accessed, and where; on the stack that is one place.
-fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Result<(Region, i64), String> {
+/// Returns the accessed region, and the span from the first byte to behind the last that the access can touch. On the stack the
+/// span has exactly `bytes` bytes.
+fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Result<(Region, Span), String> {
     let Value::Address { region, min, max } = usable(address, "address")? else {
         return Err(
             "a number is no address: memory is accessed through the context and what helpers give back".to_owned()
@@ -164,26 +177,26 @@ fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Resu
     if region == Region::Stack && max - min != i64::from(bytes) {
         return Err("the stack cannot be indexed by a variable".to_owned());
     }
-    Ok((region, min))
+    Ok((region, min..max))
 }
 
 fn store(
     state: &mut State,
     region: Region,
-    at: i64,
+    span: Span,
     bytes: u8,
     value: Value,
     interface: &Interface,
 ) -> Result<(), String> {
-    if matches!(value, Value::Address { .. }) && (region != Region::Stack || bytes != 8 || at % 8 != 0) {
+    if matches!(value, Value::Address { .. }) && (region != Region::Stack || bytes != 8 || span.start % 8 != 0) {
         return Err("addresses can only be kept on the stack, whole and aligned".to_owned());
     }
     match region {
-        Region::Stack => state.store_to_stack(at, bytes, value),
+        Region::Stack => state.store_to_stack(span.start, bytes, value),
         Region::Context => {
-            let end = at + i64::from(bytes);
-            if at < i64::from(interface.writable.start) || end > i64::from(interface.writable.end) {
-                return Err(format!("bytes {at} to {} of the context cannot be changed", end - 1));
+            let writable = i64::from(interface.writable.start)..=i64::from(interface.writable.end);
+            if !writable.contains(&span.start) || !writable.contains(&span.end) {
+                return Err(format!("bytes {} to {} of the context cannot be changed", span.start, span.end - 1));
             }
         }
         Region::Memory(memory) => {

@@ -19,7 +19,7 @@ const CALL_ADD: Instruction = op(0x85, 0, 0, 0, 0);
 const CALL_MEMORY: Instruction = op(0x85, 0, 0, 0, 1);
 
 fn judge(program: &[Instruction]) -> Result<Verified, Refusal> {
-    verify(program.to_vec(), &INTERFACE)
+    verify(program, &INTERFACE)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn hostile_programs_are_refused_with_the_reason() {
             "into the middle",
         ),
         ("half a constant", &[ZERO, op(0x18, 0, 0, 0, 0)], "second half"),
-        ("instructions nobody reaches", &[ZERO, EXIT, ZERO, EXIT], "no way leads here"),
+        ("instructions nobody reaches", &[ZERO, EXIT, ZERO, EXIT], "no path leads here"),
         ("no result", &[EXIT], "result in register 0"),
         ("an address as result", &[op(0xBF, 0, 1, 0, 0), EXIT], "an address where a number"),
         ("a register that is not set", &[op(0xBF, 0, 5, 0, 0), EXIT], "not set on every way"),
@@ -161,24 +161,18 @@ fn hostile_programs_are_refused_with_the_reason() {
         ("a negative helper", &[op(0x85, 0, 0, 0, -1), EXIT], "no such helper"),
         ("calls another function", &[op(0x85, 0, 1, 0, 1), EXIT, ZERO, EXIT], "calls of other functions"),
         ("division by zero", &[ZERO, op(0x37, 0, 0, 0, 0), EXIT], "division by zero"),
-        ("divides by itself", &[op(0x79, 0, 1, 0, 0), op(0x3F, 0, 0, 0, 0), EXIT], "by itself"),
-        ("shifts by itself", &[op(0x79, 0, 1, 0, 0), op(0x6F, 0, 0, 0, 0), EXIT], "shifted by itself"),
-        ("shifts half of itself by itself", &[op(0x79, 0, 1, 0, 0), op(0x7C, 0, 0, 0, 0), EXIT], "shifted by itself"),
-        (
-            "divides 32 bits by a register",
-            &[op(0x79, 0, 1, 0, 0), op(0x79, 2, 1, 8, 0), op(0x3C, 0, 2, 0, 0), EXIT],
-            "numbers of 64 bits",
-        ),
-        (
-            "remainder of 32 bits by a register",
-            &[op(0x79, 0, 1, 0, 0), op(0x79, 2, 1, 8, 0), op(0x9C, 0, 2, 0, 0), EXIT],
-            "numbers of 64 bits",
-        ),
+        ("signed division", &[ZERO, op(0x37, 0, 0, 1, 3), EXIT], "-mcpu=v3"),
         ("too long a shift", &[ZERO, op(0x67, 0, 0, 0, 64), EXIT], "more bits"),
         ("atomic", &[ZERO, op(0xDB, 1, 0, 16, 0), EXIT], "atomic"),
         ("packet load", &[op(0xBF, 6, 1, 0, 0), op(0x20, 0, 0, 0, 0), EXIT], "no such instruction"),
-        ("32-bit jump", &[ZERO, op(0x16, 0, 0, 0, 0), EXIT], "32-bit jumps"),
-        ("common bits", &[ZERO, op(0x45, 0, 0, 0, 1), EXIT], "common bits"),
+        ("32-bit jump on an address", &[ZERO, op(0x16, 1, 0, 0, 0), EXIT], "in 64 bits"),
+        ("common bits of an address", &[ZERO, op(0x45, 1, 0, 0, 0), EXIT], "only be compared with zero"),
+        (
+            "a limit of the lower half",
+            &[op(0x79, 2, 1, 0, 0), ZERO, op(0x26, 2, 0, 2, 63), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
+            "may leave",
+        ),
+        ("an end of 32 bits", &[ZERO, op(0x96, 0, 0, 0, 0), EXIT], "no such instruction"),
         ("no such register", &[op(0xBF, 11, 1, 0, 0), EXIT], "no such register"),
         ("a map", &[op(0x18, 0, 1, 0, 5), op(0, 0, 0, 0, 0), EXIT], "maps"),
     ];
@@ -191,15 +185,43 @@ fn hostile_programs_are_refused_with_the_reason() {
 }
 
 #[test]
-fn programs_that_take_long_to_check_are_refused() {
+fn the_length_of_programs_is_limited_and_not_the_number_of_their_paths() {
     assert!(judge(&vec![ZERO; MAX_INSTRUCTIONS + 1]).expect_err("too long").reason.contains("are allowed"));
-    // Two ways at each of many branches.
+    // Two paths at each of many branches.
     let mut program = vec![op(0x71, 2, 1, 0, 0), ZERO];
-    for bit in 0..40 {
+    for bit in 0..2_000 {
         program.extend([op(0x15, 2, 0, 1, bit), op(0x07, 0, 0, 0, 1)]);
     }
     program.push(EXIT);
-    assert!(judge(&program).expect_err("too many ways").reason.contains("all ways"));
+    judge(&program).expect("harmless");
+}
+
+/// A context that ends with bytes that programs must not change, unlike that of all other tests.
+#[test]
+fn an_index_does_not_reach_behind_the_writable_part_of_the_context() {
+    static INTERFACE: Interface = Interface { context_bytes: 64, writable: 8..16, helpers: &[] };
+    let store = |limit, offset| {
+        let program = [
+            op(0x71, 2, 1, 0, 0),
+            op(0x57, 2, 0, 0, limit),
+            op(0x0F, 1, 2, 0, 0),
+            op(0x72, 1, 0, offset, 1),
+            ZERO,
+            EXIT,
+        ];
+        verify(&program, &INTERFACE).map(drop).map_err(|refusal| refusal.reason)
+    };
+    assert_eq!(store(7, 8), Ok(()));
+    assert_eq!(store(15, 8), Err("bytes 8 to 23 of the context cannot be changed".to_owned()));
+    assert_eq!(store(7, 7), Err("bytes 7 to 14 of the context cannot be changed".to_owned()));
+}
+
+#[test]
+fn what_no_path_reaches_is_not_taken_for_checked() {
+    // Register 2 is 5, so the branch is always taken, and the store to an address of the program's choice is never reached.
+    let program = [op(0xB7, 2, 0, 0, 5), op(0x15, 2, 0, 1, 5), op(0x72, 2, 0, 0, 1), ZERO, EXIT];
+    let verified = judge(&program).expect("harmless");
+    assert_eq!(verified.operations().iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false, true, true]);
 }
 
 /// Does what the verifier says of a value hold for what the interpreter has?
@@ -262,8 +284,8 @@ proptest! {
     ) {
         let program: Vec<Instruction> = bytes.into_iter().map(Instruction::from_bytes).collect();
         prop_assert!(program.iter().all(|instruction| Instruction::from_bytes(instruction.to_bytes()) == *instruction));
-        if let Ok(verified) = verify(program, &INTERFACE) {
-            let operations = decode(verified.instructions()).expect("it was decoded before");
+        if verify(&program, &INTERFACE).is_ok() {
+            let operations = decode(&program).expect("it was decoded before");
             let outcome = Interpreter::new(memory).run(&operations, |_, _| {});
             prop_assert!(matches!(outcome, Outcome::Ended(_)), "{outcome:?}");
         }
@@ -276,7 +298,7 @@ fn many_of_the_random_programs_pass() {
     let mut passed = 0;
     for _ in 0..512 {
         let choices = vec(any::<u8>(), 0..60).new_tree(&mut runner).expect("bytes").current();
-        passed += usize::from(verify(program_from(&choices), &INTERFACE).is_ok());
+        passed += usize::from(verify(&program_from(&choices), &INTERFACE).is_ok());
     }
     assert!(passed > 50, "{passed} of 512: the other tests test nothing");
 }

@@ -65,12 +65,11 @@ impl Range {
             Arithmetic::Add => range(self.min.checked_add(other.min), self.max.checked_add(other.max)),
             Arithmetic::Subtract => range(self.min.checked_sub(other.max), self.max.checked_sub(other.min)),
             Arithmetic::Multiply => range(self.min.checked_mul(other.min), self.max.checked_mul(other.max)),
-            // By zero, the program ends.
-            Arithmetic::Divide => {
-                let max = self.max.checked_div(other.min).unwrap_or(self.max);
-                Range { min: self.min.checked_div(other.max).unwrap_or(0), max }
-            }
-            Arithmetic::Modulo => Range { min: 0, max: self.max.min(other.max.saturating_sub(1)) },
+            // A division by zero gives 0, and its remainder is the dividend.
+            Arithmetic::Divide if other.min == 0 => Range { min: 0, max: self.max },
+            Arithmetic::Divide => Range { min: self.min / other.max, max: self.max / other.min },
+            Arithmetic::Modulo if other.min == 0 => Range { min: 0, max: self.max },
+            Arithmetic::Modulo => Range { min: 0, max: self.max.min(other.max - 1) },
             Arithmetic::And => Range { min: 0, max: self.max.min(other.max) },
             Arithmetic::Or => Range { min: self.min.max(other.min), max: bits_of_both() },
             Arithmetic::ExclusiveOr => Range { min: 0, max: bits_of_both() },
@@ -95,10 +94,14 @@ impl Range {
         if is_wide {
             return self.wide(kind, other);
         }
-        // Processors take the distance of a shift modulo the number of bits.
+        // Shifts use the distance modulo the width.
         let is_shift = matches!(kind, Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned);
         let other = if is_shift && other.max >= 32 { Range::of_bytes(4) } else { other.low_half() };
-        self.low_half().wide(kind, other).low_half()
+        let left = self.low_half();
+        if kind == Arithmetic::ShiftRightSigned && left.max > i32::MAX as u64 {
+            return Range::of_bytes(4);
+        }
+        left.wide(kind, other).low_half()
     }
 
     /// All results of a negation.
@@ -108,6 +111,16 @@ impl Range {
         match self.single() {
             Some(value) => Range::only(negated(value)),
             None => Range::of_bytes(if is_wide { 8 } else { 4 }),
+        }
+    }
+
+    /// What both sides of a comparison of the lower halves can be when it holds; `None` when it never does. Numbers that have
+    /// more than their lower half, or a sign in 32 bits, are left as they are.
+    pub fn when_32(self, condition: Condition, other: Range) -> Option<(Range, Range)> {
+        let limit = if is_signed(condition) { i32::MAX as u64 } else { u64::from(u32::MAX) };
+        match self.max <= limit && other.max <= limit {
+            true => self.when(condition, other),
+            false => Some((self, other)),
         }
     }
 
@@ -136,6 +149,7 @@ impl Range {
             }
             Condition::Greater => right.when(Condition::Less, left).map(swap),
             Condition::GreaterOrEqual => right.when(Condition::LessOrEqual, left).map(swap),
+            Condition::CommonBits => Some((left, right)),
             // Among positive numbers signs change nothing; others are left as they are.
             signed if left.is_positive() && right.is_positive() => left.when(unsigned(signed), right),
             _ => Some((left, right)),
@@ -145,6 +159,10 @@ impl Range {
 
 fn swap((first, second): (Range, Range)) -> (Range, Range) {
     (second, first)
+}
+
+fn is_signed(condition: Condition) -> bool {
+    unsigned(condition) != condition
 }
 
 fn unsigned(condition: Condition) -> Condition {
@@ -157,9 +175,10 @@ fn unsigned(condition: Condition) -> Condition {
     }
 }
 
-/// The comparison that holds when this one does not.
-pub fn opposite(condition: Condition) -> Condition {
-    match condition {
+/// The comparison that holds when this one does not; `None` for common bits, whose opposite is no comparison.
+pub fn opposite(condition: Condition) -> Option<Condition> {
+    Some(match condition {
+        Condition::CommonBits => return None,
         Condition::Equal => Condition::NotEqual,
         Condition::NotEqual => Condition::Equal,
         Condition::Greater => Condition::LessOrEqual,
@@ -170,7 +189,7 @@ pub fn opposite(condition: Condition) -> Condition {
         Condition::GreaterOrEqualSigned => Condition::LessSigned,
         Condition::LessSigned => Condition::GreaterOrEqualSigned,
         Condition::LessOrEqualSigned => Condition::GreaterSigned,
-    }
+    })
 }
 
 /// What an address points into.

@@ -16,7 +16,6 @@ use namehop_face::socket::CreateError;
 use namehop_forward::counters::EngineCounters;
 use namehop_forward::engine::{CsChange, CsInfo, TableSizes};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_forward::trace::TraceRequest;
 use namehop_packet::{FaceId, PacketKind};
@@ -237,9 +236,6 @@ pub trait ControlPlane: 'static {
 
     /// Gives access to the strategies that can be chosen. Not nested.
     fn with_strategies<R>(&self, access: impl FnOnce(&mut StrategyRegistry) -> R) -> R;
-
-    /// Compiles programs of strategies.
-    fn compiler(&self) -> Compiler;
 
     /// A prefix has a next hop that it did not have; pending Interests may go there.
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop);

@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use namehop_forward::strategy::{StrategyError, StrategyInstance, StrategyProgram};
 use namehop_wire::{Name, NameRef};
+use tracing::warn;
 
+use super::dispatcher::Requester;
 use super::reply::not_saved;
 use super::verbs::bad_request;
 use super::{ControlPlane, Management, StateChange, fib};
+use crate::authentication::Authority;
 use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse};
 
@@ -25,23 +28,43 @@ fn conflict(text: impl Into<String>) -> ControlResponse {
     ControlResponse::new(status_code::CONFLICT, text.into())
 }
 
+fn warn_if_interpreted(program: &StrategyProgram) {
+    if let Some(reason) = program.interpreted_because() {
+        warn!(strategy = program.name(), reason, "a loaded strategy is interpreted, which is slower than native code");
+    }
+}
+
 impl<C: ControlPlane> Management<C> {
     /// Loads a program that was saved, before any choice is made.
     ///
     /// # Errors
     /// Why it cannot be loaded.
     pub fn restore_strategy(&self, name: &str, object: &[u8]) -> Result<(), String> {
-        let program = StrategyProgram::load(object, Some(name), self.control.compiler());
+        let program = StrategyProgram::load(object, Some(name));
         let program = program.map_err(|error| error.to_string())?;
+        warn_if_interpreted(&program);
         self.control.with_strategies(|strategies| strategies.insert(program))
     }
 
-    pub(super) fn load_strategy(&self, parameters: ControlParameters, object: &[u8]) -> ControlResponse {
+    /// Loads a program for a requester who may do so: code that runs inside the router takes more than being an application.
+    pub(super) fn load_strategy(
+        &self,
+        parameters: ControlParameters,
+        object: &[u8],
+        requester: Requester,
+    ) -> ControlResponse {
+        if !matches!(requester.authority, Authority::ListedKey | Authority::Token) {
+            return ControlResponse::new(
+                status_code::FORBIDDEN,
+                "loading a strategy takes a key that is listed for the module strategy-choice in \
+                 [[management.authorizations]], or the token of the HTTP API",
+            );
+        }
         let name = match parameters.name.as_ref().map(strategy_name) {
             Some(None) => return bad_request("Name must be one component, the name of the strategy".to_owned()),
             name => name.flatten(),
         };
-        let program = match StrategyProgram::load(object, name, self.control.compiler()) {
+        let program = match StrategyProgram::load(object, name) {
             Ok(program) => program,
             Err(error) => return conflict(error.to_string()),
         };
@@ -63,6 +86,7 @@ impl<C: ControlPlane> Management<C> {
             self.control.withdraw();
             return conflict(text);
         }
+        warn_if_interpreted(&program);
         for (prefix, instance) in choices {
             // The prefix has a choice already, which is replaced in place.
             if let Err(error) = self.control.with_fib(|fib| fib.set_strategy(prefix.as_ref(), instance)) {

@@ -36,7 +36,7 @@ pub(super) enum Action<C: 'static> {
     /// At once. It takes ApplicationParameters in place of ControlParameters.
     WithApplicationParameters(fn(&Management<C>, &[u8], Requester) -> ControlResponse),
     /// At once. It takes ControlParameters, and a file in ApplicationParameters.
-    WithFile(fn(&Management<C>, ControlParameters, &[u8]) -> ControlResponse),
+    WithFile(fn(&Management<C>, ControlParameters, &[u8], Requester) -> ControlResponse),
 }
 
 /// How far a command is when it has been begun.
@@ -77,7 +77,7 @@ impl<C: ControlPlane> Management<C> {
     ) -> Begun {
         match &verb.action {
             Action::Now(carry_out) => Begun::Done(carry_out(self, parameters, requester)),
-            Action::WithFile(carry_out) => Begun::Done(carry_out(self, parameters, file)),
+            Action::WithFile(carry_out) => Begun::Done(carry_out(self, parameters, file, requester)),
             Action::WithApplicationParameters(carry_out) => Begun::Done(carry_out(self, file, requester)),
             Action::Task(start) => Begun::Running(start(Rc::clone(self), parameters, requester)),
         }

@@ -19,7 +19,6 @@ use namehop_wire::security::SecurityError;
 
 use super::fault::Fault;
 use super::{AutoPath, Config, Trust};
-use crate::compile::compile_strategy;
 use crate::power::read_server;
 use crate::{api_token, paths};
 
@@ -33,7 +32,7 @@ impl Config {
             .or_else(|| self.fib_file_fault())
             .or_else(|| self.token_fault())
             .or_else(|| self.power_fault())
-            .or_else(|| self.loaded_strategy_fault(compile_strategy))
+            .or_else(|| self.loaded_strategy_fault())
     }
 
     fn certificate_fault(&self) -> Option<Fault> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use namehop_forward::strategy::program::{Compiler, MAX_OBJECT_FILE_BYTES};
+use namehop_forward::strategy::program::MAX_OBJECT_FILE_BYTES;
 use namehop_forward::strategy::{STRATEGIES, StrategyProgram, StrategyRegistry};
 use namehop_wire::Name;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl Config {
     }
 
     /// Loads the strategies for a try, and looks whether the choices go with them.
-    pub(super) fn loaded_strategy_fault(&self, compiler: Compiler) -> Option<Fault> {
+    pub(super) fn loaded_strategy_fault(&self) -> Option<Fault> {
         let mut strategies = StrategyRegistry::default();
         for (index, loaded) in self.loaded_strategy.iter().enumerate() {
             let fault =
@@ -94,7 +94,7 @@ impl Config {
                 Ok(object) => object,
                 Err(message) => return fault("file", message),
             };
-            match StrategyProgram::load(&object, Some(&loaded.name), compiler) {
+            match StrategyProgram::load(&object, Some(&loaded.name)) {
                 Err(error) => return fault("file", format!("{}: {error}", loaded.file.display())),
                 Ok(program) => {
                     if let Err(message) = strategies.insert(program) {

@@ -121,10 +121,8 @@ pub fn run<C: StrategyContext>(instance: &ProgramInstance, event: Event, subject
         target: (&raw mut *ctx).cast(),
         instance,
     };
-    let entry = instance.program.code.entry();
-    // SAFETY: the program was verified for contexts of this layout, at whose start it is called; what the helpers reach lives
-    // until it returns.
-    unsafe { entry((&raw mut frame).cast()) };
+    // SAFETY: the program was verified for contexts of this layout; what the helpers reach lives until it ends.
+    unsafe { instance.program.code.run((&raw mut frame).cast()) };
     let [flags, face] = frame.context.interest_scratch;
     if (flags, face) != (scratch.flags, scratch.face) {
         let scratch = ctx.pit_scratch();

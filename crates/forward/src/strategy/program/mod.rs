@@ -14,8 +14,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use namehop_ebpf::blame;
 use namehop_ebpf::object_file::ObjectFile;
-use namehop_ebpf::{Refusal, verify};
+use namehop_ebpf::{Code, Refusal, Verified, verify};
 
 use namehop_wire::Name;
 
@@ -34,21 +35,6 @@ const MEASUREMENTS_LIFETIME_MS: u64 = 300_000;
 
 /// Most bytes of an object file.
 pub use namehop_ebpf::object_file::MAX_BYTES as MAX_OBJECT_FILE_BYTES;
-pub use namehop_ebpf::{Code, Verified};
-
-/// Compiles a verified program for this processor, or says why that is not possible.
-pub type Compiler = fn(&Verified) -> Result<Code, String>;
-
-/// Why an object file is no strategy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ProgramError {
-    /// The file or the program in it is refused.
-    #[error("{0}")]
-    Refused(#[from] Refusal),
-    /// It cannot be compiled; the text says why.
-    #[error("{0}")]
-    NotCompiled(String),
-}
 
 /// A loaded program, whatever its parameters.
 pub struct StrategyProgram {
@@ -65,19 +51,25 @@ impl fmt::Debug for StrategyProgram {
 }
 
 impl StrategyProgram {
-    /// Reads, verifies and compiles an object file. `name` takes the place of the name that the file gives itself.
+    /// Reads and verifies an object file, and translates its program to native code where that is possible. `name` takes the place of
+    /// the name that the file gives itself.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn load(object: &[u8], name: Option<&str>, compiler: Compiler) -> Result<Arc<Self>, ProgramError> {
+    /// Why the file or its program is refused.
+    pub fn load(object: &[u8], name: Option<&str>) -> Result<Arc<Self>, Refusal> {
+        Self::load_as(object, name, Code::new)
+    }
+
+    /// Loads a program as [`StrategyProgram::load`] does; `form` decides how it runs.
+    fn load_as(object: &[u8], name: Option<&str>, form: fn(Verified, &str) -> Code) -> Result<Arc<Self>, Refusal> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let file = ObjectFile::parse(object)?;
         let manifest = Manifest::read(&file)?;
         let name = name.unwrap_or(&manifest.name);
         manifest::check_name(name)?;
         let name = name.to_owned();
-        let verified = verify(file.program(manifest::PROGRAM_SECTION, INTERFACE.helpers)?, &INTERFACE)?;
-        let code = compiler(&verified).map_err(ProgramError::NotCompiled)?;
+        let verified = verify(&file.program(manifest::PROGRAM_SECTION, INTERFACE.helpers)?, &INTERFACE)?;
+        let code = form(verified, &label(&name, object));
         let owner = ScratchOwner::program(NEXT.fetch_add(1, Ordering::Relaxed));
         Ok(Arc::new(StrategyProgram { name, manifest, code, owner }))
     }
@@ -102,10 +94,20 @@ impl StrategyProgram {
         &self.manifest.summary
     }
 
+    /// Why it is interpreted, which makes it slower; `None` if it runs as native code.
+    pub fn interpreted_because(&self) -> Option<&str> {
+        self.code.interpreted_because()
+    }
+
     /// Its parameters.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         Values::of(&self.manifest).parameters(&self.manifest).describe()
     }
+}
+
+/// The text that names a program should it end the router (see [`blame`]): its name, and a checksum of its object file.
+pub fn label(name: &str, object: &[u8]) -> String {
+    format!("{name} {:08x}", crc32c::crc32c(object))
 }
 
 /// The parameters of a program, with their values.

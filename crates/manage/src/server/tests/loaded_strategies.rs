@@ -1,28 +1,58 @@
-//! Loading strategies: what is refused. Programs that are accepted need a compiler, which tests of the whole router have.
+//! Loading strategies: what is refused, and to whom. Programs that are accepted are compiled from C in tests of the whole router.
 
+use super::dispatch::key_and_certificate;
 use super::*;
 use crate::nfd::numbers::MAX_COMMAND_FILE_BYTES;
 
-fn load(fixture: &Fixture, parameters: &ControlParameters, file: &[u8]) -> ControlResponse {
+/// A router that carries out commands of the module by anybody and by this key.
+fn with_listed_key() -> (Fixture, impl Signer) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (signer, certificate) = key_and_certificate(folder.path(), "/operator");
+    let rules = [crate::authentication::Signer::Any, crate::authentication::Signer::Certificate(certificate)]
+        .map(|signer| crate::authentication::Rule { signer, modules: vec!["strategy-choice".to_owned()] });
+    (Fixture::with_security(&SecurityConfig { rules: rules.into(), ..SecurityConfig::default() }), signer)
+}
+
+/// Sends a file, signed so many milliseconds from now.
+fn load(
+    fixture: &Fixture,
+    signer: &dyn Signer,
+    parameters: &ControlParameters,
+    file: &[u8],
+    later_ms: u64,
+) -> ControlResponse {
     let name = names::localhost_verb("strategy-choice", "load").append_generic(parameters.to_vec());
-    let interest =
-        InterestBuilder::new(name).application_parameters(file).sign(&DigestSigner, &options()).expect("signed");
+    let options = InterestSignatureOptions { time_ms: Some(unix_time_ms() + later_ms), ..options() };
+    let interest = InterestBuilder::new(name).application_parameters(file).sign(signer, &options).expect("signed");
     fixture.give(&interest, APP, b"t");
     fixture.take_one().response()
 }
 
 #[test]
+fn loading_takes_a_listed_key() {
+    run(async {
+        let (with_rules, signer) = with_listed_key();
+        for fixture in [&Fixture::new(), &with_rules] {
+            let refused = load(fixture, &DigestSigner, &named("/mine"), b"no program", 0);
+            assert_eq!(refused.code, 403, "{}", refused.text);
+            assert!(refused.text.contains("[[management.authorizations]]"), "{}", refused.text);
+        }
+        assert_eq!(load(&with_rules, &signer, &named("/mine"), b"no program", 0).code, 409, "the file is read");
+    });
+}
+
+#[test]
 fn what_is_no_program_is_refused_and_changes_nothing() {
     run(async {
-        let fixture = Fixture::new();
-        for file in [&b""[..], b"\x7fELF", &[0; 7_000]] {
-            let response = load(&fixture, &named("/mine"), file);
+        let (fixture, signer) = with_listed_key();
+        for (later_ms, file) in (1..).zip([&b""[..], b"\x7fELF", &[0; 7_000]]) {
+            let response = load(&fixture, &signer, &named("/mine"), file, later_ms);
             assert_eq!(response.code, 409);
             assert!(response.text.contains("not an object file"), "{}", response.text);
         }
-        let response = load(&fixture, &named("/two/components"), b"");
-        assert_eq!(response.code, 400);
-        assert_eq!(load(&fixture, &named("/mine"), &[0; MAX_COMMAND_FILE_BYTES]).code, 409, "it fits into a packet");
+        assert_eq!(load(&fixture, &signer, &named("/two/components"), b"", 10).code, 400);
+        let largest = [0; MAX_COMMAND_FILE_BYTES - 200];
+        assert_eq!(load(&fixture, &signer, &named("/mine"), &largest, 11).code, 409, "it fits into a packet");
         assert!(fixture.changes().is_empty());
     });
 }

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{chosen, object, registry_with};
+use super::{chosen, compile_c, registry_with, sdk};
 use crate::fib::NextHop;
 use crate::strategy::tests::{A, B, C, D, E, Mock, strategy};
 use crate::strategy::{StrategyInstance, Trigger};
@@ -99,12 +99,13 @@ fn happen(mock: &mut Mock, strategy: &StrategyInstance, happening: &Happening) -
 
 #[test]
 fn both_forms_do_the_same() {
-    for (name, parameters) in BOTH_FORMS {
-        let registry = registry_with(&object(&format!("strategies/{name}.c")));
+    for ((name, parameters), version) in BOTH_FORMS.into_iter().flat_map(|form| [(form, "v2"), (form, "v3")]) {
+        let object = compile_c(&sdk().join(format!("strategies/{name}.c")), &[format!("-mcpu={version}")]);
+        let registry = registry_with(&object);
         let program = chosen(&registry, &format!("{name}-ebpf/{parameters}"));
         let built_in = strategy(&format!("{name}/{parameters}"));
         assert_eq!(program.wants_data(), built_in.wants_data(), "{name}");
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(512));
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
         let nexthops = proptest::sample::subsequence(vec![(A, 1), (B, 2), (C, 3), (D, 4)], 0..=4);
         runner
             .run(&(nexthops, vec(happening(), 1..60)), |(nexthops, happenings)| {
@@ -113,7 +114,7 @@ fn both_forms_do_the_same() {
                     let [first, second] = &mut mocks;
                     let expected = happen(first, &built_in, happening);
                     let found = happen(second, &program, happening);
-                    prop_assert_eq!(found, expected, "{}, step {} {:?}", name, step, happening);
+                    prop_assert_eq!(found, expected, "{} {}, step {} {:?}", name, version, step, happening);
                 }
                 Ok(())
             })

@@ -1,6 +1,7 @@
 //! Tests of programs: compiled from their C sources, loaded, and called with the context that tests of built-in strategies use.
 
 mod alike;
+mod damaged;
 mod examples;
 mod limits;
 mod refused;
@@ -9,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use super::StrategyProgram;
 use super::context::{OutRecordView, ProgramContext};
-use super::{ProgramError, StrategyProgram};
 use crate::strategy::registry::full_name;
 use crate::strategy::{StrategyInstance, StrategyRegistry};
+use namehop_ebpf::Refusal;
 
 /// Folder of the header and of the programs that are part of Namehop.
 fn sdk() -> PathBuf {
@@ -26,7 +28,7 @@ fn compile_c(source: &Path, options: &[String]) -> Vec<u8> {
     let versions = ["clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19"];
     for compiler in versions {
         let output = Command::new(compiler)
-            .args(["-O2", "-Wall", "-Wextra", "-Werror", "-target", "bpf", "-mcpu=v2", "-I"])
+            .args(["-O2", "-Wall", "-Wextra", "-Werror", "-target", "bpf", "-I"])
             .arg(sdk())
             .args(options)
             .arg("-c")
@@ -58,10 +60,8 @@ fn object_of(function: &str) -> Vec<u8> {
     compile_c(&source, &[])
 }
 
-fn load(object: &[u8]) -> Result<Arc<StrategyProgram>, ProgramError> {
-    StrategyProgram::load(object, None, |verified| {
-        namehop_dpdk::bpf::compile(verified).map_err(|error| error.to_string())
-    })
+fn load(object: &[u8]) -> Result<Arc<StrategyProgram>, Refusal> {
+    StrategyProgram::load(object, None)
 }
 
 /// A registry with this program.
@@ -123,14 +123,13 @@ fn parameters_are_checked_against_their_description() {
 #[test]
 fn a_program_takes_the_place_of_the_one_with_its_name() {
     let mut registry = registry_with(&object("strategies/reject.c"));
-    let compiler: super::Compiler = |verified| namehop_dpdk::bpf::compile(verified).map_err(|error| error.to_string());
-    let other = StrategyProgram::load(&object("strategies/random.c"), Some("reject-ebpf"), compiler).expect("loaded");
+    let other = StrategyProgram::load(&object("strategies/random.c"), Some("reject-ebpf")).expect("loaded");
     let before = chosen(&registry, "reject-ebpf");
     registry.insert(Arc::clone(&other)).expect("the same name");
     assert_eq!(registry.programs().len(), 1);
     assert_ne!(chosen(&registry, "reject-ebpf"), before);
     for name in ["multicast", "Reject", "", "a/b"] {
-        let loaded = StrategyProgram::load(&object("strategies/reject.c"), Some(name), compiler);
+        let loaded = StrategyProgram::load(&object("strategies/reject.c"), Some(name));
         assert!(loaded.is_err() || registry.insert(loaded.expect("a name")).is_err(), "{name}");
     }
     assert!(registry.remove("reject-ebpf").is_some_and(|removed| Arc::ptr_eq(&removed, &other)));

@@ -1,11 +1,6 @@
-//! Object files that are refused, with the reason; and damaged ones, which do no harm.
+//! Object files that are refused, with the reason.
 
-use proptest::prelude::*;
-use proptest::sample::Index;
-
-use super::{load, object, object_of};
-use crate::strategy::tests::{A, B, D, Mock};
-use crate::strategy::{StrategyRegistry, Trigger};
+use super::{load, object_of};
 
 #[test]
 fn hostile_programs_are_refused_with_the_reason() {
@@ -53,32 +48,4 @@ fn other_files_are_refused() {
         let error = load(&bytes).expect_err(reason).to_string();
         assert!(error.contains(reason), "{error}");
     }
-}
-
-proptest! {
-    /// Damaged files are refused, or do what some other program does: nothing that a program may not.
-    #[test]
-    fn damaged_files_do_no_harm(damage in proptest::collection::vec((any::<Index>(), any::<u8>()), 1..4)) {
-        let mut object = OBJECT.with(Clone::clone);
-        for (place, byte) in &damage {
-            let place = place.index(object.len());
-            object[place] = *byte;
-        }
-        if let Ok(program) = load(&object) {
-            let name = program.name().to_owned();
-            let mut registry = StrategyRegistry::default();
-            registry.insert(program).map_err(TestCaseError::reject)?;
-            let name = crate::strategy::registry::full_name(&name).expect("a name");
-            if let Ok(strategy) = registry.parse(name.as_ref()) {
-                let mut mock = Mock::new(&[(A, 1), (B, 2)]);
-                mock.interest(&strategy, D);
-                mock.data(&strategy, A);
-                mock.event(&strategy, Trigger::Timer);
-            }
-        }
-    }
-}
-
-thread_local! {
-    static OBJECT: Vec<u8> = object("strategies/fastroute.c");
 }

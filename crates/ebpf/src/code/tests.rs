@@ -1,0 +1,189 @@
+//! Programs do the same as native code, interpreted, and in the interpreter that checks every access and shares no code with either.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::Code;
+use crate::instruction::Instruction;
+use crate::testing::{BYTES, INTERFACE, Random, Shape, compare_forms, long_program, program_from, run};
+use crate::{Refusal, Verified, verify};
+
+const EXIT: Instruction = op(0x95, 0, 0, 0, 0);
+
+const fn op(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> Instruction {
+    Instruction { code, destination, source, offset, immediate }
+}
+
+/// The native code of a program, which x86-64 has for every one.
+fn native(program: &Verified) -> Code {
+    let code = Code::new(program.clone(), "test");
+    if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        assert_eq!(code.interpreted_because(), None);
+        assert_ne!(code.native_bytes(), 0);
+    }
+    code
+}
+
+fn verified(program: &[Instruction]) -> Verified {
+    verify(program, &INTERFACE).expect("harmless")
+}
+
+#[test]
+fn code_is_shared_and_freed() {
+    let mut memory = vec![7; BYTES];
+    for round in 0..200 {
+        let code = native(&verified(&[op(0xB7, 0, 0, 0, round), EXIT]));
+        assert_eq!(run(&code.clone(), &mut memory), round as u64);
+    }
+}
+
+#[test]
+fn helpers_are_called_with_an_aligned_stack() {
+    let mut memory = vec![0; BYTES];
+    for saved in 0..=4_u8 {
+        for stack_words in 0..3_i16 {
+            let mut program = vec![op(0xB7, 2, 0, 0, 5), op(0xB7, 3, 0, 0, 6)];
+            program.extend((6..6 + saved).map(|register| op(0xB7, register, 0, 0, 1)));
+            program.extend((1..=stack_words).map(|word| op(0x7A, 10, 0, -8 * word, 0)));
+            program.extend([op(0x85, 0, 0, 0, 0), EXIT]);
+            assert_eq!(run(&native(&verified(&program)), &mut memory), 5 * 31 + 6);
+        }
+    }
+}
+
+#[test]
+fn every_operation_takes_every_pair_of_registers() {
+    let values = [0, 1, 31, 32, 63, 64, 0x8000_0000, 0xFFFF_FFFF, 0x1_0000_0001, i64::MAX as u64, u64::MAX];
+    let mut memory = vec![0; BYTES];
+    for kind in [0x0F, 0x1F, 0x2F, 0x3F, 0x4F, 0x5F, 0x6F, 0x7F, 0x9F, 0xAF, 0xBF, 0xCF] {
+        for code in [kind, kind & 0xF8 | 0x04] {
+            for (destination, source) in (0..10).flat_map(|left| (0..10).map(move |right| (left, right))) {
+                // The context is in the frame, and the result of the operation and all other registers are added up.
+                let mut program = vec![op(0x7B, 10, 1, -8, 0), op(0xBF, 0, 1, 0, 0)];
+                program.extend((2..10).map(|register| op(0xB7, register, 0, 0, i32::from(register) * 3)));
+                program.extend([
+                    op(0xB7, 1, 0, 0, 11),
+                    op(0x79, 0, 0, 0, 0),
+                    op(0x7B, 10, 0, -16, 0),
+                    op(0x79, 0, 10, -8, 0),
+                    op(0x79, 0, 0, 8, 0),
+                    op(0x7B, 10, 0, -24, 0),
+                    op(0xB7, 0, 0, 0, 17),
+                    op(0x79, destination, 10, -16, 0),
+                    op(0x79, source, 10, -24, 0),
+                    op(code, destination, source, 0, 0),
+                ]);
+                program.extend((1..10).flat_map(|register| [op(0x27, 0, 0, 0, 31), op(0x0F, 0, register, 0, 0)]));
+                program.push(EXIT);
+                let program_code = verified(&program);
+                for (left, right) in values.iter().flat_map(|left| values.iter().map(move |right| (left, right))) {
+                    memory[..8].copy_from_slice(&left.to_le_bytes());
+                    memory[8..16].copy_from_slice(&right.to_le_bytes());
+                    compare_forms(&program, &program_code, &memory).unwrap_or_else(|difference| panic!("{difference}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn jumps_of_every_length_go_forward_and_backward() {
+    for filling in 0..260 {
+        // To the end, back over the filling, on to the last instruction.
+        let filling_bytes = filling as i16;
+        let mut program = vec![op(0xB7, 0, 0, 0, 1), op(0x05, 0, 0, filling_bytes + 1, 0)];
+        program.extend((0..filling).map(|_| op(0x07, 0, 0, 0, 1)));
+        program.extend([EXIT, op(0x15, 0, 0, -filling_bytes - 2, 1), op(0xB7, 0, 0, 0, -1), EXIT]);
+        compare_forms(&program, &verified(&program), &[0; BYTES]).unwrap_or_else(|difference| panic!("{difference}"));
+    }
+}
+
+#[test]
+fn long_programs_do_the_same_in_all_forms() {
+    let count = std::env::var("NAMEHOP_EBPF_PROGRAMS").map_or(300, |count| count.parse().expect("a number"));
+    let mut random = Random::new(std::env::var("NAMEHOP_EBPF_SEED").map_or(1, |seed| seed.parse().expect("a number")));
+    let (mut passed, mut refused) = (0, 0);
+    for number in 0..count {
+        let shape = Shape { instructions: 100 + random.below(3_800), has_loops: number % 8 == 0 };
+        let mut program = long_program(&mut random, shape);
+        if number % 4 == 1 {
+            // An edit: most of these are refused, and the others do something else.
+            let at = random.below(program.len());
+            let mut bytes = program[at].to_bytes();
+            bytes[random.below(bytes.len())] = random.draw() as u8;
+            program[at] = Instruction::from_bytes(bytes);
+        }
+        match verify(&program, &INTERFACE) {
+            Err(_) => refused += 1,
+            Ok(verified) => {
+                passed += 1;
+                for _ in 0..3 {
+                    let memory: Vec<u8> = (0..BYTES).map(|_| random.draw() as u8).collect();
+                    compare_forms(&program, &verified, &memory)
+                        .unwrap_or_else(|difference| panic!("program {number}: {difference}"));
+                }
+            }
+        }
+    }
+    assert!(passed > count / 2 && refused > count / 20, "{passed} passed, {refused} were refused");
+}
+
+#[test]
+fn loops_are_refused() {
+    let mut random = Random::new(7);
+    let mut loops = 0;
+    for _ in 0..200 {
+        let program = long_program(&mut random, Shape { instructions: 1_000, has_loops: true });
+        match verify(&program, &INTERFACE) {
+            Err(Refusal { reason, .. }) if reason.contains("loop back") => loops += 1,
+            other => drop(other.map(|verified| compare_forms(&program, &verified, &[3; BYTES]).expect("the same"))),
+        }
+    }
+    assert!(loops > 100, "{loops} loops");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16_384))]
+
+    #[test]
+    fn random_programs_do_the_same_in_all_forms(
+        choices in vec(any::<u8>(), 0..160),
+        memory in vec(any::<u8>(), BYTES),
+    ) {
+        let program = program_from(&choices);
+        if let Ok(verified) = verify(&program, &INTERFACE) {
+            prop_assert_eq!(compare_forms(&program, &verified, &memory), Ok(()));
+        }
+    }
+}
+
+/// The name of the variable with the file that the faulty program of a child process is recorded in.
+const RECORD: &str = "NAMEHOP_TEST_RECORD";
+
+/// Runs a program that writes to address 0, after another one has ended, in a child process.
+#[test]
+fn a_program_that_ends_the_process_is_named() {
+    if let Some(file) = std::env::var_os(RECORD) {
+        let file = std::fs::File::options().append(true).open(file).expect("the parent has made it");
+        crate::blame::record_in(file.into()).expect("handlers are set");
+        run(&Code::new(verified(&[op(0xB7, 0, 0, 0, 0), EXIT]), "harmless"), &mut [0; BYTES]);
+        let faulty = [op(0xB7, 1, 0, 0, 0), op(0x72, 1, 0, 0, 0), op(0xB7, 0, 0, 0, 0), EXIT];
+        // SAFETY: the process is there to be ended by it.
+        let faulty = unsafe { Verified::unchecked(&faulty, &INTERFACE, 0) }.expect("instructions");
+        // SAFETY: as above.
+        unsafe { Code::interpreted(faulty, "faulty 1\n2").run([0; BYTES].as_mut_ptr()) };
+        return;
+    }
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let status = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "code::tests::a_program_that_ends_the_process_is_named", "--nocapture"])
+        .env(RECORD, file.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .expect("the child runs");
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    // The interpreter of a build with debug assertions notices the address by itself and aborts.
+    assert!(matches!(signal, Some(nix::libc::SIGSEGV | nix::libc::SIGABRT)), "{status}");
+    assert_eq!(std::fs::read_to_string(file.path()).expect("read"), "faulty 1 2\n");
+}

@@ -1,0 +1,60 @@
+//! Native code of programs, for x86-64 under Linux.
+//!
+//! A program is translated ([`translate`]) by an assembler of our own ([`assembler`]), its code is checked by a decoder that shares
+//! nothing with the assembler ([`check`], [`decode`]), and only then copied into executable pages ([`pages`]).
+
+mod assembler;
+mod check;
+mod decode;
+mod pages;
+#[cfg(test)]
+mod tests;
+mod translate;
+
+use std::sync::Arc;
+
+use crate::Verified;
+use pages::Pages;
+
+/// A translated program: its argument is the start of its context.
+type Entry = unsafe extern "C" fn(*mut u8) -> u64;
+
+/// Native code of a verified program. The last clone frees it.
+#[derive(Debug, Clone)]
+pub struct NativeCode {
+    entry: Entry,
+    bytes: usize,
+    /// Owns the instructions.
+    _pages: Arc<Pages>,
+}
+
+impl NativeCode {
+    /// Translates and checks a program.
+    ///
+    /// # Errors
+    /// The translation fails its check, or the system does not allow executable pages.
+    pub fn new(program: &Verified) -> Result<Self, String> {
+        let translation = translate::translate(program)?;
+        check::check(program, &translation).map_err(|fault| format!("the translation fails its check: {fault}"))?;
+        let pages = Pages::new(&translation.bytes)
+            .map_err(|error| format!("the system does not let the router run code that it has translated: {error}"))?;
+        // SAFETY: the pages start with a function of this type.
+        let entry = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Entry>(pages.start().as_ptr()) };
+        Ok(NativeCode { entry, bytes: translation.bytes.len(), _pages: Arc::new(pages) })
+    }
+
+    /// Bytes of code.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Runs the program and returns its result.
+    ///
+    /// # Safety
+    /// As for [`Code::run`](crate::Code::run).
+    #[inline]
+    pub unsafe fn run(&self, context: *mut u8) -> u64 {
+        // SAFETY: the caller keeps the promise.
+        unsafe { (self.entry)(context) }
+    }
+}

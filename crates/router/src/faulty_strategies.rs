@@ -1,0 +1,112 @@
+//! Loaded strategies that ended the router by a signal: the next start does not load them by itself.
+//!
+//! Their labels ([`namehop_forward::strategy::program::label`]) are lines of a file beside the state file, to which the handler of
+//! fatal signals appends. A label is removed when its strategy is loaded or unloaded by command.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use namehop_forward::strategy::program::{blame, label};
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+use tracing::warn;
+
+use crate::state::sibling;
+
+/// Ending of the file, behind the name of the state file.
+const ENDING: &str = "faulty-strategies";
+/// Longest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 16;
+
+/// The strategies that ended the router.
+#[derive(Debug, Default)]
+pub struct FaultyStrategies {
+    /// `None` where nothing is remembered.
+    file: Option<File>,
+    labels: RefCell<BTreeSet<String>>,
+}
+
+impl FaultyStrategies {
+    /// Reads the file beside the state file, and has further labels appended to it from now on. Without access to the file, nothing is
+    /// remembered; the log says so.
+    pub fn beside(state: &Path) -> Self {
+        let path = sibling(state, ENDING);
+        let opened = open(&path).and_then(|mut file| {
+            let mut text = String::new();
+            (&mut file).take(MAX_BYTES).read_to_string(&mut text)?;
+            blame::record_in(file.try_clone()?.into())?;
+            let labels = RefCell::new(text.lines().map(str::to_owned).collect());
+            Ok(FaultyStrategies { file: Some(file), labels })
+        });
+        opened.unwrap_or_else(|error| {
+            warn!(file = %path.display(), %error, "a loaded strategy that ends the router will be loaded again by the next start");
+            FaultyStrategies::default()
+        })
+    }
+
+    /// Did this program, under this name, end the router?
+    pub fn contains(&self, name: &str, object: &[u8]) -> bool {
+        self.labels.borrow().contains(&label(name, object))
+    }
+
+    /// Forgets all programs of a name: an operator has loaded or unloaded a strategy of this name.
+    pub fn forget(&self, name: &str) {
+        let mut labels = self.labels.borrow_mut();
+        let before = labels.len();
+        labels.retain(|label| label.split(' ').next() != Some(name));
+        if labels.len() == before {
+            return;
+        }
+        let Some(mut file) = self.file.as_ref() else { return };
+        let text: String = labels.iter().flat_map(|label| [label.as_str(), "\n"]).collect();
+        if let Err(error) = file.set_len(0).and_then(|()| file.write_all(text.as_bytes())) {
+            warn!(name, %error, "the next start will not load this strategy: the record of its fault cannot be changed");
+        }
+    }
+}
+
+/// Opens the file, or makes it. The folder may be shared, so links are not followed, and nobody else may have a hand in it.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file =
+        OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(flags.bits()).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.uid() != geteuid().as_raw() || found.mode() & 0o022 != 0 {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can write to it, or own it"));
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_strategy_is_known_until_an_operator_decides() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = folder.path().join("state.json");
+        let file = folder.path().join("state.json.faulty-strategies");
+        std::fs::write(&file, format!("{}\n{}\n", label("mine", b"program"), label("other", b"program")))
+            .expect("written");
+        let faulty = FaultyStrategies::beside(&state);
+        assert!(faulty.contains("mine", b"program") && faulty.contains("other", b"program"));
+        assert!(!faulty.contains("mine", b"another program"), "a corrected program is another one");
+        faulty.forget("mine");
+        faulty.forget("never loaded");
+        assert!(!faulty.contains("mine", b"program") && faulty.contains("other", b"program"));
+        assert_eq!(std::fs::read_to_string(&file).expect("read"), format!("{}\n", label("other", b"program")));
+    }
+
+    #[test]
+    fn the_file_of_another_is_not_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("target");
+        std::fs::write(&target, label("mine", b"")).expect("written");
+        std::os::unix::fs::symlink(&target, folder.path().join("state.json.faulty-strategies")).expect("a link");
+        assert!(!FaultyStrategies::beside(&folder.path().join("state.json")).contains("mine", b""));
+    }
+}
