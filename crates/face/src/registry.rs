@@ -1,7 +1,7 @@
 //! The faces that exist, shared by all threads.
 //!
 //! A [`Face`] holds what the management protocol shows and changes of one face (NFD management protocol, face
-//! management): addresses and kind never change, everything else is an atomic. The [`FaceTable`] hands out face numbers.
+//! management): the remote address and the kind never change; the local address has a lock, and everything else is an atomic. The [`FaceTable`] hands out face numbers.
 //! Its lock is taken by management and by the threads that create faces, never per packet: the worker keeps its own array.
 
 mod face;

@@ -88,7 +88,7 @@ fn a_tcp_face_connects_and_reconnects_after_failures() {
             FaceUpdate { flags: FaceFlags::LOCAL_FIELDS, flags_mask: FaceFlags::LOCAL_FIELDS.0, ..permanent() };
         let face = service.create(&uri, with_fields).await.expect("created");
         assert_eq!(service.created().await.id(), face.id());
-        assert_eq!((face.is_up(), face.local_uri()), (false, &FaceUri::Null));
+        assert_eq!((face.is_up(), &*face.local_uri()), (false, &FaceUri::Null));
         assert!(matches!(service.next_event().await, FaceEvent::Up(up) if up.id() == face.id()));
         assert_eq!((face.is_up(), face.local_uri().scheme()), (true, "tcp4"));
         assert_eq!(face.scope(), FaceScope::Local);
@@ -194,7 +194,7 @@ fn a_permanent_face_is_there_before_its_peer() {
             let face = service.create(&uri, permanent()).await.expect("made without its peer");
             assert_eq!(service.created().await.id(), face.id());
             assert!(!face.is_up());
-            assert_eq!((face.remote_uri().to_string(), face.local_uri()), (uri.clone(), &FaceUri::Null));
+            assert_eq!((face.remote_uri().to_string(), &*face.local_uri()), (uri.clone(), &FaceUri::Null));
             assert_eq!((face.scope(), face.persistency()), (FaceScope::Local, FacePersistency::Permanent));
             assert!(service.send(face.id(), &packet(6, 9)));
             eventually("the drop is counted", || face.counters.link_drop(LinkDrop::LinkDown) == 1).await;
@@ -213,7 +213,7 @@ fn a_permanent_face_is_there_before_its_peer() {
                 expect_bytes(&mut stream, &packet(6, 10)).await;
             }
             assert!(face.is_up());
-            assert_ne!(face.local_uri(), &FaceUri::Null);
+            assert_ne!(*face.local_uri(), FaceUri::Null);
             assert!(service.destroy(face.id()).await);
             service.destroyed(&face).await;
         }
@@ -280,7 +280,7 @@ fn websocket_clients_are_served() {
         assert_eq!(face.scope(), FaceScope::Local);
         assert_eq!(face.persistency(), FacePersistency::OnDemand);
         assert_eq!(face.remote_uri().scheme(), "wsclient");
-        assert_eq!(face.local_uri(), &FaceUri::web_socket(address));
+        assert_eq!(*face.local_uri(), FaceUri::web_socket(address));
         assert!(!face.is_datagram());
         for length in [0, 10, 8796] {
             client.send(Message::Binary(packet(6, length).into())).await.expect("send");

@@ -52,7 +52,7 @@ fn peers_get_faces_on_demand_and_answers_from_the_listening_port() {
             assert_eq!(face.link_type(), LinkType::PointToPoint);
             assert_eq!(face.persistency(), FacePersistency::OnDemand);
             assert_eq!(face.remote_uri(), &FaceUri::udp(left.local_addr().expect("address")));
-            assert_eq!(face.local_uri(), &FaceUri::udp(server));
+            assert_eq!(*face.local_uri(), FaceUri::udp(server));
             assert!(face.is_datagram());
             assert_eq!(face.mtu_bytes(), 8800);
             assert!(face.expiration_period_ms().is_some());
@@ -180,7 +180,7 @@ fn a_created_face_shares_the_listening_socket() {
         let face = service.create(&format!("udp4://{remote}"), params).await.expect("created");
         assert_eq!(service.created().await.id(), face.id());
         assert_eq!(face.persistency(), FacePersistency::Permanent);
-        assert_eq!(face.local_uri(), &FaceUri::udp(server));
+        assert_eq!(*face.local_uri(), FaceUri::udp(server));
         assert_eq!(face.mtu_bytes(), 1200);
         assert!(face.flags().contains(FaceFlags::RELIABILITY.union(FaceFlags::CONGESTION_MARKING)));
         assert_eq!(face.base_congestion_marking_interval_ns(), 7);
@@ -211,9 +211,9 @@ fn a_wildcard_channel_shows_the_address_that_reaches_the_peer() {
         let peer = client(server).await;
         peer.send_to(&packet(5, 3), server).await.expect("send");
         expect_datagram(&peer, server, &packet(5, 3)).await;
-        assert_eq!(service.created().await.local_uri(), &FaceUri::udp(server));
+        assert_eq!(*service.created().await.local_uri(), FaceUri::udp(server));
         let made = service.create("udp4://127.0.0.1:9", FaceUpdate::default()).await.expect("created");
-        assert_eq!(made.local_uri(), &FaceUri::udp(server));
+        assert_eq!(*made.local_uri(), FaceUri::udp(server));
     });
 }
 

@@ -24,7 +24,7 @@ fn packets_go_both_ways_over_unix() {
         let face = service.created().await;
         assert_eq!(face.scope(), FaceScope::Local);
         assert_eq!(face.persistency(), FacePersistency::OnDemand);
-        assert_eq!(face.local_uri(), &FaceUri::Unix(path.to_string_lossy().into_owned()));
+        assert_eq!(*face.local_uri(), FaceUri::Unix(path.to_string_lossy().into_owned()));
         assert_eq!(face.remote_uri().scheme(), "fd");
         assert!(face.flags().contains(FaceFlags::CONGESTION_MARKING));
         let stream = [packet(5, 20), packet(6, 8796), packet(100, 0), packet(6, 300)].concat();
@@ -49,7 +49,7 @@ fn packets_go_both_ways_over_tcp() {
             let face = service.created().await;
             assert_eq!(face.scope(), FaceScope::Local);
             assert_eq!(face.remote_uri(), &FaceUri::tcp(client.local_addr().expect("address")));
-            assert_eq!(face.local_uri(), &FaceUri::tcp(service.address(scheme)));
+            assert_eq!(*face.local_uri(), FaceUri::tcp(service.address(scheme)));
             let stream = vec![packet(5, 30); 500].concat();
             client.write_all(&stream).await.expect("write");
             expect_bytes(&mut client, &stream).await;

@@ -311,7 +311,7 @@ async fn follow_faces(management: Rc<Management<Control>>, mut events: mpsc::Unb
         match &event {
             // Ports add and remove their faces themselves, but only at the worker that has the port.
             FaceEvent::Created(face) | FaceEvent::Destroyed(face)
-                if face.remote_uri().is_on_port(Some(face.local_uri())) && workers.count() == 1 => {}
+                if face.remote_uri().is_on_port(Some(&face.local_uri())) && workers.count() == 1 => {}
             FaceEvent::Created(face) => workers.face_created(face),
             FaceEvent::Destroyed(face) => workers.face_destroyed(face.id()),
             FaceEvent::Up(_) | FaceEvent::Down(_) => {}

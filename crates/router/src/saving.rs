@@ -323,9 +323,10 @@ fn is_permanent(face: &Face) -> bool {
 /// The local URI, where faces of several interfaces may have the same remote one.
 fn distinguishing_local_uri(face: &Face) -> Option<String> {
     // The only one on a memif without Ethernet has its local URI as remote one.
-    let is_on_port = face.local_uri().options().is_some() && face.local_uri() != face.remote_uri();
+    let local = face.local_uri();
+    let is_on_port = local.options().is_some() && *local != *face.remote_uri();
     let is_shared = is_on_port || face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
-    is_shared.then(|| face.local_uri().to_string())
+    is_shared.then(|| local.to_string())
 }
 
 /// What tells the face apart in the saved state.

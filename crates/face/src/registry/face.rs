@@ -1,7 +1,7 @@
-//! One face as all threads share it: fixed addresses and kind, changeable properties as atomics, counters.
+//! One face as all threads share it: fixed remote address and kind, changeable properties, counters.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
@@ -21,8 +21,8 @@ const NO_NEXT_HOP: u64 = u64::MAX;
 pub struct Face {
     id: FaceId,
     remote_uri: FaceUri,
-    /// Not known before the first connection.
-    local_uri: OnceLock<FaceUri>,
+    /// [`FaceUri::Null`] while it is not known.
+    local_uri: RwLock<Arc<FaceUri>>,
     scope: FaceScope,
     link_type: LinkType,
     home_worker: usize,
@@ -72,7 +72,7 @@ impl Face {
             send_queue_bytes: AtomicUsize::new(0),
             counters: FaceCounters::new(totals, workers),
             remote_uri: params.remote_uri,
-            local_uri: if params.local_uri == FaceUri::Null { OnceLock::new() } else { params.local_uri.into() },
+            local_uri: RwLock::new(Arc::new(params.local_uri)),
         };
         face.begin_persistency(params.persistency);
         face
@@ -96,16 +96,15 @@ impl Face {
         &self.remote_uri
     }
 
-    /// Address of this end. On a face that waits for its first connection it is [`FaceUri::Null`]; on one that was
-    /// connected again it is that of the first connection.
-    pub fn local_uri(&self) -> &FaceUri {
-        self.local_uri.get().unwrap_or(&FaceUri::Null)
+    /// Address of this end, as it is now: it changes with each connection, and with the addresses of this host. [`FaceUri::Null`]
+    /// while the face has none.
+    pub fn local_uri(&self) -> Arc<FaceUri> {
+        Arc::clone(&self.local_uri.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes the address of this end when a connection is made. Only the first one counts.
+    /// Notes the address of this end.
     pub fn set_local_uri(&self, uri: FaceUri) {
-        // Fails when it is known already.
-        let _ = self.local_uri.set(uri);
+        *self.local_uri.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(uri);
     }
 
     /// Whether the peer is on this computer.

@@ -66,10 +66,8 @@ pub struct SocketConfig {
     pub unix: Vec<UnixListenerConfig>,
     /// TCP listeners. Port 0 lets the kernel choose.
     pub tcp: Vec<SocketAddr>,
-    /// UDP channels: one unconnected socket each, shared by all faces of that local address.
-    ///
-    /// On a computer with several addresses on one network, list the addresses instead of a wildcard: replies leave
-    /// a wildcard socket with the source address that the routing table prefers.
+    /// UDP channels: one unconnected socket each, shared by all faces of that local address. On a wildcard address, answers leave
+    /// from the address that was asked.
     pub udp: Vec<SocketAddr>,
     /// WebSocket listeners.
     pub websocket: Vec<SocketAddr>,

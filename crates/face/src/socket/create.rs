@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
+use super::datagram_path::Path;
 use super::error::CreateError;
 use super::listen::source_towards;
 use super::shared::Shared;
@@ -106,9 +107,10 @@ fn check(
     Ok(wanted)
 }
 
-/// An error when there is a face to `remote`.
+/// An error when there is a face to `remote`. Of several, that is one made by configuration or command, if there is one.
 pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), CreateError> {
-    match shared.table.find_by_remote(remote).into_iter().next() {
+    let is_on_demand = |face: &Arc<Face>| face.persistency() == FacePersistency::OnDemand;
+    match shared.table.find_by_remote(remote).into_iter().min_by_key(is_on_demand) {
         Some(face) => Err(CreateError::Exists(face)),
         None => Ok(()),
     }
@@ -138,13 +140,10 @@ fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Res
         }
     }
     let Some(channel) = exact.or(any).or(other) else { return connected::create(shared, peer, update) };
-    let local = if channel.local.ip().is_unspecified() {
-        SocketAddr::new(source.ip(), channel.local.port())
-    } else {
-        channel.local
-    };
+    let mut local = if channel.local.ip().is_unspecified() { source } else { channel.local };
+    local.set_port(channel.local.port());
     channel
-        .open_unicast(shared, peer, local, FacePersistency::Persistent, update)
+        .open_unicast(shared, Path { remote: peer, local }, FacePersistency::Persistent, update)
         .map(|peer| Arc::clone(&peer.face))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }

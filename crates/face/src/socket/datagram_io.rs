@@ -10,9 +10,12 @@ use namehop_wire::MAX_PACKET_SIZE;
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::GetStruct;
 use nix::sys::socket::{
-    ControlMessage, MsgFlags, MultiHeaders, SockaddrStorage, getsockopt, recvfrom, recvmmsg, sendmmsg, sendto,
+    ControlMessage, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, getsockopt, recvmmsg, recvmsg, sendmmsg, sendmsg,
 };
 use nix::{getsockopt_impl, libc};
+use socket2::Socket;
+
+use super::datagram_path::{self, CONTROL_BYTES, Path, Source};
 
 /// Most datagrams in one call.
 pub(super) const BATCH: usize = 64;
@@ -53,21 +56,36 @@ pub fn kernel_drops(socket: &impl AsFd) -> u32 {
 /// They must not be shared between sockets of different address families, because the kernel writes the address length
 /// into them.
 pub(super) struct DatagramIo {
+    /// The address that the socket is bound to: the local end of all paths, unless the kernel reports that of each datagram.
+    local: SocketAddr,
     received: MultiHeaders<SockaddrStorage>,
     sent: MultiHeaders<SockaddrStorage>,
+    /// Headers with room for a source; `None` where the kernel reports no destinations.
+    sent_from: Option<MultiHeaders<SockaddrStorage>>,
     addresses: Vec<Option<SockaddrStorage>>,
     batched: bool,
 }
 
 impl DatagramIo {
-    /// Headers for one socket.
-    pub(super) fn new() -> Self {
+    /// Headers for a socket that is bound to `local`.
+    pub(super) fn new(socket: &Socket, local: SocketAddr) -> Self {
+        let [v4_bytes, v6_bytes] = CONTROL_BYTES;
+        let control_bytes = if local.is_ipv4() { v4_bytes } else { v6_bytes };
+        let reports = datagram_path::reports_destinations(socket, local);
+        let control = || reports.then(|| Vec::with_capacity(control_bytes));
         DatagramIo {
-            received: MultiHeaders::preallocate(BATCH, None),
+            local,
+            received: MultiHeaders::preallocate(BATCH, control()),
             sent: MultiHeaders::preallocate(BATCH, None),
+            sent_from: reports.then(|| MultiHeaders::preallocate(BATCH, control())),
             addresses: Vec::with_capacity(BATCH),
             batched: true,
         }
+    }
+
+    /// Whether the kernel reports which address each datagram was sent to.
+    pub(super) fn reports_destinations(&self) -> bool {
+        self.sent_from.is_some()
     }
 
     /// Receives up to [`BATCH`] datagrams and hands each to `each`; returns how many. Fewer than asked for means the
@@ -76,23 +94,24 @@ impl DatagramIo {
         &mut self,
         socket: &impl AsRawFd,
         memory: &mut [u8],
-        mut each: impl FnMut(SocketAddr, &[u8]),
+        mut each: impl FnMut(Path, &[u8]),
     ) -> io::Result<usize> {
         let descriptor = socket.as_raw_fd();
         if self.batched {
-            match receive_batch(descriptor, &mut self.received, memory, &mut each) {
+            match receive_batch(descriptor, self.local, &mut self.received, memory, &mut each) {
                 Err(Errno::ENOSYS) => self.batched = false,
                 result => return Ok(result?),
             }
         }
-        receive_singly(descriptor, memory, each)
+        receive_singly(descriptor, self.local, memory, each)
     }
 
-    /// Sends the first of `datagrams`, up to [`BATCH`]; returns how many the kernel took. An error concerns the first
-    /// one only.
+    /// Sends the first of `datagrams`, up to [`BATCH`], from `source` if one is given and the socket reports destinations; returns
+    /// how many the kernel took. An error concerns the first one only.
     pub(super) fn send<'d>(
         &mut self,
         socket: &impl AsRawFd,
+        source: Option<&Source>,
         datagrams: impl Iterator<Item = (&'d SockaddrStorage, &'d [u8])>,
     ) -> io::Result<usize> {
         let descriptor = socket.as_raw_fd();
@@ -103,23 +122,28 @@ impl DatagramIo {
             self.addresses.push(Some(*address));
         }
         let slices = &slices[..self.addresses.len()];
+        let (headers, source) = match (&mut self.sent_from, source) {
+            (Some(headers), Some(source)) => (headers, Some(source.message())),
+            _ => (&mut self.sent, None),
+        };
+        let control = source.as_slice();
         if self.batched {
-            let none: [ControlMessage<'_>; 0] = [];
-            match sendmmsg(descriptor, &mut self.sent, slices, &self.addresses, none, MsgFlags::MSG_NOSIGNAL) {
+            match sendmmsg(descriptor, headers, slices, &self.addresses, control, MsgFlags::MSG_NOSIGNAL) {
                 Err(Errno::ENOSYS) => self.batched = false,
                 Err(error) => return Err(error.into()),
                 Ok(results) => return Ok(results.count()),
             }
         }
-        send_singly(descriptor, slices, &self.addresses)
+        send_singly(descriptor, slices, &self.addresses, control)
     }
 }
 
 fn receive_batch(
     descriptor: RawFd,
+    local: SocketAddr,
     headers: &mut MultiHeaders<SockaddrStorage>,
     memory: &mut [u8],
-    each: &mut impl FnMut(SocketAddr, &[u8]),
+    each: &mut impl FnMut(Path, &[u8]),
 ) -> Result<usize, Errno> {
     let mut slots = memory.chunks_exact_mut(SLOT_BYTES);
     let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
@@ -128,20 +152,28 @@ fn receive_batch(
     let mut count = 0;
     for message in results {
         count += 1;
-        if let Some(address) = message.address.as_ref().and_then(to_std) {
-            each(address, message.iovs().next().unwrap_or_default());
+        if let Some(path) = path_of(&message, local) {
+            each(path, message.iovs().next().unwrap_or_default());
         }
     }
     Ok(count)
 }
 
-fn receive_singly(descriptor: RawFd, memory: &mut [u8], mut each: impl FnMut(SocketAddr, &[u8])) -> io::Result<usize> {
+fn receive_singly(
+    descriptor: RawFd,
+    local: SocketAddr,
+    memory: &mut [u8],
+    mut each: impl FnMut(Path, &[u8]),
+) -> io::Result<usize> {
     let length = memory.len().min(SLOT_BYTES);
+    let [_, control_bytes] = CONTROL_BYTES;
+    let mut control = vec![0; control_bytes];
     for count in 0..BATCH {
-        match recvfrom::<SockaddrStorage>(descriptor, &mut memory[..length]) {
-            Ok((received, address)) => {
-                if let Some(address) = address.as_ref().and_then(to_std) {
-                    each(address, &memory[..received.min(length)]);
+        let mut slices = [IoSliceMut::new(&mut memory[..length])];
+        match recvmsg::<SockaddrStorage>(descriptor, &mut slices, Some(&mut control), MsgFlags::MSG_DONTWAIT) {
+            Ok(message) => {
+                if let Some(path) = path_of(&message, local) {
+                    each(path, message.iovs().next().unwrap_or_default());
                 }
             }
             Err(error) if count == 0 => return Err(error.into()),
@@ -155,16 +187,23 @@ fn send_singly(
     descriptor: RawFd,
     slices: &[[IoSlice<'_>; 1]],
     addresses: &[Option<SockaddrStorage>],
+    control: &[ControlMessage<'_>],
 ) -> io::Result<usize> {
-    for (count, ([bytes], address)) in slices.iter().zip(addresses).enumerate() {
-        let Some(address) = address else { return Ok(count) };
-        match sendto(descriptor, bytes, address, MsgFlags::MSG_NOSIGNAL) {
+    for (count, (slice, address)) in slices.iter().zip(addresses).enumerate() {
+        match sendmsg(descriptor, slice, control, MsgFlags::MSG_NOSIGNAL, address.as_ref()) {
             Ok(_) => {}
             Err(error) if count == 0 => return Err(error.into()),
             Err(_) => return Ok(count),
         }
     }
     Ok(slices.len())
+}
+
+/// The path of a received datagram: its destination as the kernel reports it, or else the address that the socket is bound to.
+fn path_of(message: &RecvMsg<'_, '_, SockaddrStorage>, bound: SocketAddr) -> Option<Path> {
+    let remote = message.address.as_ref().and_then(to_std)?;
+    let mut reported = message.cmsgs().ok()?.filter_map(|one| datagram_path::destination(&one, bound.port()));
+    Some(Path { remote, local: reported.next().unwrap_or(bound) })
 }
 
 fn to_std(address: &SockaddrStorage) -> Option<SocketAddr> {
@@ -179,11 +218,14 @@ fn to_std(address: &SockaddrStorage) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socket2::{Domain, Socket, Type};
+    use socket2::{Domain, Type};
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn socket(address: SocketAddr) -> (Socket, SocketAddr) {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM.nonblocking(), None).expect("socket");
+        if address.ip().is_unspecified() {
+            datagram_path::request_destinations(&socket, address).expect("destinations");
+        }
         socket.bind(&address.into()).expect("bind");
         let local = socket.local_addr().expect("local").as_socket().expect("internet");
         (socket, local)
@@ -192,28 +234,28 @@ mod tests {
     fn exchange(address: SocketAddr, batched: bool) {
         let (left, left_address) = socket(address);
         let (right, right_address) = socket(address);
-        let mut io = DatagramIo::new();
-        io.batched = batched;
+        let (mut io, mut receiving) = (DatagramIo::new(&left, left_address), DatagramIo::new(&right, right_address));
+        (io.batched, receiving.batched) = (batched, batched);
         let packets: Vec<Vec<u8>> = (0..100_u8).map(|i| vec![i; 1 + usize::from(i)]).collect();
         let destination = SockaddrStorage::from(right_address);
         let mut sent = 0;
         while sent < packets.len() {
             let rest = packets[sent..].iter().map(|packet| (&destination, packet.as_slice()));
-            sent += io.send(&left, rest).expect("send");
+            sent += io.send(&left, None, rest).expect("send");
         }
         let mut memory = receive_memory();
         let mut got = Vec::new();
         for expected in [BATCH, 100 - BATCH] {
-            let count = io
-                .receive(&right, &mut memory, |from, bytes| {
-                    assert_eq!(from, left_address);
+            let count = receiving
+                .receive(&right, &mut memory, |path, bytes| {
+                    assert_eq!(path, Path { remote: left_address, local: right_address });
                     got.push(bytes.to_vec());
                 })
                 .expect("receive");
             assert_eq!(count, expected);
         }
         assert_eq!(got, packets);
-        let empty = io.receive(&right, &mut memory, |_, _| {}).expect_err("nothing left");
+        let empty = receiving.receive(&right, &mut memory, |_, _| {}).expect_err("nothing left");
         assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
     }
 
@@ -225,12 +267,47 @@ mod tests {
         }
     }
 
+    /// Asks at `asked` of a wildcard socket, and answers from there.
+    fn answer(asked: SocketAddr, client: SocketAddr, batched: bool) {
+        let any = if asked.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+        let (server, any) = socket(any);
+        let (client, from) = socket(client);
+        let local = SocketAddr::new(asked.ip(), any.port());
+        let (mut io, mut memory) = (DatagramIo::new(&server, any), receive_memory());
+        assert!(io.reports_destinations());
+        io.batched = batched;
+        for _ in 0..2 {
+            client.send_to(b"question", &local.into()).expect("send");
+            let mut paths = Vec::new();
+            io.receive(&server, &mut memory, |path, _| paths.push(path)).expect("receive");
+            assert_eq!(paths, [Path { remote: from, local }]);
+            let source = Source::of(local);
+            let destination = SockaddrStorage::from(from);
+            io.send(&server, source.as_ref(), [(&destination, &b"answer"[..])].into_iter()).expect("send");
+            let mut answers = Vec::new();
+            let mut receiving = DatagramIo::new(&client, from);
+            receiving.receive(&client, &mut memory, |path, _| answers.push(path.remote)).expect("receive");
+            assert_eq!(answers, [local]);
+        }
+    }
+
+    #[test]
+    fn a_wildcard_socket_answers_from_the_address_that_was_asked() {
+        for batched in [true, false] {
+            for asked in ["127.0.0.1:0", "127.0.0.9:0", "127.8.7.6:0"] {
+                answer(asked.parse().expect("address"), SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), batched);
+            }
+            let asked = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+            answer(asked, asked, batched);
+        }
+    }
+
     #[test]
     fn what_the_kernel_drops_is_found_out() {
         let (left, _) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let (right, right_address) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         right.set_recv_buffer_size(1).expect("the smallest");
-        let mut io = DatagramIo::new();
+        let mut io = DatagramIo::new(&right, right_address);
         let mut memory = receive_memory();
         let mut lost = 0;
         for _ in 0..2 {
@@ -256,7 +333,9 @@ mod tests {
         left.send_to(&[1; 20_000], &right_address.into()).expect("send");
         let mut memory = receive_memory();
         let mut lengths = Vec::new();
-        DatagramIo::new().receive(&right, &mut memory, |_, bytes| lengths.push(bytes.len())).expect("receive");
+        DatagramIo::new(&right, right_address)
+            .receive(&right, &mut memory, |_, bytes| lengths.push(bytes.len()))
+            .expect("receive");
         assert_eq!(lengths, [SLOT_BYTES]);
     }
 }

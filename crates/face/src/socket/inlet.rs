@@ -13,6 +13,7 @@ use socket2::Socket;
 use tokio::task::{spawn_local, yield_now};
 
 use super::datagram_io::{BATCH, DatagramIo, kernel_drops};
+use super::datagram_path::{Path, Source};
 use super::shared::Shared;
 use super::standing;
 use super::udp::Channel;
@@ -28,6 +29,8 @@ const DROP_LOOK: Duration = Duration::from_secs(1);
 pub(super) struct Inlet {
     pub(super) socket: Watched,
     io: RefCell<DatagramIo>,
+    /// Whether the kernel reports which address each datagram was sent to.
+    pub(super) reports_destinations: bool,
     /// A task is about to ask the kernel for dropped datagrams.
     looks_later: Cell<bool>,
     /// What it said last.
@@ -35,11 +38,13 @@ pub(super) struct Inlet {
 }
 
 impl Inlet {
-    /// Begins to watch a bound socket. Needs a runtime.
-    pub(super) fn new(socket: Socket) -> io::Result<Rc<Inlet>> {
+    /// Begins to watch a socket that is bound to `local`. Needs a runtime.
+    pub(super) fn new(socket: Socket, local: SocketAddr) -> io::Result<Rc<Inlet>> {
+        let io = DatagramIo::new(&socket, local);
         Ok(Rc::new(Inlet {
             socket: Watched::new(socket.into())?,
-            io: RefCell::new(DatagramIo::new()),
+            reports_destinations: io.reports_destinations(),
+            io: RefCell::new(io),
             looks_later: Cell::new(false),
             kernel_drops: Cell::new(0),
         }))
@@ -50,7 +55,7 @@ impl Inlet {
         &self,
         cx: &mut Context<'_>,
         shared: &Shared,
-        mut accept: impl FnMut(SocketAddr, &[u8]),
+        mut accept: impl FnMut(Path, &[u8]),
     ) -> Poll<io::Result<bool>> {
         let mut memory = shared.datagram_memory.borrow_mut();
         let received = self.socket.poll_read(cx, |_| {
@@ -82,17 +87,18 @@ impl Inlet {
     /// Sends the first of `datagrams`, see [`DatagramIo::send`].
     pub(super) fn send<'d>(
         &self,
+        source: Option<&Source>,
         datagrams: impl Iterator<Item = (&'d SockaddrStorage, &'d [u8])>,
     ) -> io::Result<usize> {
-        self.io.borrow_mut().send(&self.socket, datagrams)
+        self.io.borrow_mut().send(&self.socket, source, datagrams)
     }
 }
 
-/// Receives from `inlet` for `channel` for as long as both live. Whom a datagram belongs to, its sender says, whichever socket
+/// Receives from `inlet` for `channel` for as long as both live. The path of a datagram says whom it belongs to, whichever socket
 /// it came to.
 pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<Inlet>) {
     loop {
-        let accept = |from, datagram: &[u8]| channel.accept(&shared, from, datagram);
+        let accept = |path, datagram: &[u8]| channel.accept(&shared, path, datagram);
         let received = poll_fn(|cx| inlet.poll_receive(cx, &shared, accept)).await;
         inlet.look_for_drops_later(&shared);
         standing::look_later(&shared, &channel);

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::config::SocketConfig;
+use super::datagram_path::request_destinations;
 use super::error::ListenError;
 
 /// Silence on a TCP connection after which the kernel asks whether the peer still lives.
@@ -45,6 +46,9 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
     let open = || -> io::Result<Bound> {
         let socket = internet_socket(address, Type::DGRAM, Protocol::UDP)?;
         size_buffers(&socket, config.datagram_kernel_bytes);
+        if address.ip().is_unspecified() {
+            receive_for_all_addresses(&socket, address);
+        }
         socket.bind(&address.into())?;
         // From now on this program, and others of the same user that ask for it, can bind sockets to this address that get the
         // datagrams of single peers (`standing`). Allowed earlier, a second router would be let in without a word.
@@ -54,6 +58,23 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
         with_local(socket)
     };
     unless_family_is_missing("UDP", address, open())
+}
+
+/// Has the kernel report the destination of each datagram on a wildcard socket, and keep datagrams to groups away from it.
+fn receive_for_all_addresses(socket: &Socket, address: SocketAddr) {
+    if let Err(error) = request_destinations(socket, address) {
+        tracing::warn!(
+            %address,
+            %error,
+            "UDP answers leave from the address that routes prefer, which need not be the one that was asked: listen on \
+             single addresses if this host has several"
+        );
+    }
+    let refused =
+        if address.is_ipv4() { socket.set_multicast_all_v4(false) } else { socket.set_multicast_all_v6(false) };
+    if let Err(error) = refused {
+        tracing::debug!(%address, %error, "datagrams to multicast groups are dropped one by one");
+    }
 }
 
 /// Opens a UDP socket for one peer, from the address and a port that the kernel chooses. Nobody else's datagrams come to it.
@@ -123,8 +144,19 @@ pub(super) fn source_towards(peer: SocketAddr, bound: SocketAddr) -> io::Result<
     }
     let probe = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
     probe.connect(&peer.into())?;
-    let source = internet_address(&probe.local_addr()?)?;
-    Ok(SocketAddr::new(source.ip(), bound.port()))
+    let mut source = internet_address(&probe.local_addr()?)?;
+    source.set_port(bound.port());
+    Ok(source)
+}
+
+/// Whether this host has an address, so that a socket can be bound to it.
+pub(super) fn is_own_address(mut address: SocketAddr) -> bool {
+    address.set_port(0);
+    let bound = internet_socket(address, Type::DGRAM, Protocol::UDP).and_then(|probe| probe.bind(&address.into()));
+    let Err(error) = bound else { return true };
+    // Anything else, such as a want of descriptors, says nothing about the address.
+    let is_interface_gone = error.raw_os_error() == Some(nix::errno::Errno::ENODEV as i32);
+    error.kind() != io::ErrorKind::AddrNotAvailable && !is_interface_gone
 }
 
 fn with_local(socket: Socket) -> io::Result<Bound> {

@@ -11,12 +11,14 @@
 //! A [`FaceEvent::Created`] is sent before the first frame of that face goes on the ring. Whoever passes the event on
 //! to the worker by another way must expect that a frame may overtake it.
 
+mod addresses;
 mod backlog;
 mod config;
 mod connected;
 mod connection;
 mod create;
 mod datagram_io;
+mod datagram_path;
 mod dispatch;
 mod error;
 mod framing;
@@ -25,6 +27,7 @@ mod interfaces;
 mod listen;
 mod multicast;
 mod origin;
+mod outlet;
 mod permits;
 mod send_buffer;
 mod shared;
@@ -192,7 +195,7 @@ impl SocketService {
             }));
         }
         listeners.start(&shared, &mut tasks).map_err(watched)?;
-        tasks.spawn_local(connected::follow_addresses(Rc::clone(&shared)));
+        tasks.spawn_local(addresses::follow(Rc::clone(&shared)));
         tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
         loop {
             let command = tokio::select! {

@@ -15,6 +15,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::config::{MulticastInterfaces, SocketConfig};
+use super::datagram_path::Path;
 use super::error::ListenError;
 use super::interfaces::{Changes, Interface, RETRY, SETTLING, interfaces};
 use super::listen::{internet_socket, size_buffers};
@@ -238,7 +239,7 @@ impl Memberships {
         params.persistency = FacePersistency::Permanent;
         params.allowed_persistencies = &[FacePersistency::Permanent];
         let channel = Channel::new(joined.socket, group, Audience::Group, shared.config.datagram_queue_bytes)?;
-        match channel.open(shared, group, params, &FaceUpdate::default()) {
+        match channel.open(shared, Path { remote: group, local: group }, params, &FaceUpdate::default()) {
             Ok(peer) => {
                 let receiving = self.receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
                 let (is_v4, face, bound_to) = (group.is_ipv4(), peer.face_id(), Some(bound_to));
@@ -269,7 +270,7 @@ impl Membership {
         let Some(entry) = shared.face(self.face) else { return Ok(()) };
         let Link::Datagram(link) = &entry.link else { return Ok(()) };
         let channel = Channel::new(joined.socket, joined.group, Audience::Group, shared.config.datagram_queue_bytes)?;
-        channel.attach(&entry, link, joined.group);
+        channel.attach(&entry, link, Path { remote: joined.group, local: joined.group });
         self.bound_to = Some(joined.bound_to);
         self.receiving = receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
         tracing::info!(interface = self.interface, face = %self.face, "interface back: the multicast face is up");

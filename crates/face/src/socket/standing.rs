@@ -13,15 +13,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use socket2::{Protocol, Type};
 use tokio::task::{AbortHandle, spawn_local};
 
+use super::datagram_path::Path;
 use super::inlet::{self, Inlet};
-use super::listen::{internet_socket, size_buffers, source_towards};
+use super::listen::{internet_socket, size_buffers};
 use super::shared::Shared;
 use super::udp::{Channel, Peer};
 use crate::counters::{FaceCounters, WorkerCounters};
@@ -120,7 +120,7 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
     }
     let mut of_origin: HashMap<Origin, usize> = HashMap::new();
     for (peer, _) in holders.iter().filter(|(_, is_known)| !is_known) {
-        *of_origin.entry(Origin::of(peer.address)).or_default() += 1;
+        *of_origin.entry(Origin::of(peer.path.remote)).or_default() += 1;
     }
     let mut held = holders.len();
     // Strangers give way to peers that the router was told of.
@@ -135,7 +135,7 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
         held += 1;
     }
     for peer in strangers {
-        let of_same = of_origin.entry(Origin::of(peer.address)).or_default();
+        let of_same = of_origin.entry(Origin::of(peer.path.remote)).or_default();
         if held < MOST && *of_same < MOST_PER_ORIGIN {
             give_queue(shared, channel, &peer)?;
             held += 1;
@@ -146,24 +146,20 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
 }
 
 fn give_queue(shared: &Rc<Shared>, channel: &Rc<Channel>, peer: &Peer) -> io::Result<()> {
-    let inlet = connected(channel.local, peer.address, shared.config.datagram_kernel_bytes)?;
+    let inlet = connected(peer.path, shared.config.datagram_kernel_bytes)?;
     let task = spawn_local(inlet::receive(Rc::clone(shared), Rc::clone(channel), inlet));
     peer.standing.set_queue(task.abort_handle());
     Ok(())
 }
 
-/// A socket for what `peer` sends to `local`, where another socket listens that allows it.
-fn connected(local: SocketAddr, peer: SocketAddr, kernel_bytes: usize) -> io::Result<Rc<Inlet>> {
-    let mut local = source_towards(peer, local)?;
-    if let (SocketAddr::V6(local), SocketAddr::V6(peer)) = (&mut local, peer) {
-        // A link-local address means nothing without its interface.
-        local.set_scope_id(peer.scope_id());
-    }
-    let socket = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
+/// A socket for the datagrams of one path, at whose local end another socket listens that allows it.
+fn connected(path: Path, kernel_bytes: usize) -> io::Result<Rc<Inlet>> {
+    let Path { remote, local } = path;
+    let socket = internet_socket(remote, Type::DGRAM, Protocol::UDP)?;
     socket.set_reuse_port(true)?;
     size_buffers(&socket, kernel_bytes);
-    // Between these two calls it gets what is for everybody. That does no harm: the sender of a datagram says whom it belongs to.
+    // Between these two calls it gets what is for everybody. That does no harm: the path of a datagram says whom it belongs to.
     socket.bind(&local.into())?;
-    socket.connect(&peer.into())?;
-    Inlet::new(socket)
+    socket.connect(&remote.into())?;
+    Inlet::new(socket, local)
 }

@@ -1,17 +1,16 @@
-//! UDP: one unconnected socket (a channel) per local address, shared by the faces of all remote addresses.
+//! UDP: one unconnected socket (a channel) per address listened on, shared by the faces of all peers.
 //!
-//! Because faces share the listening socket, whatever they send leaves from the NDN port, where the peer answers to.
-//! Datagrams are received and sent in batches; those to different peers leave in one call. A multicast face has a
-//! channel of its own, on which everything belongs to that face, and so has a face to a peer that no socket listened on can reach
-//! (in `connected`). Some peers have a second socket that only they are received from: see `standing`.
+//! A face is told by its [`Path`]: the address of the peer and the address of this host that the peer uses. What the face sends leaves
+//! from that address, and from the NDN port. Datagrams are received and sent in batches; those to different peers leave in one call.
+//! A multicast face has a channel of its own, on which everything belongs to that face, and so has a face to a peer that no socket
+//! listened on can reach (in `connected`). Some peers have a second socket that only they are received from: see `standing`. How
+//! faces follow the addresses of the host is in `addresses`.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use namehop_packet::{FaceId, PacketBuffer};
@@ -20,9 +19,10 @@ use socket2::Socket;
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
+use super::datagram_path::Path;
 use super::framing;
 use super::inlet::{self, Inlet};
-use super::listen::source_towards;
+use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
 use super::standing::Standing;
@@ -31,14 +31,12 @@ use crate::peers::{PeerTable, endpoint_number};
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
-/// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
-const MAX_WAITING: usize = 4096;
-
-/// A remote address (or group) and the face it belongs to.
+/// A peer (or group) and the face it belongs to.
 pub(super) struct Peer {
     pub(super) face: Arc<Face>,
-    pub(super) address: SocketAddr,
-    destination: SockaddrStorage,
+    pub(super) path: Path,
+    pub(super) destination: SockaddrStorage,
+    pub(super) outlet: Rc<Outlet>,
     /// What is noted of its packets.
     activity: Rc<Activity>,
     /// Whether it gets a receive queue of its own.
@@ -50,11 +48,6 @@ impl Peer {
     pub(super) fn face_id(&self) -> FaceId {
         self.face.id()
     }
-}
-
-struct Waiting {
-    peer: Rc<Peer>,
-    buffer: PacketBuffer,
 }
 
 /// Whom a socket is for.
@@ -70,8 +63,8 @@ pub(super) enum Audience {
 
 /// Whom received datagrams belong to.
 enum Receivers {
-    /// A face per remote address.
-    Unicast(PeerTable<Rc<Peer>>),
+    /// A face per path.
+    Unicast(PeerTable<Rc<Peer>, Path>),
     /// One face for everybody in the group; `None` before it is made and after it was closed.
     Group(Option<Rc<Peer>>),
 }
@@ -82,9 +75,7 @@ pub(super) struct Channel {
     pub(super) local: SocketAddr,
     audience: Audience,
     receivers: RefCell<Receivers>,
-    waiting: RefCell<VecDeque<Waiting>>,
-    waiting_bytes: Cell<usize>,
-    limit_bytes: usize,
+    outlets: Outlets,
     /// A task waits until the kernel takes more.
     draining: Cell<bool>,
     /// A look at the standing of all peers is planned.
@@ -95,13 +86,20 @@ pub(super) struct Channel {
 pub(super) struct DatagramLink {
     /// Another one after a multicast group was joined anew.
     channel: RefCell<Rc<Channel>>,
+    /// `None` while the face is down for want of a local address, and after it was closed.
     peer: RefCell<Option<Rc<Peer>>>,
+    /// The peer has chosen the local address, by asking there.
+    pub(super) is_chosen_by_peer: Cell<bool>,
 }
 
 impl DatagramLink {
     /// The link of a face that is about to be made; it is complete when [`Channel::attach`] was called.
-    pub(super) fn new(channel: &Rc<Channel>) -> Self {
-        DatagramLink { channel: RefCell::new(Rc::clone(channel)), peer: RefCell::new(None) }
+    fn new(channel: &Rc<Channel>, is_chosen_by_peer: bool) -> Self {
+        DatagramLink {
+            channel: RefCell::new(Rc::clone(channel)),
+            peer: RefCell::new(None),
+            is_chosen_by_peer: Cell::new(is_chosen_by_peer),
+        }
     }
 
     pub(super) fn channel(&self) -> Rc<Channel> {
@@ -119,19 +117,10 @@ impl DatagramLink {
     }
 
     /// Queues a frame on the channel.
-    pub(super) fn queue(&self, face: &Face, buffer: PacketBuffer) -> Result<(), LinkDrop> {
+    pub(super) fn queue(&self, buffer: PacketBuffer) -> Result<(), LinkDrop> {
         let peer = self.peer().ok_or(LinkDrop::LinkDown)?;
-        let channel = self.channel.borrow();
-        let bytes = buffer.bytes().len();
-        let total = channel.waiting_bytes.get() + bytes;
-        if total > channel.limit_bytes || channel.waiting.borrow().len() == MAX_WAITING {
-            return Err(LinkDrop::SendQueueFull);
-        }
-        channel.waiting_bytes.set(total);
-        note_queue(face, face.send_queue_bytes.load(Ordering::Relaxed) + bytes);
         peer.activity.note_use();
-        channel.waiting.borrow_mut().push_back(Waiting { peer, buffer });
-        Ok(())
+        self.channel.borrow().outlets.push(peer, buffer)
     }
 
     /// Forgets the peer and what waits for it.
@@ -140,17 +129,14 @@ impl DatagramLink {
         peer.standing.give_up_queue();
         let channel = self.channel.borrow();
         match &mut *channel.receivers.borrow_mut() {
-            Receivers::Unicast(peers) => drop(peers.remove(&peer.address)),
+            // Another face may have this path by now.
+            Receivers::Unicast(peers) if peers.get(&peer.path).is_some_and(|other| Rc::ptr_eq(other, &peer)) => {
+                peers.remove(&peer.path);
+            }
+            Receivers::Unicast(_) => {}
             Receivers::Group(group) => *group = None,
         }
-        channel.waiting.borrow_mut().retain(|waiting| {
-            let stays = !Rc::ptr_eq(&waiting.peer, &peer);
-            if !stays {
-                face.counters.count_transport_drop(LinkDrop::LinkDown);
-                channel.waiting_bytes.set(channel.waiting_bytes.get() - waiting.buffer.bytes().len());
-            }
-            stays
-        });
+        channel.outlets.forget(&peer);
         note_queue(face, 0);
     }
 }
@@ -168,59 +154,58 @@ impl Channel {
             Audience::Anybody | Audience::OnePeer => Receivers::Unicast(PeerTable::new()),
         };
         Ok(Rc::new(Channel {
-            inlet: Inlet::new(socket)?,
+            inlet: Inlet::new(socket, local)?,
             local,
             audience,
             receivers: RefCell::new(receivers),
-            waiting: RefCell::default(),
-            waiting_bytes: Cell::new(0),
-            limit_bytes,
+            outlets: Outlets::new(limit_bytes),
             draining: Cell::new(false),
             looks_at_standing: Cell::new(false),
         }))
     }
 
-    /// Opens a face for `address` on this channel.
+    /// Opens a face for `path` on this channel.
     pub(super) fn open(
         self: &Rc<Self>,
         shared: &Shared,
-        address: SocketAddr,
+        path: Path,
         mut params: FaceParams,
         update: &FaceUpdate,
     ) -> Result<Rc<Peer>, OpenError> {
         params.is_datagram = true;
         params.link_mtu_bytes = shared.config.datagram_mtu_bytes;
-        let entry = shared.open(params, update, Link::Datagram(DatagramLink::new(self)))?;
+        let link = DatagramLink::new(self, params.persistency == FacePersistency::OnDemand);
+        let entry = shared.open(params, update, Link::Datagram(link))?;
         // It was made so just now; otherwise there would be no such face.
         let Link::Datagram(link) = &entry.link else { return Err(OpenError::Closing) };
-        Ok(self.attach(&entry, link, address))
+        Ok(self.attach(&entry, link, path))
     }
 
-    /// Makes the link of a face use this channel to reach `address`.
-    pub(super) fn attach(self: &Rc<Self>, entry: &SocketFace, link: &DatagramLink, address: SocketAddr) -> Rc<Peer> {
-        let destination = SockaddrStorage::from(address);
+    /// Makes the link of a face use this channel and `path`.
+    pub(super) fn attach(self: &Rc<Self>, entry: &SocketFace, link: &DatagramLink, path: Path) -> Rc<Peer> {
+        let destination = SockaddrStorage::from(path.remote);
+        let outlet = self.outlets.at(path.local, self.inlet.reports_destinations);
         let (face, activity) = (Arc::clone(&entry.face), Rc::clone(&entry.activity));
         activity.note_use();
-        let peer = Rc::new(Peer { face, address, destination, activity, standing: Standing::default() });
+        let peer = Rc::new(Peer { face, path, destination, outlet, activity, standing: Standing::default() });
         *link.channel.borrow_mut() = Rc::clone(self);
         *link.peer.borrow_mut() = Some(Rc::clone(&peer));
         match &mut *self.receivers.borrow_mut() {
-            Receivers::Unicast(peers) => peers.insert(address, Rc::clone(&peer)),
+            Receivers::Unicast(peers) => peers.insert(path, Rc::clone(&peer)),
             Receivers::Group(group) => *group = Some(Rc::clone(&peer)),
         }
         peer
     }
 
-    /// Opens a face for a peer on this channel, which reaches it from `local`.
+    /// Opens a face for a peer on this channel.
     pub(super) fn open_unicast(
         self: &Rc<Self>,
         shared: &Shared,
-        address: SocketAddr,
-        local: SocketAddr,
+        path: Path,
         persistency: FacePersistency,
         update: &FaceUpdate,
     ) -> Result<Rc<Peer>, OpenError> {
-        let mut params = shared.params(FaceUri::udp(address), FaceUri::udp(local));
+        let mut params = shared.params(FaceUri::udp(path.remote), FaceUri::udp(path.local));
         params.flags = shared.marking_flags();
         params.persistency = persistency;
         params.idle_timeout = Some(Duration::from_millis(shared.config.udp_idle_ms));
@@ -229,20 +214,20 @@ impl Channel {
             Audience::OnePeer => &[FacePersistency::Persistent, FacePersistency::Permanent],
             _ => &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent],
         };
-        self.open(shared, address, params, update)
+        self.open(shared, path, params, update)
     }
 
     /// The peer a datagram belongs to, made on demand on a unicast channel.
     fn peer_of(
         self: &Rc<Self>,
         shared: &Shared,
-        from: SocketAddr,
+        path: Path,
         datagram: &[u8],
         checked: Result<(), LinkDrop>,
     ) -> Option<Rc<Peer>> {
         match &*self.receivers.borrow() {
             Receivers::Unicast(peers) => {
-                if let Some(peer) = peers.get(&from) {
+                if let Some(peer) = peers.get(&path) {
                     if checked.is_ok() {
                         peer.activity.note_received();
                     }
@@ -257,7 +242,9 @@ impl Channel {
             }
         }
         let is_worth = if framing::is_worth_a_face(datagram) { Ok(()) } else { Err(LinkDrop::NotNdnFrame) };
-        if let Err(reason) = checked.and(is_worth) {
+        // No answer could leave from a group's address.
+        let is_mine = if path.local.ip().is_multicast() { Err(LinkDrop::ForeignFrame) } else { Ok(()) };
+        if let Err(reason) = checked.and(is_worth).and(is_mine) {
             // Noise from a stranger.
             shared.table.link_drops().add(reason, 1);
             return None;
@@ -267,22 +254,20 @@ impl Channel {
             shared.table.link_drops().add(LinkDrop::TooManyFaces, 1);
             return None;
         }
-        // Before the kernel is asked for the way to the sender, so that a flood of forged datagrams costs little.
-        if !shared.make_room(&PermitRequest::of_datagram(from)) {
+        if !shared.make_room(&PermitRequest::of_datagram(path.remote)) {
             return None;
         }
-        let local = source_towards(from, self.local).unwrap_or(self.local);
-        self.open_unicast(shared, from, local, FacePersistency::OnDemand, &FaceUpdate::default()).ok()
+        self.open_unicast(shared, path, FacePersistency::OnDemand, &FaceUpdate::default()).ok()
     }
 
-    /// Gives a datagram to the face of its sender.
-    pub(super) fn accept(self: &Rc<Self>, shared: &Shared, from: SocketAddr, datagram: &[u8]) {
+    /// Gives a datagram to the face of its path.
+    pub(super) fn accept(self: &Rc<Self>, shared: &Shared, path: Path, datagram: &[u8]) {
         let checked = framing::check_message(datagram);
-        let Some(peer) = self.peer_of(shared, from, datagram, checked) else { return };
+        let Some(peer) = self.peer_of(shared, path, datagram, checked) else { return };
         let delivered = checked.and_then(|()| {
             let endpoint = match &*self.receivers.borrow() {
                 Receivers::Unicast(_) => 0,
-                Receivers::Group(_) => endpoint_number(&from),
+                Receivers::Group(_) => endpoint_number(&path.remote),
             };
             shared.deliver_datagram(peer.face.id(), endpoint, datagram)
         });
@@ -291,7 +276,15 @@ impl Channel {
         }
     }
 
-    /// Whether it has a face per remote address.
+    /// The face with this path.
+    pub(super) fn face_at(&self, path: &Path) -> Option<Arc<Face>> {
+        match &*self.receivers.borrow() {
+            Receivers::Unicast(peers) => peers.get(path).map(|peer| Arc::clone(&peer.face)),
+            Receivers::Group(_) => None,
+        }
+    }
+
+    /// Whether it has a face per path.
     pub(super) fn is_unicast(&self) -> bool {
         self.audience != Audience::Group
     }
@@ -305,30 +298,7 @@ impl Channel {
 
     /// Sends until nothing waits; `false` when the kernel takes no more for now.
     fn send(&self) -> bool {
-        let mut waiting = self.waiting.borrow_mut();
-        while !waiting.is_empty() {
-            let batch = waiting.iter().map(|one| (&one.peer.destination, one.buffer.bytes()));
-            let sent = self.inlet.send(batch);
-            let (done, failure) = match sent {
-                Ok(0) => return true,
-                Ok(count) => (count, None),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // The error belongs to the first datagram only: no route, a local firewall, too long for the link.
-                Err(error) => (1, Some(error)),
-            };
-            for one in waiting.drain(..done) {
-                let bytes = one.buffer.bytes().len();
-                self.waiting_bytes.set(self.waiting_bytes.get() - bytes);
-                let face = &one.peer.face;
-                note_queue(face, face.send_queue_bytes.load(Ordering::Relaxed).saturating_sub(bytes));
-                if let Some(error) = &failure {
-                    tracing::trace!(face = %face.id(), %error, "datagram not sent");
-                    face.counters.count_transport_drop(LinkDrop::SendFailed);
-                }
-            }
-        }
-        true
+        self.outlets.send(&self.inlet)
     }
 }
 

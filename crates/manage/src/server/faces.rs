@@ -209,7 +209,7 @@ impl<C: ControlPlane> Management<C> {
             _ => return Ok(()),
         };
         // If the face exists, the answer is its number, and nothing is opened.
-        let exists = self.control.faces().find_by_remote(uri).iter().any(|face| face.local_uri() == port);
+        let exists = self.control.faces().find_by_remote(uri).iter().any(|face| *face.local_uri() == *port);
         // Files are read and written as the configuration says, whoever asks.
         let is_file = matches!(port, FaceUri::Pcap { .. });
         if matches!(authority, Authority::ListedKey | Authority::Token) && !is_file || exists {

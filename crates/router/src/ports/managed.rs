@@ -143,7 +143,7 @@ impl ManagedPort {
     /// Its faces, those that senders made included.
     pub(super) fn faces(&self, context: &PortContext) -> Vec<Arc<Face>> {
         let mut faces = context.faces.snapshot();
-        faces.retain(|face| self.is_at(face.local_uri()));
+        faces.retain(|face| self.is_at(&face.local_uri()));
         faces
     }
 
@@ -181,7 +181,7 @@ impl ManagedPort {
                 for face in self.faces(context) {
                     self.join(&face, true);
                     self.steer(&face);
-                    let peer = FacePeer::of(face.remote_uri(), face.local_uri());
+                    let peer = FacePeer::of(face.remote_uri(), &face.local_uri());
                     face.set_link_mtu_bytes(peer.map_or(mtu_bytes, |peer| peer.mtu_bytes(mtu_bytes)));
                     context.workers.face_changed(face.id());
                 }

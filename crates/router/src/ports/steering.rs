@@ -59,7 +59,7 @@ impl Steering {
 }
 
 fn flow_of_face(face: &Face) -> Option<Flow> {
-    flow_of(&FacePeer::of(face.remote_uri(), face.local_uri())?)
+    flow_of(&FacePeer::of(face.remote_uri(), &face.local_uri())?)
 }
 
 #[cfg(test)]

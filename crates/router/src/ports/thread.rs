@@ -290,13 +290,13 @@ impl Ports {
         let FacePeer::Internet(peer) = peer else { return None };
         let port = self.open.iter().find(|port| port.is_at(local))?;
         port.faces(&self.context).into_iter().find(|face| {
-            matches!(FacePeer::of(face.remote_uri(), face.local_uri()), Some(FacePeer::Internet(other)) if other.is_same_as(peer))
+            matches!(FacePeer::of(face.remote_uri(), &face.local_uri()), Some(FacePeer::Internet(other)) if other.is_same_as(peer))
         })
     }
 
     fn destroy_face(&mut self, id: FaceId) -> bool {
         let Some(face) = self.context.faces.get(id) else { return false };
-        let Some(index) = self.open.iter().position(|port| port.is_at(face.local_uri())) else { return false };
+        let Some(index) = self.open.iter().position(|port| port.is_at(&face.local_uri())) else { return false };
         self.open[index].remove_face(&self.context, &face);
         self.close_if_unused(index);
         true
@@ -373,6 +373,6 @@ impl PortContext {
 
     /// The face with these addresses.
     fn face_at(&self, remote: &FaceUri, local: &FaceUri) -> Option<Arc<Face>> {
-        self.faces.find_by_remote(remote).into_iter().find(|face| face.local_uri() == local)
+        self.faces.find_by_remote(remote).into_iter().find(|face| *face.local_uri() == *local)
     }
 }

@@ -72,7 +72,7 @@ impl Output {
         let home = face.home_worker();
         match face.remote_uri() {
             FaceUri::Internal => Some(Output::Control),
-            uri if uri.is_on_port(Some(face.local_uri())) => (home != worker).then_some(Output::Worker(home)),
+            uri if uri.is_on_port(Some(&face.local_uri())) => (home != worker).then_some(Output::Worker(home)),
             // What is sent is remembered until it is acknowledged.
             _ if face.link_options().reliability && home != worker => Some(Output::Worker(home)),
             _ => Some(Output::Sockets),

@@ -24,7 +24,7 @@ fn a_bare_link_has_one_face_and_no_headers() {
     assert!(bench.receive(padded.clone()).is_empty(), "no face yet");
     assert_eq!(bench.dropped(LinkDrop::LinkDown), 1);
     let face = bench.face_on(0, "memif:///a?id=1", Peer::Bare);
-    assert_eq!(face.remote_uri(), face.local_uri());
+    assert_eq!(*face.remote_uri(), *face.local_uri());
     let frames = bench.receive(padded);
     assert_eq!((frames[0].face, frames[0].buffer.bytes()), (face.id(), &INTEREST[..]));
     bench.send(&face, &INTEREST);

@@ -1,0 +1,153 @@
+//! The send queues of a UDP socket: one for each local address that datagrams leave from.
+//!
+//! The datagrams of one system call share their source address, so those of different sources wait apart and take turns, a batch
+//! at a time. A socket whose peers all use one address has one queue.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::{Rc, Weak};
+use std::sync::atomic::Ordering;
+
+use namehop_packet::PacketBuffer;
+
+use super::datagram_path::Source;
+use super::inlet::Inlet;
+use super::shared::note_queue;
+use super::udp::Peer;
+use crate::counters::LinkDrop;
+
+/// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
+const MAX_WAITING: usize = 4096;
+
+struct Waiting {
+    peer: Rc<Peer>,
+    buffer: PacketBuffer,
+}
+
+/// Datagrams that leave from one local address.
+pub(super) struct Outlet {
+    local: SocketAddr,
+    source: Option<Source>,
+    waiting: RefCell<VecDeque<Waiting>>,
+}
+
+/// The outlets of one socket.
+pub(super) struct Outlets {
+    /// Those that peers use; an outlet lives as long as one of its peers.
+    all: RefCell<Vec<Weak<Outlet>>>,
+    /// Those in which datagrams wait, each once.
+    busy: RefCell<VecDeque<Rc<Outlet>>>,
+    waiting: Cell<usize>,
+    waiting_bytes: Cell<usize>,
+    limit_bytes: usize,
+}
+
+impl Outlets {
+    /// None yet. Up to `limit_bytes` wait in all of them together.
+    pub(super) fn new(limit_bytes: usize) -> Outlets {
+        Outlets {
+            all: RefCell::default(),
+            busy: RefCell::default(),
+            waiting: Cell::new(0),
+            waiting_bytes: Cell::new(0),
+            limit_bytes,
+        }
+    }
+
+    /// The outlet for `local`; with `is_named`, its datagrams name that as their source.
+    pub(super) fn at(&self, local: SocketAddr, is_named: bool) -> Rc<Outlet> {
+        let mut all = self.all.borrow_mut();
+        all.retain(|outlet| outlet.strong_count() > 0);
+        if let Some(outlet) = all.iter().filter_map(Weak::upgrade).find(|outlet| outlet.local == local) {
+            return outlet;
+        }
+        let source = if is_named { Source::of(local) } else { None };
+        let outlet = Rc::new(Outlet { local, source, waiting: RefCell::default() });
+        all.push(Rc::downgrade(&outlet));
+        outlet
+    }
+
+    /// Queues a datagram for `peer`.
+    pub(super) fn push(&self, peer: Rc<Peer>, buffer: PacketBuffer) -> Result<(), LinkDrop> {
+        let bytes = buffer.bytes().len();
+        let total = self.waiting_bytes.get() + bytes;
+        if total > self.limit_bytes || self.waiting.get() == MAX_WAITING {
+            return Err(LinkDrop::SendQueueFull);
+        }
+        self.waiting.set(self.waiting.get() + 1);
+        self.waiting_bytes.set(total);
+        note_queue(&peer.face, peer.face.send_queue_bytes.load(Ordering::Relaxed) + bytes);
+        let outlet = Rc::clone(&peer.outlet);
+        let mut waiting = outlet.waiting.borrow_mut();
+        if waiting.is_empty() {
+            self.busy.borrow_mut().push_back(Rc::clone(&outlet));
+        }
+        waiting.push_back(Waiting { peer, buffer });
+        Ok(())
+    }
+
+    /// Drops and counts what waits for `peer`.
+    pub(super) fn forget(&self, peer: &Rc<Peer>) {
+        let mut waiting = peer.outlet.waiting.borrow_mut();
+        if waiting.is_empty() {
+            return;
+        }
+        waiting.retain(|one| {
+            let stays = !Rc::ptr_eq(&one.peer, peer);
+            if !stays {
+                self.take_off(one);
+                peer.face.counters.count_transport_drop(LinkDrop::LinkDown);
+            }
+            stays
+        });
+        if waiting.is_empty() {
+            self.busy.borrow_mut().retain(|outlet| !Rc::ptr_eq(outlet, &peer.outlet));
+        }
+    }
+
+    /// Sends until nothing waits; `false` when the kernel takes no more for now.
+    pub(super) fn send(&self, inlet: &Inlet) -> bool {
+        let mut busy = self.busy.borrow_mut();
+        while let Some(outlet) = busy.pop_front() {
+            let has_room = self.send_batch(inlet, &outlet);
+            if !outlet.waiting.borrow().is_empty() {
+                busy.push_back(outlet);
+            }
+            if !has_room {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Sends one batch of an outlet; `false` when the kernel takes no more for now.
+    fn send_batch(&self, inlet: &Inlet, outlet: &Outlet) -> bool {
+        let mut waiting = outlet.waiting.borrow_mut();
+        let batch = waiting.iter().map(|one| (&one.peer.destination, one.buffer.bytes()));
+        let (done, failure) = match inlet.send(outlet.source.as_ref(), batch) {
+            Ok(count) => (count, None),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
+            // The error belongs to the first datagram only: no route, a local firewall, too long for the link.
+            Err(error) => (1, Some(error)),
+        };
+        for one in waiting.drain(..done) {
+            self.take_off(&one);
+            if let Some(error) = &failure {
+                tracing::trace!(face = %one.peer.face.id(), %error, "datagram not sent");
+                one.peer.face.counters.count_transport_drop(LinkDrop::SendFailed);
+            }
+        }
+        true
+    }
+
+    /// Takes a datagram off the counts of what waits.
+    fn take_off(&self, one: &Waiting) {
+        let (bytes, face) = (one.buffer.bytes().len(), &one.peer.face);
+        self.waiting.set(self.waiting.get() - 1);
+        self.waiting_bytes.set(self.waiting_bytes.get() - bytes);
+        note_queue(face, face.send_queue_bytes.load(Ordering::Relaxed).saturating_sub(bytes));
+    }
+}

@@ -1,0 +1,188 @@
+"""Hosts with several addresses, and addresses that come and go: UDP answers leave from the address that was asked."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from applications import published, same
+from conftest import wait_until
+from packets import interest
+from port_links import Link, content, ip, needs_root, start  # noqa: F401
+
+pytestmark = needs_root
+
+# Addresses of the host that is asked, in the order in which the kernel prefers them, and of the one that asks.
+ASKED = {
+    "udp4": ["192.0.2.1/24", "192.0.2.2/24", "198.51.100.1/24"],
+    "udp6": ["2001:db8::1/64", "2001:db8::2/64", "2001:db8:1::1/64"],
+}
+ASKING = {"udp4": ["192.0.2.9/24", "198.51.100.9/24"], "udp6": ["2001:db8::9/64", "2001:db8:1::9/64"]}
+
+# Sends a packet to each address from one socket, all at once, and prints for each answer where it came from.
+ASK = """
+import json, socket, sys
+targets, port, packet = json.loads(sys.argv[1])
+family = socket.AF_INET6 if ":" in targets[0] else socket.AF_INET
+asking = socket.socket(family, socket.SOCK_DGRAM)
+asking.settimeout(2)
+for target in targets:
+    info = socket.getaddrinfo(target, port, family, socket.SOCK_DGRAM)[0][4]
+    for _ in range(3):
+        asking.sendto(bytes.fromhex(packet), info)
+heard = []
+try:
+    while len(heard) < 3 * len(targets):
+        heard.append(asking.recvfrom(9000)[1][0])
+except TimeoutError:
+    pass
+print(json.dumps([asking.getsockname()[1], heard]))
+"""
+
+
+def address(text):
+    return text.partition("/")[0]
+
+
+def uri(scheme, host, port):
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def add(link, end, text):
+    options = ["nodad"] if ":" in text else []
+    ip("-n", link.namespaces[end], "address", "add", text, "dev", link.devices[end], *options)
+
+
+def ask(link, targets, port, packet):
+    question = json.dumps([targets, port, packet.hex()])
+    command = [*link.inside(0), sys.executable, "-c", ASK, question]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+@contextmanager
+def cached(router, content):
+    """Data that the router has, so that each Interest for it is answered."""
+    with published(router, "/asked/object", content):
+        router.namehop("cat", "/asked/object", text=False)
+        yield interest("/asked/object", can_be_prefix=True)
+
+
+def udp_faces(router):
+    return [face for face in router.json("face", "list") if face["remote_uri"].startswith("udp")]
+
+
+@pytest.fixture
+def hosts():
+    with Link(f"sa{os.getpid()}") as link:
+        for scheme in ASKED:
+            for text in ASKING[scheme]:
+                add(link, 0, text)
+            for text in ASKED[scheme]:
+                add(link, 1, text)
+        yield link
+
+
+def wildcards(router):
+    return f'[faces.udp]\nlisten = ["0.0.0.0:{router.udp}", "[::]:{router.udp}"]\n'
+
+
+@pytest.fixture
+def asked(make_router, hosts):
+    router = make_router(name="asked", start=False)
+    router.extra = wildcards(router)
+    router.prefix = hosts.inside(1)
+    return router.start()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("scheme", ASKED)
+def test_udp_answers_leave_from_the_address_that_was_asked(hosts, asked, content, scheme, workers):  # noqa: F811
+    targets = [address(text) for text in ASKED[scheme]]
+    with cached(asked, content) as question:
+        port, heard = ask(hosts, targets, asked.udp, question)
+        assert sorted(heard) == sorted(3 * targets)
+        ends = {(face["remote_uri"].rpartition(":")[2], face["local_uri"]) for face in udp_faces(asked)}
+        assert ends == {(str(port), uri(scheme, target, asked.udp)) for target in targets}
+
+
+def test_a_link_local_address_is_answered_from_too(hosts, asked, content):  # noqa: F811
+    shown = ["ip", "-n", hosts.namespaces[1], "-json", "-6", "address", "show", "dev", hosts.devices[1], "scope", "link"]
+
+    def settled():
+        listed = json.loads(subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
+        found = [one for interface in listed for one in interface.get("addr_info", []) if "local" in one]
+        return [one["local"] for one in found if not one.get("tentative")]
+
+    (own,) = wait_until(settled, what="a link-local address")
+    ip("-n", hosts.namespaces[1], "address", "add", "fe80::7/64", "dev", hosts.devices[1], "nodad")
+    targets = [f"{one}%{hosts.devices[0]}" for one in ["fe80::7", own]]
+    with cached(asked, content) as question:
+        _, heard = ask(hosts, targets, asked.udp, question)
+    assert sorted(one.partition("%")[0] for one in heard) == sorted(3 * ["fe80::7", own])
+    assert {face["local_uri"] for face in udp_faces(asked)} == {f"udp6://[{one}%{hosts.devices[1]}]:{asked.udp}" for one in ["fe80::7", own]}
+
+
+@pytest.mark.parametrize("scheme", ASKED)
+def test_two_routers_exchange_data_over_each_address(make_router, hosts, asked, content, scheme):  # noqa: F811
+    asking = make_router(name="asking", start=False)
+    asking.extra = wildcards(asking)
+    asking.prefix = hosts.inside(0)
+    asking.start()
+    with published(asked, "/asked/object", content):
+        for text in ASKED[scheme]:
+            asking.namehop("cs", "erase", "/")
+            peer = uri(scheme, address(text), asked.udp)
+            asking.namehop("route", "add", "/asked", peer)
+            assert same(asking.namehop("cat", "/asked/object", text=False).stdout, content)
+            asking.namehop("route", "remove", "/asked", peer)
+    assert len(udp_faces(asking)) == len(udp_faces(asked)) == len(ASKED[scheme])
+
+
+@pytest.mark.parametrize("scheme", ASKED)
+def test_faces_follow_the_addresses_of_the_host(hosts, asked, scheme):
+    first, second, _ = ASKED[scheme]
+    remote = uri(scheme, address(ASKING[scheme][0]), 6363)
+    made = asked.json("face", "create", remote)["face_id"]
+    port, _ = ask(hosts, [address(first), address(second)], asked.udp, interest("/nothing"))
+    on_demand = uri(scheme, address(ASKING[scheme][0]), port)
+
+    def ends():
+        return {(face["face_id"] == made, face["local_uri"], face["is_up"]) for face in udp_faces(asked)}
+
+    def local(text):
+        return uri(scheme, address(text), asked.udp)
+
+    (preferred,) = [uri for is_made, uri, _ in ends() if is_made]
+    (gone,) = [text for text in (first, second) if local(text) == preferred]
+    (other,) = {first, second} - {gone}
+    assert ends() == {(True, local(gone), True), (False, local(gone), True), (False, local(other), True)}
+    assert {face["remote_uri"] for face in udp_faces(asked)} == {remote, on_demand}
+    if ":" not in gone:
+        # The kernel removes the other addresses of a network with its first, unless it is told not to.
+        setting = f"net.ipv4.conf.{hosts.devices[1]}.promote_secondaries=1"
+        subprocess.run([*hosts.inside(1), "sysctl", "-qw", setting], check=True)
+    ip("-n", hosts.namespaces[1], "address", "delete", gone, "dev", hosts.devices[1])
+    wait_until(lambda: ends() == {(True, local(other), True), (False, local(other), True)}, what=f"faces without {gone}: {ends()}")
+    ip("-n", hosts.namespaces[1], "address", "delete", other, "dev", hosts.devices[1])
+    wait_until(lambda: ends() == {(True, "null://", False)}, what=f"a face that is down: {ends()}")
+    add(hosts, 1, gone)
+    wait_until(lambda: ends() == {(True, local(gone), True)}, what=f"a face that is up again: {ends()}")
+
+
+@pytest.mark.parametrize("scheme", ASKED)
+def test_a_port_answers_from_the_address_that_was_asked(make_router, scheme, tmp_path):
+    with Link(f"sp{os.getpid()}") as link:
+        for text in ASKING[scheme]:
+            add(link, 0, text)
+        addresses = ", ".join(f'"{text}"' for text in ASKED[scheme])
+        router = start(make_router, link, 1, f'[[port]]\nuri = "{link.local(1)}"\naddresses = [{addresses}]\non_demand = true\n')
+        # One frame: fragments would be answers of their own here.
+        content = tmp_path / "small.bin"
+        content.write_bytes(bytes(100))
+        targets = [address(text) for text in ASKED[scheme]]
+        with cached(router, content) as question:
+            _, heard = ask(link, targets, 6363, question)
+        # While the next hop is looked up few frames wait for it.
+        assert set(heard) == set(targets)
