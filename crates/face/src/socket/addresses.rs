@@ -3,11 +3,15 @@
 //! A UDP face made by configuration or command sends from the address that routes prefer: it moves when they prefer another, and is down
 //! while there is none. A face whose peer has chosen the local address, by asking there, stays with it; when the address goes, the face
 //! closes if it is on-demand, and otherwise moves as well. `face list` shows the local address that is in use.
+//!
+//! A connection ends when its local address goes: nothing can come back there, and the kernel would take minutes to give up. Those that
+//! wait to connect again do so when addresses have changed.
 
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
@@ -22,15 +26,16 @@ use crate::uri::FaceUri;
 
 /// Follows the addresses of this host for as long as the service lives.
 pub(super) async fn follow(shared: Rc<Shared>) {
-    let changes = Changes::subscribe("faces over UDP").await;
+    let changes = Changes::subscribe("faces over Internet sockets").await;
     loop {
-        if follow_now(&shared) {
-            changes.next().await;
-        } else {
-            // A route may come without a new address.
-            let _ = timeout(RETRY, changes.next()).await;
-        }
+        let is_complete = follow_now(&shared);
+        // A route may come without a new address.
+        let limit = if is_complete { Duration::MAX } else { RETRY };
+        let has_changed = timeout(limit, changes.next()).await.is_ok();
         sleep(SETTLING).await;
+        if has_changed {
+            shared.addresses_changed.send_replace(());
+        }
     }
 }
 
@@ -39,10 +44,13 @@ fn follow_now(shared: &Rc<Shared>) -> bool {
     let mut own = OwnAddresses::default();
     let mut is_complete = true;
     for entry in shared.entries() {
-        if let Link::Datagram(link) = &entry.link
-            && link.channel().is_unicast()
-        {
-            is_complete &= follow_datagrams(shared, &mut own, &entry, link);
+        match &entry.link {
+            Link::Datagram(link) if link.channel().is_unicast() => {
+                is_complete &= follow_datagrams(shared, &mut own, &entry, link);
+            }
+            // Groups follow their interfaces.
+            Link::Datagram(_) => {}
+            Link::Stream(_) | Link::WebSocket(_) => end_dead_connection(&mut own, &entry),
         }
     }
     is_complete
@@ -55,6 +63,20 @@ struct OwnAddresses(HashMap<SocketAddr, bool>);
 impl OwnAddresses {
     fn has(&mut self, local: SocketAddr) -> bool {
         local.ip().is_unspecified() || *self.0.entry(local).or_insert_with(|| is_own_address(local))
+    }
+}
+
+/// Ends the connection of a face whose local address is gone.
+fn end_dead_connection(own: &mut OwnAddresses, entry: &SocketFace) {
+    let Some(local) = entry.face.local_uri().socket_address() else { return };
+    if !entry.face.is_up() || own.has(local) {
+        return;
+    }
+    tracing::info!(face = %entry.face.id(), remote = %entry.face.remote_uri(), %local, "local address gone: closing the connection");
+    match &entry.link {
+        Link::Stream(link) => link.abort(),
+        Link::WebSocket(link) => link.abort(),
+        Link::Datagram(_) => {}
     }
 }
 

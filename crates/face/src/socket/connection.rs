@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::config::SocketConfig;
 use super::permits::{PermitRequest, Transport};
+use super::shared::Shared;
 use super::tcp;
 use super::watch::{Read, Watched};
 use crate::registry::Face;
@@ -102,10 +103,19 @@ impl Listener for TcpListener {
     }
 }
 
-/// Attempts to connect until one succeeds.
-pub(super) async fn dial<C>(face: &Face, mut backoff: Backoff, attempt: impl AsyncFn() -> io::Result<C>) -> C {
+/// Attempts to connect until one succeeds. When the addresses of this host change, the next attempt comes at once.
+pub(super) async fn dial<C>(
+    shared: &Shared,
+    face: &Face,
+    mut backoff: Backoff,
+    attempt: impl AsyncFn() -> io::Result<C>,
+) -> C {
+    let mut changes = shared.addresses_changed.subscribe();
     loop {
-        tokio::time::sleep(backoff.pause()).await;
+        tokio::select! {
+            () = tokio::time::sleep(backoff.pause()) => {}
+            Ok(()) = changes.changed() => backoff = Backoff::of(&shared.config, true),
+        }
         match attempt().await {
             Ok(connected) => return connected,
             Err(error) => {

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
@@ -11,7 +12,11 @@ use super::datagram_path::request_destinations;
 use super::error::ListenError;
 
 /// Silence on a TCP connection after which the kernel asks whether the peer still lives.
-const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(60);
+const KEEPALIVE: Duration = Duration::from_secs(20);
+/// Pause between such questions. When none is answered, the connection fails with the first that follows the user time-out.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Longest user time-out that the kernel takes.
+const LONGEST_USER_TIMEOUT_MS: u64 = i32::MAX as u64;
 
 /// Bytes beyond those on their way that the kernel takes on a stranger's connection.
 const UNSENT_BYTES: u32 = 128 * 1024;
@@ -109,10 +114,19 @@ pub(super) fn size_buffers(socket: &Socket, receive_bytes: usize) {
     }
 }
 
-/// Options of every TCP connection: no delay for small packets, and notice of dead peers.
-pub(super) fn tune_connection(socket: &Socket) {
-    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
-    for result in [socket.set_tcp_nodelay(true), socket.set_tcp_keepalive(&keepalive)] {
+/// Sets the options of every TCP connection: no delay for small packets, and an end to connections whose path is dead.
+///
+/// A connection fails when what was sent is not acknowledged, or not taken, for the time that a peer may be blocked (`TCP_USER_TIMEOUT`,
+/// RFC 5482). One without traffic fails by keep-alive, within 40 s or that time, if it is longer.
+pub(super) fn tune_connection(socket: &Socket, config: &SocketConfig) {
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE_INTERVAL);
+    let user_timeout = Duration::from_millis(config.blocked_timeout_ms.min(LONGEST_USER_TIMEOUT_MS));
+    let results = [
+        socket.set_tcp_nodelay(true),
+        socket.set_tcp_keepalive(&keepalive),
+        socket.set_tcp_user_timeout(Some(user_timeout)),
+    ];
+    for result in results {
         if let Err(error) = result {
             tracing::debug!(%error, "TCP option not set");
         }

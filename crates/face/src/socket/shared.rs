@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use namehop_packet::{BufferPool, FaceId, Stamp};
 use namehop_wire::MAX_PACKET_SIZE;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::backlog::{Backlog, READ_BYTES};
@@ -92,6 +92,8 @@ pub(super) struct Shared {
     is_closing: Cell<bool>,
     /// Unicast UDP sockets.
     pub(super) channels: RefCell<Vec<Rc<Channel>>>,
+    /// Tells those that wait to connect again that addresses of this host have changed.
+    pub(super) addresses_changed: watch::Sender<()>,
     /// Outgoing connections being made, by remote URI.
     pub(super) connecting: RefCell<HashMap<FaceUri, Waiting>>,
     /// What streams hold because the worker is behind.
@@ -126,6 +128,7 @@ impl Shared {
             lingering: RefCell::default(),
             is_closing: Cell::new(false),
             channels: RefCell::default(),
+            addresses_changed: watch::Sender::default(),
             connecting: RefCell::default(),
             backlog: Backlog::default(),
             latency: RefCell::default(),

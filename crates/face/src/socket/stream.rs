@@ -65,6 +65,13 @@ impl StreamLink {
         has_room
     }
 
+    /// Ends the connection, if there is one, at once.
+    pub(super) fn abort(&self) {
+        if let Some(connection) = &*self.connection.borrow() {
+            connection.abort();
+        }
+    }
+
     /// Lets go of the connection and of everything that waits.
     pub(super) fn disconnect(&self, face: &Face) {
         self.connection.take();
@@ -197,9 +204,10 @@ async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, redial: Option<SocketAd
         link.disconnect(face);
         let Some(peer) = redial else { break };
         shared.set_up(face, false);
+        face.set_local_uri(FaceUri::Null);
         let backoff = Backoff::of(config, was_connected);
-        let (connection, local) = dial(face, backoff, async || {
-            let connected = tcp::connect(peer, config.connect_timeout_ms).await?;
+        let (connection, local) = dial(&shared, face, backoff, async || {
+            let connected = tcp::connect(peer, config).await?;
             Ok((Connection::tcp(connected.stream)?, connected.local))
         })
         .await;

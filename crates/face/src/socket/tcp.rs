@@ -10,6 +10,7 @@ use namehop_packet::FaceScope;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
+use super::config::SocketConfig;
 use super::connection::{Connection, Listener};
 use super::create::refuse_second;
 use super::error::CreateError;
@@ -79,7 +80,7 @@ pub(super) fn scope(peer: SocketAddr, local: SocketAddr) -> FaceScope {
 
 /// Makes an on-demand face of an accepted connection.
 pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
-    tune_connection(&SockRef::from(&stream));
+    tune_connection(&SockRef::from(&stream), &shared.config);
     let mut params = params(shared, peer, Some(stream.local_addr()?));
     if params.scope == FaceScope::NonLocal {
         limit_unsent(&SockRef::from(&stream));
@@ -110,12 +111,13 @@ pub(super) struct Connected {
 }
 
 /// Connects to `peer`.
-pub(super) async fn connect(peer: SocketAddr, timeout_ms: u64) -> io::Result<Connected> {
+pub(super) async fn connect(peer: SocketAddr, config: &SocketConfig) -> io::Result<Connected> {
+    let timeout_ms = config.connect_timeout_ms;
     let connecting = TcpStream::connect(peer);
     let stream = tokio::time::timeout(Duration::from_millis(timeout_ms), connecting)
         .await
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {timeout_ms} ms")))??;
-    tune_connection(&SockRef::from(&stream));
+    tune_connection(&SockRef::from(&stream), config);
     let local = stream.local_addr()?;
     Ok(Connected { stream, local })
 }
@@ -127,7 +129,7 @@ pub(super) async fn create(
     update: FaceUpdate,
 ) -> Result<Arc<Face>, CreateError> {
     let unreachable = |error: io::Error| CreateError::Unreachable(format!("connecting to TCP {peer} failed: {error}"));
-    let connected = connect(peer, shared.config.connect_timeout_ms).await.map_err(unreachable)?;
+    let connected = connect(peer, &shared.config).await.map_err(unreachable)?;
     refuse_second(shared, &FaceUri::tcp(peer))?;
     enter(shared, peer, Some(connected), &update)
 }

@@ -64,6 +64,8 @@ pub(super) struct WebSocketLink {
     account: Account,
     connected: Cell<bool>,
     news: Notify,
+    /// The connection is to end at once.
+    abortion: Notify,
 }
 
 impl WebSocketLink {
@@ -76,6 +78,7 @@ impl WebSocketLink {
             account,
             connected: Cell::new(connected),
             news: Notify::new(),
+            abortion: Notify::new(),
         }
     }
 
@@ -96,6 +99,13 @@ impl WebSocketLink {
     /// Tells the writing side that frames wait.
     pub(super) fn flush(&self) {
         self.news.notify_one();
+    }
+
+    /// Ends the connection, if there is one, at once.
+    pub(super) fn abort(&self) {
+        if self.connected.get() {
+            self.abortion.notify_one();
+        }
     }
 
     /// Gives up what waits. Of what the library has, nobody knows how much it has written: it counts as lost, too.
@@ -124,7 +134,7 @@ fn library_config() -> WebSocketConfig {
 
 /// Makes an on-demand face of an accepted TCP connection once the WebSocket handshake is done.
 pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
-    tune_connection(&SockRef::from(&stream));
+    tune_connection(&SockRef::from(&stream), &shared.config);
     let local = stream.local_addr()?;
     let scope = tcp::scope(peer, local);
     if scope == FaceScope::NonLocal {
@@ -172,9 +182,10 @@ pub(super) struct Server {
 }
 
 /// Connects to a server, handshake included; also gives the local address.
-async fn connect(server: &Server, timeout_ms: u64) -> io::Result<(Connection, SocketAddr)> {
+async fn connect(server: &Server, config: &SocketConfig) -> io::Result<(Connection, SocketAddr)> {
+    let timeout_ms = config.connect_timeout_ms;
     let attempt = async {
-        let tcp::Connected { stream, local } = tcp::connect(server.address, timeout_ms).await?;
+        let tcp::Connected { stream, local } = tcp::connect(server.address, config).await?;
         let request = server.uri.to_string();
         let (connection, _response) = client_async_with_config(request, stream, Some(library_config()))
             .await
@@ -189,7 +200,7 @@ async fn connect(server: &Server, timeout_ms: u64) -> io::Result<(Connection, So
 
 /// Connects and makes a face that reconnects when its connection breaks.
 pub(super) async fn create(shared: &Rc<Shared>, server: Server, update: FaceUpdate) -> Result<Arc<Face>, CreateError> {
-    let connected = connect(&server, shared.config.connect_timeout_ms)
+    let connected = connect(&server, &shared.config)
         .await
         .map_err(|error| CreateError::Unreachable(format!("connecting to {} failed: {error}", server.uri)))?;
     refuse_second(shared, &server.uri)?;
@@ -245,14 +256,16 @@ async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, mut connection: Option<
             let end = tokio::select! {
                 end = receive(&shared, &entry, stream) => end,
                 end = send(face, link, sink, &shared.config) => end,
+                () = link.abortion.notified() => Err(WebSocketError::ConnectionClosed),
             };
             note_end(face, end);
         }
         link.disconnect(face);
         let Some(server) = &redial else { break };
         shared.set_up(face, false);
+        face.set_local_uri(FaceUri::Null);
         let backoff = Backoff::of(config, was_connected);
-        let (connected, local) = dial(face, backoff, || connect(server, config.connect_timeout_ms)).await;
+        let (connected, local) = dial(&shared, face, backoff, || connect(server, config)).await;
         face.set_local_uri(FaceUri::web_socket_client(local));
         connection = Some(connected);
         link.connected.set(true);
