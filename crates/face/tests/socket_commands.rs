@@ -120,7 +120,7 @@ fn a_tcp_face_connects_and_reconnects_after_failures() {
             assert!(service.send(face.id(), &packet(6, 12)));
             expect_bytes(&mut peer, &packet(6, 12)).await;
         }
-        assert_eq!(face.counters.link_drop(LinkDrop::NotNdnFrame), 1);
+        assert_eq!(face.counters.link_drop(LinkDrop::MalformedFrame), 1);
         drop(listener);
         drop(peer);
         assert!(matches!(service.next_event().await, FaceEvent::Down(_)));

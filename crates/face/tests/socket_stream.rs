@@ -81,15 +81,45 @@ fn a_stream_may_be_split_anywhere() {
 }
 
 #[test]
+fn elements_of_other_types_are_dropped_and_counted() {
+    let (mut config, path, _directory) = unix_config();
+    config.tcp = vec![loopback()];
+    with_service(config, 256, async |mut service: Harness| {
+        service.start_echo();
+        let strays = [packet(7, 3), packet(99, 300), packet(200, 0)].concat();
+        let mut local = UnixStream::connect(&path).await.expect("connect");
+        let local_face = service.created().await;
+        local.write_all(&[&strays[..], &packet(5, 9)].concat()).await.expect("write");
+        expect_bytes(&mut local, &packet(5, 9)).await;
+        let mut remote = TcpStream::connect(service.address("tcp4")).await.expect("connect");
+        let remote_face = service.created().await;
+        for first in [packet(100, 0), packet(5, 9)] {
+            remote.write_all(&[&first[..], &strays].concat()).await.expect("write");
+            expect_bytes(&mut remote, &first).await;
+        }
+        remote.write_all(&packet(6, 9)).await.expect("write");
+        expect_bytes(&mut remote, &packet(6, 9)).await;
+        assert_eq!(local_face.counters.link_drop(LinkDrop::NotNdnFrame), 3);
+        assert_eq!(remote_face.counters.link_drop(LinkDrop::NotNdnFrame), 6);
+        // What begins with it is closed.
+        let mut other = TcpStream::connect(service.address("tcp4")).await.expect("connect");
+        let other_face = service.created().await;
+        other.write_all(&[&strays[..], &packet(5, 9)].concat()).await.expect("write");
+        expect_closed(&mut other).await;
+        service.destroyed(&other_face).await;
+        assert_eq!(other_face.counters.link_drop(LinkDrop::NotNdnFrame), 1);
+    });
+}
+
+#[test]
 fn garbage_closes_its_own_face_only() {
     let (config, path, _directory) = unix_config();
     with_service(config, 256, async |mut service: Harness| {
         service.start_echo();
         let mut good = UnixStream::connect(&path).await.expect("connect");
         let good_face = service.created().await;
-        let cases: [(&[u8], LinkDrop); 4] = [
-            (&[0, 1, 2], LinkDrop::NotNdnFrame),
-            (&[7, 1, 2], LinkDrop::NotNdnFrame),
+        let cases: [(&[u8], LinkDrop); 3] = [
+            (&[0, 1, 2], LinkDrop::MalformedFrame),
             (&[5, 0xFD, 0, 3, 1, 2, 3], LinkDrop::MalformedFrame),
             (&[6, 0xFD, 0x22, 0x60], LinkDrop::FrameTooLong),
         ];

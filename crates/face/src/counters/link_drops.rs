@@ -102,7 +102,7 @@ link_drops! {
     /// A WebSocket handshake from a web page of an origin that is not allowed.
     OriginNotAllowed = "origin-not-allowed",
     /// An Ethernet frame that does not carry NDN, or an element on a stream, WebSocket message or datagram that is none of
-    /// Interest, Data and LpPacket. A stream with such an element is closed.
+    /// Interest, Data and LpPacket. A stream over the Internet that begins with such an element is closed.
     NotNdnFrame = "not-ndn-frame",
     /// A frame to an address that is not this port's.
     ForeignFrame = "foreign-frame",

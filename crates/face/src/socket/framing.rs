@@ -4,17 +4,19 @@
 //! request with a body of any bytes. Nearly every text can be cut into TLV elements, so without care the Interests in such
 //! a body would count as commands of a local application. Two rules prevent that:
 //!
-//! * Every element on a stream is an Interest, a Data or an LpPacket. At the first one that is none of these the stream
-//!   ends, and nothing behind it is handed over. That ends HTTP methods (`GET` begins with type 71, `POST` with 80, `OPTIONS`
-//!   with 79), the preface of HTTP/2 (`PRI`), TLS handshakes (22) and the greetings of FTP and SMTP clients.
+//! * The first element on a stream is an Interest, a Data or an LpPacket. At any other the stream ends, and nothing behind it is
+//!   handed over. That ends HTTP methods (`GET` begins with type 71, `POST` with 80, `OPTIONS` with 79), the preface of HTTP/2
+//!   (`PRI`), TLS handshakes (22) and the greetings of FTP and SMTP clients.
 //! * An LpPacket (type 100, an ASCII `d`) could begin a text: a page may choose a method such as `dAV`. Browsers ask the server
 //!   first (`OPTIONS`) whether a page of another origin may do that, but not when the page's host name has come to mean
-//!   this computer. So the [`Opening`] of a stream must decode: up to the first Interest or Data, bare or in an LpPacket, every
-//!   LpPacket must be valid and carry nothing else. No text is: the fields that a printable character begins are PitToken
-//!   (`b`), the Fragment (`P`) and the fields of fragments (`Q`, `R`, `S`, with lengths that are control characters), and a Fragment
-//!   begins with type 5 or 6. Neither the method nor the target of a request, nor a header, can hold these two bytes.
+//!   this host. So an LpPacket that comes first must be valid, and carry an Interest, a Data or nothing. No text is: the fields that a
+//!   printable character begins are PitToken (`b`), the Fragment (`P`) and the fields of fragments (`Q`, `R`, `S`, with lengths that are
+//!   control characters), and a Fragment begins with type 5 or 6. Neither the method nor the target of a request, nor a header, can
+//!   hold these two bytes. An LpPacket of a PitToken alone begins with `d"`, and a method has no quotation mark.
 //!
-//! Whoever can choose the first bytes of a connection can run programs here and needs no such trick.
+//! Whoever can choose the first bytes of a connection can run programs here and needs no such trick. So a stream whose first element was
+//! valid stays open: elements of other types are dropped and counted, as a future version of the protocol may have some. Unix sockets,
+//! which browsers do not reach, are such streams from the start.
 
 use namehop_wire::DecodeError;
 use namehop_wire::lp::LpPacket;
@@ -36,28 +38,35 @@ pub(super) enum Stop {
     Refused,
     /// The bytes are no packet, and there is no way to find the next one.
     Bad(DecodeError),
-    /// The peer does not speak NDN.
+    /// The first element is none that a peer that speaks NDN sends.
     NotNdn,
 }
 
 /// What is known of the peer of a stream from what it has sent so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Opening {
-    /// No Interest or Data has come yet: packets are looked at more closely.
+    /// Its first element has not come yet, and must be valid.
     #[default]
     Unproven,
-    /// It has sent an Interest or Data.
+    /// It speaks NDN.
     Proven,
 }
 
-/// Hands every whole packet at the front of `bytes` to `accept`, until it answers `false`.
+/// Hands every whole packet at the front of `bytes` to `accept`, until it answers `false`. Elements of other types from a peer that
+/// speaks NDN are shown to `skip` instead.
 ///
-/// Returns how many bytes were handed over and why it stopped.
-pub(super) fn cut(bytes: &[u8], opening: &mut Opening, mut accept: impl FnMut(&[u8]) -> bool) -> (usize, Stop) {
+/// Returns how many bytes were handed over or skipped and why it stopped.
+pub(super) fn cut(
+    bytes: &[u8],
+    opening: &mut Opening,
+    mut accept: impl FnMut(&[u8]) -> bool,
+    mut skip: impl FnMut(&[u8]),
+) -> (usize, Stop) {
     let mut position = 0;
     loop {
         let rest = &bytes[position..];
-        if !begins_packet(rest) {
+        let is_packet = begins_packet(rest);
+        if !is_packet && *opening == Opening::Unproven {
             return (position, Stop::NotNdn);
         }
         let length = match frame_length(rest) {
@@ -66,17 +75,17 @@ pub(super) fn cut(bytes: &[u8], opening: &mut Opening, mut accept: impl FnMut(&[
             Err(error) => return (position, Stop::Bad(error)),
         };
         let packet = &rest[..length];
-        let mut next = *opening;
-        if next == Opening::Unproven {
-            match first_of_peer(packet) {
-                Some(opening) => next = opening,
-                None => return (position, Stop::NotNdn),
+        if !is_packet {
+            skip(packet);
+        } else {
+            if *opening == Opening::Unproven && !is_first_of_peer(packet) {
+                return (position, Stop::NotNdn);
             }
+            if !accept(packet) {
+                return (position, Stop::Refused);
+            }
+            *opening = Opening::Proven;
         }
-        if !accept(packet) {
-            return (position, Stop::Refused);
-        }
-        *opening = next;
         position += length;
     }
 }
@@ -97,24 +106,22 @@ fn begins_packet(bytes: &[u8]) -> bool {
     matches!(bytes, [] | [INTEREST | DATA | LP_PACKET, ..])
 }
 
-/// Judges a whole packet, of one of the three types, from a peer of whom nothing is known yet; `None` when a peer that speaks
-/// NDN would not send it.
+/// Whether a whole packet, of one of the three types, is one that a peer that speaks NDN sends first.
 #[cold]
-fn first_of_peer(packet: &[u8]) -> Option<Opening> {
-    let packet = LpPacket::decode(packet).ok()?;
+fn is_first_of_peer(packet: &[u8]) -> bool {
+    let Ok(packet) = LpPacket::decode(packet) else { return false };
     match packet.fragment {
-        Some([INTEREST | DATA, ..]) => Some(Opening::Proven),
+        Some([INTEREST | DATA, ..]) => true,
         // Nothing but header fields, as some peers send to show that they are there.
-        None => Some(Opening::Unproven),
+        None => true,
         // A later fragment, on links that have fragments: the first one may have been lost.
-        Some(_) if packet.frag_index.is_some_and(|index| index > 0) => Some(Opening::Unproven),
-        Some(_) => None,
+        Some(_) => packet.frag_index.is_some_and(|index| index > 0),
     }
 }
 
 /// Whether a datagram or a frame from an address that nothing has come from yet is worth a face.
 pub(crate) fn is_worth_a_face(datagram: &[u8]) -> bool {
-    first_of_peer(datagram).is_some()
+    is_first_of_peer(datagram)
 }
 
 /// Checks that `message`, a datagram or WebSocket message, is exactly one Interest, Data or LpPacket by its outermost type

@@ -261,7 +261,8 @@ enum Turn {
 async fn receive(shared: &Shared, entry: &SocketFace, connection: &Connection) -> End {
     // Received, not yet handed over: at most one incomplete packet, unless the worker is behind.
     let mut rest = Vec::new();
-    let mut opening = Opening::default();
+    let is_unix = matches!(entry.face.remote_uri(), FaceUri::FileDescriptor(_));
+    let mut opening = if is_unix { Opening::Proven } else { Opening::Unproven };
     loop {
         let mut turn = poll_fn(|cx| poll_turn(cx, shared, entry, connection, &mut rest, &mut opening)).await;
         if matches!(turn, Turn::Behind) {
@@ -352,11 +353,13 @@ fn poll_turn(
 fn hand_over(shared: &Shared, entry: &SocketFace, bytes: &[u8], opening: &mut Opening) -> (usize, Turn) {
     let id = entry.face.id();
     let mut share = shared.backlog.share_frames();
-    let (used, stop) = cut(bytes, opening, |packet| {
+    let accept = |packet: &[u8]| {
         let is_accepted = share > 0 && shared.deliver(id, packet).is_ok();
         share = share.saturating_sub(1);
         is_accepted
-    });
+    };
+    let skip = |_: &[u8]| entry.face.counters.count_transport_drop(LinkDrop::NotNdnFrame);
+    let (used, stop) = cut(bytes, opening, accept, skip);
     if used > 0 {
         entry.activity.note_received();
     }

@@ -21,11 +21,16 @@ fn carrier() -> Vec<u8> {
 
 /// Cuts a whole stream; the packets handed over and why it stopped.
 fn cut_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Stop) {
+    cut_from(&mut Opening::default(), bytes)
+}
+
+fn cut_from(opening: &mut Opening, bytes: &[u8]) -> (Vec<Vec<u8>>, Stop) {
     let mut found = Vec::new();
-    let (_, stop) = cut(bytes, &mut Opening::default(), |bytes| {
+    let accept = |bytes: &[u8]| {
         found.push(bytes.to_vec());
         true
-    });
+    };
+    let (_, stop) = cut(bytes, opening, accept, |_| {});
     (found, stop)
 }
 
@@ -36,15 +41,13 @@ fn a_stream_split_at_every_byte_boundary_gives_the_same_packets() {
     for split in 0..=stream.len() {
         let mut found = Vec::new();
         let mut opening = Opening::default();
-        let (first, stop) = cut(&stream[..split], &mut opening, |bytes| {
+        let mut accept = |bytes: &[u8]| {
             found.push(bytes.to_vec());
             true
-        });
+        };
+        let (first, stop) = cut(&stream[..split], &mut opening, &mut accept, |_| {});
         assert_eq!(stop, Stop::Incomplete);
-        let (second, stop) = cut(&stream[first..], &mut opening, |bytes| {
-            found.push(bytes.to_vec());
-            true
-        });
+        let (second, stop) = cut(&stream[first..], &mut opening, &mut accept, |_| {});
         assert_eq!(stop, Stop::Incomplete);
         assert_eq!(first + second, stream.len());
         assert_eq!(found, packets, "split at {split}");
@@ -55,13 +58,14 @@ fn a_stream_split_at_every_byte_boundary_gives_the_same_packets() {
 fn refusal_keeps_the_packet_and_what_is_known_of_the_peer() {
     let stream = [filled(5, 3), filled(5, 4)].concat();
     let mut opening = Opening::default();
-    assert_eq!(cut(&stream, &mut opening, |_| false), (0, Stop::Refused));
+    assert_eq!(cut(&stream, &mut opening, |_| false, |_| {}), (0, Stop::Refused));
     assert_eq!(opening, Opening::Unproven);
     let mut taken = 0;
-    let (used, stop) = cut(&stream, &mut opening, |_| {
+    let accept = |_: &[u8]| {
         taken += 1;
         taken == 1
-    });
+    };
+    let (used, stop) = cut(&stream, &mut opening, accept, |_| {});
     assert_eq!((used, stop), (5, Stop::Refused));
     assert_eq!(opening, Opening::Proven);
 }
@@ -76,10 +80,45 @@ fn garbage_and_oversize_stop_the_stream() {
 }
 
 #[test]
-fn every_other_type_ends_the_stream_before_what_follows() {
-    for typ in (1..=300).filter(|typ| ![5, 6, 100].contains(typ)) {
-        let stream = [filled(6, 2), filled(typ, 7), filled(5, 3)].concat();
-        assert_eq!(cut_all(&stream), (vec![filled(6, 2)], Stop::NotNdn), "type {typ}");
+fn every_other_type_ends_a_stream_that_it_begins_and_is_skipped_later() {
+    for typ in (1..=300).chain([900, 65_535, 65_536]).filter(|typ| ![5, 6, 100].contains(typ)) {
+        for length in [0, 7, 8000] {
+            let (other, interest) = (filled(typ, length), filled(5, 3));
+            let stream = [&other[..], &interest].concat();
+            assert_eq!(cut_all(&stream), (Vec::new(), Stop::NotNdn), "type {typ}");
+            // A Unix socket.
+            assert_eq!(
+                cut_from(&mut Opening::Proven, &stream),
+                (vec![interest.clone()], Stop::Incomplete),
+                "type {typ}"
+            );
+            for first in [filled(6, 2), filled(100, 0), carrier()] {
+                let mut skipped = Vec::new();
+                let stream = [&first[..], &other, &interest, &other].concat();
+                let stopped = cut(&stream, &mut Opening::default(), |_| true, |element| skipped.push(element.to_vec()));
+                assert_eq!(stopped, (stream.len(), Stop::Incomplete), "type {typ}");
+                assert_eq!(skipped, [other.clone(), other.clone()], "type {typ}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_incomplete_element_of_another_type_is_waited_for() {
+    let stream = [filled(6, 2), filled(200, 300), filled(5, 3)].concat();
+    for split in 4..stream.len() {
+        let (mut opening, mut packets, mut skipped) = (Opening::default(), 0, 0);
+        let mut accept = |_: &[u8]| {
+            packets += 1;
+            true
+        };
+        let (first, _) = cut(&stream[..split], &mut opening, &mut accept, |_| skipped += 1);
+        let (second, stop) = cut(&stream[first..], &mut opening, &mut accept, |_| skipped += 1);
+        assert_eq!(
+            (first + second, stop, packets, skipped),
+            (stream.len(), Stop::Incomplete, 2, 1),
+            "split at {split}"
+        );
     }
 }
 
@@ -142,6 +181,10 @@ fn a_method_that_begins_like_a_link_packet_hands_over_nothing() {
             }
         }
     }
+    // Several PitTokens are no valid LpPacket.
+    let request = format!("dDb /{}b {} HTTP/1.1\r\n", "t".repeat(31), "u".repeat(32));
+    assert_eq!(usize::from(request.as_bytes()[1]), 2 * 34, "the LpPacket is whole and its fields are known");
+    assert_eq!(cut_all(request.as_bytes()), (Vec::new(), Stop::NotNdn));
     // The best that a text can do: a PitToken of 32 bytes (a space) and a Fragment.
     let request = format!("dEb /{}P!{}{}", "t".repeat(31), "f".repeat(33), " HTTP/1.1\r\n");
     assert_eq!(usize::from(request.as_bytes()[1]), 2 + 32 + 2 + 33, "the LpPacket is whole and its fields are known");
@@ -183,10 +226,12 @@ fn the_opening_is_an_interest_or_data_or_a_valid_link_packet() {
     assert!(is_worth_a_face(&later_fragment));
     for bad in [packet(100, &[0x61, 0]), packet(100, &packet(80, b"text")), packet(100, &packet(80, b""))] {
         assert_eq!(cut_all(&bad), (Vec::new(), Stop::NotNdn), "{bad:x?}");
-        assert_eq!(cut_all(&[idle.clone(), bad.clone()].concat()), (vec![idle.clone()], Stop::NotNdn));
         assert!(!is_worth_a_face(&bad));
         // Once a peer has shown that it speaks NDN, a bad packet is just that.
-        assert_eq!(cut_all(&[carrier(), bad.clone()].concat()), (vec![carrier(), bad], Stop::Incomplete));
+        for first in [idle.clone(), carrier(), filled(5, 3)] {
+            let stream = [&first[..], &bad].concat();
+            assert_eq!(cut_all(&stream), (vec![first, bad.clone()], Stop::Incomplete), "{bad:x?}");
+        }
     }
 }
 
