@@ -343,20 +343,15 @@ fn multicast_faces_are_ad_hoc_where_the_configuration_says_so() {
 }
 
 #[test]
-fn a_multicast_interface_that_does_not_exist_is_an_error() {
+fn a_multicast_interface_that_does_not_exist_yet_is_waited_for() {
     let mut config = multicast_config();
-    config.multicast.interfaces = MulticastInterfaces::Named(vec!["nosuch0".to_owned()]);
-    let ring = || std::sync::Arc::new(Ring::new(1, std::sync::Arc::default()));
-    let (events, _) = tokio::sync::mpsc::unbounded_channel();
-    let pool = namehop_packet::BufferPool::new(1, 1);
-    let service = namehop_face::socket::SocketService::new(
-        config,
-        pool,
-        std::sync::Arc::default(),
-        inlets(&ring()),
-        ring(),
-        events,
-    );
-    let error = service.expect_err("no such interface");
-    assert!(error.to_string().contains("nosuch0 does not exist"), "{error}");
+    config.multicast.interfaces = MulticastInterfaces::Named(vec!["nosuch0".to_owned(), "lo".to_owned()]);
+    with_service(config, 256, async |mut service: Harness| {
+        for _ in 0..2 {
+            assert_eq!(
+                service.created().await.local_uri().to_string().rsplit_once(':').expect("port").0.rsplit('/').next(),
+                Some("lo")
+            );
+        }
+    });
 }

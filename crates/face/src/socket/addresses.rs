@@ -4,6 +4,8 @@
 //! while there is none. A face whose peer has chosen the local address, by asking there, stays with it; when the address goes, the face
 //! closes if it is on-demand, and otherwise moves as well. `face list` shows the local address that is in use.
 //!
+//! Sockets that listen on an address that no interface had yet work as soon as one has; the log says when.
+//!
 //! A connection ends when its local address goes: nothing can come back there, and the kernel would take minutes to give up. Those that
 //! wait to connect again do so when addresses have changed.
 
@@ -27,7 +29,16 @@ use crate::uri::FaceUri;
 /// Follows the addresses of this host for as long as the service lives.
 pub(super) async fn follow(shared: Rc<Shared>) {
     let changes = Changes::subscribe("faces over Internet sockets").await;
+    let mut awaited = shared.listened_on.clone();
+    awaited.retain(|(_, address)| !is_own_address(*address));
     loop {
+        awaited.retain(|(protocol, address)| {
+            let is_there = is_own_address(*address);
+            if is_there {
+                tracing::info!(protocol, %address, "a network interface has this address now: listening on it");
+            }
+            !is_there
+        });
         let is_complete = follow_now(&shared);
         // A route may come without a new address.
         let limit = if is_complete { Duration::MAX } else { RETRY };

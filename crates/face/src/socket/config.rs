@@ -30,7 +30,7 @@ pub enum MulticastInterfaces {
     Off,
     /// Every interface that is up, can do multicast and is not the loopback.
     All,
-    /// Exactly these; it is an error when one does not exist.
+    /// Exactly these; one that does not exist yet is waited for.
     Named(Vec<String>),
 }
 

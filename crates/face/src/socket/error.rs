@@ -73,23 +73,14 @@ pub enum ListenError {
     },
     /// No interface has the address.
     #[error(
-        "cannot listen on {protocol} {address}: no network interface of this computer has that address; configure one \
-         it has, or a wildcard address"
+        "cannot listen on {protocol} {address}: no network interface of this host has that address, and the kernel does not \
+         let the router wait for it; configure one that it has, or a wildcard address"
     )]
     NoSuchAddress {
         /// `TCP`, `UDP` or `WebSocket`.
         protocol: &'static str,
         /// The address asked for.
         address: SocketAddr,
-    },
-    /// A multicast interface was named that does not exist.
-    #[error(
-        "multicast interface {interface} does not exist on this computer: configure an existing one, or turn multicast \
-         off"
-    )]
-    NoSuchInterface {
-        /// Its name.
-        interface: String,
     },
     /// Any other failure of an Internet socket.
     #[error("cannot listen on {protocol} {address}: {source}")]

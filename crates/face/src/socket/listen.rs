@@ -18,6 +18,9 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Longest user time-out that the kernel takes.
 const LONGEST_USER_TIMEOUT_MS: u64 = i32::MAX as u64;
 
+/// Connections that wait to be accepted by a server that is not part of the socket service.
+const SERVER_BACKLOG: u32 = 1024;
+
 /// Bytes beyond those on their way that the kernel takes on a stranger's connection.
 const UNSENT_BYTES: u32 = 128 * 1024;
 
@@ -28,6 +31,42 @@ pub(super) struct Bound {
     pub(super) local: SocketAddr,
 }
 
+/// Listens on a TCP address for a server that is not part of the socket service. If no interface has the address yet, the server is
+/// reached as soon as one has.
+///
+/// # Errors
+/// What the kernel said.
+pub fn tcp_listener(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let Bound { socket, .. } = bound_tcp("metrics", address, SERVER_BACKLOG)?;
+    Ok(socket.into())
+}
+
+fn bound_tcp(protocol: &'static str, address: SocketAddr, backlog: u32) -> io::Result<Bound> {
+    let socket = internet_socket(address, Type::STREAM, Protocol::TCP)?;
+    // Without this a restarted router would have to wait for old connections to time out.
+    socket.set_reuse_address(true)?;
+    bind(&socket, protocol, address)?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    with_local(socket)
+}
+
+/// Binds a socket that listens. If no interface has the address yet, the socket works as soon as one has (`IP_FREEBIND`, ip(7)).
+fn bind(socket: &Socket, protocol: &'static str, address: SocketAddr) -> io::Result<()> {
+    match socket.bind(&address.into()) {
+        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && !comes_with_ipv6(address) => {
+            if address.is_ipv4() {
+                socket.set_freebind_v4(true)?
+            } else {
+                socket.set_freebind_v6(true)?
+            }
+            socket.bind(&address.into())?;
+            tracing::warn!(protocol, %address, "no network interface has this address yet: listening on it as soon as one has");
+            Ok(())
+        }
+        bound => bound,
+    }
+}
+
 /// Opens a listening TCP socket (also for WebSocket). `Ok(None)` when this computer has no IPv6 and its
 /// wildcard or loopback address was asked for.
 pub(super) fn tcp(
@@ -35,15 +74,7 @@ pub(super) fn tcp(
     address: SocketAddr,
     config: &SocketConfig,
 ) -> Result<Option<Bound>, ListenError> {
-    let open = || -> io::Result<Bound> {
-        let socket = internet_socket(address, Type::STREAM, Protocol::TCP)?;
-        // Without this a restarted router would have to wait for old connections to time out.
-        socket.set_reuse_address(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(i32::try_from(config.backlog).unwrap_or(i32::MAX))?;
-        with_local(socket)
-    };
-    unless_family_is_missing(protocol, address, open())
+    unless_family_is_missing(protocol, address, bound_tcp(protocol, address, config.backlog))
 }
 
 /// Opens a unicast UDP socket.
@@ -54,7 +85,7 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
         if address.ip().is_unspecified() {
             receive_for_all_addresses(&socket, address);
         }
-        socket.bind(&address.into())?;
+        bind(&socket, "UDP", address)?;
         // From now on this program, and others of the same user that ask for it, can bind sockets to this address that get the
         // datagrams of single peers (`standing`). Allowed earlier, a second router would be let in without a word.
         if let Err(error) = socket.set_reuse_port(true) {
@@ -178,6 +209,11 @@ fn with_local(socket: Socket) -> io::Result<Bound> {
     Ok(Bound { socket, local })
 }
 
+/// Whether every host with IPv6 has this address.
+fn comes_with_ipv6(address: SocketAddr) -> bool {
+    address.is_ipv6() && (address.ip().is_unspecified() || address.ip().is_loopback())
+}
+
 fn unless_family_is_missing(
     protocol: &'static str,
     address: SocketAddr,
@@ -189,10 +225,8 @@ fn unless_family_is_missing(
     };
     let no_family = error.raw_os_error() == Some(nix::errno::Errno::EAFNOSUPPORT as i32)
         || error.kind() == io::ErrorKind::AddrNotAvailable;
-    // Every computer with IPv6 has these two; any other address that is missing is a mistake in the configuration.
-    let comes_with_ipv6 = address.is_ipv6() && (address.ip().is_unspecified() || address.ip().is_loopback());
-    if no_family && comes_with_ipv6 {
-        tracing::info!(protocol, %address, "this computer has no IPv6: listening on IPv4 only");
+    if no_family && comes_with_ipv6(address) {
+        tracing::info!(protocol, %address, "this host has no IPv6: listening on IPv4 only");
         return Ok(None);
     }
     Err(ListenError::internet(protocol, address, error))
@@ -204,7 +238,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn a_taken_port_and_a_foreign_address_are_named() {
+    fn a_taken_port_is_named_and_a_missing_address_is_waited_for() {
         let config = SocketConfig::without_listeners();
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let first = tcp("TCP", any, &config).expect("first").expect("IPv4");
@@ -213,9 +247,16 @@ mod tests {
         assert!(error.to_string().contains("is in use by another program"), "{error}");
         let first = udp(any, &config).expect("first").expect("IPv4");
         assert!(matches!(udp(first.local, &config), Err(ListenError::PortInUse { .. })));
-        let foreign = SocketAddr::from((Ipv4Addr::new(203, 0, 113, 9), 0));
-        let error = udp(foreign, &config).expect_err("foreign");
-        assert!(error.to_string().contains("no network interface"), "{error}");
+        for missing in ["203.0.113.9:0", "[2001:db8::9]:0"] {
+            let missing: SocketAddr = missing.parse().expect("address");
+            let first = tcp("TCP", missing, &config).expect("waits").expect("family");
+            assert_eq!((first.local.ip(), is_own_address(first.local)), (missing.ip(), false));
+            assert!(matches!(tcp("TCP", first.local, &config), Err(ListenError::PortInUse { .. })));
+            let first = udp(missing, &config).expect("waits").expect("family");
+            assert_eq!(first.local.ip(), missing.ip());
+            assert!(matches!(udp(first.local, &config), Err(ListenError::PortInUse { .. })));
+        }
+        assert!(is_own_address(any));
     }
 
     #[test]

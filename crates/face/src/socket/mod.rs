@@ -1,6 +1,7 @@
 //! Faces over sockets: Unix, TCP, UDP (unicast and multicast) and WebSocket, served by one thread.
 //!
-//! [`SocketService::new`] opens every listener, so that a taken port or a missing permission is known at once;
+//! [`SocketService::new`] opens every listener, so that a taken port or a missing permission is known at once; an address or
+//! multicast interface that is not there yet is waited for.
 //! [`SocketService::run`] serves them on a tokio `LocalSet`. Received packets go to the worker through one ring,
 //! packets to send come through another; the worker may be a task on the same `LocalSet` or a thread of its own.
 //!
@@ -45,8 +46,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use namehop_packet::{BufferPool, FaceId};
-use socket2::Socket;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -63,6 +63,7 @@ pub use config::{
 };
 pub use datagram_io::kernel_drops;
 pub use error::{CreateError, ListenError};
+pub use listen::tcp_listener;
 
 /// What the control thread asks of the service.
 #[derive(Debug)]
@@ -124,7 +125,7 @@ pub struct SocketService {
     to_workers: SocketInlets,
     from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
-    unix: Vec<(Socket, FaceUri, unix::SocketFile)>,
+    unix: Vec<unix::Bound>,
     tcp: Vec<Bound>,
     websocket: Vec<Bound>,
     udp: Vec<Bound>,
@@ -146,8 +147,7 @@ impl SocketService {
     ) -> Result<Self, ListenError> {
         let mut unix = Vec::new();
         for one in &config.unix {
-            let (socket, file) = unix::listen(one, config.backlog)?;
-            unix.push((socket, FaceUri::Unix(one.path.to_string_lossy().into_owned()), file));
+            unix.push(unix::listen(one, config.backlog)?);
         }
         let (mut tcp, mut websocket, mut udp) = (Vec::new(), Vec::new(), Vec::new());
         for &address in &config.tcp {
@@ -165,7 +165,7 @@ impl SocketService {
 
     /// Addresses listened on, with the ports that the kernel chose (NFD management protocol, `faces/channels`).
     pub fn local_uris(&self) -> Vec<FaceUri> {
-        let unix = self.unix.iter().map(|(_, uri, _)| uri.clone());
+        let unix = self.unix.iter().map(unix::Bound::local_uri);
         let tcp = self.tcp.iter().map(|bound| FaceUri::tcp(bound.local));
         let websocket = self.websocket.iter().map(|bound| FaceUri::web_socket(bound.local));
         let udp = self.udp.iter().map(|bound| FaceUri::udp(bound.local));
@@ -179,20 +179,26 @@ impl SocketService {
     /// # Errors
     /// When the runtime cannot watch a socket, for want of file descriptors or memory.
     pub async fn run(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
-        let shared =
-            Rc::new(Shared::new(self.config, self.pool, self.faces, self.to_workers, self.from_worker, self.events));
+        let listened_on = [("TCP", &self.tcp), ("WebSocket", &self.websocket), ("UDP", &self.udp)];
+        let listened_on = listened_on
+            .into_iter()
+            .flat_map(|(protocol, bound)| bound.iter().map(move |bound| (protocol, bound.local)))
+            .collect();
+        let shared = Rc::new(Shared::new(
+            self.config,
+            self.pool,
+            self.faces,
+            self.to_workers,
+            self.from_worker,
+            self.events,
+            listened_on,
+        ));
         let mut tasks = JoinSet::new();
         let watched = |source| ListenError::System { action: "watch a socket for events", source };
         let listeners =
             Listeners { tcp: self.tcp, websocket: self.websocket, udp: self.udp, multicast: self.multicast };
-        // Kept until the end: dropping them removes the socket files.
-        let mut files = Vec::new();
-        for (socket, uri, file) in self.unix {
-            files.push(file);
-            let listener = UnixListener::from_std(socket.into()).map_err(watched)?;
-            tasks.spawn_local(tcp::accept(Rc::clone(&shared), listener, move |shared, stream| {
-                unix::serve_accepted(shared, stream, &uri)
-            }));
+        for bound in self.unix {
+            tasks.spawn_local(unix::keep(Rc::clone(&shared), bound.watch().map_err(watched)?));
         }
         listeners.start(&shared, &mut tasks).map_err(watched)?;
         tasks.spawn_local(addresses::follow(Rc::clone(&shared)));

@@ -45,8 +45,8 @@ impl Joined {
     }
 }
 
-/// Joins the configured groups. An interface that was named must work; one that was found by itself may fail with a
-/// warning.
+/// Joins the configured groups. What cannot be joined yet is tried again later; but a port that is taken on an interface that was
+/// named is an error.
 pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
     let multicast = &config.multicast;
     if multicast.interfaces == MulticastInterfaces::Off {
@@ -54,18 +54,23 @@ pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
     }
     let found = interfaces().map_err(|source| ListenError::System { action: "list network interfaces", source })?;
     let is_named = matches!(multicast.interfaces, MulticastInterfaces::Named(_));
-    if let MulticastInterfaces::Named(names) = &multicast.interfaces
-        && let Some(missing) = names.iter().find(|name| !found.iter().any(|interface| interface.name == **name))
-    {
-        return Err(ListenError::NoSuchInterface { interface: missing.clone() });
+    if let MulticastInterfaces::Named(names) = &multicast.interfaces {
+        for interface in names.iter().filter(|name| !found.iter().any(|interface| interface.name == **name)) {
+            tracing::warn!(
+                interface,
+                "no such network interface yet: joining the multicast groups as soon as there is one"
+            );
+        }
     }
     let mut joined = Vec::new();
     for wanted in wanted(&found, config) {
         match wanted.join(config) {
             Ok(one) => joined.push(one),
-            Err(error) if is_named => return Err(error),
+            Err(error @ (ListenError::PortInUse { .. } | ListenError::PortPermission { .. })) if is_named => {
+                return Err(error);
+            }
             Err(error) => {
-                tracing::warn!(interface = wanted.interface.name, %error, "no multicast face on this interface");
+                tracing::warn!(interface = wanted.interface.name, %error, "no multicast face on this interface yet");
             }
         }
     }
@@ -216,7 +221,11 @@ impl Memberships {
             let done = wanted.join(config).map_err(|error| error.to_string()).and_then(|joined| {
                 let done = match known {
                     Some(known) => self.all[known].rejoin(&self.shared, joined, &mut self.receivers),
-                    None => self.add(joined),
+                    None => {
+                        let group = joined.group;
+                        tracing::info!(interface = wanted.interface.name, %group, "joining the multicast group");
+                        self.add(joined)
+                    }
                 };
                 done.map_err(|error| error.to_string())
             });

@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -90,6 +91,8 @@ pub(super) struct Shared {
     /// Closed faces, some of which other threads still hold, because they have not heard of it yet.
     lingering: RefCell<VecDeque<Weak<Face>>>,
     is_closing: Cell<bool>,
+    /// Protocol and address of the sockets that listen on the Internet.
+    pub(super) listened_on: Vec<(&'static str, SocketAddr)>,
     /// Unicast UDP sockets.
     pub(super) channels: RefCell<Vec<Rc<Channel>>>,
     /// Tells those that wait to connect again that addresses of this host have changed.
@@ -114,6 +117,7 @@ impl Shared {
         to_workers: SocketInlets,
         from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
+        listened_on: Vec<(&'static str, SocketAddr)>,
     ) -> Self {
         Shared {
             permits: Permits::new(&config),
@@ -127,6 +131,7 @@ impl Shared {
             faces: RefCell::default(),
             lingering: RefCell::default(),
             is_closing: Cell::new(false),
+            listened_on,
             channels: RefCell::default(),
             addresses_changed: watch::Sender::default(),
             connecting: RefCell::default(),

@@ -1,7 +1,7 @@
 //! Unix stream sockets: the socket file and accepted connections.
 //!
 //! A socket file survives a forwarder that crashed. It is removed only when nobody answers on it, and at the end only
-//! if it is still the file this process made.
+//! if it is still the file this process made. A file that is removed while the router runs is made again.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -9,18 +9,23 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use namehop_packet::FaceScope;
 use socket2::{Domain, SockAddr, Socket, Type};
-use tokio::net::UnixStream;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::sleep;
 
 use super::config::UnixListenerConfig;
 use super::connection::Connection;
 use super::error::ListenError;
 use super::shared::Shared;
-use super::stream;
+use super::{stream, tcp};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
+
+/// Pause between two looks whether the socket file is still there.
+const FILE_LOOK: Duration = Duration::from_secs(2);
 
 /// A socket file of this process; removed when dropped.
 #[derive(Debug)]
@@ -33,16 +38,86 @@ pub(super) struct SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // Somebody may have put another socket in its place, which is not ours to remove.
-        let is_ours =
-            fs::symlink_metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode));
-        if is_ours && let Err(error) = fs::remove_file(&self.path) {
+        if self.is_there()
+            && let Err(error) = fs::remove_file(&self.path)
+        {
             tracing::warn!(path = %self.path.display(), %error, "socket file not removed");
         }
     }
 }
 
+impl SocketFile {
+    /// Whether the file at the path is still the one that this process made.
+    fn is_there(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode))
+    }
+}
+
+/// A listening socket with its file.
+#[derive(Debug)]
+pub(super) struct Bound<S = Socket> {
+    socket: S,
+    config: UnixListenerConfig,
+    file: SocketFile,
+}
+
+impl<S> Bound<S> {
+    /// URI of this end.
+    pub(super) fn local_uri(&self) -> FaceUri {
+        FaceUri::Unix(self.config.path.to_string_lossy().into_owned())
+    }
+}
+
+impl Bound {
+    /// Begins to watch the socket. Needs a runtime.
+    pub(super) fn watch(self) -> io::Result<Bound<UnixListener>> {
+        Ok(Bound { socket: UnixListener::from_std(self.socket.into())?, config: self.config, file: self.file })
+    }
+}
+
+/// Accepts connections for as long as the service lives. When the socket file is gone, makes it again and accepts there.
+pub(super) async fn keep(shared: Rc<Shared>, bound: Bound<UnixListener>) {
+    let uri = bound.local_uri();
+    let Bound { socket: mut listener, config, mut file } = bound;
+    loop {
+        let serve = |shared: &Rc<Shared>, stream| serve_accepted(shared, stream, &uri);
+        tokio::select! {
+            () = tcp::accept(Rc::clone(&shared), listener, serve) => return,
+            () = gone(&file) => {}
+        }
+        tracing::warn!(path = %config.path.display(), "socket file gone: making it again");
+        drop(file);
+        Bound { socket: listener, file, .. } = listen_again(&config, shared.config.backlog).await;
+        tracing::info!(path = %config.path.display(), "socket file made again");
+    }
+}
+
+/// Waits until the file is gone.
+async fn gone(file: &SocketFile) {
+    while file.is_there() {
+        sleep(FILE_LOOK).await;
+    }
+}
+
+/// Listens at the path as soon as that is possible.
+async fn listen_again(config: &UnixListenerConfig, backlog: u32) -> Bound<UnixListener> {
+    let mut problem = String::new();
+    loop {
+        let error = match listen(config, backlog).map(Bound::watch) {
+            Ok(Ok(bound)) => return bound,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        if error != problem {
+            tracing::warn!(%error, "applications cannot connect");
+            problem = error;
+        }
+        sleep(FILE_LOOK).await;
+    }
+}
+
 /// Opens a listening Unix socket.
-pub(super) fn listen(config: &UnixListenerConfig, backlog: u32) -> Result<(Socket, SocketFile), ListenError> {
+pub(super) fn listen(config: &UnixListenerConfig, backlog: u32) -> Result<Bound, ListenError> {
     let path = config.path.as_path();
     let failed = |error| ListenError::file(path, error);
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
@@ -61,7 +136,7 @@ pub(super) fn listen(config: &UnixListenerConfig, backlog: u32) -> Result<(Socke
     let file = SocketFile { path: path.to_path_buf(), device: made.dev(), inode: made.ino() };
     fs::set_permissions(path, Permissions::from_mode(config.mode)).map_err(failed)?;
     socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX)).map_err(failed)?;
-    Ok((socket, file))
+    Ok(Bound { socket, config: config.clone(), file })
 }
 
 /// Removes the file at `path` if it is a socket on which nobody answers.
@@ -116,7 +191,7 @@ mod tests {
     fn the_file_has_its_mode_and_goes_with_the_listener() {
         let directory = tempfile::tempdir().expect("directory");
         let config = config(directory.path());
-        let (_socket, file) = listen(&config, 4).expect("listen");
+        let Bound { socket: _socket, file, .. } = listen(&config, 4).expect("listen");
         let mode = fs::metadata(&config.path).expect("file").permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
         drop(file);
@@ -127,7 +202,7 @@ mod tests {
     fn a_live_listener_is_left_alone_and_named() {
         let directory = tempfile::tempdir().expect("directory");
         let config = config(directory.path());
-        let (_socket, _file) = listen(&config, 4).expect("listen");
+        let _bound = listen(&config, 4).expect("listen");
         let error = listen(&config, 4).expect_err("taken");
         let expected = format!("another forwarder is listening on {}", config.path.display());
         assert!(error.to_string().starts_with(&expected), "{error}");
@@ -138,7 +213,7 @@ mod tests {
     fn a_live_listener_with_a_full_backlog_counts_as_live() {
         let directory = tempfile::tempdir().expect("directory");
         let config = config(directory.path());
-        let (_socket, _file) = listen(&config, 0).expect("listen");
+        let _bound = listen(&config, 0).expect("listen");
         let address = SockAddr::unix(&config.path).expect("address");
         let waiting: Vec<Socket> = (0..4)
             .map(|_| {
@@ -157,7 +232,7 @@ mod tests {
         let config = UnixListenerConfig { path: directory.path().join("stale.sock"), mode: 0o666 };
         drop(UnixListener::bind(&config.path).expect("first"));
         assert!(config.path.exists());
-        let (_socket, file) = listen(&config, 4).expect("replaces the stale file");
+        let Bound { socket: _socket, file, .. } = listen(&config, 4).expect("replaces the stale file");
         // Another process replaced the file: it stays.
         fs::remove_file(&config.path).expect("remove");
         fs::write(&config.path, b"not a socket").expect("write");

@@ -25,6 +25,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, get};
+use namehop_face::socket::tcp_listener;
 use thiserror::Error;
 #[cfg(any(test, feature = "testing"))]
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -87,7 +88,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens on an address; port 0 lets the kernel choose.
+    /// Listens on an address, if need be as soon as an interface has it; port 0 lets the kernel choose. Needs a runtime.
     ///
     /// # Errors
     /// Why that is not possible, and what to do.
@@ -98,7 +99,7 @@ impl HttpServer {
             io::ErrorKind::AddrNotAvailable => HttpError::NoSuchAddress(address),
             _ => HttpError::Other { address, source },
         };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let listener = tcp_listener(address).and_then(TcpListener::from_std).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(HttpServer { listener, address, allowed_hosts: Vec::new(), api: None })
     }

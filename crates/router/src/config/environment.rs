@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use nix::net::if_::if_nametoindex;
 use nix::unistd::geteuid;
 
 use namehop_manage::authentication::{TrustConfig, TrustError, TrustStore};
@@ -79,8 +78,9 @@ impl Config {
         names.iter().enumerate().find_map(|(index, name)| {
             let message = match name.as_str() {
                 "all" => "\"all\" stands alone, without other interfaces".to_owned(),
-                name if if_nametoindex(name).is_err() => format!(
-                    "there is no network interface `{name}` on this computer; it has {}. Write one of these, [\"all\"], \
+                // One that is not there yet is waited for.
+                name if !is_interface_name(name) => format!(
+                    "`{name}` cannot be the name of a network interface; this host has {}. Write one of these, [\"all\"], \
                      or [] for no multicast",
                     interfaces()
                 ),
@@ -214,7 +214,15 @@ fn interface_with(address: IpAddr) -> Option<String> {
     })
 }
 
-/// Names of this computer's network interfaces, for messages.
+/// Whether the kernel can give a network interface this name.
+fn is_interface_name(name: &str) -> bool {
+    let is_special = matches!(name, "" | "." | "..");
+    !is_special
+        && name.len() < nix::libc::IFNAMSIZ
+        && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace())
+}
+
+/// Names of this host's network interfaces, for messages.
 fn interfaces() -> String {
     let mut names: Vec<String> =
         nix::ifaddrs::getifaddrs().into_iter().flatten().map(|interface| interface.interface_name).collect();

@@ -341,12 +341,17 @@ fn the_server_that_power_is_estimated_with_must_be_there() {
 }
 
 #[test]
-fn multicast_interfaces_must_be_there() {
+fn multicast_interfaces_have_names_that_interfaces_can_have() {
     let folder = tempfile::tempdir().expect("folder");
     for (interfaces, fault) in [
         ("[\"lo\"]", None),
         ("[\"all\"]", None),
-        ("[\"lo\", \"nope0\"]", Some(("test.toml:2:21: `interfaces` in section [faces.multicast]: ", "it has ", "lo"))),
+        ("[\"lo\", \"late0\"]", None),
+        (
+            "[\"lo\", \"no/pe\"]",
+            Some(("test.toml:2:21: `interfaces` in section [faces.multicast]: ", "this host has ", "lo")),
+        ),
+        ("[\"lo\", \"longer-than-fifteen\"]", Some(("test.toml:2:21: ", "cannot be the name", "longer"))),
         ("[\"all\", \"lo\"]", Some(("test.toml:2:15: ", "stands alone", "all"))),
     ] {
         match (load(folder.path(), &format!("[faces.multicast]\ninterfaces = {interfaces}\n")), fault) {
