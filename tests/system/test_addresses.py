@@ -62,8 +62,10 @@ def ask(link, targets, port, packet):
 
 
 @contextmanager
-def cached(router, content):
-    """Data that the router has, so that each Interest for it is answered."""
+def cached(router):
+    """Data that the router has, so that each Interest for it is answered, by a single datagram."""
+    content = router.folder / "small.bin"
+    content.write_bytes(bytes(100))
     with published(router, "/asked/object", content):
         router.namehop("cat", "/asked/object", text=False)
         yield interest("/asked/object", can_be_prefix=True)
@@ -98,16 +100,16 @@ def asked(make_router, hosts):
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("scheme", ASKED)
-def test_udp_answers_leave_from_the_address_that_was_asked(hosts, asked, content, scheme, workers):  # noqa: F811
+def test_udp_answers_leave_from_the_address_that_was_asked(hosts, asked, scheme, workers):
     targets = [address(text) for text in ASKED[scheme]]
-    with cached(asked, content) as question:
+    with cached(asked) as question:
         port, heard = ask(hosts, targets, asked.udp, question)
         assert sorted(heard) == sorted(3 * targets)
         ends = {(face["remote_uri"].rpartition(":")[2], face["local_uri"]) for face in udp_faces(asked)}
         assert ends == {(str(port), uri(scheme, target, asked.udp)) for target in targets}
 
 
-def test_a_link_local_address_is_answered_from_too(hosts, asked, content):  # noqa: F811
+def test_a_link_local_address_is_answered_from_too(hosts, asked):
     shown = ["ip", "-n", hosts.namespaces[1], "-json", "-6", "address", "show", "dev", hosts.devices[1], "scope", "link"]
 
     def settled():
@@ -118,7 +120,7 @@ def test_a_link_local_address_is_answered_from_too(hosts, asked, content):  # no
     (own,) = wait_until(settled, what="a link-local address")
     ip("-n", hosts.namespaces[1], "address", "add", "fe80::7/64", "dev", hosts.devices[1], "nodad")
     targets = [f"{one}%{hosts.devices[0]}" for one in ["fe80::7", own]]
-    with cached(asked, content) as question:
+    with cached(asked) as question:
         _, heard = ask(hosts, targets, asked.udp, question)
     assert sorted(one.partition("%")[0] for one in heard) == sorted(3 * ["fe80::7", own])
     assert {face["local_uri"] for face in udp_faces(asked)} == {f"udp6://[{one}%{hosts.devices[1]}]:{asked.udp}" for one in ["fe80::7", own]}
@@ -172,17 +174,14 @@ def test_faces_follow_the_addresses_of_the_host(hosts, asked, scheme):
 
 
 @pytest.mark.parametrize("scheme", ASKED)
-def test_a_port_answers_from_the_address_that_was_asked(make_router, scheme, tmp_path):
+def test_a_port_answers_from_the_address_that_was_asked(make_router, scheme):
     with Link(f"sp{os.getpid()}") as link:
         for text in ASKING[scheme]:
             add(link, 0, text)
         addresses = ", ".join(f'"{text}"' for text in ASKED[scheme])
         router = start(make_router, link, 1, f'[[port]]\nuri = "{link.local(1)}"\naddresses = [{addresses}]\non_demand = true\n')
-        # One frame: fragments would be answers of their own here.
-        content = tmp_path / "small.bin"
-        content.write_bytes(bytes(100))
         targets = [address(text) for text in ASKED[scheme]]
-        with cached(router, content) as question:
+        with cached(router) as question:
             _, heard = ask(link, targets, 6363, question)
         # While the next hop is looked up few frames wait for it.
         assert set(heard) == set(targets)

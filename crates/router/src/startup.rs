@@ -29,7 +29,7 @@ use namehop_table::{HugePages, PageKind, make_memory_ready_ahead, table_memory, 
 use namehop_wire::Name;
 
 use crate::api_token::TokenError;
-use crate::config::{Config, OriginText, Trust};
+use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::paths::{self, NoUsablePath};
 use crate::ports::{PortContext, PortService};
@@ -280,7 +280,10 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         strangers_per_address: faces.strangers_per_address,
         silent_timeout_ms: faces.silent_timeout_s.saturating_mul(1000),
         udp_idle_ms: faces.udp.idle_timeout_s.saturating_mul(1000),
-        datagram_mtu_bytes: faces.udp.mtu,
+        datagram_mtu_bytes: match faces.udp.mtu {
+            AutoNumber::Auto => None,
+            AutoNumber::Number(bytes) => Some(bytes),
+        },
         stream_queue_bytes: usize::try_from(faces.send_queue_bytes.0).unwrap_or(usize::MAX),
         all_stream_queues_bytes: usize::try_from(faces.all_send_queues_bytes.0).unwrap_or(usize::MAX),
         blocked_timeout_ms: faces.blocked_timeout_s.saturating_mul(1000),

@@ -19,6 +19,11 @@ pub enum FacePeer {
     Internet(InternetPeer),
 }
 
+/// What the headers of IP and UDP take in packets to this address.
+pub(crate) fn udp_header_bytes(remote: IpAddr) -> usize {
+    UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
+}
+
 /// The two ends of a face over UDP or VXLAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InternetPeer {
@@ -168,12 +173,11 @@ impl FacePeer {
 impl InternetPeer {
     /// What the headers behind that of Ethernet take from the MTU.
     fn header_bytes(&self) -> usize {
-        let ip_bytes = if self.remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
         let inside_bytes = match self.tunnel {
             Tunnel::Udp { .. } => 0,
             Tunnel::Vxlan { .. } => VXLAN_BYTES,
         };
-        ip_bytes + UDP_BYTES + inside_bytes
+        udp_header_bytes(self.remote) + inside_bytes
     }
 
     fn uris(&self, port: &FaceUri) -> (FaceUri, FaceUri) {

@@ -46,7 +46,7 @@ use crate::uri::{FaceUri, PortOptions};
 
 pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
 pub use face_peer::{FacePeer, InternetPeer, SourcePort, Tunnel};
-pub(crate) use face_peer::{Flow, InternetKey};
+pub(crate) use face_peer::{Flow, InternetKey, udp_header_bytes};
 pub(crate) use last_datagram::LastDatagram;
 pub use neighbour_discovery::solicitation_group;
 pub use vlan::{VLAN_HEADER_BYTES, VlanId};

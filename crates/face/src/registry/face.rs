@@ -180,9 +180,10 @@ impl Face {
         link.min(self.mtu_override_bytes.load(Ordering::Relaxed)) as usize
     }
 
-    /// Sets what the link carries, when the network interface changes.
-    pub fn set_link_mtu_bytes(&self, mtu_bytes: usize) {
-        self.link_mtu_bytes.store(clamp_mtu(mtu_bytes), Ordering::Relaxed);
+    /// Sets what the link carries, when that changes; returns whether it was something else before.
+    pub fn set_link_mtu_bytes(&self, mtu_bytes: usize) -> bool {
+        let mtu = clamp_mtu(mtu_bytes);
+        self.link_mtu_bytes.swap(mtu, Ordering::Relaxed) != mtu
     }
 
     /// Time above the threshold before packets are marked, in nanoseconds.

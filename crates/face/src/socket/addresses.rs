@@ -21,6 +21,7 @@ use super::connected;
 use super::datagram_path::Path;
 use super::interfaces::{Changes, RETRY, SETTLING};
 use super::listen::{is_own_address, source_towards};
+use super::mtu;
 use super::shared::{Link, Shared, SocketFace};
 use super::udp::{Channel, DatagramLink};
 use crate::registry::FacePersistency;
@@ -105,7 +106,13 @@ fn follow_datagrams(shared: &Rc<Shared>, own: &mut OwnAddresses, entry: &Rc<Sock
     }
     let Some(remote) = entry.face.remote_uri().socket_address() else { return false };
     match choose(shared, own, link, remote) {
-        Ok((_, local)) if current == Some(local) => true,
+        Ok((_, local)) if current == Some(local) => {
+            // The interface may have another MTU now.
+            if let Some(peer) = link.peer() {
+                mtu::renew(shared, &peer);
+            }
+            true
+        }
         Ok((channel, local)) => {
             move_to(shared, entry, link, channel, Path { remote, local });
             true
@@ -162,6 +169,9 @@ fn move_to(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &DatagramLink, cha
         connected::use_socket(shared, entry, link, channel, path.remote);
     } else {
         channel.attach(entry, link, path);
+    }
+    if let Some(peer) = link.peer() {
+        mtu::renew(shared, &peer);
     }
     shared.set_up(face, true);
 }

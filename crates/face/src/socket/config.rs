@@ -5,8 +5,6 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::path::PathBuf;
 
-use namehop_wire::MAX_PACKET_SIZE;
-
 use crate::uri::{DEFAULT_MULTICAST_PORT, DEFAULT_PORT, DEFAULT_WEBSOCKET_PORT};
 
 /// Group of NDN over IPv4 multicast.
@@ -103,8 +101,8 @@ pub struct SocketConfig {
     pub blocked_timeout_ms: u64,
     /// Bytes one UDP socket may have waiting; packets beyond it are dropped.
     pub datagram_queue_bytes: usize,
-    /// Largest frame on UDP, unicast and multicast; larger packets are fragmented.
-    pub datagram_mtu_bytes: usize,
+    /// Largest frame on unicast UDP; larger packets are fragmented by NDNLPv2. `None`: what the route of a face carries without IP fragments.
+    pub datagram_mtu_bytes: Option<usize>,
     /// Kernel buffer asked for to receive on UDP sockets, and at most a small part of it to send; the kernel may give less.
     pub datagram_kernel_bytes: usize,
     /// A connection attempt (with its WebSocket handshake) that takes longer has failed.
@@ -140,7 +138,7 @@ impl SocketConfig {
             all_stream_queues_bytes: 256 << 20,
             blocked_timeout_ms: 15_000,
             datagram_queue_bytes: 4 << 20,
-            datagram_mtu_bytes: MAX_PACKET_SIZE,
+            datagram_mtu_bytes: None,
             datagram_kernel_bytes: 4 << 20,
             connect_timeout_ms: 4000,
             reconnect_initial_ms: 1000,

@@ -73,7 +73,7 @@ fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>) {
     entry.dirty.set(false);
     match &entry.link {
         Link::Stream(link) => stream::flush(shared, entry, link),
-        Link::Datagram(link) => udp::flush(&link.channel()),
+        Link::Datagram(link) => udp::flush(shared, &link.channel()),
         Link::WebSocket(link) => link.flush(),
     }
 }

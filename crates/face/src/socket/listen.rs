@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use super::config::SocketConfig;
 use super::datagram_path::request_destinations;
 use super::error::ListenError;
+use super::mtu;
 
 /// Silence on a TCP connection after which the kernel asks whether the peer still lives.
 const KEEPALIVE: Duration = Duration::from_secs(20);
@@ -85,6 +86,9 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
         if address.ip().is_unspecified() {
             receive_for_all_addresses(&socket, address);
         }
+        if config.datagram_mtu_bytes.is_none() {
+            mtu::refuse_fragments(&socket, address.is_ipv4());
+        }
         bind(&socket, "UDP", address)?;
         // From now on this program, and others of the same user that ask for it, can bind sockets to this address that get the
         // datagrams of single peers (`standing`). Allowed earlier, a second router would be let in without a word.
@@ -117,6 +121,9 @@ fn receive_for_all_addresses(socket: &Socket, address: SocketAddr) {
 pub(super) fn udp_towards(peer: SocketAddr, config: &SocketConfig) -> io::Result<Bound> {
     let socket = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
     size_buffers(&socket, config.datagram_kernel_bytes);
+    if config.datagram_mtu_bytes.is_none() {
+        mtu::refuse_fragments(&socket, peer.is_ipv4());
+    }
     socket.connect(&peer.into())?;
     with_local(socket)
 }

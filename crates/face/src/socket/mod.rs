@@ -26,6 +26,7 @@ mod framing;
 mod inlet;
 mod interfaces;
 mod listen;
+mod mtu;
 mod multicast;
 mod origin;
 mod outlet;
@@ -115,6 +116,8 @@ pub enum FaceEvent {
     Up(Arc<Face>),
     /// Its link is broken; the service tries to restore it.
     Down(Arc<Face>),
+    /// Its link carries larger or smaller frames.
+    Changed(Arc<Face>),
 }
 
 /// The socket service, ready to run.

@@ -245,6 +245,7 @@ impl Memberships {
         let mut params = shared.params(FaceUri::udp(group), joined.local_uri());
         let is_ad_hoc = shared.config.multicast.is_ad_hoc;
         params.link_type = if is_ad_hoc { LinkType::AdHoc } else { LinkType::MultiAccess };
+        params.link_mtu_bytes = shared.config.datagram_mtu_bytes.unwrap_or(params.link_mtu_bytes);
         params.persistency = FacePersistency::Permanent;
         params.allowed_persistencies = &[FacePersistency::Permanent];
         let channel = Channel::new(joined.socket, group, Audience::Group, shared.config.datagram_queue_bytes)?;

@@ -11,6 +11,7 @@ use std::rc::{Rc, Weak};
 use std::sync::atomic::Ordering;
 
 use namehop_packet::PacketBuffer;
+use nix::errno::Errno;
 
 use super::datagram_path::Source;
 use super::inlet::Inlet;
@@ -42,6 +43,8 @@ pub(super) struct Outlets {
     waiting: Cell<usize>,
     waiting_bytes: Cell<usize>,
     limit_bytes: usize,
+    /// Peers to which a datagram was too long for its route.
+    refused: RefCell<Vec<Rc<Peer>>>,
 }
 
 impl Outlets {
@@ -53,7 +56,13 @@ impl Outlets {
             waiting: Cell::new(0),
             waiting_bytes: Cell::new(0),
             limit_bytes,
+            refused: RefCell::default(),
         }
+    }
+
+    /// Takes the peers to which a datagram was too long for its route since the last call.
+    pub(super) fn take_refused(&self) -> Vec<Rc<Peer>> {
+        self.refused.take()
     }
 
     /// The outlet for `local`; with `is_named`, its datagrams name that as their source.
@@ -138,9 +147,20 @@ impl Outlets {
             if let Some(error) = &failure {
                 tracing::trace!(face = %one.peer.face.id(), %error, "datagram not sent");
                 one.peer.face.counters.count_transport_drop(LinkDrop::SendFailed);
+                if error.raw_os_error() == Some(Errno::EMSGSIZE as i32) {
+                    self.refuse(one.peer);
+                }
             }
         }
         true
+    }
+
+    /// Notes that a datagram was too long for its route; many of them may wait for one peer.
+    fn refuse(&self, peer: Rc<Peer>) {
+        let mut refused = self.refused.borrow_mut();
+        if refused.iter().all(|known| !Rc::ptr_eq(known, &peer)) {
+            refused.push(peer);
+        }
     }
 
     /// Takes a datagram off the counts of what waits.

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::datagram_path::Path;
 use super::framing;
 use super::inlet::{self, Inlet};
+use super::mtu;
 use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
@@ -173,7 +174,6 @@ impl Channel {
         update: &FaceUpdate,
     ) -> Result<Rc<Peer>, OpenError> {
         params.is_datagram = true;
-        params.link_mtu_bytes = shared.config.datagram_mtu_bytes;
         let link = DatagramLink::new(self, params.persistency == FacePersistency::OnDemand);
         let entry = shared.open(params, update, Link::Datagram(link))?;
         // It was made so just now; otherwise there would be no such face.
@@ -207,6 +207,7 @@ impl Channel {
     ) -> Result<Rc<Peer>, OpenError> {
         let mut params = shared.params(FaceUri::udp(path.remote), FaceUri::udp(path.local));
         params.flags = shared.marking_flags();
+        params.link_mtu_bytes = mtu::of_path(shared, &path);
         params.persistency = persistency;
         params.idle_timeout = Some(Duration::from_millis(shared.config.udp_idle_ms));
         params.allowed_persistencies = match self.audience {
@@ -296,6 +297,11 @@ impl Channel {
         }
     }
 
+    /// Takes the peers to which a datagram was too long for its route since the last call.
+    pub(super) fn take_refused(&self) -> Vec<Rc<Peer>> {
+        self.outlets.take_refused()
+    }
+
     /// Sends until nothing waits; `false` when the kernel takes no more for now.
     fn send(&self) -> bool {
         self.outlets.send(&self.inlet)
@@ -303,12 +309,17 @@ impl Channel {
 }
 
 /// Sends what waits on a channel. What the kernel does not take is left to a task that waits for room.
-pub(super) fn flush(channel: &Rc<Channel>) {
-    if channel.draining.get() || channel.send() {
+pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
+    if channel.draining.get() {
+        return;
+    }
+    let is_done = channel.send();
+    mtu::renew_refused(shared, channel);
+    if is_done {
         return;
     }
     channel.draining.set(true);
-    let channel = Rc::clone(channel);
+    let (shared, channel) = (Rc::clone(shared), Rc::clone(channel));
     spawn_local(async move {
         let attempt = || if channel.send() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
         if let Err(error) = channel.inlet.socket.write_when_possible(attempt).await {
@@ -316,6 +327,7 @@ pub(super) fn flush(channel: &Rc<Channel>) {
             tracing::debug!(local = %channel.local, %error, "cannot wait for room to send");
         }
         channel.draining.set(false);
+        mtu::renew_refused(&shared, &channel);
     });
 }
 
@@ -325,23 +337,28 @@ pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>) {
     inlet::receive(shared, channel, inlet).await;
 }
 
-/// Closes on-demand faces that were not used since the last look, for as long as the channel lives.
+/// Closes on-demand faces that were not used since the last look, and looks up the MTU of the paths of the others, for as long as the
+/// channel lives.
 pub(super) async fn expire(shared: Rc<Shared>, channel: Rc<Channel>) {
     let idle = Duration::from_millis(shared.config.udp_idle_ms.max(1));
     let mut looks = tokio::time::interval_at(Instant::now() + idle, idle);
     loop {
         looks.tick().await;
-        let mut unused = Vec::new();
+        let (mut unused, mut used) = (Vec::new(), Vec::new());
         let next_look = std::time::Instant::now() + idle;
         channel.each_peer(|peer| {
-            if peer.face.persistency() == FacePersistency::OnDemand {
-                if peer.activity.take_use() {
-                    peer.face.set_expiration(Some(next_look));
-                } else {
-                    unused.push(peer.face.id());
-                }
+            if peer.face.persistency() != FacePersistency::OnDemand {
+                used.push(Rc::clone(peer));
+            } else if peer.activity.take_use() {
+                peer.face.set_expiration(Some(next_look));
+                used.push(Rc::clone(peer));
+            } else {
+                unused.push(peer.face.id());
             }
         });
+        for peer in used {
+            mtu::renew(&shared, &peer);
+        }
         for id in unused {
             shared.close(id);
         }

@@ -90,14 +90,16 @@ impl FaceEvents {
     }
 }
 
-fn notification(event: &FaceEvent) -> FaceEventNotification {
+/// What applications hear of an event, if anything.
+fn notification(event: &FaceEvent) -> Option<FaceEventNotification> {
     let (kind, face): (_, &Face) = match event {
         FaceEvent::Created(face) => (FaceEventKind::Created, face),
         FaceEvent::Destroyed(face) => (FaceEventKind::Destroyed, face),
         FaceEvent::Up(face) => (FaceEventKind::Up, face),
         FaceEvent::Down(face) => (FaceEventKind::Down, face),
+        FaceEvent::Changed(_) => return None,
     };
-    FaceEventNotification {
+    Some(FaceEventNotification {
         kind,
         face_id: face.id().0.into(),
         uri: face.remote_uri().to_string(),
@@ -106,15 +108,16 @@ fn notification(event: &FaceEvent) -> FaceEventNotification {
         persistency: face.persistency(),
         link_type: face.link_type(),
         flags: face.flags().0,
-    }
+    })
 }
 
 impl<C: ControlPlane> Management<C> {
     pub(super) fn publish_face_event(&self, event: &FaceEvent) {
+        let Some(notification) = notification(event) else { return };
         let mut events = self.events.borrow_mut();
         let sequence = events.count;
         let name = names::face_events().append_sequence(sequence);
-        let Some(packet) = data(name.as_ref(), content_type::BLOB, &notification(event).to_vec(), None) else { return };
+        let Some(packet) = data(name.as_ref(), content_type::BLOB, &notification.to_vec(), None) else { return };
         let mut tokens = events.take_waiting(sequence);
         // Interests without token are all answered by one copy.
         tokens.sort_unstable_by(|a, b| a.as_slice().cmp(b.as_slice()));

@@ -173,7 +173,7 @@ impl<C: ControlPlane> Management<C> {
                 self.gone.borrow_mut().add(face);
             }
             FaceEvent::Up(face) => self.readvertise_on(face.id()),
-            FaceEvent::Created(_) | FaceEvent::Down(_) => {}
+            FaceEvent::Created(_) | FaceEvent::Down(_) | FaceEvent::Changed(_) => {}
         }
         self.publish_face_event(event);
     }

@@ -58,7 +58,6 @@ impl Config {
             ("faces.send_queue_bytes", faces.send_queue_bytes.0, 16_384, 1 << 30),
             ("faces.all_send_queues_bytes", faces.all_send_queues_bytes.0, 1 << 20, 1 << 40),
             ("faces.blocked_timeout_s", faces.blocked_timeout_s, 1, 1 << 32),
-            ("faces.udp.mtu", faces.udp.mtu as u64, MIN_MTU_BYTES as u64, MAX_PACKET_SIZE as u64),
             ("faces.udp.idle_timeout_s", faces.udp.idle_timeout_s, 1, 1 << 32),
             ("routing.gateway.cost", self.routing.gateway.cost, 0, 1 << 32),
             ("routing.gateway.refresh_s", self.routing.gateway.refresh_s, 1, 86_400),
@@ -71,16 +70,17 @@ impl Config {
             range_fault("content_store.disk.capacity_bytes", capacity, MIN_CAPACITY_BYTES, MAX_CAPACITY_BYTES)
                 .or_else(|| range_fault("content_store.disk.read_timeout_ms", disk.read_timeout_ms, 1, 10_000))
         });
-        let workers = match forwarding.workers {
+        let automatic = [
+            ("forwarding.workers", forwarding.workers, 1, MAX_WORKERS),
+            ("forwarding.lookahead", forwarding.lookahead, 1, MAX_LOOKAHEAD),
+            ("faces.udp.mtu", faces.udp.mtu, MIN_MTU_BYTES, MAX_PACKET_SIZE),
+        ];
+        let automatic = automatic.into_iter().find_map(|(path, value, low, high)| match value {
             AutoNumber::Auto => None,
-            AutoNumber::Number(workers) => range_fault("forwarding.workers", workers as u64, 1, MAX_WORKERS as u64),
-        };
-        let lookahead = match forwarding.lookahead {
-            AutoNumber::Auto => None,
-            AutoNumber::Number(packets) => range_fault("forwarding.lookahead", packets as u64, 1, MAX_LOOKAHEAD as u64),
-        };
+            AutoNumber::Number(value) => range_fault(path, value as u64, low as u64, high as u64),
+        });
         let out_of_range = |(path, value, low, high)| range_fault(path, value, low, high);
-        ranges.into_iter().find_map(out_of_range).or(disk).or(workers).or(lookahead)
+        ranges.into_iter().find_map(out_of_range).or(disk).or(automatic)
     }
 
     fn unix_fault(&self) -> Option<Fault> {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::values::{AutoPath, ByteSize, addresses};
+use super::values::{AutoNumber, AutoPath, ByteSize, addresses};
 
 /// `[faces]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -116,13 +116,13 @@ pub struct Udp {
     pub listen: Vec<SocketAddr>,
     /// On-demand faces close after so many seconds without a packet.
     pub idle_timeout_s: u64,
-    /// Largest datagram that is sent, in bytes.
-    pub mtu: usize,
+    /// Largest datagram that is sent, in bytes; `auto`: what the route of a face carries.
+    pub mtu: AutoNumber,
 }
 
 impl Default for Udp {
     fn default() -> Self {
-        Udp { listen: loopback(6363), idle_timeout_s: 600, mtu: 8_800 }
+        Udp { listen: loopback(6363), idle_timeout_s: 600, mtu: AutoNumber::Auto }
     }
 }
 
