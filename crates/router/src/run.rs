@@ -209,7 +209,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                     true => {
                         let (inside, answering) = management.inside();
                         tokio::task::spawn_local(supervisor.clone().watch_endless("API task", answering));
-                        server.with_api(inside, token.map(|token| token.token))
+                        server.with_api(inside, token.map(|token| token.token), config.api.local)
                     }
                     false => server,
                 };

@@ -270,8 +270,10 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
     Ok(SocketConfig {
         unix,
         tcp: faces.tcp.listen.clone(),
+        tcp_is_local: faces.tcp.local,
         udp: faces.udp.listen.clone(),
         websocket: faces.websocket.listen.clone(),
+        websocket_is_local: faces.websocket.is_local(),
         allowed_origins: faces.websocket.allowed_origins.clone(),
         multicast: MulticastConfig { interfaces, is_ad_hoc: faces.multicast.ad_hoc, ..MulticastConfig::default() },
         max_faces: faces.max_faces,

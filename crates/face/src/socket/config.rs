@@ -64,11 +64,16 @@ pub struct SocketConfig {
     pub unix: Vec<UnixListenerConfig>,
     /// TCP listeners. Port 0 lets the kernel choose.
     pub tcp: Vec<SocketAddr>,
+    /// Whether TCP peers at loopback addresses are applications of this host, also where this router connects. A proxy or tunnel that ends
+    /// at a loopback address cannot be seen, so where there is one this has to be false.
+    pub tcp_is_local: bool,
     /// UDP channels: one unconnected socket each, shared by all faces of that local address. On a wildcard address, answers leave
     /// from the address that was asked.
     pub udp: Vec<SocketAddr>,
     /// WebSocket listeners.
     pub websocket: Vec<SocketAddr>,
+    /// The same for WebSocket. A peer whose handshake shows a proxy never is an application.
+    pub websocket_is_local: bool,
     /// Origins of web pages that may connect to the WebSocket listeners, as `https://example.org`; `*` stands for any.
     /// Pages of this computer and programs that are not browsers always may.
     pub allowed_origins: Vec<String>,
@@ -123,8 +128,10 @@ impl SocketConfig {
         SocketConfig {
             unix: Vec::new(),
             tcp: Vec::new(),
+            tcp_is_local: true,
             udp: Vec::new(),
             websocket: Vec::new(),
+            websocket_is_local: true,
             allowed_origins: Vec::new(),
             multicast: MulticastConfig { interfaces: MulticastInterfaces::Off, ..MulticastConfig::default() },
             max_faces: 16_384,

@@ -11,9 +11,9 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::config::SocketConfig;
+use super::locality;
 use super::permits::{PermitRequest, Transport};
 use super::shared::Shared;
-use super::tcp;
 use super::watch::{Read, Watched};
 use crate::registry::Face;
 
@@ -76,7 +76,7 @@ pub(super) trait Listener {
     async fn next(&self) -> io::Result<Self::Accepted>;
 
     /// The permit that its face needs.
-    fn request(accepted: &Self::Accepted) -> io::Result<PermitRequest>;
+    fn request(&self, accepted: &Self::Accepted) -> io::Result<PermitRequest>;
 }
 
 impl Listener for UnixListener {
@@ -86,20 +86,28 @@ impl Listener for UnixListener {
         self.accept().await.map(|(stream, _unnamed)| stream)
     }
 
-    fn request(_: &UnixStream) -> io::Result<PermitRequest> {
+    fn request(&self, _: &UnixStream) -> io::Result<PermitRequest> {
         Ok(PermitRequest::known(Transport::Connection))
     }
 }
 
-impl Listener for TcpListener {
+/// A TCP listener, also for WebSocket.
+pub(super) struct InternetListener {
+    pub(super) socket: TcpListener,
+    /// Whether peers at loopback addresses are applications of this host.
+    pub(super) loopback_is_local: bool,
+}
+
+impl Listener for InternetListener {
     type Accepted = (TcpStream, SocketAddr);
 
     async fn next(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        self.accept().await
+        self.socket.accept().await
     }
 
-    fn request((stream, peer): &(TcpStream, SocketAddr)) -> io::Result<PermitRequest> {
-        Ok(PermitRequest::of_connection(tcp::scope(*peer, stream.local_addr()?), *peer))
+    fn request(&self, (stream, peer): &(TcpStream, SocketAddr)) -> io::Result<PermitRequest> {
+        let scope = locality::scope(self.loopback_is_local, *peer, stream.local_addr()?);
+        Ok(PermitRequest::of_connection(scope, *peer))
     }
 }
 

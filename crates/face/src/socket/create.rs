@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use namehop_packet::FaceScope;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
@@ -11,7 +12,7 @@ use super::datagram_path::Path;
 use super::error::CreateError;
 use super::listen::source_towards;
 use super::shared::Shared;
-use super::{connected, tcp, websocket};
+use super::{connected, locality, tcp, websocket};
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
@@ -91,7 +92,13 @@ fn check(
         return refuse("a face made on command cannot be on-demand: choose persistent or permanent");
     }
     let local_fields = update.flags_mask & update.flags.0 & FaceFlags::LOCAL_FIELDS.0 != 0;
-    let may_be_local = !matches!(wanted, Wanted::Udp(_)) && address.is_some_and(|address| address.ip().is_loopback());
+    let loopback_is_local = match wanted {
+        Wanted::Udp(_) => false,
+        Wanted::Tcp(_) => shared.config.tcp_is_local,
+        Wanted::WebSocket(_) => shared.config.websocket_is_local,
+    };
+    let may_be_local =
+        address.is_some_and(|address| locality::scope(loopback_is_local, address, address) == FaceScope::Local);
     if local_fields && !may_be_local {
         return refuse("local fields are for faces to this computer only");
     }

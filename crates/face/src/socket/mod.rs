@@ -26,6 +26,7 @@ mod framing;
 mod inlet;
 mod interfaces;
 mod listen;
+mod locality;
 mod mtu;
 mod multicast;
 mod origin;
@@ -55,6 +56,7 @@ use crate::latency::LatencyRecorder;
 use crate::registry::{Face, FaceTable, FaceUpdate};
 use crate::ring::{FrameRing, SocketInlets};
 use crate::uri::FaceUri;
+use connection::InternetListener;
 pub(crate) use framing::is_worth_a_face;
 use listen::Bound;
 use shared::Shared;
@@ -65,6 +67,7 @@ pub use config::{
 pub use datagram_io::kernel_drops;
 pub use error::{CreateError, ListenError};
 pub use listen::tcp_listener;
+pub use locality::{is_loopback_origin, shows_no_proxy};
 
 /// What the control thread asks of the service.
 #[derive(Debug)]
@@ -247,11 +250,13 @@ struct Listeners {
 impl Listeners {
     fn start(self, shared: &Rc<Shared>, tasks: &mut JoinSet<()>) -> io::Result<()> {
         for bound in self.tcp {
-            let listener = TcpListener::from_std(bound.socket.into())?;
+            let socket = TcpListener::from_std(bound.socket.into())?;
+            let listener = InternetListener { socket, loopback_is_local: shared.config.tcp_is_local };
             tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, tcp::serve_accepted));
         }
         for bound in self.websocket {
-            let listener = TcpListener::from_std(bound.socket.into())?;
+            let socket = TcpListener::from_std(bound.socket.into())?;
+            let listener = InternetListener { socket, loopback_is_local: shared.config.websocket_is_local };
             tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, websocket::serve_accepted));
         }
         for bound in self.udp {

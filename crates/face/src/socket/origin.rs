@@ -4,11 +4,11 @@
 //! does say where the page is from (RFC 6455, section 10.2, and RFC 6454), so pages from elsewhere are refused unless the
 //! configuration names their origin. Programs other than browsers send no Origin.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};
 use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::http::header::ORIGIN;
+
+use super::locality::is_loopback_origin;
 
 /// Any origin, in the list of those allowed.
 const ANY: &str = "*";
@@ -19,7 +19,7 @@ pub(super) fn is_allowed(request: &Request, allowed: &[String]) -> bool {
         allowed
             .iter()
             .any(|one| one == ANY || origin.as_bytes().eq_ignore_ascii_case(one.trim_end_matches('/').as_bytes()))
-            || origin.to_str().is_ok_and(is_loopback)
+            || origin.to_str().is_ok_and(is_loopback_origin)
     })
 }
 
@@ -29,24 +29,6 @@ pub(super) fn refusal() -> ErrorResponse {
     let mut response = ErrorResponse::new(Some(text.to_owned()));
     *response.status_mut() = StatusCode::FORBIDDEN;
     response
-}
-
-/// Whether an origin (`scheme://host:port`) is this computer. The origin `null` is not: a page from anywhere can have it.
-fn is_loopback(origin: &str) -> bool {
-    let Some((scheme, authority)) = origin.split_once("://") else { return false };
-    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return false;
-    }
-    let (is_this_computer, rest) = if let Some(bracketed) = authority.strip_prefix('[') {
-        let Some((host, rest)) = bracketed.split_once(']') else { return false };
-        (host.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback()), rest)
-    } else {
-        let (host, rest) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
-        let is_address = host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
-        (is_address || host.eq_ignore_ascii_case("localhost"), rest)
-    };
-    let is_port = |port: &str| port.parse::<u16>().is_ok();
-    is_this_computer && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
 }
 
 #[cfg(test)]

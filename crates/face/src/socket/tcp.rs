@@ -15,6 +15,7 @@ use super::connection::{Connection, Listener};
 use super::create::refuse_second;
 use super::error::CreateError;
 use super::listen::{limit_unsent, tune_connection};
+use super::locality;
 use super::shared::Shared;
 use super::stream;
 use crate::log_limit::LogLimit;
@@ -41,7 +42,7 @@ pub(super) async fn accept<L: Listener>(
         }
         let served = listener.next().await.and_then(|accepted| {
             // Dropping the socket closes it, which is how a refusal looks to the peer.
-            let request = L::request(&accepted)?;
+            let request = listener.request(&accepted)?;
             shared.close_silent();
             if shared.make_room(&request) { serve(&shared, accepted) } else { Ok(()) }
         });
@@ -73,11 +74,6 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | NotConnected | PermissionDenied)
 }
 
-/// Local when both ends are on this computer: then only its own processes can be the peer.
-pub(super) fn scope(peer: SocketAddr, local: SocketAddr) -> FaceScope {
-    if peer.ip().is_loopback() && local.ip().is_loopback() { FaceScope::Local } else { FaceScope::NonLocal }
-}
-
 /// Makes an on-demand face of an accepted connection.
 pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream), &shared.config);
@@ -99,7 +95,7 @@ fn params(shared: &Shared, peer: SocketAddr, local: Option<SocketAddr>) -> FaceP
     let mut params = shared.params(FaceUri::tcp(peer), local.map_or(FaceUri::Null, FaceUri::tcp));
     params.is_up = local.is_some();
     // Connections to a loopback address start from one.
-    params.scope = scope(peer, local.unwrap_or(peer));
+    params.scope = locality::scope(shared.config.tcp_is_local, peer, local.unwrap_or(peer));
     params.flags = shared.marking_flags();
     params
 }

@@ -32,6 +32,7 @@ use super::create::refuse_second;
 use super::error::CreateError;
 use super::framing;
 use super::listen::{limit_unsent, tune_connection};
+use super::locality::{self, shows_no_proxy};
 use super::permits::{Holder, PermitRequest};
 use super::send_buffer::Account;
 use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
@@ -136,10 +137,7 @@ fn library_config() -> WebSocketConfig {
 pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream), &shared.config);
     let local = stream.local_addr()?;
-    let scope = tcp::scope(peer, local);
-    if scope == FaceScope::NonLocal {
-        limit_unsent(&SockRef::from(&stream));
-    }
+    let scope = locality::scope(shared.config.websocket_is_local, peer, local);
     // Dropping the socket closes it, which is how a refusal looks to the peer.
     let Ok(permit) = shared.take_permit(&PermitRequest::of_connection(scope, peer)) else { return Ok(()) };
     let permit = Rc::new(permit);
@@ -147,8 +145,12 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
     let shared = Rc::clone(shared);
     let task = spawn_local(async move {
         let limit = Duration::from_millis(shared.config.connect_timeout_ms);
+        let scope = Cell::new(scope);
         #[expect(clippy::result_large_err, reason = "the library wants it so")]
         let check = |request: &Request, response: Response| {
+            if !shows_no_proxy(request.headers()) {
+                scope.set(FaceScope::NonLocal);
+            }
             if origin::is_allowed(request, &shared.config.allowed_origins) {
                 return Ok(response);
             }
@@ -161,9 +163,13 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
             Ok(Err(error)) => return tracing::debug!(%peer, %error, "WebSocket handshake failed"),
             Err(_) => return tracing::debug!(%peer, "WebSocket handshake took too long"),
         };
+        // What came through a proxy takes the place of a stranger from here on.
         drop(held);
+        if scope.get() == FaceScope::NonLocal {
+            limit_unsent(&SockRef::from(connection.get_ref()));
+        }
         let mut params = shared.params(FaceUri::web_socket_client(peer), FaceUri::web_socket(local));
-        params.scope = scope;
+        params.scope = scope.get();
         params.persistency = FacePersistency::OnDemand;
         params.allowed_persistencies = &[FacePersistency::OnDemand];
         if let Err(error) = adopt(&shared, Some(connection), params, &FaceUpdate::default(), None) {
@@ -223,7 +229,7 @@ fn enter(
     let mut params = shared.params(server.uri.clone(), local_uri);
     params.is_up = connection.is_some();
     // Connections to a loopback address start from one.
-    params.scope = tcp::scope(server.address, local.unwrap_or(server.address));
+    params.scope = locality::scope(shared.config.websocket_is_local, server.address, local.unwrap_or(server.address));
     params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
     adopt(shared, connection, params, update, Some(server))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))

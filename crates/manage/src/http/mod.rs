@@ -110,10 +110,11 @@ impl HttpServer {
         HttpServer { allowed_hosts, ..self }
     }
 
-    /// Answers requests to the API as well. Without a token nobody can change anything. Beyond loopback, looking needs the token, too.
+    /// Answers requests to the API as well. Without a token, no request can change anything. Reading needs the token, too, unless the server
+    /// listens on a loopback address, `loopback_is_local`, and the request shows no proxy.
     #[must_use]
-    pub fn with_api(self, inside: Inside, token: Option<ApiToken>) -> Self {
-        let is_reading_guarded = !self.address.ip().is_loopback();
+    pub fn with_api(self, inside: Inside, token: Option<ApiToken>, loopback_is_local: bool) -> Self {
+        let is_reading_guarded = !(loopback_is_local && self.address.ip().is_loopback());
         HttpServer { api: Some(Api::new(inside, token, is_reading_guarded)), ..self }
     }
 

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::values::{AutoNumber, AutoPath, ByteSize, addresses};
+use namehop_face::socket::is_loopback_origin;
+
+use super::values::{AutoBool, AutoNumber, AutoPath, ByteSize, addresses};
 
 /// `[faces]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,7 +31,7 @@ pub struct Faces {
     /// Unix stream socket.
     pub unix: Unix,
     /// TCP.
-    pub tcp: Listen,
+    pub tcp: Tcp,
     /// UDP unicast.
     pub udp: Udp,
     /// UDP multicast.
@@ -50,7 +52,7 @@ impl Default for Faces {
             congestion_marking: true,
             self_learning: true,
             unix: Unix::default(),
-            tcp: Listen { listen: loopback(6363) },
+            tcp: Tcp::default(),
             udp: Udp::default(),
             multicast: Multicast::default(),
             websocket: WebSocket::default(),
@@ -88,23 +90,45 @@ pub struct WebSocket {
     /// Addresses to listen on; none = off.
     #[serde(deserialize_with = "addresses")]
     pub listen: Vec<SocketAddr>,
+    /// Whether loopback peers are applications of this host; `auto` = unless `allowed_origins` names other sites.
+    pub local: AutoBool,
     /// Web pages from elsewhere than this computer that may connect; `*` = all.
     pub allowed_origins: Vec<String>,
 }
 
 impl Default for WebSocket {
     fn default() -> Self {
-        WebSocket { listen: loopback(9696), allowed_origins: Vec::new() }
+        WebSocket { listen: loopback(9696), local: AutoBool::Auto, allowed_origins: Vec::new() }
+    }
+}
+
+impl WebSocket {
+    /// Whether peers at loopback addresses are applications of this host, unless their handshake shows a proxy.
+    pub fn is_local(&self) -> bool {
+        match self.local {
+            AutoBool::Auto => {
+                self.allowed_origins.iter().all(|origin| is_loopback_origin(origin.trim_end_matches('/')))
+            }
+            AutoBool::Is(is_local) => is_local,
+        }
     }
 }
 
 /// `[faces.tcp]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Listen {
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
     /// Addresses to listen on; none = off.
     #[serde(deserialize_with = "addresses")]
     pub listen: Vec<SocketAddr>,
+    /// Whether loopback peers are applications of this host.
+    pub local: bool,
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Tcp { listen: loopback(6363), local: true }
+    }
 }
 
 /// `[faces.udp]`

@@ -24,13 +24,14 @@ use serde::{Deserialize, Serialize};
 
 use fault::Fault;
 
-pub use faces::{Faces, Listen, Multicast, Udp, Unix, WebSocket};
+pub use faces::{Faces, Multicast, Tcp, Udp, Unix, WebSocket};
 pub use ports::{Ports, Processor, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;
 pub use strategies::{LoadedStrategy, StaticStrategy};
 pub use values::{
-    AutoNumber, AutoPath, ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText, UriText,
+    AutoBool, AutoNumber, AutoPath, ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText,
+    UriText,
 };
 
 /// Every key with its default and what it means.

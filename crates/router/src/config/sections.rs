@@ -348,13 +348,15 @@ impl Default for Metrics {
 pub struct Api {
     /// Whether the HTTP server of `[metrics]` answers requests to the API.
     pub enabled: bool,
+    /// Whether requests over loopback come from this host; if not, reading needs the token, too.
+    pub local: bool,
     /// The file with the token that changes need.
     pub token_file: AutoPath,
 }
 
 impl Default for Api {
     fn default() -> Self {
-        Api { enabled: true, token_file: AutoPath::Auto }
+        Api { enabled: true, local: true, token_file: AutoPath::Auto }
     }
 }
 

@@ -130,6 +130,47 @@ impl<'de> Deserialize<'de> for AutoNumber {
     }
 }
 
+/// `true`, `false`, or `"auto"` to let other keys decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AutoBool {
+    /// As other keys say.
+    #[default]
+    Auto,
+    /// This.
+    Is(bool),
+}
+
+impl Serialize for AutoBool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            AutoBool::Auto => serializer.serialize_str("auto"),
+            AutoBool::Is(value) => serializer.serialize_bool(*value),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AutoBool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BoolVisitor;
+        impl Visitor<'_> for BoolVisitor {
+            type Value = AutoBool;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or \"auto\"")
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<AutoBool, E> {
+                Ok(AutoBool::Is(value))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<AutoBool, E> {
+                match text {
+                    "auto" => Ok(AutoBool::Auto),
+                    _ => Err(E::custom(format!("`{text}` is not true, false or \"auto\""))),
+                }
+            }
+        }
+        deserializer.deserialize_any(BoolVisitor)
+    }
+}
+
 /// A path, or `"auto"` to let Namehop choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AutoPath {

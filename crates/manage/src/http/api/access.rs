@@ -1,14 +1,15 @@
 //! Who may ask.
 //!
-//! A loopback port can be reached by every user of the computer, and by every page that somebody on it has open in a web browser. So
-//! changes need a secret, and a browser is answered only when it asks for itself or for a page of this very server. What is not allowed
-//! to read is told so by no header either: answers name no other site that may read them (CORS).
+//! A loopback port can be reached by every user of the host, by every web page that a user has open, and by other hosts through a proxy.
+//! So changes need a secret, and reading needs it where the request may come from another host. A browser is answered only when it asks
+//! for itself or for a page of this server, and no answer lets another site read it (CORS).
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use namehop_face::socket::shows_no_proxy;
 use ring::hmac;
 
 use super::{Api, Failure, is_for_api};
@@ -73,7 +74,7 @@ fn check_token(api: &Api, method: &Method, headers: &HeaderMap) -> Result<(), Fa
     let is_reading = matches!(*method, Method::GET | Method::HEAD);
     let mut given = headers.get_all(AUTHORIZATION).iter();
     match (given.next(), given.next()) {
-        (None, _) if is_reading && !api.is_reading_guarded => Ok(()),
+        (None, _) if is_reading && !api.is_reading_guarded && shows_no_proxy(headers) => Ok(()),
         (given, None) => {
             let Some(token) = &api.token else { return Err(Failure::no_token()) };
             let secret = given.and_then(|given| bearer(given.as_bytes()));

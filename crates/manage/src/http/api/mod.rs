@@ -57,7 +57,7 @@ pub(super) struct Api {
     inside: Inside,
     /// `None` where none could be made: then nobody can change anything.
     token: Option<Arc<ApiToken>>,
-    /// Whether looking needs the token, too.
+    /// Whether every request that reads needs the token, too. If not, requests that show a proxy still do.
     is_reading_guarded: bool,
     lists: Arc<Semaphore>,
 }

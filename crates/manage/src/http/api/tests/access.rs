@@ -66,6 +66,29 @@ fn beyond_loopback_looking_needs_the_token_too() {
 }
 
 #[test]
+fn through_a_proxy_reading_needs_the_token_too() {
+    run(async {
+        let scene = Scene::new();
+        let right = format!("Bearer {TOKEN}");
+        let authorization = ("authorization", &*right);
+        for shown in [
+            ("forwarded", "for=192.0.2.1"),
+            ("x-forwarded-for", "127.0.0.1"),
+            ("x-forwarded-proto", "https"),
+            ("x-real-ip", "192.0.2.1"),
+            ("via", "1.1 proxy"),
+            ("host", "router.example"),
+            ("host", "192.0.2.1"),
+        ] {
+            let refused = scene.send(Method::GET, "/api/v1/faces", &[shown], "").await;
+            assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{shown:?}");
+            let answer = scene.send(Method::GET, "/api/v1/faces", &[shown, authorization], "").await;
+            assert_eq!(answer.status, StatusCode::OK, "{shown:?}");
+        }
+    });
+}
+
+#[test]
 fn without_a_token_nothing_can_be_changed() {
     run(async {
         let scene = Scene::with(None, false);

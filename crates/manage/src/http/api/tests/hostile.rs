@@ -29,7 +29,7 @@ async fn served() -> Served {
     let (address, management) = (server.local_address(), management());
     let (inside, answering) = management.inside();
     spawn_local(answering);
-    spawn_local(server.with_api(inside, Some(ApiToken::new(TOKEN))).run(Snapshot::default));
+    spawn_local(server.with_api(inside, Some(ApiToken::new(TOKEN)), true).run(Snapshot::default));
     Served { address, management }
 }
 
