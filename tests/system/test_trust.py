@@ -3,6 +3,7 @@
 Keys, certificates, signed commands and announcements are made by NDNts, except where a test says otherwise.
 """
 
+import json
 import re
 import socket
 import time
@@ -36,12 +37,17 @@ def keys(tmp_path_factory):
     return stems
 
 
-def localhop(keys):
-    return f'[management.localhop]\nanchors = ["{keys.operator}.ndncert"]\ncertificates = "{keys.issued}"\n'
+def trust(section, keys, prefixes):
+    anchor = f'{{ certificate = "{keys.operator}.ndncert", prefixes = {json.dumps(prefixes)} }}'
+    return f'[management.{section}]\nanchors = [{anchor}]\ncertificates = "{keys.issued}"\n'
 
 
-def announcements(keys):
-    return f'[management.prefix_announcements]\nanchors = ["{keys.operator}.ndncert"]\ncertificates = "{keys.issued}"\n'
+def localhop(keys, prefixes=("/",)):
+    return trust("localhop", keys, prefixes)
+
+
+def announcements(keys, prefixes=("/",)):
+    return trust("prefix_announcements", keys, prefixes)
 
 
 def only_the_operator_routes(keys):
@@ -80,6 +86,31 @@ def test_untrusted_commands_from_another_computer_are_refused(make_router, clien
     assert codes(clients.run("ndnts", "command", uri, "localhop", keys.stranger, *REGISTER)) == [403]
     assert codes(clients.run("ndnts", "command", uri, "localhop", "digest", *REGISTER, "?unsigned", '{"name": "/a"}')) == [403, None]
     assert not routes(router, "/a")
+
+
+NAMES = ["/", "/net", "/net/member", "/net/member/x", "/net/operator/x", "/net/membe", "/bank", "/localhop", "/localhop/x", "/localhost/x"]
+
+
+@pytest.mark.parametrize("prefixes, more", [((), []), (("/bank",), ["/bank"]), (("/",), NAMES[:7])])
+def test_a_key_registers_names_under_its_identity_and_those_that_its_anchor_allows(make_router, clients, keys, prefixes, more):
+    router = make_router(localhop(keys, prefixes))
+    steps = [part for name in NAMES for part in ("rib/register", json.dumps({"name": name}))]
+    answers = clients.run("ndnts", "command", router.udp_uri, "localhop", keys.member, *steps)
+    allowed = {"/net/member", "/net/member/x", *more}
+    assert codes(answers) == [200 if name in allowed else 403 for name in NAMES], answers
+    registered = {route["prefix"] for route in router.json("route", "list")}
+    assert {name for name in NAMES if name in registered} == allowed
+    assert all("/net/member" in answer["text"] for answer in answers[4:7] if answer["code"] == 403), answers
+
+
+def test_a_key_announces_names_under_its_identity_only(make_router, clients, keys):
+    """By command and learned from Data; a neighbour cannot have the announcement of another lead to itself either."""
+    strict, open_ = announcements(keys, ()), announcements(keys, ["/announced"])
+    for trusted, expected in [(localhop(keys) + strict, 403), (localhop(keys) + open_, 200), (localhop(keys, ()) + open_, 403)]:
+        router = make_router(trusted)
+        answers = clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, "announce", keys.member)
+        assert codes(answers) == [expected], answers
+        assert len(routes(router, "/announced")) == (expected == 200)
 
 
 def test_only_routes_can_be_commanded_from_another_computer(make_router, clients, keys):

@@ -21,7 +21,7 @@ use namehop_forward::engine::{Engine, EngineError};
 use namehop_forward::fib::{FibError, FibWriter};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::{DispatchKey, HashKey};
-use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
+use namehop_manage::authentication::{Anchor, Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_packet::{BufferPool, FaceId, FaceScope};
@@ -297,8 +297,10 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
 
 /// The settings of the management server's authenticator.
 pub fn security_config(config: &Config) -> SecurityConfig {
-    let trust =
-        |trust: &Trust| TrustConfig { anchors: trust.anchors.clone(), certificates: trust.certificates.clone() };
+    let trust = |trust: &Trust| TrustConfig {
+        anchors: trust.anchors.iter().map(Anchor::from).collect(),
+        certificates: trust.certificates.clone(),
+    };
     SecurityConfig {
         rules: config
             .management

@@ -56,7 +56,7 @@ fn security(options: u8) -> SecurityConfig {
         security.rules = vec![Rule { signer: Signer::Certificate(anchor.clone()), modules }];
     }
     if options & option::ANCHORS != 0 {
-        let trust = TrustConfig { anchors: vec![anchor], certificates: None };
+        let trust = TrustConfig { anchors: vec![anchor.into()], certificates: None };
         security.localhop = trust.clone();
         security.prefix_announcements = trust;
     }

@@ -7,6 +7,7 @@
 //! * `/localhop/nfd/rib` exists only with trust anchors: a command must be signed by a key that a chain of certificates ties
 //!   to one of them.
 //! * Prefix announcements are taken only when signed by such a key of their own anchors.
+//! * Both give routes only for names that the key may have routes for: its [`Namespace`].
 
 mod command;
 mod policy;
@@ -17,6 +18,6 @@ mod trust;
 mod tests;
 
 pub use command::{CommandSignature, SignedCommand};
-pub use policy::{Authenticator, Authority, Rejection, Rule, SecurityConfig, Signer, TrustConfig, Zone};
+pub use policy::{Anchor, Authenticator, Authority, Rejection, Rule, SecurityConfig, Signer, TrustConfig, Zone};
 pub use replay::{ReplayError, ReplayGuard};
-pub use trust::{TrustError, TrustStore, UntrustedError};
+pub use trust::{Namespace, TrustError, TrustStore, UntrustedError};

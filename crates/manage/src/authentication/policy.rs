@@ -1,14 +1,15 @@
 //! Decides whether a command may be carried out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use namehop_wire::signature::signature_type;
-use namehop_wire::{Data, NameRef};
+use namehop_wire::{Data, Name, NameRef};
 use thiserror::Error;
 
 use super::command::CommandSignature;
 use super::replay::ReplayGuard;
-use super::trust::{TrustError, TrustStore, TrustedKey, UntrustedError};
+use super::trust::{Namespace, TrustError, TrustStore, TrustedKey, UntrustedError};
 
 /// Whom a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +29,27 @@ pub struct Rule {
     pub modules: Vec<String>,
 }
 
+/// A certificate that is trusted as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anchor {
+    /// Its file.
+    pub certificate: PathBuf,
+    /// Names under which it, and every key that it leads to, may have routes besides those of its own identity.
+    pub prefixes: Vec<Name>,
+}
+
+impl From<PathBuf> for Anchor {
+    /// An anchor whose keys have routes under their own identities only.
+    fn from(certificate: PathBuf) -> Self {
+        Anchor { certificate, prefixes: Vec::new() }
+    }
+}
+
 /// Trust anchors and certificates below them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrustConfig {
-    /// Certificate files that are trusted as they are.
-    pub anchors: Vec<PathBuf>,
+    /// Certificates that are trusted as they are.
+    pub anchors: Vec<Anchor>,
     /// Folder of certificates that are trusted when a chain leads from them to an anchor.
     pub certificates: Option<PathBuf>,
 }
@@ -58,7 +75,7 @@ pub enum Zone {
 }
 
 /// On what grounds a command is accepted, which decides what it may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authority {
     /// It comes from an application on this computer, and no rule asks for more.
     Application,
@@ -66,8 +83,8 @@ pub enum Authority {
     ListedKey,
     /// It came over HTTP from whoever has the token of the API, and so the rights of the router's own user.
     Token,
-    /// It came under `/localhop/nfd`, signed with a key that a trust anchor leads to.
-    Neighbour,
+    /// It came under `/localhop/nfd`, signed with a key that a trust anchor leads to and that may have routes for these names.
+    Neighbour(Arc<Namespace>),
 }
 
 /// Why a command or announcement is refused (status code 403).
@@ -142,8 +159,10 @@ impl Authenticator {
     ) -> Result<Authority, Rejection> {
         match zone {
             Zone::Localhop => {
-                let key = self.localhop.verify(&signature.info, &signature.signed_portions, signature.value, now_ms)?;
-                accept_once(&mut self.replay, key.key_name(), signature, now_ms).map(|()| Authority::Neighbour)
+                let (key, namespace) =
+                    self.localhop.verify(&signature.info, &signature.signed_portions, signature.value, now_ms)?;
+                accept_once(&mut self.replay, key.key_name(), signature, now_ms)?;
+                Ok(Authority::Neighbour(Arc::clone(namespace)))
             }
             Zone::Localhost if self.rules.is_empty() => accept_any(signature).map(|()| Authority::Application),
             Zone::Localhost => self.authorize_by_rules(module, signature, now_ms),
@@ -181,21 +200,26 @@ impl Authenticator {
             .unwrap_or_else(|| Rejection(format!("the signer of this command is not authorized for module {module}"))))
     }
 
-    /// Is this prefix announcement signed by somebody who is trusted to announce? Verifies nothing but the signature.
+    /// Checks that the key that signed this prefix announcement is trusted to announce `prefix`. Looks at nothing else in it.
     ///
     /// # Errors
     /// Why not.
-    pub fn verify_announcement(&self, announcement: &Data<'_>, now_ms: u64) -> Result<(), Rejection> {
+    pub fn verify_announcement(
+        &self,
+        announcement: &Data<'_>,
+        prefix: NameRef<'_>,
+        now_ms: u64,
+    ) -> Result<(), Rejection> {
         if self.prefix_announcements.is_empty() {
             return Err(Rejection("no trust anchors for prefix announcements are configured".to_owned()));
         }
-        self.prefix_announcements.verify(
+        let (_, namespace) = self.prefix_announcements.verify(
             &announcement.signature_info,
             &[announcement.signed_portion()],
             announcement.signature_value,
             now_ms,
         )?;
-        Ok(())
+        namespace.check(prefix)
     }
 }
 

@@ -275,7 +275,7 @@ fn chains_lead_from_anchors_to_keys() {
     folder.save("3-mallory.ndncert", &issue(&mallory, &mallory, always()));
     std::fs::write(folder.0.path().join("4-readme.txt"), "not a certificate").expect("written");
     let trust = TrustConfig {
-        anchors: vec![files.anchor("root.ndncert", &root, always())],
+        anchors: vec![files.anchor("root.ndncert", &root, always()).into()],
         certificates: Some(folder.0.path().to_owned()),
     };
     let config = SecurityConfig { localhop: trust.clone(), prefix_announcements: trust, ..SecurityConfig::default() };
@@ -291,20 +291,119 @@ fn chains_lead_from_anchors_to_keys() {
     let packet = command_v03(&DigestSigner, &options(NOW, 1));
     assert!(decide(&mut authenticator, Zone::Localhop, "rib", &packet).is_err());
 
+    let prefix: Name = "/root/site/alice".parse().expect("a name");
     let announce = |signer: &KeySigner| {
-        let prefix: Name = "/root/site/alice".parse().expect("a name");
         let announcement =
             PrefixAnnouncement { prefix: prefix.as_ref(), version: 1, expiration_ms: 1000, validity_period: None };
         announcement.encode(signer).expect("signed")
     };
-    let verify = |packet: &[u8]| authenticator.verify_announcement(&Data::decode(packet).expect("Data"), NOW);
+    let verify =
+        |packet: &[u8]| authenticator.verify_announcement(&Data::decode(packet).expect("Data"), prefix.as_ref(), NOW);
     assert_eq!(verify(&announce(&alice)), Ok(()));
     assert!(verify(&announce(&mallory)).is_err());
     let mut forged = announce(&alice);
     *forged.last_mut().expect("not empty") ^= 1;
     assert!(verify(&forged).is_err());
     let nobody = Authenticator::new(&SecurityConfig::default()).expect("loaded");
-    assert!(nobody.verify_announcement(&Data::decode(&announce(&alice)).expect("Data"), NOW).is_err());
+    let packet = announce(&alice);
+    assert!(nobody.verify_announcement(&Data::decode(&packet).expect("Data"), prefix.as_ref(), NOW).is_err());
+}
+
+/// The names that a key may have routes for, of these.
+fn allowed<'a>(authenticator: &mut Authenticator, signer: &KeySigner, names: &[&'a str]) -> Vec<&'a str> {
+    let nonce = next_nonce();
+    let packet = command_v03(signer, &options(NOW, nonce));
+    let authority = authority(authenticator, Zone::Localhop, "rib", &packet).expect("trusted");
+    let Authority::Neighbour(namespace) = authority else { panic!("{authority:?}") };
+    let is_allowed = |name: &&&str| namespace.check(name.parse::<Name>().expect("a name").as_ref()).is_ok();
+    names.iter().filter(is_allowed).copied().collect()
+}
+
+/// A nonce that no other command of the test has.
+fn next_nonce() -> u8 {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    static NEXT: AtomicU8 = AtomicU8::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+const NAMES: [&str; 10] = [
+    "/",
+    "/example",
+    "/example/alice",
+    "/example/alice/x",
+    "/example/alic",
+    "/example/bob",
+    "/bank",
+    "/localhop",
+    "/localhop/nfd",
+    "/localhost/x",
+];
+
+#[test]
+fn a_key_has_routes_under_its_own_identity() {
+    let files = Files::new();
+    let folder = Files::new();
+    let (example, alice, bank) = (signer_of("/example"), signer_of("/example/alice"), signer_of("/bank"));
+    folder.save("alice.ndncert", &issue(&alice, &example, always()));
+    // An anchor may issue certificates for identities that are not under its own.
+    folder.save("bank.ndncert", &issue(&bank, &example, always()));
+    let certificate = files.anchor("example.ndncert", &example, always());
+    let with = |prefixes: &[&str]| {
+        let prefixes = prefixes.iter().map(|prefix| prefix.parse().expect("a name")).collect();
+        let anchors = vec![Anchor { certificate: certificate.clone(), prefixes }];
+        let trust = TrustConfig { anchors, certificates: Some(folder.0.path().to_owned()) };
+        let config =
+            SecurityConfig { localhop: trust.clone(), prefix_announcements: trust, ..SecurityConfig::default() };
+        Authenticator::new(&config).expect("loaded")
+    };
+    let mut narrow = with(&[]);
+    assert_eq!(allowed(&mut narrow, &alice, &NAMES), ["/example/alice", "/example/alice/x"]);
+    assert_eq!(allowed(&mut narrow, &bank, &NAMES), ["/bank"]);
+    assert_eq!(allowed(&mut narrow, &example, &NAMES), NAMES[1..6]);
+    let mut wider = with(&["/bank", "/example/b"]);
+    assert_eq!(allowed(&mut wider, &alice, &NAMES), ["/example/alice", "/example/alice/x", "/bank"]);
+    let mut open = with(&["/"]);
+    assert_eq!(allowed(&mut open, &alice, &NAMES), NAMES[..7], "never names of one host or link");
+
+    let announced = |authenticator: &Authenticator, signer: &KeySigner| -> Vec<&str> {
+        let is_taken = |name: &&str| {
+            let prefix: Name = name.parse().expect("a name");
+            let announcement =
+                PrefixAnnouncement { prefix: prefix.as_ref(), version: 1, expiration_ms: 1000, validity_period: None };
+            let packet = announcement.encode(signer).expect("signed");
+            authenticator.verify_announcement(&Data::decode(&packet).expect("Data"), prefix.as_ref(), NOW).is_ok()
+        };
+        NAMES.into_iter().filter(is_taken).collect()
+    };
+    assert_eq!(announced(&narrow, &alice), ["/example/alice", "/example/alice/x"]);
+    assert_eq!(announced(&wider, &alice), ["/example/alice", "/example/alice/x", "/bank"]);
+    assert_eq!(announced(&open, &alice), NAMES[..7]);
+}
+
+#[test]
+fn a_key_below_an_anchor_issues_for_identities_under_its_own_only() {
+    let files = Files::new();
+    let folder = Files::new();
+    let (example, alice) = (signer_of("/example"), signer_of("/example/alice"));
+    let (laptop, bob, all) = (signer_of("/example/alice/laptop"), signer_of("/example/bob"), signer_of(""));
+    for (number, (subject, issuer)) in
+        [(&alice, &example), (&laptop, &alice), (&bob, &alice), (&all, &alice)].into_iter().enumerate()
+    {
+        folder.save(&format!("{number}.ndncert"), &issue(subject, issuer, always()));
+    }
+    let localhop = TrustConfig {
+        anchors: vec![files.anchor("example.ndncert", &example, always()).into()],
+        certificates: Some(folder.0.path().to_owned()),
+    };
+    let mut authenticator =
+        Authenticator::new(&SecurityConfig { localhop, ..SecurityConfig::default() }).expect("loaded");
+    let names = ["/", "/example/alice", "/example/alice/laptop/x", "/example/bob"];
+    assert_eq!(allowed(&mut authenticator, &laptop, &names), ["/example/alice/laptop/x"]);
+    for untrusted in [&bob, &all] {
+        let packet = command_v03(untrusted, &options(NOW, 1));
+        let refused = decide(&mut authenticator, Zone::Localhop, "rib", &packet).expect_err("not delegated");
+        assert!(refused.0.contains("not trusted"), "{refused}");
+    }
 }
 
 #[test]
@@ -316,7 +415,7 @@ fn an_expired_certificate_anywhere_breaks_the_chain() {
     folder.save("site.ndncert", &issue(&site, &root, past));
     folder.save("alice.ndncert", &issue(&alice, &site, always()));
     let localhop = TrustConfig {
-        anchors: vec![files.anchor("root.ndncert", &root, always())],
+        anchors: vec![files.anchor("root.ndncert", &root, always()).into()],
         certificates: Some(folder.0.path().to_owned()),
     };
     let config = SecurityConfig { localhop, ..SecurityConfig::default() };
@@ -330,7 +429,7 @@ fn an_expired_certificate_anywhere_breaks_the_chain() {
 fn missing_files_are_named() {
     let missing = PathBuf::from("/nonexistent/anchor.ndncert");
     let config = SecurityConfig {
-        localhop: TrustConfig { anchors: vec![missing], certificates: None },
+        localhop: TrustConfig { anchors: vec![missing.into()], certificates: None },
         ..SecurityConfig::default()
     };
     let error = Authenticator::new(&config).expect_err("no such file");
@@ -338,7 +437,7 @@ fn missing_files_are_named() {
     let files = Files::new();
     let root = signer_of("/root");
     let localhop = TrustConfig {
-        anchors: vec![files.anchor("root.ndncert", &root, always())],
+        anchors: vec![files.anchor("root.ndncert", &root, always()).into()],
         certificates: Some(PathBuf::from("/nonexistent/folder")),
     };
     let error = Authenticator::new(&SecurityConfig { localhop, ..SecurityConfig::default() }).expect_err("no folder");

@@ -2,14 +2,19 @@
 //!
 //! Chains are verified once, when the files are read: what is left is every certificate that an anchor leads to, with the
 //! certificate above it. Whether those are valid at the moment is looked at with every signature.
+//!
+//! A trusted key has a [`Namespace`]: names under its own identity, and names under the `prefixes` of its anchor. An anchor may issue a
+//! certificate for any identity, because the operator chose the anchor. Any other key may issue only for identities under its own: a
+//! certificate for another identity is not trusted.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use namehop_wire::security::{Certificate, PublicKey, SecurityError, Verifier, load_certificate, verify_data};
 use namehop_wire::{Data, KeyLocator, Name, NameRef, SignatureInfo, ValidityPeriod};
 use thiserror::Error;
 
-use super::policy::TrustConfig;
+use super::policy::{Rejection, TrustConfig};
 
 /// Why a file of trusted certificates cannot be used.
 #[derive(Debug, Error)]
@@ -82,11 +87,15 @@ impl TrustedKey {
         self.name.as_ref().without_last(2)
     }
 
+    /// Name of the entity that the key belongs to: what comes before `/KEY`.
+    fn identity(&self) -> NameRef<'_> {
+        self.name.as_ref().without_last(4)
+    }
+
     /// Does the signature name this key, or a certificate of it? Also one by another issuer: the key is the same.
     pub fn is_located_by(&self, info: &SignatureInfo<'_>) -> bool {
         let Some(KeyLocator::Name(locator)) = info.key_locator else { return false };
-        let identity_components = self.name.len() - 4;
-        (locator.len() > identity_components && locator.is_prefix_of(self.name.as_ref()))
+        (locator.len() > self.identity().len() && locator.is_prefix_of(self.name.as_ref()))
             || self.key_name().is_prefix_of(locator)
     }
 
@@ -112,11 +121,61 @@ impl TrustedKey {
     }
 }
 
+/// The names that a trusted key may have routes for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// The key.
+    key_name: Name,
+    /// Its identity, and the `prefixes` of its anchor.
+    prefixes: Vec<Name>,
+}
+
+impl Namespace {
+    /// Checks that `name` is one of them. Names under `/localhost` and `/localhop` never are.
+    ///
+    /// # Errors
+    /// Which names the key may have routes for.
+    pub fn check(&self, name: NameRef<'_>) -> Result<(), Rejection> {
+        if is_scoped(name) {
+            return Err(Rejection("names under /localhost and /localhop belong to one host or link".to_owned()));
+        }
+        if self.prefixes.iter().any(|prefix| prefix.is_prefix_of(name)) {
+            return Ok(());
+        }
+        let allowed: Vec<String> = self.prefixes.iter().map(Name::to_string).collect();
+        Err(Rejection(format!(
+            "the key {} may have routes under {} only; `prefixes` of its anchor in the configuration of the router allows more",
+            self.key_name,
+            allowed.join(", ")
+        )))
+    }
+}
+
+/// Whether this is `/localhost` or `/localhop`, or a name below one of them.
+fn is_scoped(name: NameRef<'_>) -> bool {
+    name.get(0).is_some_and(|first| first.is_generic() && [&b"localhost"[..], b"localhop"].contains(&first.value))
+}
+
 #[derive(Debug)]
 struct ChainLink {
     key: TrustedKey,
     /// Index of the certificate whose key signed this one; `None` for an anchor.
     issuer: Option<usize>,
+    /// `prefixes` of the anchor that the chain leads to.
+    anchor_prefixes: Arc<[Name]>,
+    namespace: Arc<Namespace>,
+}
+
+impl ChainLink {
+    fn new(key: TrustedKey, issuer: Option<usize>, anchor_prefixes: Arc<[Name]>) -> Self {
+        let prefixes = std::iter::once(key.identity().to_owned()).chain(anchor_prefixes.iter().cloned()).collect();
+        let namespace = Arc::new(Namespace { key_name: key.key_name().to_owned(), prefixes });
+        ChainLink { key, issuer, anchor_prefixes, namespace }
+    }
+
+    fn may_issue(&self, certificate: &TrustedKey) -> bool {
+        self.issuer.is_none() || self.key.identity().is_prefix_of(certificate.identity())
+    }
 }
 
 /// Everything that trust anchors lead to.
@@ -133,8 +192,9 @@ impl TrustStore {
     /// When an anchor cannot be used or the folder cannot be read.
     pub fn load(config: &TrustConfig) -> Result<Self, TrustError> {
         let mut store = TrustStore::default();
-        for path in &config.anchors {
-            store.links.push(ChainLink { key: TrustedKey::load(path)?, issuer: None });
+        for anchor in &config.anchors {
+            let key = TrustedKey::load(&anchor.certificate)?;
+            store.links.push(ChainLink::new(key, None, anchor.prefixes.as_slice().into()));
         }
         if let Some(folder) = &config.certificates {
             let packets = read_folder(folder)?;
@@ -152,24 +212,26 @@ impl TrustStore {
             }
         }
         for (path, _) in packets {
-            tracing::warn!(path = %path.display(), "certificate is not issued by a trust anchor");
+            tracing::warn!(
+                path = %path.display(),
+                "certificate is not trusted: no trust anchor has issued it, nor a key below one whose identity its own lies under"
+            );
         }
     }
 
     fn add_if_issued(&mut self, packet: &[u8]) -> bool {
         let Ok(certificate) = Certificate::decode(packet) else { return false };
         let data: &Data<'_> = certificate.data();
-        let issuer = self
-            .links
-            .iter()
-            .position(|link| link.key.is_located_by(&data.signature_info) && verify_data(data, &link.key.key).is_ok());
-        match (issuer, TrustedKey::new(&certificate)) {
-            (Some(issuer), Ok(key)) => {
-                self.links.push(ChainLink { key, issuer: Some(issuer) });
-                true
-            }
-            _ => false,
-        }
+        let Ok(key) = TrustedKey::new(&certificate) else { return false };
+        let issuer = self.links.iter().position(|link| {
+            link.key.is_located_by(&data.signature_info)
+                && link.may_issue(&key)
+                && verify_data(data, &link.key.key).is_ok()
+        });
+        let Some(issuer) = issuer else { return false };
+        let anchor_prefixes = Arc::clone(&self.links[issuer].anchor_prefixes);
+        self.links.push(ChainLink::new(key, Some(issuer), anchor_prefixes));
+        true
     }
 
     /// Are there no anchors?
@@ -177,7 +239,7 @@ impl TrustStore {
         self.links.is_empty()
     }
 
-    /// The trusted key that made this signature.
+    /// The trusted key that made this signature, and the names that it may have routes for.
     ///
     /// # Errors
     /// Why it is not trusted.
@@ -187,7 +249,7 @@ impl TrustStore {
         signed_portions: &[&[u8]],
         value: &[u8],
         now_ms: u64,
-    ) -> Result<&TrustedKey, UntrustedError> {
+    ) -> Result<(&TrustedKey, &Arc<Namespace>), UntrustedError> {
         let Some(KeyLocator::Name(locator)) = info.key_locator else { return Err(UntrustedError::NoKeyLocator) };
         let mut reason = UntrustedError::UnknownKey(locator.to_owned());
         for link in self.links.iter().filter(|link| link.key.is_located_by(info)) {
@@ -196,7 +258,7 @@ impl TrustStore {
                 .verify(info, signed_portions, value, now_ms)
                 .and_then(|()| self.check_chain(link.issuer, now_ms));
             match verified {
-                Ok(()) => return Ok(&link.key),
+                Ok(()) => return Ok((&link.key, &link.namespace)),
                 Err(error) => reason = error,
             }
         }

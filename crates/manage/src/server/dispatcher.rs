@@ -47,7 +47,7 @@ impl Request<'_> {
 }
 
 /// Who sent a command that is accepted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Requester {
     /// Face it came in on.
     pub(super) face: FaceId,

@@ -9,7 +9,7 @@ use namehop_wire::{Data, DecodeError, Name, NameRef, PrefixAnnouncement};
 use thiserror::Error;
 
 use super::dispatcher::Requester;
-use super::rib::{is_of_this_computer, refused};
+use super::rib::{check_neighbour, refused};
 use super::{ControlPlane, Management, RouteError};
 use crate::authentication::Rejection;
 use crate::nfd::numbers::{origin, route_flags, status_code};
@@ -27,15 +27,12 @@ pub enum AnnouncementError {
     /// It is not a prefix announcement.
     #[error("malformed prefix announcement: {0}")]
     Malformed(#[from] DecodeError),
-    /// It is not signed by somebody who is trusted to announce.
+    /// Its key is not trusted to announce this prefix.
     #[error("prefix announcement refused: {0}")]
     Refused(#[from] Rejection),
     /// It may not be used yet or not any more.
     #[error("the prefix announcement is not valid at this time")]
     NotValidNow,
-    /// It is about names that do not leave a computer.
-    #[error("names under /localhost cannot be announced")]
-    OfThisComputer,
     /// The route is not possible.
     #[error(transparent)]
     Route(#[from] RouteError),
@@ -62,6 +59,14 @@ impl<C: ControlPlane> Management<C> {
     }
 
     pub(super) fn announce(&self, announcement: &[u8], requester: Requester) -> ControlResponse {
+        // The key of the command has to cover the prefix as well: anybody can repeat the announcement of another.
+        let covered = Data::decode(announcement).and_then(|data| {
+            let prefix = PrefixAnnouncement::decode(&data)?.prefix;
+            Ok(check_neighbour(&requester, prefix, requester.face))
+        });
+        if let Ok(Err(response)) = covered {
+            return response;
+        }
         match self.route_from_announcement(announcement, requester.face, u64::MAX) {
             Ok((prefix, route, lifetime_ms)) => ControlResponse::ok(&ControlParameters {
                 name: Some(prefix),
@@ -88,11 +93,8 @@ impl<C: ControlPlane> Management<C> {
     ) -> Result<(Name, Route, u64), AnnouncementError> {
         let data = Data::decode(packet)?;
         let announcement = PrefixAnnouncement::decode(&data)?;
-        if is_of_this_computer(announcement.prefix) {
-            return Err(AnnouncementError::OfThisComputer);
-        }
         let now_unix_ms = unix_time_ms();
-        self.authenticator.borrow().verify_announcement(&data, now_unix_ms)?;
+        self.authenticator.borrow().verify_announcement(&data, announcement.prefix, now_unix_ms)?;
         let mut lifetime_ms = announcement.expiration_ms.min(max_lifetime_ms);
         if let Some(validity) = announcement.validity_period {
             if !validity.contains(now_unix_ms / 1000) {

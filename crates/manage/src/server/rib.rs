@@ -1,7 +1,7 @@
 //! Module `rib`: routes, and what they change in the FIB.
 
 use namehop_packet::FaceId;
-use namehop_wire::{Name, NameRef};
+use namehop_wire::NameRef;
 use thiserror::Error;
 
 use super::dispatcher::{Requester, face_or_incoming};
@@ -132,7 +132,7 @@ impl<C: ControlPlane> Management<C> {
         let Some(face) = face_or_incoming(parameters.face_id, requester.face) else {
             return refused(RouteError::NoSuchFace);
         };
-        if let Err(response) = check_neighbour(requester, &name, face) {
+        if let Err(response) = check_neighbour(&requester, name.as_ref(), face) {
             return response;
         }
         if self.control.faces().get(face).is_none() {
@@ -174,7 +174,7 @@ impl<C: ControlPlane> Management<C> {
             Some(id) => id,
         };
         let face = u32::try_from(face_id).map(FaceId);
-        if let Err(response) = check_neighbour(requester, &name, face.unwrap_or_default()) {
+        if let Err(response) = check_neighbour(&requester, name.as_ref(), face.unwrap_or_default()) {
             return response;
         }
         if let Ok(face) = face
@@ -199,21 +199,13 @@ pub(super) fn refused(error: RouteError) -> ControlResponse {
     ControlResponse::new(error.status_code(), error.to_string())
 }
 
-/// A neighbour has routes for its own face only, and for nothing that belongs to the applications of this computer.
-fn check_neighbour(requester: Requester, name: &Name, face: FaceId) -> Result<(), ControlResponse> {
-    let forbidden = |text: &str| Err(ControlResponse::new(status_code::FORBIDDEN, text));
-    if requester.authority != Authority::Neighbour {
-        Ok(())
-    } else if face != requester.face {
-        forbidden("a command under /localhop/nfd is about the face that it comes in on: leave FaceId out")
-    } else if is_of_this_computer(name.as_ref()) {
-        forbidden("names under /localhost belong to the applications of the router's own computer")
-    } else {
-        Ok(())
+/// A neighbour has routes for its own face only, and for the names of its key.
+pub(super) fn check_neighbour(requester: &Requester, name: NameRef<'_>, face: FaceId) -> Result<(), ControlResponse> {
+    let forbidden = |text: String| Err(ControlResponse::new(status_code::FORBIDDEN, text));
+    let Authority::Neighbour(namespace) = &requester.authority else { return Ok(()) };
+    if face != requester.face {
+        let text = "a command under /localhop/nfd is about the face that it comes in on: leave FaceId out";
+        return forbidden(text.to_owned());
     }
-}
-
-/// Is this `/localhost` or a name below it?
-pub(super) fn is_of_this_computer(name: NameRef<'_>) -> bool {
-    name.get(0).is_some_and(|component| component.is_generic() && component.value == b"localhost")
+    namespace.check(name).or_else(|rejection| forbidden(rejection.to_string()))
 }

@@ -152,8 +152,8 @@ impl Config {
 }
 
 fn trust_fault(section: &str, trust: &Trust) -> Option<Fault> {
-    let anchor = trust.anchors.iter().enumerate().find_map(|(index, path)| {
-        Some(Fault::with_key(format!("{section}.anchors[{index}]"), &unusable_certificate(path)?))
+    let anchor = trust.anchors.iter().enumerate().find_map(|(index, anchor)| {
+        Some(Fault::with_key(format!("{section}.anchors[{index}]"), &unusable_certificate(&anchor.certificate)?))
     });
     anchor.or_else(|| {
         let folder = trust.certificates.as_ref()?;
@@ -166,7 +166,7 @@ fn trust_fault(section: &str, trust: &Trust) -> Option<Fault> {
 
 /// Why this file cannot be used as a certificate; read as it will be when the router starts.
 fn unusable_certificate(path: &Path) -> Option<String> {
-    let config = TrustConfig { anchors: vec![path.to_owned()], certificates: None };
+    let config = TrustConfig { anchors: vec![path.to_owned().into()], certificates: None };
     let source = match TrustStore::load(&config).err()? {
         TrustError::Certificate { source, .. } => source,
         error @ TrustError::Folder { .. } => return Some(error.to_string()),

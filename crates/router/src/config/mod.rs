@@ -13,6 +13,7 @@ mod ports;
 mod routing;
 mod sections;
 mod strategies;
+mod trust;
 mod values;
 
 use std::fmt;
@@ -29,6 +30,7 @@ pub use ports::{Ports, Processor, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;
 pub use strategies::{LoadedStrategy, StaticStrategy};
+pub use trust::TrustAnchor;
 pub use values::{
     AutoBool, AutoNumber, AutoPath, ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText,
     UriText,

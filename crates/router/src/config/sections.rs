@@ -15,6 +15,7 @@ use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
 use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
 
+use super::trust::TrustAnchor;
 use super::values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, UriText, address, as_text, persistency};
 use crate::worker::Idling;
 
@@ -309,8 +310,8 @@ pub struct Authorization {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trust {
-    /// Certificate files that are trusted as they are.
-    pub anchors: Vec<PathBuf>,
+    /// Certificates that are trusted as they are.
+    pub anchors: Vec<TrustAnchor>,
     /// Folder of certificates that the anchors have issued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificates: Option<PathBuf>,

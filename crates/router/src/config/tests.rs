@@ -49,6 +49,8 @@ fn what_is_shown_reads_back() {
         [[management.authorizations]]
         certificate = "any"
         modules = ["rib"]
+        [management.localhop]
+        anchors = ["a.ndncert", { certificate = "b.ndncert", prefixes = ["/b", "/c"] }]
     "#;
     let config = parse(text).expect("valid");
     assert_eq!(config.forwarding.lookahead, AutoNumber::Number(12));
@@ -79,6 +81,9 @@ fn errors_name_file_line_and_remedy() {
             "test.toml:3:12:",
             "strategy-choice",
         ),
+        ("[management.localhop]\nanchors = [7]\n", "test.toml:2:12:", "{ certificate = \"FILE\", prefixes"),
+        ("[management.localhop]\nanchors = [{ certificate = \"a\", prefix = \"/b\" }]\n", "test.toml:2:", "prefixes"),
+        ("[faces.websocket]\nlocal = \"yes\"\n", "test.toml:2:9:", "true, false or \"auto\""),
         ("[log\n", "test.toml:1:", ""),
     ] {
         let error = parse(text).expect_err(text);

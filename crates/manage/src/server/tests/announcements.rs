@@ -14,10 +14,20 @@ struct Announcer {
 
 impl Announcer {
     fn new() -> Self {
+        Self::with_trust(TrustConfig::default())
+    }
+
+    /// Neighbours with the key of this certificate may command the RIB.
+    fn with_localhop(certificate: std::path::PathBuf) -> Self {
+        Self::with_trust(TrustConfig { anchors: vec![certificate.into()], certificates: None })
+    }
+
+    fn with_trust(localhop: TrustConfig) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (signer, certificate) = key_and_certificate(folder.path(), "/producer");
-        let prefix_announcements = TrustConfig { anchors: vec![certificate], certificates: None };
-        let fixture = Fixture::with_security(&SecurityConfig { prefix_announcements, ..SecurityConfig::default() });
+        let (signer, certificate) = key_and_certificate(folder.path(), "/A");
+        let prefix_announcements = TrustConfig { anchors: vec![certificate.into()], certificates: None };
+        let security = SecurityConfig { prefix_announcements, localhop, ..SecurityConfig::default() };
+        let fixture = Fixture::with_security(&security);
         Announcer { fixture, signer, _folder: folder }
     }
 
@@ -77,10 +87,10 @@ fn announce_refuses_what_cannot_be_verified() {
         let mut forged = announcer.announcement(1000, None);
         *forged.last_mut().expect("not empty") ^= 1;
         assert_eq!(announcer.announce(&forged).code, 403);
-        for prefix in ["/localhost", "/localhost/x", "/localhost/nfd"] {
-            let of_this_computer = announcer.announcement_of(prefix, 1000, None);
-            assert_eq!(announcer.announce(&of_this_computer).code, 403);
-            assert!(announcer.fixture.management.learn_route(&of_this_computer, testing::NEIGHBOUR).is_err());
+        for prefix in ["/", "/B", "/localhost", "/localhost/x", "/localhost/nfd", "/localhop", "/localhop/nfd"] {
+            let refused = announcer.announcement_of(prefix, 1000, None);
+            assert_eq!(announcer.announce(&refused).code, 403, "{prefix}");
+            assert!(announcer.fixture.management.learn_route(&refused, testing::NEIGHBOUR).is_err());
         }
         assert_eq!(announcer.announce(b"nonsense").code, 400);
         assert_eq!(announcer.announce(b"").code, 400);
@@ -93,6 +103,24 @@ fn announce_refuses_what_cannot_be_verified() {
         let interest = signed_command(names::localhost(), "rib", "announce", &named("/A").to_vec(), &DigestSigner);
         announcer.fixture.give(&interest, APP, b"t");
         assert_eq!(announcer.fixture.take_one().response().code, 400);
+    });
+}
+
+#[test]
+fn a_neighbour_announces_for_names_of_the_key_of_its_command_only() {
+    run(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (bob, of_bob) = key_and_certificate(folder.path(), "/bob");
+        let announcer = Announcer::with_localhop(of_bob);
+        let announce = |announcement: &[u8]| {
+            let name = names::localhop().append_generic("rib").append_generic("announce");
+            let interest = InterestBuilder::new(name).application_parameters(announcement);
+            announcer.fixture.give(&interest.sign(&bob, &options()).expect("signed"), NEIGHBOUR, b"t");
+            announcer.fixture.take_one().response().code
+        };
+        // Recorded from the network, where Data carries announcements.
+        assert_eq!(announce(&announcer.announcement(1000, None)), 403);
+        assert_eq!(announcer.fixture.management.rib_sizes(), (0, 0));
     });
 }
 

@@ -180,10 +180,11 @@ fn neighbours_command_the_rib_with_a_trusted_key_only() {
     run(async {
         let folder = tempfile::tempdir().expect("a folder");
         let (signer, certificate) = key_and_certificate(folder.path(), "/neighbour");
-        let localhop = crate::authentication::TrustConfig { anchors: vec![certificate], certificates: None };
+        let localhop = crate::authentication::TrustConfig { anchors: vec![certificate.into()], certificates: None };
         let fixture = Fixture::with_security(&SecurityConfig { localhop, ..SecurityConfig::default() });
         let give = |module: &str, verb: &str, signer: &dyn Signer| {
-            let command = signed_command(names::localhop(), module, verb, &named("/A").to_vec(), signer);
+            let parameters = named("/neighbour/A").to_vec();
+            let command = signed_command(names::localhop(), module, verb, &parameters, signer);
             fixture.give(&command, NEIGHBOUR, b"t");
             fixture.take().first().map(|sent| {
                 let code = sent.response().code;
@@ -195,7 +196,7 @@ fn neighbours_command_the_rib_with_a_trusted_key_only() {
         assert_eq!(give("rib", "register", &DigestSigner), Some(403));
         assert_eq!(give("fib", "add-nexthop", &signer), None, "only the RIB is there");
         assert_eq!(give("rib", "register", &signer), Some(200));
-        assert_eq!(fixture.fib("/A"), [(257, 0)]);
+        assert_eq!(fixture.fib("/neighbour/A"), [(257, 0)]);
     });
 }
 
@@ -229,11 +230,11 @@ fn ports_are_opened_for_listed_keys_and_by_the_routers_policy_for_others() {
 }
 
 #[test]
-fn neighbours_have_routes_for_their_own_face_only_and_none_on_this_computer() {
+fn neighbours_have_routes_for_their_own_face_and_the_names_of_their_key_only() {
     run(async {
         let folder = tempfile::tempdir().expect("a folder");
         let (signer, certificate) = key_and_certificate(folder.path(), "/neighbour");
-        let localhop = crate::authentication::TrustConfig { anchors: vec![certificate], certificates: None };
+        let localhop = crate::authentication::TrustConfig { anchors: vec![certificate.into()], certificates: None };
         let fixture = Fixture::with_security(&SecurityConfig { localhop, ..SecurityConfig::default() });
         let mut time_ms = unix_time_ms();
         let mut give = |verb: &str, prefix: &str, face_id: Option<u64>| {
@@ -245,17 +246,19 @@ fn neighbours_have_routes_for_their_own_face_only_and_none_on_this_computer() {
             fixture.give(&command, NEIGHBOUR, b"t");
             fixture.take_one().response().code
         };
-        fixture.command("rib", "register", &named("/B")).await;
+        fixture.command("rib", "register", &named("/neighbour/B")).await;
         for verb in ["register", "unregister"] {
-            assert_eq!(give(verb, "/B", Some(APP)), 403, "{verb}: the face of another");
-            assert_eq!(give(verb, "/B", Some(9999)), 403, "{verb}: the face of nobody");
-            assert_eq!(give(verb, "/localhost/x", None), 403, "{verb}: names of this computer");
-            assert_eq!(give(verb, "/A", None), 200);
-            assert_eq!(give(verb, "/A", Some(0)), 200);
-            assert_eq!(give(verb, "/A", Some(NEIGHBOUR)), 200);
+            assert_eq!(give(verb, "/neighbour/B", Some(APP)), 403, "{verb}: the face of another");
+            assert_eq!(give(verb, "/neighbour/B", Some(9999)), 403, "{verb}: the face of nobody");
+            for prefix in ["/", "/neighbo", "/other", "/localhop", "/localhop/x", "/localhost/x"] {
+                assert_eq!(give(verb, prefix, None), 403, "{verb}: {prefix} is not a name of the key");
+                assert!(fixture.fib(prefix).is_empty(), "{prefix}");
+            }
+            assert_eq!(give(verb, "/neighbour/A", None), 200);
+            assert_eq!(give(verb, "/neighbour", Some(0)), 200);
+            assert_eq!(give(verb, "/neighbour/A", Some(NEIGHBOUR)), 200);
         }
-        assert_eq!((fixture.fib("/A"), fixture.fib("/B")), (vec![], vec![(256, 0)]));
-        assert!(fixture.fib("/localhost/x").is_empty());
+        assert_eq!((fixture.fib("/neighbour/A"), fixture.fib("/neighbour/B")), (vec![], vec![(256, 0)]));
     });
 }
 
