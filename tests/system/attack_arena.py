@@ -118,7 +118,7 @@ class Battle:
 
     def __init__(self, folder, arena, keys, attacks, seconds, together=False, rates=1.0):
         self.arena, self.attacks, self.seconds, self.together, self.rates = arena, attacks, seconds, together, rates
-        self.locator = keys.locator
+        self.locator, self.key, self.certificate = keys.locator, keys.key, keys.certificate
         self.router = AttackedRouter(folder, arena, f'[management.localhop]\nanchors = ["{keys.certificate}"]\n')
         self.processes, self.commands = [], []
 
@@ -174,6 +174,8 @@ class Battle:
             if plan.is_commanding:
                 # A face that stays: what was commanded is seen after the attack.
                 options |= {"locator": self.locator, "face": self.near_face}
+            if plan.has_key:
+                options |= {"key": self.key, "certificate": self.certificate}
             namespace = self.arena.router if plan.is_local else self.arena.attackers
             started[name] = self.start(namespace, plan.rule or name, **options)
         return started

@@ -23,6 +23,10 @@ class Plan:
     is_counted: bool = True
     # It gives commands, which must have no effect.
     is_commanding: bool = False
+    # It signs with the key that the router trusts.
+    has_key: bool = False
+    # Reason of drops that the router has to count.
+    counter: str = ""
 
 
 def tcp(**options):
@@ -56,6 +60,8 @@ PLANS = {
     "spoofed-sources": Plan(20_000, 4_000, {"to": ROUTER, "via": "spoofed"}),
     # Registrations that claim to be signed by the operator.
     "signed-registrations": Plan(40_000, 3_000, tcp(), is_commanding=True),
+    # A neighbour with a trusted key registers ever more prefixes, faster than the router looks at commands.
+    "many-registrations": Plan(5_000, 500, tcp(), has_key=True, counter="too-many-routes"),
     # Commands that a stranger may not give.
     "stranger-commands": Plan(2_000, 500, tcp(), is_commanding=True),
     # Names of up to 8000 bytes and 100 components.

@@ -34,11 +34,11 @@ def arena():
 def keys(tmp_path_factory):
     """The operator's certificate, which the router trusts, and the name that wrong signatures claim."""
     folder = tmp_path_factory.mktemp("keys")
-    certificate, locator = folder / "operator.ndncert", folder / "locator"
-    run_namehop("key", "generate", "/net/operator", "--key", folder / "operator.pem", "--certificate", certificate)
+    certificate, locator, key = folder / "operator.ndncert", folder / "locator", folder / "operator.pem"
+    run_namehop("key", "generate", "/net/operator", "--key", key, "--certificate", certificate)
     shown = run_namehop("key", "show", certificate).stdout
     locator.write_text(next(word for word in shown.split() if word.startswith("/net/operator/KEY/")))
-    return SimpleNamespace(certificate=certificate, locator=locator)
+    return SimpleNamespace(certificate=certificate, locator=locator, key=key)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,10 @@ def complaints(peace, result):
         found.append(f"{result.peak_bytes >> 20} MiB resident")
     if result.uncounted > UNCOUNTED * result.counted:
         found.append(f"{result.uncounted} of {result.counted} packets are in no counter")
+    for name in result.attacks:
+        counter = PLANS[name].counter
+        if counter and not any(reason == counter for _, reason in result.drops):
+            found.append(f"{name} was not counted as {counter}")
     commanded = sorted(prefix for prefix in result.routes if prefix.startswith("/attacker"))
     if commanded:
         found.append(f"strangers made routes: {commanded[:5]}")

@@ -197,7 +197,15 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
 
 /// The face number is filled in when the face exists.
 fn static_route(cost: u64, flags: u64, expires_at_ms: Option<u64>) -> Route {
-    Route { face: Default::default(), origin: origin::STATIC, cost, flags, expires_at_ms, announcement: None }
+    Route {
+        face: Default::default(),
+        origin: origin::STATIC,
+        cost,
+        flags,
+        expires_at_ms,
+        announcement: None,
+        is_remote: false,
+    }
 }
 
 fn plan_saved(plan: &mut Plan, saved: &SavedState) {

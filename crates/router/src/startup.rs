@@ -24,6 +24,7 @@ use namehop_hash::{DispatchKey, HashKey};
 use namehop_manage::authentication::{Anchor, Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
+use namehop_manage::rib::RemoteRouteLimits;
 use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{HugePages, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 use namehop_wire::Name;
@@ -316,6 +317,10 @@ pub fn security_config(config: &Config) -> SecurityConfig {
             .collect(),
         localhop: trust(&config.management.localhop),
         prefix_announcements: trust(&config.management.prefix_announcements),
+        remote_routes: RemoteRouteLimits {
+            per_face: config.management.max_remote_routes_per_face,
+            total: config.management.max_remote_routes,
+        },
     }
 }
 

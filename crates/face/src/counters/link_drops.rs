@@ -87,6 +87,8 @@ link_drops! {
     PeerBlocked = "peer-blocked",
     /// A neighbour's command to the router beyond what is looked at.
     TooManyCommands = "too-many-commands",
+    /// A route that a neighbour registered or announced beyond the limit.
+    TooManyRoutes = "too-many-routes",
     /// The link is down, or its face is gone.
     LinkDown = "link-down",
     /// The operating system refused to send.

@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::command::CommandSignature;
 use super::replay::ReplayGuard;
 use super::trust::{Namespace, TrustError, TrustStore, TrustedKey, UntrustedError};
+use crate::rib::RemoteRouteLimits;
 
 /// Whom a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub struct SecurityConfig {
     pub localhop: TrustConfig,
     /// Trust for prefix announcements, which are refused without anchors.
     pub prefix_announcements: TrustConfig,
+    /// How many routes both may make.
+    pub remote_routes: RemoteRouteLimits,
 }
 
 /// Under which prefix a command came.
@@ -116,6 +119,7 @@ pub struct Authenticator {
     rules: Vec<LoadedRule>,
     localhop: TrustStore,
     prefix_announcements: TrustStore,
+    remote_routes: RemoteRouteLimits,
     replay: ReplayGuard,
 }
 
@@ -136,6 +140,7 @@ impl Authenticator {
             rules: config.rules.iter().map(load).collect::<Result<_, TrustError>>()?,
             localhop: TrustStore::load(&config.localhop)?,
             prefix_announcements: TrustStore::load(&config.prefix_announcements)?,
+            remote_routes: config.remote_routes,
             replay: ReplayGuard::new(),
         })
     }
@@ -143,6 +148,11 @@ impl Authenticator {
     /// Does `/localhop/nfd/rib` exist?
     pub fn is_localhop_enabled(&self) -> bool {
         !self.localhop.is_empty()
+    }
+
+    /// How many routes other hosts may register.
+    pub fn remote_route_limits(&self) -> RemoteRouteLimits {
+        self.remote_routes
     }
 
     /// May this command to `module` be carried out? Remembers it against replay. `now_ms` is in milliseconds since the

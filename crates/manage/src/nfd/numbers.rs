@@ -38,6 +38,8 @@ pub mod status_code {
     pub const INTERNAL_ERROR: u64 = 500;
     /// The peer did not answer in time.
     pub const TIMEOUT: u64 = 504;
+    /// Other computers have registered as many routes as they may.
+    pub const INSUFFICIENT_STORAGE: u64 = 507;
 }
 
 /// Bits of a face's Flags.

@@ -14,6 +14,7 @@
 //! The structure is sized for millions of routes: see [`tree`] for the layout and [`routes`] for the one-route form.
 
 mod propagation;
+mod remote;
 mod routes;
 mod tree;
 
@@ -28,6 +29,8 @@ use namehop_wire::NameRef;
 use thiserror::Error;
 
 use crate::readvertise::MAX_DESTINATIONS;
+pub use remote::RemoteRouteLimits;
+use remote::RemoteRoutes;
 use routes::RouteLists;
 pub use routes::{FLAG_CAPTURE, FLAG_CHILD_INHERIT, Route, RoutesView};
 use tree::{NO_NODE, NameTree, NodeIndex, push_in_small_steps};
@@ -44,6 +47,16 @@ pub enum RibError {
     /// More than four billion names or four gigabytes of name components.
     #[error("the routing table is full")]
     Full,
+    /// The face has as many routes that were registered from elsewhere as it may have.
+    #[error(
+        "this face has {0} routes that other computers registered, as many as `max_remote_routes_per_face` in [management] allows"
+    )]
+    TooManyOfFace(usize),
+    /// All faces together have as many.
+    #[error(
+        "there are {0} routes that other computers registered, as many as `max_remote_routes` in [management] allows"
+    )]
+    TooManyRemote(usize),
 }
 
 /// What a registration did.
@@ -119,6 +132,7 @@ pub struct Rib {
     /// Soonest expiry first; records of routes that were refreshed or removed are skipped when they come up.
     deadlines: BinaryHeap<Reverse<Deadline>>,
     expiring_routes: usize,
+    remote: RemoteRoutes,
     routes: usize,
     entries: usize,
     /// Inherited next hops of the name being changed; kept to save the allocation.
@@ -129,6 +143,11 @@ impl Rib {
     /// An empty table.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty table that takes so many routes from other hosts.
+    pub fn with_limits(limits: RemoteRouteLimits) -> Self {
+        Rib { remote: RemoteRoutes::new(limits), ..Rib::default() }
     }
 
     /// Number of routes.
@@ -157,14 +176,16 @@ impl Rib {
         if name.len() > MAX_PREFIX_COMPONENTS {
             return Err(RibError::PrefixTooLong);
         }
+        self.check_remote(name, &route)?;
         let node = self.tree.find_or_insert(name).ok_or(RibError::Full)?;
-        let (face, origin, expires_at_ms) = (route.face, route.origin, route.expires_at_ms);
+        let (face, origin, expires_at_ms, is_remote) = (route.face, route.origin, route.expires_at_ms, route.is_remote);
         let mut registration = Registration::New;
-        let mut was_expiring = false;
+        let (mut was_expiring, mut was_remote) = (false, false);
         self.change_routes(node, face, changes, |set, lists| {
             if let Some(old) = set.insert(route, lists) {
                 registration = Registration::Updated;
                 was_expiring = old.expires_at_ms.is_some();
+                was_remote = old.is_remote;
             }
         });
         if registration == Registration::New {
@@ -173,6 +194,7 @@ impl Rib {
             index.routes += 1;
             push_in_small_steps(&mut index.nodes, node);
         }
+        self.remote.count(face, was_remote, is_remote);
         self.expiring_routes -= usize::from(was_expiring);
         if let Some(deadline) = expires_at_ms {
             self.expiring_routes += 1;
@@ -242,6 +264,18 @@ impl Rib {
             self.deadlines.pop();
         }
         None
+    }
+
+    /// Whether the limits of routes from other hosts leave room for this one. One that exists can always be renewed.
+    ///
+    /// # Errors
+    /// Which limit is reached.
+    pub fn check_remote(&self, name: NameRef<'_>, route: &Route) -> Result<(), RibError> {
+        let is_renewed = |node| self.tree.routes(node).has_remote(route.face, route.origin, &self.lists);
+        if route.is_remote && !self.tree.find(name).is_some_and(is_renewed) {
+            self.remote.check(route.face)?;
+        }
+        Ok(())
     }
 
     /// One route.
@@ -318,6 +352,7 @@ impl Rib {
         self.change_routes(node, face, changes, |set, lists| removed = set.remove(face, origin, lists));
         let Some(route) = removed else { return false };
         self.routes -= 1;
+        self.remote.count(face, route.is_remote, false);
         self.expiring_routes -= usize::from(route.expires_at_ms.is_some());
         if self.tree.routes(node).is_empty() {
             self.tree.prune(node);

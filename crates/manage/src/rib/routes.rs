@@ -1,6 +1,6 @@
 //! The routes of one name, in 12 bytes when there is one ordinary route, which is nearly always.
 //!
-//! A route that expires, carries an announcement, or has an unusually large origin or cost, and every second route,
+//! A route that expires, carries an announcement, was registered from elsewhere, or has an unusually large origin or cost, and every second route,
 //! moves the name to a list elsewhere. A name whose list shrinks to one ordinary route moves back.
 
 use namehop_packet::FaceId;
@@ -25,11 +25,13 @@ pub struct Route {
     pub expires_at_ms: Option<u64>,
     /// The prefix announcement (a complete Data) that the route was made from.
     pub announcement: Option<Box<[u8]>>,
+    /// A peer on another host registered it, or it was learned from one: it counts against [`RemoteRouteLimits`](super::RemoteRouteLimits).
+    pub is_remote: bool,
 }
 
 impl Route {
     fn small(&self) -> Option<RouteSet> {
-        if self.expires_at_ms.is_some() || self.announcement.is_some() {
+        if self.expires_at_ms.is_some() || self.announcement.is_some() || self.is_remote {
             return None;
         }
         Some(RouteSet::One {
@@ -149,6 +151,7 @@ impl RouteSet {
                     flags: flags.into(),
                     expires_at_ms: None,
                     announcement: None,
+                    is_remote: false,
                 }),
                 &[][..],
             ),
@@ -199,6 +202,12 @@ impl RouteSet {
     pub(super) fn expiry(&self, face: FaceId, origin: u64, lists: &RouteLists) -> Option<u64> {
         let RouteSet::List(index) = *self else { return None };
         lists.get(index).iter().find(|route| route.face == face && route.origin == origin)?.expires_at_ms
+    }
+
+    /// Whether there is a route of this face and origin that was registered from elsewhere.
+    pub(super) fn has_remote(&self, face: FaceId, origin: u64, lists: &RouteLists) -> bool {
+        let RouteSet::List(index) = *self else { return false };
+        lists.get(index).iter().any(|route| route.face == face && route.origin == origin && route.is_remote)
     }
 
     pub(super) fn announcement<'a>(&self, lists: &'a RouteLists, now_ms: u64) -> Option<&'a [u8]> {

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::dispatcher::Requester;
 use super::rib::{check_neighbour, refused};
 use super::{ControlPlane, Management, RouteError};
-use crate::authentication::Rejection;
+use crate::authentication::{Authority, Rejection};
 use crate::nfd::numbers::{origin, route_flags, status_code};
 use crate::nfd::{ControlParameters, ControlResponse};
 use crate::rib::Route;
@@ -45,7 +45,7 @@ impl<C: ControlPlane> Management<C> {
     /// # Errors
     /// Why no route was made.
     pub fn learn_route(&self, announcement: &[u8], face: FaceId) -> Result<Name, AnnouncementError> {
-        self.route_from_announcement(announcement, face, MAX_LEARNED_LIFETIME_MS).map(|(prefix, ..)| prefix)
+        self.route_from_announcement(announcement, face, MAX_LEARNED_LIFETIME_MS, true).map(|(prefix, ..)| prefix)
     }
 
     /// Removes a learned route, because its face answered that it has no route. `false` when there was none.
@@ -67,7 +67,8 @@ impl<C: ControlPlane> Management<C> {
         if let Ok(Err(response)) = covered {
             return response;
         }
-        match self.route_from_announcement(announcement, requester.face, u64::MAX) {
+        let is_remote = matches!(requester.authority, Authority::Neighbour(_));
+        match self.route_from_announcement(announcement, requester.face, u64::MAX, is_remote) {
             Ok((prefix, route, lifetime_ms)) => ControlResponse::ok(&ControlParameters {
                 name: Some(prefix),
                 face_id: Some(route.face.0.into()),
@@ -90,6 +91,7 @@ impl<C: ControlPlane> Management<C> {
         packet: &[u8],
         face: FaceId,
         max_lifetime_ms: u64,
+        is_remote: bool,
     ) -> Result<(Name, Route, u64), AnnouncementError> {
         let data = Data::decode(packet)?;
         let announcement = PrefixAnnouncement::decode(&data)?;
@@ -110,7 +112,9 @@ impl<C: ControlPlane> Management<C> {
             flags: route_flags::CHILD_INHERIT,
             expires_at_ms: Some(self.now_ms().saturating_add(lifetime_ms)),
             announcement: Some(packet.into()),
+            is_remote,
         };
+        self.check_room(announcement.prefix, &route)?;
         self.add_route(announcement.prefix, route.clone())?;
         Ok((announcement.prefix.to_owned(), route, lifetime_ms))
     }

@@ -89,10 +89,11 @@ pub struct Management<C> {
 impl<C: ControlPlane> Management<C> {
     /// A server without routes. `output` takes the frames for the internal face.
     pub fn new(control: C, authenticator: Authenticator, output: impl Fn(Vec<u8>) + 'static) -> Rc<Self> {
+        let routes = Routes::with_limits(authenticator.remote_route_limits());
         Rc::new(Management {
             control,
             authenticator: RefCell::new(authenticator),
-            routes: RefCell::default(),
+            routes: RefCell::new(routes),
             readvertise: RefCell::default(),
             direct_next_hops: RefCell::default(),
             loaded_prefixes: RefCell::default(),

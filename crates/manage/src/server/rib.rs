@@ -1,5 +1,6 @@
 //! Module `rib`: routes, and what they change in the FIB.
 
+use namehop_face::counters::LinkDrop;
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 use thiserror::Error;
@@ -12,13 +13,19 @@ use super::{ControlPlane, Management, StateChange};
 use crate::authentication::Authority;
 use crate::nfd::numbers::{origin, route_flags, status_code};
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
-use crate::rib::{Rib, RibError, Route};
+use crate::rib::{RemoteRouteLimits, Rib, RibError, Route};
 
 /// Routes, and what has to be remembered about carrying them into the FIB.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     pub(super) rib: Rib,
     overfull: OverfullNames,
+}
+
+impl Routes {
+    pub(super) fn with_limits(limits: RemoteRouteLimits) -> Self {
+        Routes { rib: Rib::with_limits(limits), ..Routes::default() }
+    }
 }
 
 /// Why a route was not added.
@@ -43,6 +50,9 @@ impl RouteError {
             RouteError::Dedicated => status_code::NOT_ACCEPTABLE,
             RouteError::Rib(RibError::PrefixTooLong) => status_code::PREFIX_TOO_LONG,
             RouteError::Rib(RibError::Full) => status_code::INTERNAL_ERROR,
+            RouteError::Rib(RibError::TooManyOfFace(_) | RibError::TooManyRemote(_)) => {
+                status_code::INSUFFICIENT_STORAGE
+            }
         }
     }
 }
@@ -145,7 +155,12 @@ impl<C: ControlPlane> Management<C> {
             flags: parameters.flags.unwrap_or(route_flags::CHILD_INHERIT),
             expires_at_ms: parameters.expiration_period_ms.map(|period_ms| self.now_ms().saturating_add(period_ms)),
             announcement: None,
+            is_remote: matches!(requester.authority, Authority::Neighbour(_)),
         };
+        // Nothing is written to the disk for what has no room.
+        if let Err(error) = self.check_room(name.as_ref(), &route) {
+            return refused(error);
+        }
         let lifetime_ms = parameters.expiration_period_ms;
         let change = StateChange::RouteRegistered { prefix: name.as_ref(), route: &route, lifetime_ms };
         if let Err(error) = self.control.save(change) {
@@ -163,6 +178,16 @@ impl<C: ControlPlane> Management<C> {
             flags: Some(route.flags),
             expiration_period_ms: parameters.expiration_period_ms,
             ..ControlParameters::default()
+        })
+    }
+
+    /// Whether other hosts may have this route, too; counts it with its face if not.
+    pub(super) fn check_room(&self, name: NameRef<'_>, route: &Route) -> Result<(), RouteError> {
+        self.routes.borrow().rib.check_remote(name, route).map_err(|error| {
+            if let Some(face) = self.control.faces().get(route.face) {
+                face.counters.count_transport_drop(LinkDrop::TooManyRoutes);
+            }
+            RouteError::Rib(error)
         })
     }
 

@@ -59,6 +59,8 @@ impl Config {
             ("faces.all_send_queues_bytes", faces.all_send_queues_bytes.0, 1 << 20, 1 << 40),
             ("faces.blocked_timeout_s", faces.blocked_timeout_s, 1, 1 << 32),
             ("faces.udp.idle_timeout_s", faces.udp.idle_timeout_s, 1, 1 << 32),
+            ("management.max_remote_routes_per_face", self.management.max_remote_routes_per_face as u64, 1, 1 << 24),
+            ("management.max_remote_routes", self.management.max_remote_routes as u64, 1, 1 << 24),
             ("routing.gateway.cost", self.routing.gateway.cost, 0, 1 << 32),
             ("routing.gateway.refresh_s", self.routing.gateway.refresh_s, 1, 86_400),
             ("ports.idle_timeout_s", ports.idle_timeout_s, 1, 1 << 32),

@@ -12,6 +12,7 @@ use namehop_disk::DiskSettings;
 use namehop_face::FacePersistency;
 use namehop_forward::dispatch;
 use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
+use namehop_manage::rib::RemoteRouteLimits;
 use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
 
@@ -285,15 +286,32 @@ fn yes() -> bool {
 }
 
 /// `[management]`
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Management {
     /// Who may command; empty = every local application.
     pub authorizations: Vec<Authorization>,
+    /// Most routes that other computers may register for one face.
+    pub max_remote_routes_per_face: usize,
+    /// Most routes that other computers may register together.
+    pub max_remote_routes: usize,
     /// Trust for `/localhop/nfd/rib`; without anchors it does not exist.
     pub localhop: Trust,
     /// Trust for prefix announcements; without anchors they are refused.
     pub prefix_announcements: Trust,
+}
+
+impl Default for Management {
+    fn default() -> Self {
+        let RemoteRouteLimits { per_face, total } = RemoteRouteLimits::default();
+        Management {
+            authorizations: Vec::new(),
+            max_remote_routes_per_face: per_face,
+            max_remote_routes: total,
+            localhop: Trust::default(),
+            prefix_announcements: Trust::default(),
+        }
+    }
 }
 
 /// `[[management.authorizations]]`

@@ -1,9 +1,12 @@
 //! Attacks by packets: each is a rule that makes the packet of a number.
 
 use std::fs;
+use std::path::Path;
 
 use namehop_wire::Name;
-use namehop_wire::security::{DigestSigner, KeySigner, KeyType, PrivateKey};
+use namehop_wire::security::{
+    Certificate, DigestSigner, KeySigner, KeyType, PrivateKey, load_certificate, load_private_key,
+};
 use namehop_wire::tlv::types;
 
 use super::options::{Failure, Options};
@@ -95,6 +98,19 @@ fn signed_registrations(certificate: &str, face: Option<u64>) -> Result<Maker, F
     Ok(Box::new(move |number| commands[number as usize % COMMANDS].clone()))
 }
 
+/// Registrations of ever more prefixes, signed by a key that the router trusts.
+fn many_registrations(key: &str, certificate: &str) -> Result<Maker, Failure> {
+    let certificate = load_certificate(Path::new(certificate))?;
+    let certificate = Certificate::decode(&certificate)?;
+    let identity = certificate.name().without_last(4).to_owned();
+    let signer = KeySigner::new(load_private_key(Path::new(key))?, certificate.name().without_last(2).to_owned());
+    Ok(Box::new(move |number| {
+        let prefix = identity.clone().append_generic(format!("many{number}"));
+        // Without a signature it would be counted as sent and refused.
+        registration("localhop", &prefix, None, &signer).unwrap_or_default()
+    }))
+}
+
 /// Commands that anybody can make, in both zones.
 fn stranger_commands(face: Option<u64>) -> Result<Maker, Failure> {
     let prefix = name("/attacker/command")?;
@@ -120,6 +136,7 @@ pub fn run(attack: &str, options: &Options) -> Result<String, Failure> {
             Box::new(move |number| interest(numbered(&prefix, number).value(), &Extras::default()))
         }
         "signed-registrations" => signed_registrations(options.text("locator")?, Some(options.get("face")?))?,
+        "many-registrations" => many_registrations(options.text("key")?, options.text("certificate")?)?,
         "stranger-commands" => stranger_commands(Some(options.get("face")?))?,
         other => return Err(format!("there is no attack '{other}'").into()),
     };

@@ -78,7 +78,7 @@ fn name(uri: &str) -> Name {
 }
 
 fn route(face: u32, cost: u64, flags: u64) -> Route {
-    Route { face: FaceId(face), origin: 0, cost, flags, expires_at_ms: None, announcement: None }
+    Route { face: FaceId(face), origin: 0, cost, flags, expires_at_ms: None, announcement: None, is_remote: false }
 }
 
 fn setup(routes: &[(&str, Route)]) -> (Rib, FollowingFib) {
@@ -112,6 +112,37 @@ fn registering_again_updates_and_reports_only_what_changes() {
     let again = rib.register(name("/A").as_ref(), route(300, 11, 0), &mut fib);
     assert_eq!((again, fib.changes), (Ok(Registration::Updated), 2));
     assert_eq!((rib.route_count(), rib.entry_count()), (1, 1));
+}
+
+#[test]
+fn routes_from_other_hosts_are_limited_by_face_and_together() {
+    let mut rib = Rib::with_limits(RemoteRouteLimits { per_face: 2, total: 3 });
+    let mut fib = FollowingFib::default();
+    let register = |rib: &mut Rib, fib: &mut FollowingFib, prefix: &str, face, is_remote| {
+        rib.register(name(prefix).as_ref(), Route { is_remote, ..route(face, 1, 0) }, fib)
+    };
+    for (prefix, face) in [("/A", 300), ("/B", 300), ("/A", 301)] {
+        assert_eq!(register(&mut rib, &mut fib, prefix, face, true), Ok(Registration::New));
+    }
+    assert_eq!(register(&mut rib, &mut fib, "/C", 300, true), Err(RibError::TooManyOfFace(2)));
+    assert_eq!(register(&mut rib, &mut fib, "/C", 301, true), Err(RibError::TooManyRemote(3)));
+    assert_eq!(register(&mut rib, &mut fib, "/A", 300, true), Ok(Registration::Updated), "one that exists is renewed");
+    assert_eq!(rib.entry_count(), 2, "what is refused leaves nothing");
+    // The router's own routes have no limit, and one that is taken over does not count any more.
+    for number in 0..10 {
+        assert_eq!(register(&mut rib, &mut fib, &format!("/own/{number}"), 300, false), Ok(Registration::New));
+    }
+    assert_eq!(register(&mut rib, &mut fib, "/B", 300, false), Ok(Registration::Updated));
+    assert_eq!(register(&mut rib, &mut fib, "/C", 300, true), Ok(Registration::New));
+    rib.unregister(name("/C").as_ref(), FaceId(300), 0, &mut fib);
+    let expiring = Route { is_remote: true, expires_at_ms: Some(5), ..route(302, 1, 0) };
+    assert_eq!(rib.register(name("/D").as_ref(), expiring.clone(), &mut fib), Ok(Registration::New));
+    assert_eq!(rib.check_remote(name("/E").as_ref(), &expiring), Err(RibError::TooManyRemote(3)));
+    assert_eq!(rib.expire(5, &mut fib), 1);
+    assert_eq!(rib.check_remote(name("/E").as_ref(), &expiring), Ok(()));
+    rib.remove_face(FaceId(300), &mut fib);
+    rib.remove_face(FaceId(301), &mut fib);
+    assert_eq!((rib.remote.by_face.len(), rib.remote.total, rib.route_count()), (0, 0, 0));
 }
 
 #[test]

@@ -180,6 +180,7 @@ fn long_lists_take_several_segments() {
                 flags: 1,
                 expires_at_ms: None,
                 announcement: None,
+                is_remote: false,
             };
             fixture.management.add_route(name(&format!("/prefix/{i}")).as_ref(), route).expect("added");
         }

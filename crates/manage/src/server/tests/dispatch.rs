@@ -263,6 +263,41 @@ fn neighbours_have_routes_for_their_own_face_and_the_names_of_their_key_only() {
 }
 
 #[test]
+fn neighbours_have_a_limited_number_of_routes() {
+    run(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (signer, certificate) = key_and_certificate(folder.path(), "/neighbour");
+        let localhop = crate::authentication::TrustConfig { anchors: vec![certificate.into()], certificates: None };
+        let remote_routes = crate::rib::RemoteRouteLimits { per_face: 2, total: 3 };
+        let security = SecurityConfig { localhop, remote_routes, ..SecurityConfig::default() };
+        let fixture = Fixture::with_security(&security);
+        let mut time_ms = unix_time_ms();
+        let mut give = |prefix: &str| {
+            let parameters = named(prefix).to_vec();
+            let name = names::localhop().append_generic("rib").append_generic("register").append_generic(parameters);
+            time_ms += 1;
+            let options = InterestSignatureOptions { time_ms: Some(time_ms), ..options() };
+            let command = InterestBuilder::new(name).nonce(1).sign(&signer, &options).expect("signed");
+            fixture.give(&command, NEIGHBOUR, b"t");
+            fixture.take_one().response()
+        };
+        assert_eq!(["/neighbour/A", "/neighbour/B", "/neighbour/A"].map(|prefix| give(prefix).code), [200; 3]);
+        fixture.changes();
+        let refused = give("/neighbour/C");
+        assert_eq!(refused.code, 507);
+        assert!(refused.text.contains("max_remote_routes_per_face"), "{}", refused.text);
+        let face = fixture.router().face(testing::NEIGHBOUR).expect("a face");
+        assert_eq!(face.counters.link_drop(namehop_face::counters::LinkDrop::TooManyRoutes), 1);
+        assert!(fixture.changes().is_empty(), "nothing is saved for a refused route");
+        assert!(fixture.fib("/neighbour/C").is_empty());
+        // Applications of the router's own computer are not limited.
+        for prefix in ["/a", "/b", "/c", "/d"] {
+            assert_eq!(fixture.command("rib", "register", &named(prefix)).await.code, 200);
+        }
+    });
+}
+
+#[test]
 fn a_response_without_room_for_its_body_is_sent_without_it() {
     run(async {
         let fixture = Fixture::new();

@@ -54,7 +54,15 @@ async fn snapshot(fixture: &Fixture, mut between: impl FnMut(u64)) -> Vec<u8> {
 }
 
 fn route(face: u64, cost: u64) -> Route {
-    Route { face: FaceId(face as u32), origin: origin::STATIC, cost, flags: 0, expires_at_ms: None, announcement: None }
+    Route {
+        face: FaceId(face as u32),
+        origin: origin::STATIC,
+        cost,
+        flags: 0,
+        expires_at_ms: None,
+        announcement: None,
+        is_remote: false,
+    }
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn fill(scene: &Scene) {
             flags: 1,
             expires_at_ms: None,
             announcement: None,
+            is_remote: false,
         };
         scene.management.add_route(name(&format!("/p{}/{number}", number % 10)).as_ref(), route).expect("room");
     }
