@@ -28,8 +28,6 @@ pub(super) const SEGMENT_BYTES: usize = 8000;
 const MAX_NAME_BYTES: usize = MAX_PACKET_SIZE - SEGMENT_BYTES - 200;
 /// How long a version is kept after it was last asked for.
 const KEPT_MS: u64 = 1000;
-/// Datasets stay out of the Content Store: a request that follows a command must see what the command changed.
-pub(super) const NO_CACHE: bool = true;
 /// Contents kept at most, together; the oldest version goes first.
 const MAX_STORED_BYTES: usize = 256 << 20;
 
@@ -147,7 +145,7 @@ impl<C: ControlPlane> Management<C> {
                     }
                     let packet = self.datasets.borrow_mut().segment(version, &name, segment, self.now_ms());
                     if let Some(packet) = packet {
-                        self.send(request.token, &packet, NO_CACHE);
+                        self.send(request.token, &packet);
                     }
                 }
             }
@@ -184,7 +182,7 @@ impl<C: ControlPlane> Management<C> {
         self.due_earlier.notify_one();
         let Some(packet) = packet else { return };
         for to in waiting {
-            self.send(to.token, &packet, NO_CACHE);
+            self.send(to.token, &packet);
         }
     }
 }

@@ -40,9 +40,8 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// For an answer that caches may keep.
     pub(super) fn reply_to(&self) -> ReplyTo {
-        ReplyTo { name: self.interest.name.to_owned(), token: self.token, no_cache: false }
+        ReplyTo { name: self.interest.name.to_owned(), token: self.token }
     }
 }
 
@@ -112,7 +111,7 @@ impl<C: ControlPlane> Management<C> {
 
     fn command(self: &Rc<Self>, request: &Request<'_>, zone: Zone, module: &str, verb: &Verb<C>) {
         let Some(command) = SignedCommand::read(&request.interest, VERB_END) else { return };
-        let to = ReplyTo { no_cache: zone == Zone::Localhost, ..request.reply_to() };
+        let to = request.reply_to();
         let authorized = self.authenticator.borrow_mut().authorize(zone, module, &command.signature, unix_time_ms());
         let requester = match authorized {
             Ok(authority) => Requester { face: request.face, authority },

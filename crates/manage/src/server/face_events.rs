@@ -125,7 +125,7 @@ impl<C: ControlPlane> Management<C> {
         events.push(packet.clone());
         drop(events);
         for token in tokens {
-            self.send(token, &packet, false);
+            self.send(token, &packet);
         }
     }
 
@@ -149,7 +149,7 @@ impl<C: ControlPlane> Management<C> {
         match found.cloned() {
             Some(packet) => {
                 drop(events);
-                self.send(request.token, &packet, false);
+                self.send(request.token, &packet);
             }
             None if sequence.is_some_and(|sequence| sequence < events.count) => {}
             None => {

@@ -33,7 +33,7 @@ mod verbs;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub struct Management<C> {
     gone: RefCell<GoneFaces>,
     output: Box<dyn Fn(Vec<u8>)>,
     started: Instant,
-    started_unix_ms: u64,
+    start_unix_ms: Cell<u64>,
     /// Something may be due earlier than what [`run`](Self::run) waits for.
     due_earlier: Notify,
 }
@@ -105,7 +105,7 @@ impl<C: ControlPlane> Management<C> {
             gone: RefCell::default(),
             output: Box::new(output),
             started: Instant::now(),
-            started_unix_ms: unix_time_ms(),
+            start_unix_ms: Cell::new(unix_time_ms()),
             due_earlier: Notify::new(),
         })
     }

@@ -1,4 +1,5 @@
-//! Answers: Data signed with DigestSha256 in link-layer packets that return the PIT token.
+//! Answers: Data signed with DigestSha256 in link-layer packets that return the PIT token. All stay out of caches: an answer says what was true
+//! when it was given, and a million answers would evict everything else.
 
 use namehop_wire::data::content_type;
 use namehop_wire::lp::{self, CACHE_POLICY_NO_CACHE, LpHeader, PitToken};
@@ -20,11 +21,6 @@ const LINK_HEADER_BYTES: usize = 64;
 pub(super) struct ReplyTo {
     pub(super) name: Name,
     pub(super) token: PitToken,
-    /// Keep the answer out of caches. Answers to local commands concern nobody else, and a million of them would drive
-    /// everything else out of the Content Store. A neighbour's command may be sent again when the answer was lost: a
-    /// cached answer then spares it from being taken for a replay. That is for commands that were carried out; refusals are
-    /// never cached, because anybody can provoke as many of them as they like.
-    pub(super) no_cache: bool,
 }
 
 /// Makes a Data of the server; `None` when it would be too large for a link packet.
@@ -47,13 +43,9 @@ pub(super) fn not_saved(error: &NotSaved) -> ControlResponse {
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Sends a Data to whom asked for it.
-    pub(super) fn send(&self, token: PitToken, data: &[u8], no_cache: bool) {
-        let header = LpHeader {
-            pit_token: token,
-            cache_policy: no_cache.then_some(CACHE_POLICY_NO_CACHE),
-            ..LpHeader::default()
-        };
+    /// Sends a Data that answers the Interest with this token.
+    pub(super) fn send(&self, token: PitToken, data: &[u8]) {
+        let header = LpHeader { pit_token: token, cache_policy: Some(CACHE_POLICY_NO_CACHE), ..LpHeader::default() };
         (self.output)(lp::encode_packet(&header, Some(data)));
     }
 
@@ -79,7 +71,7 @@ impl<C: ControlPlane> Management<C> {
             .or_else(|| shorter(&response.text))
             .or_else(|| shorter("the answer is too long to be given in words"));
         if let Some(data) = fitting {
-            self.send(to.token, &data, to.no_cache || response.code != status_code::OK);
+            self.send(to.token, &data);
         }
     }
 }

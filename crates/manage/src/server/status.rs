@@ -28,6 +28,8 @@ use crate::rib::Cursor;
 
 /// Entries of a long list that are built between two pauses.
 const PORTION: usize = 2048;
+/// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
+const CLOCK_TOLERANCE_MS: u64 = 2000;
 
 /// Entries of the name dispatch table that `ndt/list` has at most.
 const LISTED_ENTRIES: usize = 1024;
@@ -197,13 +199,24 @@ impl<C: ControlPlane> Management<C> {
         writer.into_vec()
     }
 
-    async fn general_status(&self) -> GeneralStatus {
+    /// The time of the start, as the clock is now: the time since then is that of the monotonic clock. It changes only when the time of day is
+    /// set, because programs take another start for a restart.
+    fn start_unix_ms(&self, now_unix_ms: u64) -> u64 {
+        let start_unix_ms = now_unix_ms.saturating_sub(self.now_ms());
+        if start_unix_ms.abs_diff(self.start_unix_ms.get()) >= CLOCK_TOLERANCE_MS {
+            self.start_unix_ms.set(start_unix_ms);
+        }
+        self.start_unix_ms.get()
+    }
+
+    pub(super) async fn general_status(&self) -> GeneralStatus {
         let engine = self.control.engine_status().await;
         let (counters, sizes) = (&engine.counters, &engine.sizes);
+        let start_timestamp_ms = self.start_unix_ms(unix_time_ms());
         GeneralStatus {
             version: concat!("Namehop/", env!("CARGO_PKG_VERSION")).to_owned(),
-            start_timestamp_ms: self.started_unix_ms,
-            current_timestamp_ms: unix_time_ms(),
+            start_timestamp_ms,
+            current_timestamp_ms: start_timestamp_ms.saturating_add(self.now_ms()),
             name_tree_entries: sizes.pcct as u64,
             fib_entries: self.control.with_fib(|fib| fib.len() as u64),
             pit_entries: sizes.pit as u64,

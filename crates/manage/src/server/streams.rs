@@ -21,7 +21,7 @@ use namehop_wire::tlv::{Nni, Writer};
 use namehop_wire::{ComponentRef, Name};
 use tokio::task::yield_now;
 
-use super::dataset::{NO_CACHE, SEGMENT_BYTES};
+use super::dataset::SEGMENT_BYTES;
 use super::reply::{ReplyTo, data};
 use super::{ControlPlane, Management};
 use crate::nfd::{self, DatasetItem, FibEntry, NextHopRecord, RibEntry, encode_item};
@@ -195,7 +195,7 @@ impl<C: ControlPlane> Management<C> {
 
     fn answer_with(&self, to: &ReplyTo, packet: Option<Vec<u8>>) {
         if let Some(packet) = packet {
-            self.send(to.token, &packet, NO_CACHE);
+            self.send(to.token, &packet);
         }
     }
 

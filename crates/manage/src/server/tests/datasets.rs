@@ -61,6 +61,10 @@ fn the_general_status_is_complete() {
         let status = GeneralStatus::decode(&content).expect("a status");
         assert!(status.version.starts_with("Namehop/"));
         assert!(status.start_timestamp_ms > 0 && status.current_timestamp_ms >= status.start_timestamp_ms);
+        // The time of day stands still here, as if it had been set back all the while.
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        let later = fixture.management.general_status().await;
+        assert_eq!(later.current_timestamp_ms - later.start_timestamp_ms, fixture.management.now_ms());
         assert_eq!((status.pit_entries, status.cs_entries, status.name_tree_entries), (3, 4, 9));
         assert_eq!((status.in_interests, status.unsatisfied_interests, status.fib_entries), (100, 7, 1));
     });
