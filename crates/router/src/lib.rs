@@ -11,6 +11,7 @@
 //! | `balancing` | names, moved from worker to worker |
 //! | `control` | the control thread's hold on everything |
 //! | `saving` | changes by command, put on file |
+//! | `command_times` | times of signed commands, for the next start |
 //! | `faulty_strategies` | loaded strategies that ended the router, for the next start |
 //! | `neighbours` | other computers' commands, waiting for their turn |
 //! | [`power`] | power of the computer, measured or estimated |
@@ -25,6 +26,7 @@
 mod api_token;
 mod balancing;
 mod capture;
+mod command_times;
 pub mod config;
 mod control;
 mod descriptors;

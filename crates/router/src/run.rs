@@ -36,7 +36,7 @@ use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
-use crate::{api_token, fib_file, logging, metrics, power, restore, worker};
+use crate::{api_token, command_times, fib_file, logging, metrics, power, restore, worker};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -99,9 +99,15 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     };
     logging::start(&config.log).map_err(RunError::Log)?;
     let control_runtime = new_runtime()?;
-    let authenticator = Authenticator::new(&startup::security_config(&config)).map_err(StartError::Trust)?;
+    let mut authenticator = Authenticator::new(&startup::security_config(&config)).map_err(StartError::Trust)?;
     let destinations = startup::readvertise_destinations(&config)?;
     let parts = startup::build(&config, supervisor)?;
+    // The state file is locked now: no other router uses the file beside it.
+    if authenticator.checks_times()
+        && let Some(record) = command_times::record(&config)
+    {
+        authenticator.remember_times(record);
+    }
 
     let Parts {
         sockets,

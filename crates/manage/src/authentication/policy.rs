@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
+use namehop_wire::security::unix_time_ms;
 use namehop_wire::signature::signature_type;
 use namehop_wire::{Data, Name, NameRef};
 use thiserror::Error;
 
 use super::command::CommandSignature;
-use super::replay::ReplayGuard;
+use super::replay::{Moment, ReplayGuard, TimeRecord};
 use super::trust::{Namespace, TrustError, TrustStore, TrustedKey, UntrustedError};
 use crate::rib::RemoteRouteLimits;
 
@@ -121,14 +123,20 @@ pub struct Authenticator {
     prefix_announcements: TrustStore,
     remote_routes: RemoteRouteLimits,
     replay: ReplayGuard,
+    /// The start of the monotonic clock.
+    started: Instant,
 }
 
 impl Authenticator {
-    /// Reads the certificates that the configuration names.
+    /// Reads the certificates that the configuration names. Commands signed before the present are refused from here on.
     ///
     /// # Errors
     /// Names the file that cannot be read or is not a certificate.
     pub fn new(config: &SecurityConfig) -> Result<Self, TrustError> {
+        Authenticator::started_at(config, unix_time_ms())
+    }
+
+    pub(super) fn started_at(config: &SecurityConfig, now_ms: u64) -> Result<Self, TrustError> {
         let load = |rule: &Rule| {
             let signer = match &rule.signer {
                 Signer::Any => LoadedSigner::Any,
@@ -141,8 +149,24 @@ impl Authenticator {
             localhop: TrustStore::load(&config.localhop)?,
             prefix_announcements: TrustStore::load(&config.prefix_announcements)?,
             remote_routes: config.remote_routes,
-            replay: ReplayGuard::new(),
+            replay: ReplayGuard::new(Moment { unix_ms: now_ms, monotonic_ms: 0 }, None),
+            started: Instant::now(),
         })
+    }
+
+    /// Whether commands have to be signed with certain keys, so that their times count.
+    pub fn checks_times(&self) -> bool {
+        self.is_localhop_enabled() || self.rules.iter().any(|rule| matches!(rule.signer, LoadedSigner::Key(_)))
+    }
+
+    /// Refuses what an earlier process has accepted, and notes there what this one accepts. To be called before the first command.
+    pub fn remember_times(&mut self, record: TimeRecord) {
+        self.replay = ReplayGuard::new(self.moment(unix_time_ms()), Some(record));
+    }
+
+    fn moment(&self, unix_ms: u64) -> Moment {
+        let monotonic_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Moment { unix_ms, monotonic_ms }
     }
 
     /// Does `/localhop/nfd/rib` exist?
@@ -167,15 +191,16 @@ impl Authenticator {
         signature: &CommandSignature<'_>,
         now_ms: u64,
     ) -> Result<Authority, Rejection> {
+        let now = self.moment(now_ms);
         match zone {
             Zone::Localhop => {
                 let (key, namespace) =
                     self.localhop.verify(&signature.info, &signature.signed_portions, signature.value, now_ms)?;
-                accept_once(&mut self.replay, key.key_name(), signature, now_ms)?;
+                accept_once(&mut self.replay, key.key_name(), signature, now)?;
                 Ok(Authority::Neighbour(Arc::clone(namespace)))
             }
             Zone::Localhost if self.rules.is_empty() => accept_any(signature).map(|()| Authority::Application),
-            Zone::Localhost => self.authorize_by_rules(module, signature, now_ms),
+            Zone::Localhost => self.authorize_by_rules(module, signature, now),
         }
     }
 
@@ -183,7 +208,7 @@ impl Authenticator {
         &mut self,
         module: &str,
         signature: &CommandSignature<'_>,
-        now_ms: u64,
+        now: Moment,
     ) -> Result<Authority, Rejection> {
         let (mut is_open_to_all, mut reason) = (false, None);
         let for_module = self.rules.iter().filter(|rule| rule.modules.iter().any(|listed| listed == module));
@@ -191,10 +216,11 @@ impl Authenticator {
             match &rule.signer {
                 LoadedSigner::Any => is_open_to_all = true,
                 LoadedSigner::Key(key) if key.is_located_by(&signature.info) => {
-                    let verified = key.verify(&signature.info, &signature.signed_portions, signature.value, now_ms);
+                    let verified =
+                        key.verify(&signature.info, &signature.signed_portions, signature.value, now.unix_ms);
                     let accepted = verified
                         .map_err(Rejection::from)
-                        .and_then(|()| accept_once(&mut self.replay, key.key_name(), signature, now_ms));
+                        .and_then(|()| accept_once(&mut self.replay, key.key_name(), signature, now));
                     match accepted {
                         Ok(()) => return Ok(Authority::ListedKey),
                         Err(rejection) => reason = Some(rejection),
@@ -237,9 +263,9 @@ fn accept_once(
     replay: &mut ReplayGuard,
     key: NameRef<'_>,
     signature: &CommandSignature<'_>,
-    now_ms: u64,
+    now: Moment,
 ) -> Result<(), Rejection> {
-    replay.accept(key, &signature.info, now_ms).map_err(|error| Rejection(error.to_string()))
+    replay.accept(key, signature, now).map_err(|error| Rejection(error.to_string()))
 }
 
 /// Accepts any local application; a digest must be right, so that damaged commands are refused.

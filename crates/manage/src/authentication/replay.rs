@@ -1,140 +1,182 @@
 //! Protection against replayed commands (NDN packet specification, signed-interest.rst; NFD command authentication).
 //!
-//! For each key the newest SignatureTime is kept, with the nonces seen at that time and the highest sequence number. An
-//! older time is refused. The same time is accepted only with a nonce not seen at that time, or a higher sequence number,
-//! so that a program may send several commands within one millisecond. The first command of a key must be near the
-//! present.
+//! A command must be signed near the present, and each is accepted once. Of each key the accepted commands of the last hour are remembered by a
+//! digest of what was signed, so that commands of several programs with one key may arrive in any order (as in the anti-replay window of
+//! IPsec, RFC 4303). The memory is bounded: when it is full, the command that was signed first is forgotten, and those signed up to then
+//! are refused. So are commands signed before the router was started.
+//!
+//! Both times move with the time of day: when it is set back, none of them is later than the present.
 
+mod record;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
-use namehop_wire::{Name, NameRef, SignatureInfo};
+use namehop_wire::{Name, NameRef};
+use ring::digest::{Context, SHA256};
 use thiserror::Error;
 
-/// Keys remembered at most; the one used longest ago is forgotten first.
-pub const MAX_KEYS: usize = 1000;
-/// A key that was not used for so long is forgotten, in milliseconds.
-pub const KEY_LIFETIME_MS: u64 = 3_600_000;
-/// How far the first time of a key may be from the present, in milliseconds.
-pub const GRACE_MS: u64 = 120_000;
-/// Nonces kept for one time of one key: enough for 65536 of the usual length. A further command within that millisecond
-/// is refused, unless it has a sequence number.
-const MAX_NONCE_BYTES: usize = 65_536 * 8;
+use super::command::CommandSignature;
+pub use record::TimeRecord;
 
-/// Why a command is taken for a replay.
+/// How far a SignatureTime may be from the present, in milliseconds.
+pub const GRACE_MS: u64 = 120_000;
+/// Commands of one key that are remembered at most.
+pub const MAX_REMEMBERED: usize = 1024;
+/// Commands are remembered for this long after they were signed, in milliseconds: a replay is refused also when the time of day is set
+/// back by less.
+const MEMORY_MS: u64 = 3_600_000;
+/// The time of day counts as set back if it falls behind the monotonic clock by at least this much, in milliseconds.
+const TOLERANCE_MS: u64 = 2000;
+
+/// Why a command is refused because of its time, or as a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReplayError {
     /// The signature has no time.
     #[error("the command has no SignatureTime")]
     NoTime,
-    /// The first command of the key is too far from the present.
-    #[error("the SignatureTime is more than 120 seconds from the present")]
-    OutsideGrace,
-    /// A newer command of the key was seen.
-    #[error("a newer command of this key was seen")]
-    TimeNotNewer,
-    /// The same nonce was seen at this time.
-    #[error("the SignatureNonce was seen before")]
-    RepeatedNonce,
-    /// A sequence number at least as high was seen.
-    #[error("the SignatureSeqNum is not higher than the last one")]
-    SequenceNotHigher,
+    /// It is too far in the future, by this many seconds.
+    #[error("the clock of the sender is {0} seconds ahead of this router's; at most {limit} are allowed", limit = GRACE_MS / 1000)]
+    Ahead(u64),
+    /// It is too far in the past, by this many seconds.
+    #[error(
+        "the command was signed {0} seconds ago, or the clock of the sender is behind this router's; at most {limit} are allowed",
+        limit = GRACE_MS / 1000
+    )]
+    Behind(u64),
+    /// The router may have taken it before it was started.
+    #[error(
+        "the command was signed before this router was started, by the clock of the sender: sign it again in {0} seconds"
+    )]
+    BeforeStart(u64),
+    /// This very command was accepted before.
+    #[error("this command was seen before: sign a new one")]
+    Repeated,
+    /// Too many commands that were signed later were accepted to know whether this one was.
+    #[error("{MAX_REMEMBERED} commands of this key that were signed later were seen: sign a new one")]
+    Forgotten,
 }
 
-#[derive(Debug)]
-struct KeyRecord {
-    last_used_ms: u64,
-    time_ms: u64,
-    nonces: HashSet<Box<[u8]>>,
-    nonce_bytes: usize,
-    sequence: Option<u64>,
+/// The present, on both clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Time of day, in milliseconds since the Unix epoch.
+    pub unix_ms: u64,
+    /// In milliseconds since any fixed moment.
+    pub monotonic_ms: u64,
 }
 
-/// What was seen of each key.
+/// What tells a command from all others: a digest of what was signed.
+type Fingerprint = [u8; 16];
+
+/// The accepted commands of one key.
 #[derive(Debug, Default)]
+struct Window {
+    /// By SignatureTime.
+    seen: BTreeSet<(u64, Fingerprint)>,
+    /// Of the commands signed up to this time, those that are not in `seen` may have been forgotten.
+    forgotten_ms: u64,
+}
+
+/// What was accepted of each key. Keys are those of certificates, so there are few.
+#[derive(Debug)]
 pub struct ReplayGuard {
-    keys: HashMap<Name, KeyRecord>,
+    /// Commands signed before this time are refused.
+    start_ms: u64,
+    keys: HashMap<Name, Window>,
+    record: Option<TimeRecord>,
+    /// Time of day minus monotonic clock, at the start and whenever the time of day was set.
+    offset_ms: i128,
 }
 
 impl ReplayGuard {
-    /// A guard that has seen nothing.
-    pub fn new() -> Self {
-        Self::default()
+    /// A guard that has seen nothing, at the start of the router. With a `record`, commands that an earlier process accepted are refused
+    /// also if the time of day was set back by up to ten minutes since then.
+    pub fn new(now: Moment, record: Option<TimeRecord>) -> Self {
+        let start_ms = record.as_ref().map_or(0, |record| record.start_ms(now.unix_ms)).max(now.unix_ms);
+        ReplayGuard { start_ms, keys: HashMap::new(), record, offset_ms: now.offset_ms() }
     }
 
     /// Decides on a command whose signature was verified, and remembers it when it is accepted.
     ///
-    /// `now_ms` is in milliseconds since the Unix epoch.
-    ///
     /// # Errors
-    /// Why it is taken for a replay.
-    pub fn accept(&mut self, key: NameRef<'_>, info: &SignatureInfo<'_>, now_ms: u64) -> Result<(), ReplayError> {
-        let time_ms = info.time_ms.ok_or(ReplayError::NoTime)?;
-        if let Some(record) = self.keys.get_mut(key.value())
-            && record.last_used_ms.saturating_add(KEY_LIFETIME_MS) > now_ms
-        {
-            return record.accept(info, time_ms, now_ms);
+    /// Why it is refused.
+    pub fn accept(&mut self, key: NameRef<'_>, command: &CommandSignature<'_>, now: Moment) -> Result<(), ReplayError> {
+        self.follow_clock(now);
+        let time_ms = command.info.time_ms.ok_or(ReplayError::NoTime)?;
+        let seconds = |ms: u64| ms.div_ceil(1000);
+        if time_ms > now.unix_ms.saturating_add(GRACE_MS) {
+            return Err(ReplayError::Ahead(seconds(time_ms - now.unix_ms)));
         }
-        if time_ms.abs_diff(now_ms) > GRACE_MS {
-            return Err(ReplayError::OutsideGrace);
+        if time_ms.saturating_add(GRACE_MS) < now.unix_ms {
+            return Err(ReplayError::Behind(seconds(now.unix_ms - time_ms)));
         }
-        self.make_room(now_ms);
-        let nonces = info.nonce.map(Box::from).into_iter().collect();
-        let nonce_bytes = info.nonce.map_or(0, <[u8]>::len);
-        let record = KeyRecord { last_used_ms: now_ms, time_ms, nonces, nonce_bytes, sequence: info.sequence };
-        self.keys.insert(key.to_owned(), record);
+        if time_ms < self.start_ms {
+            return Err(ReplayError::BeforeStart(seconds(self.start_ms - time_ms)));
+        }
+        if !self.keys.contains_key(key.value()) {
+            self.keys.insert(key.to_owned(), Window::default());
+        }
+        if let Some(window) = self.keys.get_mut(key.value()) {
+            window.accept(time_ms, fingerprint(command), now.unix_ms)?;
+        }
+        if let Some(record) = &mut self.record {
+            record.note(time_ms.max(now.unix_ms));
+        }
         Ok(())
     }
 
-    fn make_room(&mut self, now_ms: u64) {
-        if self.keys.len() < MAX_KEYS {
+    /// When the time of day was set back, what is behind it must not keep commands out until it has caught up.
+    fn follow_clock(&mut self, now: Moment) {
+        let by_ms = now.offset_ms() - self.offset_ms;
+        if by_ms.unsigned_abs() < u128::from(TOLERANCE_MS) {
             return;
         }
-        self.keys.retain(|_, record| record.last_used_ms.saturating_add(KEY_LIFETIME_MS) > now_ms);
-        if self.keys.len() >= MAX_KEYS {
-            let oldest = self.keys.iter().min_by_key(|(_, record)| record.last_used_ms).map(|(key, _)| key.clone());
-            if let Some(oldest) = oldest {
-                self.keys.remove(&oldest);
+        self.offset_ms = now.offset_ms();
+        if by_ms < 0 {
+            self.start_ms = self.start_ms.min(now.unix_ms);
+            for window in self.keys.values_mut() {
+                window.forgotten_ms = window.forgotten_ms.min(now.unix_ms);
             }
         }
     }
 }
 
-impl KeyRecord {
-    fn accept(&mut self, info: &SignatureInfo<'_>, time_ms: u64, now_ms: u64) -> Result<(), ReplayError> {
-        if time_ms < self.time_ms {
-            return Err(ReplayError::TimeNotNewer);
+impl Moment {
+    fn offset_ms(self) -> i128 {
+        i128::from(self.unix_ms) - i128::from(self.monotonic_ms)
+    }
+}
+
+impl Window {
+    fn accept(&mut self, time_ms: u64, fingerprint: Fingerprint, now_ms: u64) -> Result<(), ReplayError> {
+        if self.seen.contains(&(time_ms, fingerprint)) {
+            return Err(ReplayError::Repeated);
         }
-        let is_higher = match (info.sequence, self.sequence) {
-            (Some(new), Some(last)) if new <= last => return Err(ReplayError::SequenceNotHigher),
-            (Some(_), _) => true,
-            (None, _) => false,
-        };
-        if time_ms == self.time_ms {
-            match info.nonce {
-                Some(nonce) if self.nonces.contains(nonce) => return Err(ReplayError::RepeatedNonce),
-                Some(nonce) if self.has_room_for(nonce) => {}
-                _ if is_higher => {}
-                _ => return Err(ReplayError::TimeNotNewer),
-            }
-        } else {
-            self.nonces.clear();
-            self.nonce_bytes = 0;
+        if time_ms <= self.forgotten_ms {
+            return Err(ReplayError::Forgotten);
         }
-        self.time_ms = time_ms;
-        self.last_used_ms = now_ms;
-        self.sequence = info.sequence.or(self.sequence);
-        // Without room the sequence number alone protects.
-        if let Some(nonce) = info.nonce.filter(|nonce| self.has_room_for(nonce)) {
-            self.nonces.insert(nonce.into());
-            self.nonce_bytes += nonce.len();
+        while self.seen.first().is_some_and(|(oldest_ms, _)| oldest_ms.saturating_add(MEMORY_MS) < now_ms) {
+            self.seen.pop_first();
+        }
+        self.seen.insert((time_ms, fingerprint));
+        if self.seen.len() > MAX_REMEMBERED
+            && let Some((oldest_ms, _)) = self.seen.pop_first()
+        {
+            self.forgotten_ms = self.forgotten_ms.max(oldest_ms);
         }
         Ok(())
     }
+}
 
-    fn has_room_for(&self, nonce: &[u8]) -> bool {
-        self.nonce_bytes + nonce.len() <= MAX_NONCE_BYTES
+/// What was signed identifies a command: nothing in it can be changed without the key, while one content has many valid signatures (ECDSA).
+fn fingerprint(command: &CommandSignature<'_>) -> Fingerprint {
+    let mut digest = Context::new(&SHA256);
+    for portion in command.signed_portions {
+        digest.update(portion);
     }
+    let mut fingerprint = [0; 16];
+    fingerprint.copy_from_slice(&digest.finish().as_ref()[..16]);
+    fingerprint
 }

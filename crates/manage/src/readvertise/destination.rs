@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use namehop_packet::FaceId;
 use namehop_wire::lp::{self, LpHeader, PitToken};
-use namehop_wire::security::{DigestSigner, Signer, unix_time_ms};
+use namehop_wire::security::{DigestSigner, Signer, next_signature_time_ms, unix_time_ms};
 use namehop_wire::{Data, Name, NameRef};
 
 use super::announcer::{Announcer, Limits, Outcome, PrefixCounts, RibCommand};
@@ -252,7 +252,7 @@ impl Destination {
     pub fn next_frame(&mut self, number: u8, now_ms: u64) -> Option<Vec<u8>> {
         loop {
             let RibCommand { id, prefix, action } = self.announcer.next_command(now_ms)?;
-            self.last_signature_time_ms = unix_time_ms().max(self.last_signature_time_ms + 1);
+            self.last_signature_time_ms = next_signature_time_ms(self.last_signature_time_ms, unix_time_ms());
             tracing::debug!(destination = self.name, %prefix, ?action, "command sent");
             let built = command::build(
                 &self.prefix,

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use namehop_wire::lp::{LpPacket, NackReason, PitToken};
-use namehop_wire::security::Signer;
+use namehop_wire::security::{Signer, next_signature_time_ms, unix_time_ms};
 use namehop_wire::tlv::{self, Writer, types};
 use namehop_wire::{DataHeader, DecodeError, Interest, MAX_PACKET_SIZE, Name, NameRef};
 use tokio::sync::Notify;
@@ -165,8 +165,8 @@ impl Shared {
     }
 
     pub(super) fn next_signature_time_ms(&self) -> u64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64);
-        let next = |last: u64| now.max(last + 1);
+        let now = unix_time_ms();
+        let next = |last: u64| next_signature_time_ms(last, now);
         let update = |last| Some(next(last));
         match self.last_signature_time_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update) {
             Ok(last) | Err(last) => next(last),

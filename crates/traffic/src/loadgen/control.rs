@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use namehop_wire::lp::LpPacket;
-use namehop_wire::security::{Signer, unix_time_ms};
+use namehop_wire::security::{Signer, next_signature_time_ms, unix_time_ms};
 use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{Data, Interest, Name};
 
@@ -113,7 +113,7 @@ impl CommandClient {
         verb: (&str, &str),
         parameters: &Writer,
     ) -> Result<Vec<u8>, CommandError> {
-        self.last_time_ms = unix_time_ms().max(self.last_time_ms + 1);
+        self.last_time_ms = next_signature_time_ms(self.last_time_ms, unix_time_ms());
         let interest = command::command(verb, link.is_local(), parameters, self.signer.as_ref(), self.last_time_ms)?;
         let broken = |error: std::io::Error| CommandError::Malformed(format!("connection broke: {error}"));
         let name = Interest::decode(&interest).map_err(|error| CommandError::Malformed(error.to_string()))?.name;

@@ -65,6 +65,13 @@ pub enum SecurityError {
     Io(#[from] std::io::Error),
 }
 
+/// A SignatureTime for the next signed Interest of a signer whose last one had `last_ms`: the present, and newer than that. If the clock
+/// was set back by more than a minute, it is the present all the same, as verifiers refuse times that are far in the future.
+pub fn next_signature_time_ms(last_ms: u64, now_ms: u64) -> u64 {
+    const MAX_AHEAD_MS: u64 = 60_000;
+    if last_ms > now_ms.saturating_add(MAX_AHEAD_MS) { now_ms } else { now_ms.max(last_ms.saturating_add(1)) }
+}
+
 /// Present time in milliseconds since the Unix epoch; 0 when the clock stands before it.
 pub fn unix_time_ms() -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

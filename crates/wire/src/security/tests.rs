@@ -348,3 +348,12 @@ fn key_files() {
     std::fs::write(directory.file("cut"), "-----BEGIN PRIVATE KEY-----\nAAAA\n").expect("written");
     assert!(matches!(load_private_key(&directory.file("cut")), Err(SecurityError::BadText)));
 }
+
+#[test]
+fn signature_times_grow_until_the_clock_is_set_back() {
+    let now = 1_800_000_000_000;
+    assert_eq!(next_signature_time_ms(0, now), now);
+    assert_eq!(next_signature_time_ms(now, now), now + 1);
+    assert_eq!(next_signature_time_ms(now + 60_000, now), now + 60_001);
+    assert_eq!(next_signature_time_ms(now + 60_001, now), now);
+}

@@ -1,122 +1,174 @@
-//! What is accepted again and what is not, against bounds and clocks.
+//! What is accepted and what is not, against bounds and clocks.
+
+use namehop_wire::SignatureInfo;
 
 use super::*;
 
 const NOW: u64 = 1_800_000_000_000;
+const HOUR: u64 = 3_600_000;
+const DAY: u64 = 24 * HOUR;
 
-fn info(time_ms: u64, nonce: Option<&[u8]>, sequence: Option<u64>) -> SignatureInfo<'_> {
-    SignatureInfo { time_ms: Some(time_ms), nonce, sequence, ..SignatureInfo::default() }
+fn at(unix_ms: u64, monotonic_ms: u64) -> Moment {
+    Moment { unix_ms, monotonic_ms }
+}
+
+/// A guard of a router that was started two hours ago.
+fn guard() -> ReplayGuard {
+    ReplayGuard::new(at(NOW - 2 * HOUR, 0), None)
 }
 
 fn key(number: usize) -> Name {
     Name::new().append_generic("key").append_generic(number.to_string())
 }
 
+/// Decides on a command that was signed at this time and differs from others by its content.
+fn accept_of(guard: &mut ReplayGuard, key: &Name, time_ms: u64, content: &str, now: Moment) -> Result<(), ReplayError> {
+    let info = SignatureInfo { time_ms: Some(time_ms), ..SignatureInfo::default() };
+    // The time is a part of what is signed.
+    let time = time_ms.to_be_bytes();
+    guard.accept(
+        key.as_ref(),
+        &CommandSignature { info, value: b"", signed_portions: [&time, content.as_bytes(), b""] },
+        now,
+    )
+}
+
+fn accept(guard: &mut ReplayGuard, time_ms: u64, content: &str, now: Moment) -> Result<(), ReplayError> {
+    accept_of(guard, &key(1), time_ms, content, now)
+}
+
 #[test]
-fn the_first_time_must_be_near_the_present() {
-    for (time, expected) in [
-        (NOW - GRACE_MS, Ok(())),
-        (NOW + GRACE_MS, Ok(())),
-        (NOW - GRACE_MS - 1, Err(ReplayError::OutsideGrace)),
-        (NOW + GRACE_MS + 1, Err(ReplayError::OutsideGrace)),
-    ] {
-        assert_eq!(ReplayGuard::new().accept(key(1).as_ref(), &info(time, None, None), NOW), expected);
+fn the_time_must_be_near_the_present() {
+    let now = at(NOW, 2 * HOUR);
+    let mut guard = guard();
+    // The first command of a key, and further ones.
+    for content in ["a", "b"] {
+        for (time, expected) in [
+            (NOW - GRACE_MS, Ok(())),
+            (NOW + GRACE_MS, Ok(())),
+            (NOW - GRACE_MS - 1, Err(ReplayError::Behind(121))),
+            (NOW + GRACE_MS + 1, Err(ReplayError::Ahead(121))),
+            (NOW + 20 * DAY, Err(ReplayError::Ahead(20 * 24 * 3600))),
+        ] {
+            assert_eq!(accept(&mut guard, time, content, now), expected);
+        }
     }
-    let untimed = SignatureInfo { nonce: Some(b"n"), ..SignatureInfo::default() };
-    assert_eq!(ReplayGuard::new().accept(key(1).as_ref(), &untimed, NOW), Err(ReplayError::NoTime));
+    let untimed = CommandSignature { info: SignatureInfo::default(), value: b"", signed_portions: [b"", b"", b""] };
+    assert_eq!(guard.accept(key(1).as_ref(), &untimed, now), Err(ReplayError::NoTime));
+    assert!(ReplayError::Ahead(20).to_string().contains("clock of the sender is 20 seconds ahead"));
 }
 
 #[test]
-fn later_times_must_be_newer() {
-    let mut guard = ReplayGuard::new();
-    let mut accept = |time| guard.accept(key(1).as_ref(), &info(time, None, None), NOW);
-    assert_eq!(accept(NOW), Ok(()));
-    assert_eq!(accept(NOW), Err(ReplayError::TimeNotNewer));
-    assert_eq!(accept(NOW - 1), Err(ReplayError::TimeNotNewer));
-    assert_eq!(accept(NOW + 1), Ok(()));
-    assert_eq!(accept(NOW), Err(ReplayError::TimeNotNewer));
-}
-
-#[test]
-fn nonces_tell_commands_of_one_millisecond_apart() {
-    let mut guard = ReplayGuard::new();
-    let mut accept = |time, nonce: &[u8]| guard.accept(key(1).as_ref(), &info(time, Some(nonce), None), NOW);
-    assert_eq!(accept(NOW, b"a"), Ok(()));
-    assert_eq!(accept(NOW, b"b"), Ok(()));
-    assert_eq!(accept(NOW, b"a"), Err(ReplayError::RepeatedNonce));
-    assert_eq!(accept(NOW, b"b"), Err(ReplayError::RepeatedNonce));
-    assert_eq!(accept(NOW + 1, b"a"), Ok(()), "the time tells them apart");
-    assert_eq!(accept(NOW, b"c"), Err(ReplayError::TimeNotNewer));
-}
-
-#[test]
-fn nonces_of_one_millisecond_take_bounded_memory() {
-    let mut guard = ReplayGuard::new();
-    let mut accept = |number: u64, sequence| {
-        let nonce = [number.to_be_bytes(); 1000].concat();
-        guard.accept(key(1).as_ref(), &info(NOW, Some(&nonce), sequence), NOW)
-    };
-    let room = (MAX_NONCE_BYTES / 8000) as u64;
-    assert!((0..room).all(|number| accept(number, None).is_ok()));
-    assert_eq!(accept(room, None), Err(ReplayError::TimeNotNewer));
-    assert!((0..100).all(|number| accept(room + number, Some(number)).is_ok()));
-    assert_eq!(accept(room + 100, Some(99)), Err(ReplayError::SequenceNotHigher));
-    assert!(guard.keys.values().all(|record| record.nonces.len() as u64 == room));
-}
-
-#[test]
-fn sequence_numbers_tell_commands_of_one_millisecond_apart() {
-    let mut guard = ReplayGuard::new();
-    let mut accept = |time, sequence| guard.accept(key(1).as_ref(), &info(time, None, sequence), NOW);
-    assert_eq!(accept(NOW, Some(5)), Ok(()));
-    assert_eq!(accept(NOW, Some(6)), Ok(()));
-    assert_eq!(accept(NOW, Some(6)), Err(ReplayError::SequenceNotHigher));
-    assert_eq!(accept(NOW + 1, Some(6)), Err(ReplayError::SequenceNotHigher));
-    assert_eq!(accept(NOW, None), Err(ReplayError::TimeNotNewer));
-    assert_eq!(accept(NOW + 1, None), Ok(()));
-    assert_eq!(accept(NOW + 2, Some(6)), Err(ReplayError::SequenceNotHigher), "remembered across others");
-}
-
-#[test]
-fn a_refused_command_changes_nothing() {
-    let mut guard = ReplayGuard::new();
-    let mut accept =
-        |time, nonce: &[u8], sequence| guard.accept(key(1).as_ref(), &info(time, Some(nonce), sequence), NOW);
-    assert_eq!(accept(NOW, b"a", Some(5)), Ok(()));
-    assert_eq!(accept(NOW + 9, b"b", Some(5)), Err(ReplayError::SequenceNotHigher));
-    assert_eq!(accept(NOW + 1, b"b", Some(6)), Ok(()));
-}
-
-#[test]
-fn unused_keys_are_forgotten_after_an_hour() {
-    let mut guard = ReplayGuard::new();
-    assert_eq!(guard.accept(key(1).as_ref(), &info(NOW + GRACE_MS, None, None), NOW), Ok(()));
-    let later = NOW + KEY_LIFETIME_MS - 1;
-    assert_eq!(
-        guard.accept(key(1).as_ref(), &info(NOW, None, None), later),
-        Err(ReplayError::TimeNotNewer),
-        "still remembered"
-    );
-    let later = NOW + KEY_LIFETIME_MS;
-    assert_eq!(guard.accept(key(1).as_ref(), &info(NOW, None, None), later), Err(ReplayError::OutsideGrace));
-    assert_eq!(guard.accept(key(1).as_ref(), &info(later - 1, None, None), later), Ok(()));
-}
-
-#[test]
-fn the_key_used_longest_ago_makes_room() {
-    let mut guard = ReplayGuard::new();
-    for number in 0..MAX_KEYS {
-        let now = NOW + number as u64;
-        assert_eq!(guard.accept(key(number).as_ref(), &info(now, None, None), now), Ok(()));
+fn commands_in_any_order_are_accepted_once() {
+    let mut guard = guard();
+    let now = at(NOW, 2 * HOUR);
+    for pair in 0..20 {
+        let time = NOW + pair * 10;
+        assert_eq!(accept(&mut guard, time + 5, "later", now), Ok(()));
+        assert_eq!(accept(&mut guard, time, "earlier", now), Ok(()), "arrives in the other order");
+        for (time, content) in [(time + 5, "later"), (time, "earlier")] {
+            assert_eq!(accept(&mut guard, time, content, now), Err(ReplayError::Repeated));
+        }
     }
-    let now = NOW + MAX_KEYS as u64;
-    assert_eq!(guard.accept(key(0).as_ref(), &info(now, None, None), now), Ok(()));
-    assert_eq!(guard.accept(key(MAX_KEYS).as_ref(), &info(now, None, None), now), Ok(()));
-    assert_eq!(guard.keys.len(), MAX_KEYS);
-    assert_eq!(
-        guard.accept(key(0).as_ref(), &info(now, None, None), now),
-        Err(ReplayError::TimeNotNewer),
-        "the one just used was kept"
-    );
-    assert_eq!(guard.accept(key(1).as_ref(), &info(NOW, None, None), now), Ok(()), "the oldest was forgotten");
+    assert_eq!(accept(&mut guard, NOW, "other", now), Ok(()), "the same millisecond");
+    assert_eq!(accept_of(&mut guard, &key(2), NOW, "other", now), Ok(()), "another key");
+}
+
+#[test]
+fn memory_is_bounded_and_what_is_forgotten_is_refused() {
+    let mut guard = guard();
+    let now = at(NOW, 2 * HOUR);
+    for number in 0..2 * MAX_REMEMBERED as u64 {
+        assert_eq!(accept(&mut guard, NOW + number, "a", now), Ok(()));
+    }
+    assert_eq!(guard.keys[&key(1)].seen.len(), MAX_REMEMBERED);
+    let last_forgotten = NOW + MAX_REMEMBERED as u64 - 1;
+    for content in ["a", "never seen"] {
+        assert_eq!(accept(&mut guard, last_forgotten, content, now), Err(ReplayError::Forgotten));
+    }
+    assert_eq!(accept(&mut guard, last_forgotten + 1, "a", now), Err(ReplayError::Repeated));
+    assert_eq!(accept(&mut guard, last_forgotten + 1, "b", now), Ok(()));
+    // An hour later there is room for new ones.
+    let later = at(NOW + HOUR + GRACE_MS, 3 * HOUR + GRACE_MS);
+    assert_eq!(accept(&mut guard, later.unix_ms, "a", later), Ok(()));
+    assert_eq!(guard.keys[&key(1)].seen.len(), 1);
+}
+
+#[test]
+fn commands_signed_before_the_start_are_refused() {
+    let mut guard = ReplayGuard::new(at(NOW, 50), None);
+    let now = at(NOW + 1000, 1050);
+    assert_eq!(accept(&mut guard, NOW - 1, "a", now), Err(ReplayError::BeforeStart(1)));
+    assert_eq!(accept(&mut guard, NOW - GRACE_MS / 2, "a", now), Err(ReplayError::BeforeStart(60)));
+    assert_eq!(accept(&mut guard, NOW, "a", now), Ok(()));
+}
+
+#[test]
+fn a_clock_that_is_set_back_keeps_nobody_out_and_lets_no_replay_in() {
+    for back in [5000, 60_000, HOUR / 2] {
+        let mut guard = guard();
+        let mut now = at(NOW, 2 * HOUR);
+        for number in 0..3 * MAX_REMEMBERED as u64 {
+            now = at(NOW + number, 2 * HOUR + number);
+            assert_eq!(accept(&mut guard, now.unix_ms, "a", now), Ok(()));
+        }
+        let newest = now.unix_ms;
+        let now = at(newest - back, now.monotonic_ms);
+        assert_eq!(accept(&mut guard, now.unix_ms + 1, "new", now), Ok(()), "{back}");
+        // Recorded before; those that are remembered are refused also when the clock has come to their time again.
+        for later in [0, back, 2 * back] {
+            let now = at(now.unix_ms + later, now.monotonic_ms + later);
+            assert!(accept(&mut guard, newest, "a", now).is_err(), "{back} {later}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_by_days_keeps_nobody_out() {
+    // Also one that was wrong at the start.
+    let mut guard = ReplayGuard::new(at(NOW, 0), None);
+    assert_eq!(accept(&mut guard, NOW + 10, "a", at(NOW + 10, 10)), Ok(()));
+    let corrected = at(NOW - 3 * DAY, 1000);
+    assert_eq!(accept(&mut guard, corrected.unix_ms, "b", corrected), Ok(()));
+    assert_eq!(accept(&mut guard, corrected.unix_ms, "b", corrected), Err(ReplayError::Repeated));
+    let before = corrected.unix_ms - 1;
+    assert_eq!(accept(&mut guard, before, "b", corrected), Err(ReplayError::BeforeStart(1)));
+}
+
+#[test]
+fn a_command_from_a_clock_that_is_ahead_keeps_nobody_out() {
+    let mut guard = guard();
+    let now = at(NOW, 2 * HOUR);
+    assert_eq!(accept(&mut guard, NOW + 20 * DAY, "a", now), Err(ReplayError::Ahead(20 * 24 * 3600)));
+    assert_eq!(accept(&mut guard, NOW + GRACE_MS, "a", now), Ok(()));
+    assert_eq!(accept(&mut guard, NOW, "b", now), Ok(()));
+    assert_eq!(accept(&mut guard, NOW - 1, "c", now), Ok(()));
+}
+
+#[test]
+fn what_an_earlier_process_accepted_is_refused() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let record = || TimeRecord::read(file.reopen().expect("opened")).expect("read");
+    let mut first = ReplayGuard::new(at(NOW - HOUR, 0), Some(record()));
+    // The sender is ahead.
+    assert_eq!(accept(&mut first, NOW + 100_000, "a", at(NOW, HOUR)), Ok(()));
+    assert_eq!(accept(&mut first, NOW + 1, "b", at(NOW + 1, HOUR + 1)), Ok(()));
+    drop(first);
+    // Whether the clock goes on or was set back.
+    for start in [NOW + 2000, NOW - 60_000, NOW - 400_000] {
+        let mut second = ReplayGuard::new(at(start, 0), Some(record()));
+        for now_ms in [start, NOW, NOW + 90_000, NOW + 100_000] {
+            let now = at(now_ms.max(start), now_ms.max(start) - start);
+            assert!(accept(&mut second, NOW + 100_000, "a", now).is_err(), "{start} {now_ms}");
+            assert!(accept(&mut second, NOW + 1, "b", now).is_err(), "{start} {now_ms}");
+        }
+    }
+    // A clock that was days ahead keeps nobody out.
+    let start = NOW - 3 * DAY;
+    let mut second = ReplayGuard::new(at(start, 0), Some(record()));
+    assert_eq!(accept(&mut second, start + 1, "a", at(start + 1, 1)), Ok(()));
+    drop(second);
+    assert_eq!(record().newest_ms, start + 1, "and is forgotten");
+    std::fs::write(file.path(), "nonsense").expect("written");
+    assert_eq!(record().newest_ms, 0);
 }

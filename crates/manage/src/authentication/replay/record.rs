@@ -1,0 +1,61 @@
+//! The newest time of an accepted command, in a file, so that the next process refuses what this one has accepted.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Digits of the time in the file: a fixed number, so that each time replaces the one before.
+const DIGITS: usize = 20;
+/// A recorded time that is further in the future is not from the clock as it is now, in milliseconds.
+const MAX_AHEAD_MS: u64 = 600_000;
+
+/// A file that holds the newest time of an accepted command. It is written without waiting for the disk: it is for the end of the process.
+/// What a power failure takes from it was signed before the next start.
+#[derive(Debug)]
+pub struct TimeRecord {
+    file: File,
+    pub(super) newest_ms: u64,
+    is_failing: bool,
+}
+
+impl TimeRecord {
+    /// Reads what an earlier process has left in a file that is open for reading and writing; nothing if it is empty or not understood.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(file: File) -> io::Result<Self> {
+        let mut text = [0; DIGITS];
+        let length = file.read_at(&mut text, 0)?;
+        let newest_ms = std::str::from_utf8(&text[..length]).ok().and_then(|text| text.trim().parse().ok());
+        Ok(TimeRecord { file, newest_ms: newest_ms.unwrap_or_default(), is_failing: false })
+    }
+
+    /// The time from which on commands are accepted at the start.
+    pub(super) fn start_ms(&self, now_ms: u64) -> u64 {
+        let ahead_ms = self.newest_ms.saturating_sub(now_ms);
+        if ahead_ms > MAX_AHEAD_MS {
+            tracing::warn!(
+                seconds = ahead_ms / 1000,
+                "the clock was set back since the last run: signed commands that were recorded then could be repeated now"
+            );
+            return 0;
+        }
+        self.newest_ms.saturating_add(1)
+    }
+
+    /// Notes the time of an accepted command.
+    pub(super) fn note(&mut self, time_ms: u64) {
+        if time_ms <= self.newest_ms && self.newest_ms - time_ms <= MAX_AHEAD_MS {
+            return;
+        }
+        self.newest_ms = time_ms;
+        match self.file.write_all_at(format!("{time_ms:>DIGITS$}").as_bytes(), 0) {
+            Ok(()) => self.is_failing = false,
+            Err(error) if !self.is_failing => {
+                tracing::warn!(%error, "the time of the newest signed command cannot be saved");
+                self.is_failing = true;
+            }
+            Err(_) => {}
+        }
+    }
+}
