@@ -44,6 +44,8 @@ END
 mkdir -p "$out/debian" && : >"$out/debian/control"
 depends=$(cd "$out" && dpkg-shlibdeps -O -e"$stage/usr/bin/namehop" -e"$stage/usr/bin/namehop-p4" 2>/dev/null | sed 's/^shlibs:Depends=//')
 [ -n "$depends" ] || { echo "deb: dpkg-shlibdeps does not know the libraries of $program" >&2; exit 1; }
+# DPDK loads this plugin by name when the first port is opened: no program is linked with it, and all packet memory needs it.
+depends=$(sed -E 's/librte-mempool([0-9]+)( \([^)]*\))?/&, librte-mempool-ring\1\2/' <<<"$depends")
 size=$(du -sk --apparent-size "$stage" | cut -f1)
 sed -e "s|@VERSION@|$version|" -e "s|@ARCHITECTURE@|$architecture|" -e "s|@DEPENDS@|$depends|" -e "s|@SIZE@|$size|" \
     packaging/debian/control >"$stage/DEBIAN/control"

@@ -5,6 +5,7 @@ each run changes a layer above it only.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from conftest import wait_until
 from container import Container
 
 PACKAGE = os.environ.get("NAMEHOP_DEB")
@@ -75,6 +77,16 @@ class Debian(Container):
     def has(self, path):
         return self.run("test", "-e", path, check=False).returncode == 0
 
+    def write(self, path, text):
+        self.run("sh", "-c", f"cat > {path} <<'END'\n{text}\nEND")
+
+    def link(self, *arguments):
+        """Calls `ip link` of this host in the network namespace of the container, which has no such command."""
+        subprocess.run(["nsenter", "-t", self.first, "-n", "ip", "link", *arguments], check=True, capture_output=True)
+
+    def make_device(self, path, major, minor):
+        self.run("sh", "-c", f"mkdir -p $(dirname /dev/{path}) && mknod -m 666 /dev/{path} c {major} {minor}")
+
 
 @pytest.fixture
 def debian(tmp_path):
@@ -113,3 +125,88 @@ def test_the_package_is_installed_upgraded_removed_and_purged(debian):
     left = set(after.splitlines()) - set(files.splitlines())
     # systemd keeps the folder for state of dynamic users.
     assert left <= {"/var/lib/private"}, left
+
+
+PEER = """
+[forwarding]
+small_buffers = 8192
+large_buffers = 2048
+[faces.unix]
+path = "/root/peer.sock"
+[faces.udp]
+listen = []
+[faces.tcp]
+listen = []
+[faces.websocket]
+listen = []
+[metrics]
+enabled = false
+[state]
+enabled = false
+[ports]
+interfaces = ["all"]
+memif_folders = ["/run/nfd"]
+"""
+SERVICE = """
+[forwarding]
+small_buffers = 8192
+large_buffers = 2048
+[ports]
+interfaces = ["all"]
+memif_folders = ["/run/nfd"]
+[[port]]
+uri = "tap://ndn0"
+multicast = true
+[[port]]
+uri = "pcap://?out=/run/nfd/out.pcap"
+multicast = true
+"""
+
+
+def test_the_package_opens_every_kind_of_port(debian):
+    """The service, with the file that the package brings for ports, and a second router as its peer."""
+    debian.run("dpkg", "-i", "/root/namehop.deb")
+    for kind in ("dev", "xdp"):
+        debian.link("add", f"{kind}0", "type", "veth", "peer", "name", f"{kind}1")
+        debian.link("set", f"{kind}0", "up")
+        debian.link("set", f"{kind}1", "up")
+    debian.make_device("net/tun", 10, 200)
+    debian.write("/etc/namehop/namehop.toml", SERVICE)
+    # The commented lines of the file are for TAP interfaces and AF_XDP.
+    drop_in = "/etc/systemd/system/namehop.service.d/ports.conf"
+    debian.run("sh", "-c", f"mkdir -p {drop_in.rsplit('/', 1)[0]}; sed 's/^#\\([A-Z]\\)/\\1/' /usr/share/doc/namehop/namehop-ports.conf > {drop_in}")
+    debian.run("systemctl", "daemon-reload")
+    debian.run("systemctl", "restart", "namehop")
+    debian.write("/root/peer.toml", PEER)
+    debian.run("systemd-run", "--unit=peer", "namehop", "run", "--config", "/root/peer.toml")
+    peer = ["--transport", "unix:///root/peer.sock"]
+    wait_until(lambda: debian.run("namehop", "status", *peer, check=False).returncode == 0, what="the peer runs")
+    debian.run("systemd-run", "--unit=serve", "namehop", "serve", "/served", *peer)
+    debian.link("set", "ndn0", "up")
+
+    def address(device):
+        return debian.says("cat", f"/sys/class/net/{device}/address")
+
+    links = {
+        "dev": (f"ether://[{address('dev1')}]", "dev://dev0", f"ether://[{address('dev0')}]", "dev://dev1"),
+        "xdp": (f"ether://[{address('xdp1')}]", "xdp://xdp0", f"ether://[{address('xdp0')}]", "dev://xdp1"),
+        "memif": ("memif:///run/nfd/link.sock?id=0&role=server", None, "memif:///run/nfd/link.sock?id=0&role=client", None),
+    }
+    for kind, (remote, local, far_remote, far_local) in links.items():
+        debian.run("namehop", "face", "create", remote, *(["--local", local] if local else []))
+        debian.run("namehop", "face", "create", far_remote, *(["--local", far_local] if far_local else []), *peer)
+        debian.run("namehop", "route", "add", "/served", remote)
+        answered = lambda: debian.run("namehop", "ping", "/served", "-c", "3", "-i", "20ms", check=False).returncode == 0
+        wait_until(answered, what=f"answers over {kind}")
+        debian.run("namehop", "route", "remove", "/served", remote)
+    # Frames for everybody leave by the TAP interface and go into the capture.
+    before = int(debian.says("cat", "/sys/class/net/ndn0/statistics/rx_packets"))
+    group = "ether://[01:00:5e:00:17:aa]"
+    faces = json.loads(debian.run("namehop", "face", "list", "--json").stdout)
+    for face in faces:
+        if face["remote_uri"] == group:
+            debian.run("namehop", "route", "add", "/nowhere", face["face_id"])
+    debian.run("namehop", "strategy", "set", "/nowhere", "multicast")
+    debian.run("namehop", "ping", "/nowhere", "-c", "3", "-i", "20ms", check=False)
+    wait_until(lambda: int(debian.says("cat", "/sys/class/net/ndn0/statistics/rx_packets")) >= before + 3, what="frames on the TAP interface")
+    wait_until(lambda: int(debian.says("stat", "-c", "%s", "/run/nfd/out.pcap")) > 100, what="frames in the capture")

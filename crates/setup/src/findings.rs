@@ -171,8 +171,9 @@ fn limits(machine: &Machine) -> Finding {
             if service.may_use_interfaces && service.memory_lock_bytes.is_none() {
                 "The service has what ports need."
             } else {
-                "The service has next to no privileges, which is enough for sockets. For ports, copy namehop-ports.conf, from \
-                 the folder of the documentation, to /etc/systemd/system/namehop.service.d/."
+                "The service has next to no privileges, which is enough for sockets. For ports, copy namehop-ports.conf from \
+                 /usr/share/doc/namehop (package) or /usr/local/share/doc/namehop (make install) to \
+                 /etc/systemd/system/namehop.service.d/."
             }
         }
     };
