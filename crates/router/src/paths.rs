@@ -75,24 +75,21 @@ fn automatic_state_file() -> Result<PathBuf, NoUsablePath> {
     if let Some(folder) = env::var_os("STATE_DIRECTORY").filter(|folder| !folder.is_empty()) {
         return Ok(PathBuf::from(folder).join("state.json"));
     }
+    if let Some(folder) = env::var_os("XDG_STATE_HOME").filter(|folder| !folder.is_empty()) {
+        return Ok(PathBuf::from(folder).join("namehop/state.json"));
+    }
     let system = PathBuf::from(SYSTEM_STATE);
     // A file of this user on a file system that is read-only for now is this router's, too.
     if folder_is_usable(&system) || is_own_file(&system) {
         return Ok(system);
     }
-    let base = match env::var_os("XDG_STATE_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => match env::var_os("HOME").filter(|folder| !folder.is_empty()) {
-            Some(home) => PathBuf::from(home).join(".local/state"),
-            None => {
-                return Err(NoUsablePath(format!(
-                    "no place for the state file: {SYSTEM_STATE} cannot be written and HOME is not set; set `file` in \
-                     section [state], or `enabled = false` there"
-                )));
-            }
-        },
-    };
-    Ok(base.join("namehop/state.json"))
+    match env::var_os("HOME").filter(|folder| !folder.is_empty()) {
+        Some(home) => Ok(PathBuf::from(home).join(".local/state/namehop/state.json")),
+        None => Err(NoUsablePath(format!(
+            "no place for the state file: {SYSTEM_STATE} cannot be written, and neither XDG_STATE_HOME nor HOME is set; set \
+             `file` in section [state], or `enabled = false` there"
+        ))),
+    }
 }
 
 /// Makes the folder of a file. `file` has a role and the configuration key that says where it is.

@@ -203,13 +203,14 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         }
         let starting = async {
             fault_point("restoring");
+            let restored = management.control().saving().description(&saved);
             restore::apply(&management, &config, saved).await;
             if let Some(file) = config.fib.file {
                 // It ends when all is loaded.
                 tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
             }
             management.control().sample_latency(NonZeroU32::new(config.metrics.latency_sample)).await;
-            announce(&channels, metrics.as_ref().map(HttpServer::local_address), &config.api, token.as_ref());
+            announce(&channels, restored, metrics.as_ref().map(HttpServer::local_address), &config.api, token.as_ref());
             if let Some(server) = metrics {
                 let server = match config.api.enabled {
                     true => {
@@ -352,10 +353,19 @@ fn tell_service_manager(state: NotifyState<'_>) {
 }
 
 /// Tells the person at the terminal where the router is.
-fn announce(channels: &[FaceUri], metrics: Option<SocketAddr>, api: &config::Api, token: Option<&TokenFile>) {
+fn announce(
+    channels: &[FaceUri],
+    restored: Option<String>,
+    metrics: Option<SocketAddr>,
+    api: &config::Api,
+    token: Option<&TokenFile>,
+) {
     let mut text = format!("Namehop {} is running\n", env!("CARGO_PKG_VERSION"));
     for channel in channels {
         text.push_str(&format!("  listening on  {channel}\n"));
+    }
+    if let Some(restored) = restored {
+        text.push_str(&format!("  restored      {restored}\n"));
     }
     if let Some(address) = metrics {
         text.push_str(&format!("  metrics at    http://{address}/metrics\n"));

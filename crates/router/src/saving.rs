@@ -129,6 +129,12 @@ impl Saving {
         }
     }
 
+    /// What is restored, and from which file; `None` if there is nothing to restore.
+    pub fn description(&self, saved: &SavedState) -> Option<String> {
+        let journal = self.journal.borrow();
+        Some(format!("{} from {}", saved.summary()?, journal.as_ref()?.path().display()))
+    }
+
     /// The loaded strategies that ended the router.
     pub fn faulty_strategies(&self) -> &FaultyStrategies {
         &self.faulty_strategies

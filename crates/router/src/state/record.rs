@@ -240,6 +240,23 @@ pub struct SavedState {
 }
 
 impl SavedState {
+    /// What it holds, as "2 routes, 1 face"; `None` if it holds nothing.
+    pub fn summary(&self) -> Option<String> {
+        let counts = [
+            (self.routes.len(), "route", "routes"),
+            (self.faces.len(), "face", "faces"),
+            (self.strategies.len(), "strategy choice", "strategy choices"),
+            (self.loaded_strategies.len(), "loaded strategy", "loaded strategies"),
+            (usize::from(self.content_store.is_some()), "change of the Content Store", ""),
+        ];
+        let parts: Vec<String> = counts
+            .into_iter()
+            .filter(|&(count, ..)| count != 0)
+            .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
     /// Applies one change.
     pub fn fold(&mut self, record: Record) {
         match record {

@@ -343,3 +343,17 @@ fn saved_expiries_follow_the_clock_when_it_is_set() {
     assert_eq!(remaining(5_000), [60_000, 60_000]);
     assert_eq!(RouteTerms { cost: 0, flags: 1, expires_unix_ms: None, lifetime_ms: None }.remaining_ms(REAL), None);
 }
+
+#[test]
+fn a_state_says_what_it_holds() {
+    assert_eq!(SavedState::default().summary(), None);
+    let mut state = SavedState::default();
+    for record in [
+        strategy("/a", "/localhost/nfd/strategy/asf/v=5"),
+        route("/r", "udp4://192.0.2.1:6363", 1),
+        route("/s", "udp4://192.0.2.1:6363", 2),
+    ] {
+        state.fold(record);
+    }
+    assert_eq!(state.summary().as_deref(), Some("2 routes, 1 strategy choice"));
+}
