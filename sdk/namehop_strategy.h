@@ -22,7 +22,7 @@ typedef unsigned long long namehop_u64;
 
 /* Why the program is called. */
 enum namehop_event {
-    NAMEHOP_INTEREST = 0,     /* An Interest came that is not answered from the cache. */
+    NAMEHOP_INTEREST = 0,     /* An Interest came that is not answered from the cache; ingress 0: one is sent again. */
     NAMEHOP_DATA = 1,         /* Data came; the router sends it on after the call. */
     NAMEHOP_NACK = 2,         /* A Nack came. */
     NAMEHOP_TIMER = 3,        /* A timer is due. */

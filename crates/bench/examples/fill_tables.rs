@@ -223,7 +223,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = BufferPool::new(4 * BURST, 4 * BURST);
     let mut engine = Engine::new(config, fib.reader(), pool.clone(), key)?;
     for id in [CONSUMER, PRODUCER] {
-        engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+        engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint, is_up: true });
     }
     if how.as_deref() == Some("slow") {
         starve_memory_thread()?;

@@ -53,7 +53,12 @@ impl Load {
             EngineConfig { cs: CsConfig { capacity_packets: 0, ..CsConfig::default() }, ..EngineConfig::default() };
         let mut engine = Engine::new(config, fib.reader(), pool.clone(), key)?;
         for id in PRODUCERS.into_iter().chain([CONSUMER]) {
-            engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+            engine.set_face(FaceInfo {
+                id,
+                scope: FaceScope::NonLocal,
+                link_type: LinkType::PointToPoint,
+                is_up: true,
+            });
         }
         let names = (0..NAMES).map(|number| prefix.clone().append_generic("data").append_generic(number.to_string()));
         let (mut interests, mut nonces_at, mut data) = (Vec::new(), Vec::new(), Vec::new());

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn face(id: u32, scope: FaceScope, link_type: LinkType) -> FaceInfo {
-        FaceInfo { id: FaceId(id), scope, link_type }
+        FaceInfo { id: FaceId(id), scope, link_type, is_up: true }
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn a_packet_takes_little_besides_its_own_bytes() {
     let config = EngineConfig { cs, pit_capacity: 8_192, dead_nonce_capacity: 8_192, ..EngineConfig::default() };
     let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
     for id in [CONSUMER, PRODUCER] {
-        engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+        engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint, is_up: true });
     }
     let (mut now, mut out) = (Timestamp(0), Vec::new());
     let mut exchange = |engine: &mut Engine, first: usize| {

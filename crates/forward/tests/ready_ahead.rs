@@ -44,7 +44,12 @@ impl Filling {
         let config = EngineConfig { max_lifetime_ms: 1_000_000, ..EngineConfig::default() };
         let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
         for id in [CONSUMER, PRODUCER] {
-            engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+            engine.set_face(FaceInfo {
+                id,
+                scope: FaceScope::NonLocal,
+                link_type: LinkType::PointToPoint,
+                is_up: true,
+            });
         }
         Filling { engine, pool, now: Timestamp(0), out: Vec::new(), faults: 0 }
     }

@@ -65,4 +65,6 @@ pub struct FaceInfo {
     pub scope: FaceScope,
     /// Point-to-point, multi-access or ad hoc.
     pub link_type: LinkType,
+    /// The link works. Interests do not go to a face that is down.
+    pub is_up: bool,
 }

@@ -321,8 +321,7 @@ async fn follow_faces(management: Rc<Management<Control>>, mut events: mpsc::Unb
                 if face.remote_uri().is_on_port(Some(&face.local_uri())) && workers.count() == 1 => {}
             FaceEvent::Created(face) => workers.face_created(face),
             FaceEvent::Destroyed(face) => workers.face_destroyed(face.id()),
-            FaceEvent::Changed(face) => workers.face_changed(face.id()),
-            FaceEvent::Up(_) | FaceEvent::Down(_) => {}
+            FaceEvent::Changed(face) | FaceEvent::Up(face) | FaceEvent::Down(face) => workers.face_changed(face.id()),
         }
         management.face_event(&event);
     }

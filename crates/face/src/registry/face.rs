@@ -252,9 +252,9 @@ impl Face {
         Ok(())
     }
 
-    /// What the engine needs to know.
+    /// What the engine needs to know, as of now.
     pub fn to_face_info(&self) -> FaceInfo {
-        FaceInfo { id: self.id, scope: self.scope, link_type: self.link_type }
+        FaceInfo { id: self.id, scope: self.scope, link_type: self.link_type, is_up: self.is_up() }
     }
 
     /// What the link service needs to know, as of now.

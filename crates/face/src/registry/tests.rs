@@ -247,7 +247,7 @@ fn flags_depend_on_scope_and_link_type() {
     assert!(group.update(&clear).is_ok());
     assert_eq!(
         group.to_face_info(),
-        FaceInfo { id: group.id(), scope: FaceScope::NonLocal, link_type: LinkType::MultiAccess }
+        FaceInfo { id: group.id(), scope: FaceScope::NonLocal, link_type: LinkType::MultiAccess, is_up: true }
     );
 }
 

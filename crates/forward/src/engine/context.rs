@@ -3,17 +3,21 @@
 //! One context serves one PIT slot during one trigger. It knows the packet at hand: for an arriving Interest the buffer
 //! itself, so that the first upstream gets it without copying; for arriving Data the buffer and its announcement.
 
+use std::cell::Cell;
+
 use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Stamp, Timestamp};
 use namehop_wire::NameRef;
 use namehop_wire::lp::NackReason;
 
 use super::core::Core;
 use super::learning::EngineEvent;
+use super::retry::is_pending;
 use super::route::Route;
 use crate::pcct::PitRef;
 use crate::pcct::record::{InRecord, UpstreamRecord};
 use crate::pipelines::outgoing_data::DataSource;
 use crate::scope::{InterestLimits, NameScope};
+use crate::strategy::upstreams::{answer_no_route, cheapest_eligible};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 use crate::trace::TraceStep;
 
@@ -44,6 +48,20 @@ pub(crate) struct InterestAtHand {
 }
 
 impl InterestAtHand {
+    /// The Interest of an in-record, which is to be built anew.
+    pub(crate) fn pending(record: &InRecord, limits: InterestLimits) -> Self {
+        InterestAtHand {
+            carrier: None,
+            original: None,
+            nonce_at: 0,
+            hop_limit_at: 0,
+            nonce: record.nonce,
+            limits,
+            congestion_mark: u64::from(record.congestion_mark),
+            stamp: Stamp::NONE,
+        }
+    }
+
     /// The packet as it came in, as long as nothing was sent in its buffer.
     pub(crate) fn take_original(&mut self) -> Option<PacketBuffer> {
         if self.original.is_some() {
@@ -75,6 +93,8 @@ pub(crate) struct DataAtHand {
 pub(crate) enum AtHand<'a> {
     /// None: a timer, a new next hop, a Nack.
     Nothing,
+    /// None: a pending Interest is sent again.
+    Retry,
     /// An Interest.
     Interest(&'a mut InterestAtHand),
     /// Data.
@@ -93,16 +113,34 @@ pub(crate) struct Context<'a> {
     /// CongestionMark of an arriving Nack.
     pub(crate) nack_mark: u64,
     pub(crate) at_hand: AtHand<'a>,
+    /// Whether a next hop was not eligible because its link is down, or because it has refused an Interest that is sent again.
+    pub(crate) has_barred: Cell<bool>,
 }
 
 impl<'a> Context<'a> {
-    /// Calls the strategy.
+    /// Calls the strategy. Whatever it does, an Interest whose next hops are all down is answered that there is no route.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
         self.core.tracing.note(|| TraceStep::Asked(trigger));
         match self.route.nexthops {
             // Whatever strategy was chosen, commands reach the router, so that nobody locks the operator out.
             [FaceId::INTERNAL] => strategy::dispatch_to_router(trigger, self),
             _ => strategy::dispatch(self.route.strategy, trigger, self),
+        }
+        if self.has_barred.get() {
+            self.answer_if_all_are_barred();
+        }
+    }
+
+    #[cold]
+    fn answer_if_all_are_barred(&mut self) {
+        let slot = self.core.pcct.slot(self.pit);
+        let is_handled = slot.is_satisfied() || slot.expiry <= self.now || slot.has_strategy_timer();
+        let (pcct, now) = (&self.core.pcct, self.now);
+        if !is_handled
+            && !pcct.out_records(self.pit).any(|record| is_pending(record, now))
+            && cheapest_eligible(self).is_none()
+        {
+            answer_no_route(self);
         }
     }
 
@@ -117,18 +155,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn pending_limits(&self, scope: NameScope, record: &InRecord) -> InterestLimits {
-        let from_scope = self.core.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
-        InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
-    }
-
     /// Without an arriving Interest: the pending one that may go to `face` and has most hops left.
     pub(crate) fn best_pending(&self, face: &FaceInfo) -> Option<InRecord> {
-        let is_pending = |record: &&InRecord| record.expiry > self.now && self.core.faces.exists(record.face);
-        let pending = self.core.pcct.in_records(self.pit).filter(is_pending);
-        let scope = NameScope::of(self.core.pcct.name(self.pit.entry));
-        pending
-            .filter(|record| self.pending_limits(scope, record).may_go_to(face))
+        self.core
+            .pending_for(self.now, self.pit, face)
             .max_by_key(|record| record.hop_limit.onward().map_or(u32::from(u8::MAX) + 1, u32::from))
             .copied()
     }
@@ -137,6 +167,17 @@ impl<'a> Context<'a> {
     #[cold]
     fn has_pending_for(&self, face: &FaceInfo) -> bool {
         self.best_pending(face).is_some()
+    }
+
+    /// Has this face answered with a Nack, or gone down, where an Interest is sent again?
+    fn is_barred_by_nack(&self, face: FaceId) -> bool {
+        let mut records = self.core.pcct.out_records(self.pit);
+        let is_barred = matches!(self.at_hand, AtHand::Retry)
+            && records.any(|record| record.face == face && record.nacked().is_some());
+        if is_barred {
+            self.has_barred.set(true);
+        }
+        is_barred
     }
 
     /// Ends the PIT entry if it is due, else sees to it that a timer watches over it. Called once, last.
@@ -166,6 +207,28 @@ impl<'a> Context<'a> {
 
     fn out_index(&self, face: FaceId) -> Option<usize> {
         self.core.pcct.find_out_record(self.pit, face)
+    }
+}
+
+impl Core {
+    /// What limits where the Interest of an in-record may go.
+    pub(crate) fn pending_limits(&self, pit: PitRef, record: &InRecord) -> InterestLimits {
+        let from_scope = self.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
+        let scope = NameScope::of(self.pcct.name(pit.entry));
+        InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
+    }
+
+    /// The in-records that have not ended and whose Interest may go to `face`.
+    pub(crate) fn pending_for<'a>(
+        &'a self,
+        now: Timestamp,
+        pit: PitRef,
+        face: &'a FaceInfo,
+    ) -> impl Iterator<Item = &'a InRecord> {
+        let may_go = move |record: &&InRecord| {
+            record.expiry > now && self.faces.exists(record.face) && self.pending_limits(pit, record).may_go_to(face)
+        };
+        self.pcct.in_records(pit).filter(may_go)
     }
 }
 
@@ -207,10 +270,14 @@ impl StrategyContext for Context<'_> {
     #[inline(always)]
     fn is_eligible(&self, nexthop: FaceId) -> bool {
         let Some(face) = self.core.faces.get(nexthop) else { return false };
-        match &self.at_hand {
+        let may_go = match &self.at_hand {
             AtHand::Interest(interest) => interest.limits.may_go_to(&face),
-            _ => self.has_pending_for(&face),
+            _ => self.has_pending_for(&face) && !self.is_barred_by_nack(nexthop),
+        };
+        if may_go && !face.is_up {
+            self.has_barred.set(true);
         }
+        may_go && face.is_up
     }
 
     fn face_count(&self) -> usize {

@@ -19,10 +19,15 @@ const ENTRIES_PER_ERASE: usize = 8_192;
 const PACKETS_PER_SETTLING: usize = 256;
 
 impl<S: Schedule> Engine<S> {
-    /// Adds a face, or changes what is known of it.
+    /// Adds a face, or changes what is known of it. Interests that wait for a face that has gone down are sent elsewhere in the
+    /// next calls of [`advance`](Self::advance), or answered with a Nack.
     pub fn set_face(&mut self, info: FaceInfo) {
+        let goes_down = self.core.faces.is_up(info.id) && !info.is_up;
         self.core.faces.set(info);
         self.core.pcct.set_face(info.id);
+        if goes_down && self.core.faces.is_asked(info.id) {
+            self.core.upstream_lost();
+        }
     }
 
     /// Says of a face that is there whether it is a stranger: a peer on another computer that came by itself. All of them together
@@ -39,16 +44,26 @@ impl<S: Schedule> Engine<S> {
         self.core.tracing.set(request);
     }
 
-    /// Removes a face. Its records in the PIT are ignored from now on, and removed when their PIT entry is next used.
+    /// Removes a face. Its records in the PIT are ignored from now on. Interests that wait for it are sent elsewhere in the next
+    /// calls of [`advance`](Self::advance), or answered with a Nack.
     pub fn remove_face(&mut self, id: FaceId) {
+        let is_asked = self.core.faces.is_asked(id);
         self.core.faces.remove(id);
         self.core.pcct.remove_face(id);
+        if is_asked {
+            self.core.upstream_lost();
+        }
     }
 
     /// Does this face exist?
     #[inline]
     pub fn has_face(&self, id: FaceId) -> bool {
         self.core.faces.exists(id)
+    }
+
+    /// Does the link of this face work? `None` when the face does not exist.
+    pub fn is_face_up(&self, id: FaceId) -> Option<bool> {
+        self.core.faces.get(id).map(|face| face.is_up)
     }
 
     /// Discarded packets that came in on a face; `None` when it does not exist.

@@ -21,6 +21,7 @@ use super::faces::FaceArray;
 use super::learning::Learning;
 use super::long_names::{Allowance, LongNames};
 use super::new_nexthop::NewNextHops;
+use super::retry::LostUpstreams;
 use crate::counters::EngineCounters;
 use crate::dead_nonce_list::DeadNonceList;
 use crate::dispatch::NameDispatch;
@@ -62,6 +63,7 @@ pub(crate) struct Core {
     pub(crate) producer_regions: Vec<Name>,
     pub(crate) unsolicited: UnsolicitedPolicy,
     pub(crate) accept_unasked_data: bool,
+    pub(crate) lost_upstreams: LostUpstreams,
     pub(crate) default_hop_limit: u8,
     pub(crate) max_name_bytes: usize,
     pub(crate) long_names: LongNames,
@@ -130,6 +132,7 @@ impl Core {
             accept_unasked_data: config.accept_unasked_data,
             default_hop_limit: config.default_hop_limit,
             max_name_bytes: config.max_name_bytes,
+            lost_upstreams: LostUpstreams::new(),
             long_names: LongNames::new(config.long_name_bytes_per_s),
             max_lifetime_ms: config.max_lifetime_ms,
             dead_nonce_lifetime_ms: config.dead_nonce_lifetime_ms,

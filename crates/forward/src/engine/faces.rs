@@ -4,17 +4,20 @@
 use namehop_packet::{DropCounters, DropReason, FaceId, FaceInfo, FaceScope, LinkType};
 
 /// The null face takes every packet, and nothing comes from it.
-const NULL_FACE: FaceInfo = FaceInfo { id: FaceId::NULL, scope: FaceScope::Local, link_type: LinkType::PointToPoint };
+const NULL_FACE: FaceInfo =
+    FaceInfo { id: FaceId::NULL, scope: FaceScope::Local, link_type: LinkType::PointToPoint, is_up: true };
 
 /// What stands in a slot without a face: a number that belongs to another slot, so that nobody finds it there.
 const fn vacant(slot: usize) -> FaceInfo {
-    FaceInfo { id: FaceId(slot as u32 ^ 1), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint }
+    FaceInfo { id: FaceId(slot as u32 ^ 1), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint, is_up: true }
 }
 
 /// All faces.
 pub(crate) struct FaceArray {
     /// By slot of the face number.
     slots: Vec<FaceInfo>,
+    /// By slot as well: was an Interest sent to the face? What was not asked can go without any Interest being sent again.
+    asked: Vec<bool>,
     /// By slot as well; only of faces that exist, without the null face.
     drops: Vec<Option<Box<DropCounters>>>,
     /// The same faces one after another, for strategies that flood.
@@ -25,7 +28,8 @@ impl FaceArray {
     pub(crate) fn new() -> Self {
         let mut slots: Vec<FaceInfo> = (0..=FaceId::NULL.slot()).map(vacant).collect();
         slots[FaceId::NULL.slot()] = NULL_FACE;
-        FaceArray { slots, drops: Vec::new(), list: Vec::new() }
+        let asked = vec![false; slots.len()];
+        FaceArray { slots, asked, drops: Vec::new(), list: Vec::new() }
     }
 
     /// Adds a face or changes what is known of it. A face that was in the same slot before is gone.
@@ -33,6 +37,7 @@ impl FaceArray {
         let slot = info.id.slot();
         if self.slots.len() <= slot {
             self.slots.extend((self.slots.len()..=slot).map(vacant));
+            self.asked.resize(slot + 1, false);
         }
         if self.drops.len() <= slot {
             self.drops.resize_with(slot + 1, || None);
@@ -49,6 +54,7 @@ impl FaceArray {
     pub(crate) fn remove(&mut self, id: FaceId) {
         if self.exists(id) && id != FaceId::NULL {
             self.slots[id.slot()] = vacant(id.slot());
+            self.asked[id.slot()] = false;
             self.drops[id.slot()] = None;
             self.list.retain(|other| other.id != id);
         }
@@ -57,9 +63,27 @@ impl FaceArray {
     /// The face with this number, if it exists.
     #[inline]
     pub(crate) fn get(&self, id: FaceId) -> Option<FaceInfo> {
-        let &FaceInfo { id: found, scope, link_type } = self.slots.get(id.slot())?;
+        let &FaceInfo { id: found, scope, link_type, is_up } = self.slots.get(id.slot())?;
         // Put together from its parts, which then stay in registers.
-        if found == id { Some(FaceInfo { id, scope, link_type }) } else { None }
+        if found == id { Some(FaceInfo { id, scope, link_type, is_up }) } else { None }
+    }
+
+    /// Whether the face exists and its link works.
+    pub(crate) fn is_up(&self, id: FaceId) -> bool {
+        self.get(id).is_some_and(|face| face.is_up)
+    }
+
+    /// Notes that an Interest is sent to a face.
+    #[inline]
+    pub(crate) fn note_asked(&mut self, id: FaceId) {
+        if let Some(asked) = self.asked.get_mut(id.slot()) {
+            *asked = true;
+        }
+    }
+
+    /// May Interests wait for this face?
+    pub(crate) fn is_asked(&self, id: FaceId) -> bool {
+        self.exists(id) && self.asked.get(id.slot()).is_some_and(|&asked| asked)
     }
 
     #[inline]
@@ -91,7 +115,7 @@ mod tests {
     use super::*;
 
     fn face(id: u32) -> FaceInfo {
-        FaceInfo { id: FaceId(id), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint }
+        FaceInfo { id: FaceId(id), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint, is_up: true }
     }
 
     #[test]

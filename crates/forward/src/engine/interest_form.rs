@@ -101,9 +101,12 @@ impl Core {
     pub(crate) fn rebuilt_interest(&self, pit: PitRef, variable: Variable) -> Option<PacketBuffer> {
         if let Some(packet) = self.pcct.packet(pit) {
             let nonce = Some(variable.nonce);
-            // The copy has the HopLimit of the Interest that opened the PIT entry, if that had one.
+            // The copy has HopLimit and lifetime of the Interest that opened the PIT entry, if that had them.
             let Variable { hop_limit, .. } = variable;
-            let change = InterestRewrite { nonce, hop_limit, remove_hop_limit: true, ..InterestRewrite::default() };
+            let kept = self.pcct.slot(pit).lifetime_ms;
+            let lifetime_ms = (kept != LIFETIME_ABSENT).then_some(u64::from(kept));
+            let change =
+                InterestRewrite { nonce, hop_limit, remove_hop_limit: true, lifetime_ms, ..InterestRewrite::default() };
             return self.rewritten(packet, &change).ok();
         }
         let slot = self.pcct.slot(pit);

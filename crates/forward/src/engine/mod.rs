@@ -19,6 +19,8 @@ pub(crate) mod interest_form;
 pub mod learning;
 pub(crate) mod long_names;
 pub(crate) mod new_nexthop;
+pub(crate) mod pit_walk;
+pub(crate) mod retry;
 pub(crate) mod route;
 mod several;
 
@@ -167,7 +169,7 @@ impl<S: Schedule> Engine<S> {
         refused.err().unwrap_or(DropReason::Malformed)
     }
 
-    /// Handles due timers, and a part of what new next hops left to do.
+    /// Handles due timers, and a part of what new next hops and lost faces left to do.
     pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         self.core.now = now;
         self.core.long_names.grow(now);
@@ -178,12 +180,15 @@ impl<S: Schedule> Engine<S> {
         if self.core.disk_reads.is_some() {
             self.take_from_disk(now, out);
         }
+        if !self.core.lost_upstreams.is_idle() {
+            self.retry_lost(now, out);
+        }
         self.continue_new_nexthops(now, out);
     }
 
     /// When [`advance`](Self::advance) has to be called at the latest; `None` when nothing is waiting for it.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        if !self.core.new_nexthops.is_idle() {
+        if !self.core.new_nexthops.is_idle() || !self.core.lost_upstreams.is_idle() {
             return Some(self.core.now);
         }
         let timer = self.core.timers.next_deadline();

@@ -1,10 +1,8 @@
 //! Telling strategies of new next hops, a little at a time.
 //!
-//! A new next hop concerns all pending Interests under its prefix, and to find them the whole PIT has to be looked
-//! at. When many routes are registered while much is pending, that must not hold up forwarding: between two calls of
-//! [`Engine::advance`] only a part of the PIT is looked at, and what is left waits in a short queue. When too many new next
-//! hops wait, the one that has waited longest is given up: Interests that were pending before it came then do not use it
-//! unless they are sent again.
+//! A new next hop concerns all pending Interests under its prefix. They are found by a walk over the PIT, in parts, and what is
+//! left waits in a short queue. When too many new next hops wait, the one that has waited longest is given up: Interests that
+//! were pending before it came then do not use it unless they are sent again.
 
 use std::collections::VecDeque;
 
@@ -12,6 +10,7 @@ use namehop_packet::{Outgoing, Timestamp};
 use namehop_wire::{Name, NameRef};
 
 use super::Engine;
+use super::pit_walk::{GAP_COST, LOOK_COST, Met, PitWalk, STRATEGY_COST, WORK};
 use crate::fib::NextHop;
 use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
@@ -19,23 +18,12 @@ use crate::strategy::Trigger;
 
 /// New next hops that wait; more push out the oldest.
 const MAX_WAITING: usize = 64;
-/// Work between two calls of `advance`: 4096 PIT slots looked at, of which 256 may be handed to their strategy.
-const WORK: usize = 4_096 * LOOK_COST;
-/// What each step costs. A position whose slot has ended is only read, in sequence; a slot is somewhere in memory; a
-/// strategy looks up the FIB and may send a packet.
-const GAP_COST: usize = 1;
-const LOOK_COST: usize = 8;
-const STRATEGY_COST: usize = 128;
-/// So many positions ahead are brought into the cache.
-const PREFETCH_DISTANCE: u64 = 8;
-
 /// A new next hop that not all pending Interests know of yet.
 struct Job {
     prefix: Name,
     depth: usize,
     nexthop: NextHop,
-    /// Where in the eviction queue of the PIT to go on.
-    next_sequence: u64,
+    walk: PitWalk,
     /// The last slot opened before; later ones were forwarded by the new FIB from the start.
     last_serial: u32,
 }
@@ -90,7 +78,7 @@ impl<S: Schedule> Engine<S> {
             prefix: prefix.to_owned(),
             depth: prefix.len(),
             nexthop,
-            next_sequence: pcct.queued_sequences().start,
+            walk: PitWalk::new(pcct),
             last_serial: pcct.last_serial(),
         };
         let waiting = &mut self.core.new_nexthops.waiting;
@@ -123,28 +111,21 @@ impl<S: Schedule> Engine<S> {
 
     /// Goes on with one new next hop. Returns whether it is done; if not, no work is left.
     fn work_on(&mut self, now: Timestamp, job: &mut Job, out: &mut Vec<Outgoing>) -> bool {
-        let queued = self.core.pcct.queued_sequences();
-        // Slots at the head may have ended; a slot that was moved to the tail has not, and is met there.
-        job.next_sequence = job.next_sequence.max(queued.start);
-        while job.next_sequence < queued.end {
-            if self.core.new_nexthops.work_left == 0 {
-                return false;
-            }
-            self.core.pcct.prefetch_queued(job.next_sequence + PREFETCH_DISTANCE);
-            let slot = self.core.pcct.queued_slot(job.next_sequence);
-            job.next_sequence += 1;
-            let mut cost = GAP_COST;
-            if let Some(pit) = slot {
-                cost = LOOK_COST;
-                if job.concerns(&self.core.pcct, pit) {
-                    cost = STRATEGY_COST;
+        while self.core.new_nexthops.work_left > 0 {
+            let pcct = &self.core.pcct;
+            let cost = match job.walk.next(pcct, |pcct, ahead| pcct.prefetch_name(ahead)) {
+                Met::End => return true,
+                Met::Gap => GAP_COST,
+                Met::Slot(pit) if job.concerns(pcct, pit) => {
                     self.tell_strategy(now, pit, job, out);
+                    STRATEGY_COST
                 }
-            }
+                Met::Slot(_) => LOOK_COST,
+            };
             let work_left = &mut self.core.new_nexthops.work_left;
             *work_left = work_left.saturating_sub(cost);
         }
-        true
+        false
     }
 
     fn tell_strategy(&mut self, now: Timestamp, pit: PitRef, job: &Job, out: &mut Vec<Outgoing>) {

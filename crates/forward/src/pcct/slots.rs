@@ -170,12 +170,10 @@ impl Pcct {
         self.queue.at(sequence)
     }
 
-    /// Asks for the identity and the first bytes of the name behind a sequence number to be brought into the cache.
-    pub(crate) fn prefetch_queued(&self, sequence: u64) {
-        if let Some(pit) = self.queue.at(sequence) {
-            self.entries.prefetch_line(pit.entry, 0);
-            self.entries.prefetch_line(pit.entry, 1);
-        }
+    /// Asks for the identity and the first bytes of the name of a PIT slot to be brought into the cache.
+    pub(crate) fn prefetch_name(&self, pit: PitRef) {
+        self.entries.prefetch_line(pit.entry, 0);
+        self.entries.prefetch_line(pit.entry, 1);
     }
 
     /// `serial` of the PIT slot opened last.

@@ -1,6 +1,8 @@
 //! The Data processing path as far as the downstreams: incoming Data, Data unsolicited (NFD developer's guide, section 4.3).
 
 use arrayvec::ArrayVec;
+use std::cell::Cell;
+
 use namehop_hash::hash_name;
 use namehop_packet::{
     DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, Outgoing, PacketBuffer, Timestamp,
@@ -277,7 +279,8 @@ impl Core {
         // The PIT entry ends now, unless the strategy prolongs it to measure late answers.
         self.pcct.slot_mut(pit).expiry = now;
         let at_hand = AtHand::Data(data);
-        let mut context = Context { core: self, out, route, now, pit, ingress, nack_mark: 0, at_hand };
+        let mut context =
+            Context { core: self, out, route, now, pit, ingress, nack_mark: 0, at_hand, has_barred: Cell::new(false) };
         context.dispatch(Trigger::AfterReceiveData);
         context.core.mark_satisfied(arrival, pit);
         context.settle();
@@ -300,7 +303,17 @@ impl Core {
             let (route, source) = (route_of(self, pit), data.source);
             self.pcct.slot_mut(pit).expiry = now;
             let at_hand = AtHand::Data(data);
-            let mut context = Context { core: self, out, route, now, pit, ingress, nack_mark: 0, at_hand };
+            let mut context = Context {
+                core: self,
+                out,
+                route,
+                now,
+                pit,
+                ingress,
+                nack_mark: 0,
+                at_hand,
+                has_barred: Cell::new(false),
+            };
             context.dispatch(Trigger::BeforeSatisfyInterest);
             out_of_scope += context.core.take_downstreams(now, pit, &source, &mut downstreams);
             context.core.mark_satisfied(arrival, pit);

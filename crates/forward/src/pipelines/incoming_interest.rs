@@ -3,6 +3,8 @@
 //! Named as in the NFD developer's guide (here "guide"), section 4.2. Sections of the NDN packet format specification 0.3
 //! ("spec") and of NDNLPv2 are named beside each step. The order of the steps matters.
 
+use std::cell::Cell;
+
 use namehop_hash::{PrefixHashes, hash_with_nonce};
 use namehop_packet::{
     DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind,
@@ -24,6 +26,7 @@ use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::Trigger;
+use crate::strategy::upstreams::answer_no_route;
 use crate::trace::{TraceStep, TraceSubject};
 
 /// What the PIT-CS composite table has for an Interest.
@@ -267,7 +270,17 @@ impl Core {
             original: interest.original,
         };
         let at_hand = AtHand::Interest(&mut at_hand);
-        let mut context = Context { core: self, out, route, now, pit, ingress: ingress.id, nack_mark: 0, at_hand };
+        let mut context = Context {
+            core: self,
+            out,
+            route,
+            now,
+            pit,
+            ingress: ingress.id,
+            nack_mark: 0,
+            at_hand,
+            has_barred: Cell::new(false),
+        };
         let mut result = Ok(());
         match fields.next_hop_face_id {
             Some(number) => result = context.send_to_chosen(number, fields.non_discovery),
@@ -357,12 +370,16 @@ impl Core {
 }
 
 impl Context<'_> {
-    /// Sends the Interest to the face that an application has chosen.
+    /// Sends the Interest to the face that an application has chosen. There is no other one, so if that is down there is no route.
     #[cold]
     fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
         self.core.tracing.note(|| TraceStep::Chosen { face: number });
-        let chosen = u32::try_from(number).ok().map(FaceId).filter(|&face| self.core.faces.exists(face));
-        self.outgoing_interest(chosen.ok_or(DropReason::NoSuchNextHop)?, false, non_discovery);
+        let chosen = u32::try_from(number).ok().and_then(|number| self.core.faces.get(FaceId(number)));
+        let chosen = chosen.ok_or(DropReason::NoSuchNextHop)?;
+        match chosen.is_up {
+            true => drop(self.outgoing_interest(chosen.id, false, non_discovery)),
+            false => answer_no_route(self),
+        }
         Ok(())
     }
 }

@@ -1,11 +1,14 @@
 //! Interest finalize pipeline (NFD developer's guide, section 4.2.6), and the timers of PIT entries that lead to it.
 
+use std::cell::Cell;
+
 use namehop_hash::hash_with_nonce;
 use namehop_packet::{FaceId, Outgoing, Timestamp};
 
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context};
 use crate::engine::core::Core;
+use crate::engine::retry::is_pending;
 use crate::engine::route::Route;
 use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
@@ -32,10 +35,22 @@ impl Core {
     /// Sees to it that a timer is set for the end of a PIT entry. A timer that is due earlier is left alone: when it fires,
     /// it is set anew. So most renewals of a PIT entry cost nothing.
     pub(crate) fn arm_timer(&mut self, pit: PitRef) {
+        let deadline = self.pcct.slot(pit).expiry;
+        self.arm_timer_for(pit, deadline);
+    }
+
+    /// The same for an earlier time: the end of what was sent upstream, when a downstream waits longer.
+    #[cold]
+    pub(crate) fn watch_upstreams(&mut self, pit: PitRef, end: Timestamp) {
+        self.arm_timer_for(pit, end);
+    }
+
+    #[inline]
+    fn arm_timer_for(&mut self, pit: PitRef, deadline: Timestamp) {
         let slot = self.pcct.slot_mut(pit);
-        if slot.timer_at > slot.expiry {
-            slot.timer_at = slot.expiry;
-            let (deadline, position, serial) = (slot.expiry, slot.queue_position, slot.serial);
+        if slot.timer_at > deadline {
+            slot.timer_at = deadline;
+            let (position, serial) = (slot.queue_position, slot.serial);
             if self.timers.schedule(deadline, position, serial, 0) {
                 self.pcct.note_timer(position, deadline_mark(deadline));
             } else {
@@ -118,8 +133,14 @@ impl<S: Schedule> Engine<S> {
             self.core.end_slot(now, pit);
         } else if slot.expiry <= now {
             self.pending_context(now, pit, out).settle();
+        } else if self.core.is_starved(now, pit) {
+            self.retry(now, pit, out);
         } else {
-            self.core.arm_timer(pit);
+            // The upstream that ends last, if a downstream waits longer.
+            let pending = self.core.pcct.out_records(pit).filter(|record| is_pending(record, now));
+            let ends = pending.map(|record| record.expiry()).max();
+            let deadline = self.core.pcct.slot(pit).expiry;
+            self.core.arm_timer_for(pit, ends.map_or(deadline, |ends| ends.min(deadline)));
         }
     }
 
@@ -132,6 +153,7 @@ impl<S: Schedule> Engine<S> {
     ) -> Context<'a> {
         let Engine { fib, core, hashes, delegation_hashes, .. } = self;
         let route = Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, delegation_hashes);
-        Context { core, out, route, now, pit, ingress: FaceId::INVALID, nack_mark: 0, at_hand: AtHand::Nothing }
+        let (ingress, at_hand, has_barred) = (FaceId::INVALID, AtHand::Nothing, Cell::new(false));
+        Context { core, out, route, now, pit, ingress, nack_mark: 0, at_hand, has_barred }
     }
 }

@@ -1,12 +1,12 @@
 //! The Nack processing path: incoming and outgoing Nacks (NFD developer's guide, section 4.4), and Interests that a link gave up.
 
-use namehop_hash::hash_name;
-use namehop_packet::{DropReason, FaceId, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp};
+use namehop_hash::{hash_name, hash_with_nonce};
+use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp};
 use namehop_wire::Interest;
 use namehop_wire::lp::NackReason;
 
 use crate::engine::Engine;
-use crate::engine::context::{AtHand, Context};
+use crate::engine::context::{AtHand, Context, InterestAtHand};
 use crate::engine::core::Core;
 use crate::engine::interest_form::Variable;
 use crate::pcct::entry::Selectors;
@@ -57,9 +57,16 @@ impl<S: Schedule> Engine<S> {
             return Ok(());
         };
 
+        core.forget_removed_faces(pit);
+
+        // A duplicate is one Nonce. The Interest of another downstream has another one, which this upstream has not seen.
+        if reason == NackReason::DUPLICATE && self.send_other_nonce(now, pit, &ingress, out) {
+            return Ok(());
+        }
+
         // Store the Nack in the out-record. When every upstream has refused, the PIT entry ends, unless the strategy
         // finds another one. Upstreams whose face is gone are not waited for.
-        core.forget_removed_faces(pit);
+        let core = &mut self.core;
         if let Some(record) = core.pcct.find_out_record(pit, ingress.id) {
             core.pcct.out_record_mut(pit, record).set_nacked(Some(reason));
         }
@@ -74,6 +81,29 @@ impl<S: Schedule> Engine<S> {
         context.dispatch(Trigger::AfterReceiveNack(reason));
         context.settle();
         Ok(())
+    }
+
+    /// Sends the Interest of a downstream whose nonce `upstream` has not had yet, in place of the one that it has refused as a
+    /// duplicate. `false` when there is none. The refused nonce is dead, so that no nonce is sent twice.
+    fn send_other_nonce(&mut self, now: Timestamp, pit: PitRef, upstream: &FaceInfo, out: &mut Vec<Outgoing>) -> bool {
+        let core = &self.core;
+        let refused = core.pcct.out_records(pit).find(|record| record.face == upstream.id).map(|record| record.nonce);
+        let name_hash = core.pcct.entry(pit.entry).name_hash;
+        let may_be_sent = |record: &&InRecord| {
+            Some(record.nonce) != refused && !core.dead_nonces.contains(hash_with_nonce(name_hash, record.nonce), now)
+        };
+        let record = core.pending_for(now, pit, upstream).find(may_be_sent);
+        let (Some(refused), Some(record)) = (refused, record) else { return false };
+        let record = *record;
+        let mut at_hand = InterestAtHand::pending(&record, core.pending_limits(pit, &record));
+        let mut context = self.pending_context(now, pit, out);
+        context.at_hand = AtHand::Interest(&mut at_hand);
+        let is_sent = upstream.is_up && context.outgoing_interest(upstream.id, false, false);
+        if is_sent {
+            context.settle();
+            self.core.insert_dead_nonce(now, name_hash, refused);
+        }
+        is_sent
     }
 
     /// The link gave up delivering an Interest, which may be pending or not: its strategy may try another way. `interest`

@@ -4,6 +4,7 @@ use namehop_packet::{DropReason, FaceId, FaceScope, LinkFields, PacketBuffer, Pa
 
 use crate::engine::context::{AtHand, Carrier, Context};
 use crate::engine::interest_form::Variable;
+use crate::pcct::record::InRecord;
 
 impl Context<'_> {
     /// Outgoing Interest pipeline (NFD developer's guide, section 4.2.5): sends the pending Interest to `face`. `probe`: with
@@ -18,7 +19,8 @@ impl Context<'_> {
             }
             _ => match self.best_pending(&face) {
                 Some(record) => {
-                    let variable = Variable { nonce: record.nonce, hop_limit: record.hop_limit.onward() };
+                    let variable =
+                        Variable { nonce: self.pending_nonce(&record), hop_limit: record.hop_limit.onward() };
                     (variable, u64::from(record.congestion_mark))
                 }
                 None => return false,
@@ -62,6 +64,14 @@ impl Context<'_> {
         out_record.lifetime_ms = u32::try_from(lifetime_ms).unwrap_or(u32::MAX);
         out_record.set_nacked(None);
 
+        self.core.faces.note_asked(face.id);
+
+        // An aggregated Interest may live longer than what is sent now: see `retry`.
+        let ends = out_record.expiry();
+        if ends < self.core.pcct.slot(self.pit).expiry {
+            self.core.watch_upstreams(self.pit, ends);
+        }
+
         // All other upstreams may have refused: now there is one more to wait for.
         if matches!(self.at_hand, AtHand::Nothing) && self.core.pcct.slot(self.pit).expiry <= self.now {
             let last = self.core.pcct.in_records(self.pit).map(|record| record.expiry).max();
@@ -89,6 +99,16 @@ impl Context<'_> {
             stamp,
         });
         true
+    }
+
+    /// The nonce for the Interest of an in-record. One that was sent already is no use for a retry: where two upstreams meet further
+    /// up, the second Interest would be taken for a loop.
+    fn pending_nonce(&mut self, record: &InRecord) -> u32 {
+        let is_sent = || self.core.pcct.out_records(self.pit).any(|sent| sent.nonce == record.nonce);
+        match matches!(self.at_hand, AtHand::Retry) && is_sent() {
+            true => self.core.random() as u32,
+            false => record.nonce,
+        }
     }
 
     /// The Interest in a buffer: the arriving one's own for the first upstream, then copies.

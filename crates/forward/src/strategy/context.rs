@@ -60,7 +60,7 @@ pub trait StrategyContext {
     /// Time of the packet.
     fn now(&self) -> Timestamp;
     /// Face the triggering packet came in on; [`FaceId::INVALID`] for triggers without a packet (`Timer`, `AfterNewNextHop`,
-    /// `OnDroppedInterest`, `BeforeExpirePendingInterest`).
+    /// `OnDroppedInterest`, `BeforeExpirePendingInterest`, and `AfterReceiveInterest` for a pending Interest that is sent again).
     fn ingress(&self) -> FaceId;
     /// Facts about a face, `None` when it does not exist.
     fn face(&self, id: FaceId) -> Option<FaceInfo>;
@@ -71,11 +71,11 @@ pub trait StrategyContext {
     fn nexthop_count(&self) -> usize;
     /// Next hop by rank: lowest cost first.
     fn nexthop(&self, index: usize) -> FaceId;
-    /// May the Interest go to this face? Checks that the face exists, is not the ingress (unless ad hoc), and scope rules
-    /// (`/localhost`, `/localhop`, HopLimit 0). `ingress` is the downstream on whose behalf the Interest would be sent.
+    /// May the Interest go to this face? Checks that the face exists, its link is up, it is not the ingress (unless ad hoc), and
+    /// scope rules (`/localhost`, `/localhop`, HopLimit 0). `ingress` is the downstream on whose behalf the Interest would be sent.
     ///
-    /// For triggers other than `AfterReceiveInterest` there is no such downstream: then it is enough that the Interest of
-    /// one unexpired in-record may go there.
+    /// Without such a downstream it is enough that the Interest of one unexpired in-record may go there. An Interest that is sent
+    /// again may not go where it was answered with a Nack.
     fn is_eligible(&self, nexthop: FaceId) -> bool;
     /// Number of faces of the router.
     fn face_count(&self) -> usize;
@@ -129,7 +129,8 @@ pub trait StrategyContext {
 /// itself, since there may be no PIT entry to call a strategy for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// An Interest arrived that is not a loop and was not answered from the Content Store; its in-record is inserted.
+    /// An Interest arrived that is not a loop and was not answered from the Content Store; its in-record is inserted. Or a pending
+    /// Interest is sent again, because nothing that was sent upstream can answer it any more.
     AfterReceiveInterest,
     /// Data arrived for this PIT entry; the strategy sends it on (default: `send_data_to_all`).
     AfterReceiveData,

@@ -17,7 +17,7 @@ pub mod registry;
 mod suppression;
 #[cfg(test)]
 mod tests;
-mod upstreams;
+pub(crate) mod upstreams;
 
 use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
@@ -60,7 +60,7 @@ trait Strategy: Default {
         Ok(())
     }
 
-    /// An Interest arrived that is not a loop and was not answered from the Content Store.
+    /// An Interest arrived that is not a loop and was not answered from the Content Store; or a pending one is sent again.
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C);
 
     /// Data arrived that satisfies this PIT entry alone. It is the strategy that sends it.

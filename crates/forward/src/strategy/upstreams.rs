@@ -81,9 +81,16 @@ pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> 
 /// Answers the downstream at hand that there is no route, and ends the PIT entry unless another downstream still waits.
 ///
 /// The others are not answered, because the reason may lie in the downstream at hand: the only next hop may be the face that its
-/// Interest came from.
+/// Interest came from. Without a downstream at hand all are answered, with the least severe reason that an upstream gave.
 pub fn answer_no_route<C: StrategyContext>(ctx: &mut C) {
     let (now, ingress) = (ctx.now(), ctx.ingress());
+    if ingress == FaceId::INVALID {
+        let less_severe =
+            |known: NackReason, other: NackReason| if other.is_less_severe_than(known) { other } else { known };
+        let reason = ctx.out_records().filter_map(|record| record.nacked).fold(NackReason::NO_ROUTE, less_severe);
+        ctx.send_nacks(reason);
+        return ctx.reject_pending_interest();
+    }
     ctx.send_nack(ingress, NackReason::NO_ROUTE);
     let others_wait = ctx.in_records().any(|record| record.face != ingress && record.expiry > now);
     if !others_wait {

@@ -20,6 +20,7 @@ mod strategies;
 use std::collections::BTreeMap;
 
 use packets::{Data, Interest, Name, name};
+use strategies::Arrived;
 pub use strategies::Strategy;
 
 pub type FaceNumber = u32;
@@ -31,6 +32,8 @@ pub const DUPLICATE: u64 = 100;
 pub const NO_ROUTE: u64 = 150;
 /// IncomingFaceId of Data from the Content Store.
 pub const CONTENT_STORE: FaceNumber = 254;
+/// What has less time left is not sent again.
+const LEAST_LIFETIME_MS: u64 = 10;
 const DEFAULT_LIFETIME_MS: u64 = 4_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +47,7 @@ pub enum Link {
 pub struct Face {
     pub local: bool,
     pub link: Link,
+    pub is_up: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,6 +173,20 @@ impl PitEntry {
     }
 }
 
+impl PitEntry {
+    /// The Interest of an in-record as it would go on.
+    fn as_arrived(&self, record: &InRecord) -> Arrived {
+        Arrived {
+            face: record.face,
+            nonce: record.nonce,
+            hop_limit: record.hop_limit,
+            hints: self.hints.clone(),
+            mark: record.mark,
+            lifetime_ms: self.lifetime_ms,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Cached {
     data: Data,
@@ -223,20 +241,50 @@ impl Model {
         self.faces.insert(number, face);
     }
 
-    /// The face is gone, and with it its next hops and records.
-    pub fn remove_face(&mut self, number: FaceNumber) {
+    /// The link of a face goes down or comes back.
+    pub fn set_up(&mut self, number: FaceNumber, is_up: bool) -> Vec<Sent> {
+        if let Some(face) = self.faces.get_mut(&number) {
+            face.is_up = is_up;
+        }
+        if !is_up {
+            let now_ms = self.now_ms;
+            let is_lost = |record: &&mut OutRecord| record.face == number && record.is_pending(now_ms);
+            for entry in 0..self.pit.len() {
+                let lost = self.pit[entry].out_records.iter_mut().find(is_lost);
+                if let Some(record) = lost {
+                    record.nacked = Some(NO_ROUTE);
+                    self.retry_unless_pending(entry);
+                }
+            }
+            self.end_due_entries();
+        }
+        std::mem::take(&mut self.sent)
+    }
+
+    /// The face is gone, and with it its next hops and records. What was sent to it is sent elsewhere.
+    pub fn remove_face(&mut self, number: FaceNumber) -> Vec<Sent> {
         self.faces.remove(&number);
         for nexthops in self.fib.values_mut() {
             nexthops.retain(|nexthop| nexthop.face != number);
         }
         for entry in &mut self.pit {
             if let Some(position) = entry.in_records.iter().position(|record| record.face == number) {
-                entry.in_records.swap_remove(position);
+                entry.in_records.remove(position);
             }
             let gone = entry.out_records.iter().filter(|record| record.face == number);
             self.uncertain_nonces.extend(gone.map(|record| (entry.name.clone(), record.nonce)));
-            entry.out_records.retain(|record| record.face != number);
         }
+        let now_ms = self.now_ms;
+        for index in 0..self.pit.len() {
+            let records = &mut self.pit[index].out_records;
+            let is_lost = records.iter().any(|record| record.face == number && record.is_pending(now_ms));
+            records.retain(|record| record.face != number);
+            if is_lost {
+                self.retry_unless_pending(index);
+            }
+        }
+        self.end_due_entries();
+        std::mem::take(&mut self.sent)
     }
 
     pub fn set_strategy(&mut self, prefix: Name, strategy: Strategy) {
@@ -267,13 +315,22 @@ impl Model {
                 self.after_new_nexthop(entry, nexthop);
             }
         }
+        self.end_due_entries();
         std::mem::take(&mut self.sent)
     }
 
-    /// Lets time pass.
-    pub fn advance(&mut self, now_ms: u64) {
-        self.now_ms = now_ms;
+    /// Lets time pass. Interests that outlive what was sent upstream for them are sent again.
+    pub fn advance(&mut self, now_ms: u64) -> Vec<Sent> {
+        let before_ms = std::mem::replace(&mut self.now_ms, now_ms);
+        for entry in 0..self.pit.len() {
+            let PitEntry { out_records, expiry_ms, .. } = &self.pit[entry];
+            let has_ended = |record: &OutRecord| record.is_pending(before_ms) && !record.is_pending(now_ms);
+            if out_records.iter().any(has_ended) && *expiry_ms >= now_ms + LEAST_LIFETIME_MS {
+                self.retry_unless_pending(entry);
+            }
+        }
         self.end_due_entries();
+        std::mem::take(&mut self.sent)
     }
 
     /// Is it left open whether this nonce is still remembered? A bounded list may forget a little later than it must.
@@ -295,9 +352,11 @@ impl Model {
         hints.iter().any(|hint| *hint != hints[0])
     }
 
-    /// Do several PIT entries wait for this Nack?
+    /// Do several PIT entries wait for this Nack, or is it left open which other nonce may be sent?
     pub fn is_nack_ambiguous(&self, face: FaceNumber, interest: &Interest, nonce: Nonce) -> bool {
-        self.pit.iter().filter(|entry| entry.has_sent(face, interest, nonce)).count() > 1
+        let mut entries = self.pit.iter().filter(|entry| entry.has_sent(face, interest, nonce));
+        let is_open = |record: &InRecord| self.is_uncertain(&interest.name, record.nonce);
+        entries.next().is_some_and(|entry| entry.in_records.iter().any(is_open)) || entries.next().is_some()
     }
 
     fn satisfied_by(&self, face: FaceNumber, data: &Data) -> impl Iterator<Item = &PitEntry> {

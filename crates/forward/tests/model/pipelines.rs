@@ -111,6 +111,7 @@ impl Model {
         entry.expiry_ms = entry.in_records.iter().map(|record| record.expiry_ms).max().unwrap_or(0);
         let arrived = Arrived { face, nonce, hop_limit, hints, mark: headers.mark, lifetime_ms };
         match headers.next_hop {
+            Some(next_hop) if self.face(next_hop).is_some_and(|face| !face.is_up) => self.no_route(index, face),
             Some(next_hop) => self.send_interest(index, next_hop, &arrived),
             None => self.after_receive_interest(index, arrived),
         }
@@ -216,10 +217,13 @@ impl Model {
         }
         let now_ms = self.now_ms;
         for index in 0..self.pit.len() {
-            let entry = &mut self.pit[index];
-            if !entry.has_sent(face, interest, nonce) {
+            if !self.pit[index].has_sent(face, interest, nonce) {
                 continue;
             }
+            if reason == DUPLICATE && self.send_other_nonce(index, face, nonce) {
+                return;
+            }
+            let entry = &mut self.pit[index];
             let asked = entry.out_records.iter_mut().find(|record| record.face == face && record.nonce == nonce);
             let Some(record) = asked else { continue };
             record.nacked = Some(reason);
@@ -229,6 +233,25 @@ impl Model {
             self.after_receive_nack(index, mark);
             return;
         }
+    }
+
+    /// In place of a nonce that was a duplicate for an upstream, that of another downstream goes there.
+    fn send_other_nonce(&mut self, entry: usize, upstream: FaceNumber, refused: Nonce) -> bool {
+        if self.face(upstream).is_none_or(|face| !face.is_up) {
+            return false;
+        }
+        let name = self.pit[entry].name.clone();
+        let may_be_sent = |record: &&InRecord| {
+            record.expiry_ms > self.now_ms
+                && record.nonce != refused
+                && !self.is_dead(&name, record.nonce)
+                && self.may_go(&name, record.face, record.hop_limit, upstream)
+        };
+        let Some(record) = self.pit[entry].in_records.iter().find(may_be_sent) else { return false };
+        let arrived = self.pit[entry].as_arrived(record);
+        self.send_interest(entry, upstream, &arrived);
+        self.dead_nonces.push((name, refused, self.now_ms));
+        true
     }
 
     pub(super) fn send_interest(&mut self, entry: usize, face: FaceNumber, arrived: &Arrived) {
@@ -272,7 +295,7 @@ impl Model {
         }
         let entry = &mut self.pit[entry];
         let Some(position) = entry.in_records.iter().position(|record| record.face == downstream) else { return };
-        let record = entry.in_records.swap_remove(position);
+        let record = entry.in_records.remove(position);
         self.sent.push(Sent::Nack {
             face: downstream,
             name: uri(&entry.name),

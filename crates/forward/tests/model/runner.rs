@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use super::engines::{Division, Engines};
 use super::packets::{self, Data, Interest, name};
 use super::scenario::*;
-use super::{FaceNumber, Headers, Link, Model, NextHop, Nonce, Sent, Settings, Strategy, Unsolicited, is_under};
+use super::{Face, FaceNumber, Headers, Link, Model, NextHop, Nonce, Sent, Settings, Strategy, Unsolicited, is_under};
 
 /// An Interest that the forwarder has sent and that the peer may answer.
 #[derive(Debug, Clone)]
@@ -149,15 +149,14 @@ impl<S: Schedule> Runner<S> {
         let number = number + (self.removals << 16);
         self.faces[index] = Some(number);
         self.model.set_face(number, face);
-        self.engine.set_face(FaceInfo {
-            id: FaceId(number),
-            scope: if face.local { FaceScope::Local } else { FaceScope::NonLocal },
-            link_type: match face.link {
-                Link::PointToPoint => LinkType::PointToPoint,
-                Link::MultiAccess => LinkType::MultiAccess,
-                Link::AdHoc => LinkType::AdHoc,
-            },
-        });
+        self.engine.set_face(face_info(number, face));
+    }
+
+    /// Lets the engine do what is due now.
+    fn advance(&mut self) -> Result<(), TestCaseError> {
+        let mut out = Vec::new();
+        self.engine.advance(self.now(), &mut out);
+        self.compare(out)
     }
 
     /// Number of a face, also of one that does not exist any more.
@@ -280,13 +279,25 @@ impl<S: Schedule> Runner<S> {
         self.end_burst()?;
         self.engine.check_invariants().map_err(TestCaseError::fail)?;
         self.now_ms += LIFETIMES_MS.iter().flatten().max().unwrap_or(&0) + 1_000;
-        self.model.advance(self.now_ms);
-        let mut out = Vec::new();
-        self.engine.advance(self.now(), &mut out);
-        self.compare(out)?;
+        self.expected.extend(self.model.advance(self.now_ms));
+        self.advance()?;
         prop_assert!(self.engine.is_idle(), "pending Interests outlive their lifetime");
         self.engine.check_invariants().map_err(TestCaseError::fail)?;
         prop_assert_eq!(self.pool.in_use(), 0, "packet buffers were not returned");
         Ok(self.sent)
+    }
+}
+
+/// A face as the engine knows it.
+fn face_info(number: FaceNumber, face: Face) -> FaceInfo {
+    FaceInfo {
+        id: FaceId(number),
+        scope: if face.local { FaceScope::Local } else { FaceScope::NonLocal },
+        link_type: match face.link {
+            Link::PointToPoint => LinkType::PointToPoint,
+            Link::MultiAccess => LinkType::MultiAccess,
+            Link::AdHoc => LinkType::AdHoc,
+        },
+        is_up: face.is_up,
     }
 }

@@ -7,13 +7,13 @@ use super::{Face, FaceNumber, Link, Unsolicited};
 
 /// The faces. The last does not exist at first.
 pub const FACES: [(FaceNumber, Face); 7] = [
-    (256, Face { local: false, link: Link::PointToPoint }),
-    (257, Face { local: false, link: Link::PointToPoint }),
-    (258, Face { local: false, link: Link::MultiAccess }),
-    (259, Face { local: false, link: Link::AdHoc }),
-    (260, Face { local: true, link: Link::PointToPoint }),
-    (261, Face { local: true, link: Link::PointToPoint }),
-    (262, Face { local: false, link: Link::PointToPoint }),
+    (256, Face { local: false, link: Link::PointToPoint, is_up: true }),
+    (257, Face { local: false, link: Link::PointToPoint, is_up: true }),
+    (258, Face { local: false, link: Link::MultiAccess, is_up: true }),
+    (259, Face { local: false, link: Link::AdHoc, is_up: true }),
+    (260, Face { local: true, link: Link::PointToPoint, is_up: true }),
+    (261, Face { local: true, link: Link::PointToPoint, is_up: true }),
+    (262, Face { local: false, link: Link::PointToPoint, is_up: true }),
 ];
 pub const FACES_AT_START: usize = 6;
 
@@ -129,6 +129,10 @@ pub enum Action {
     },
     RemoveFace(usize),
     RestoreFace(usize),
+    SetUp {
+        face: usize,
+        is_up: bool,
+    },
     ContentFlags {
         admit: bool,
         serve: bool,
@@ -203,6 +207,7 @@ fn any_action() -> impl Strategy<Value = Action> {
         2 => (0..PREFIXES.len(), 0..FACES.len()).prop_map(|(prefix, face)| Action::AddRoute { prefix, face }),
         1 => (0..FACES.len()).prop_map(Action::RemoveFace),
         1 => (0..FACES.len()).prop_map(Action::RestoreFace),
+        4 => (0..FACES.len(), any::<bool>()).prop_map(|(face, is_up)| Action::SetUp { face, is_up }),
         1 => (prop::bool::weighted(0.8), prop::bool::weighted(0.8))
             .prop_map(|(admit, serve)| Action::ContentFlags { admit, serve }),
         10 => Just(Action::EndOfBurst),

@@ -1,7 +1,7 @@
 //! The model's strategies: best-route and multicast.
 
 use super::packets::Name;
-use super::{FaceNumber, Model, NextHop, Nonce};
+use super::{ADDED_NONCES, FaceNumber, InRecord, Model, NextHop, Nonce, PitEntry};
 
 /// A forwarding strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +38,82 @@ impl Model {
         }
     }
 
-    fn eligible(&self, entry: usize, arrived: &Arrived) -> Vec<NextHop> {
+    /// The next hops that an Interest may go to, apart from their links.
+    fn allowed(&self, entry: usize, arrived: &Arrived) -> Vec<NextHop> {
         let mut nexthops = self.nexthops_of(entry);
         nexthops.retain(|nexthop| self.may_go(&self.pit[entry].name, arrived.face, arrived.hop_limit, nexthop.face));
         nexthops
+    }
+
+    fn eligible(&self, entry: usize, arrived: &Arrived) -> Vec<NextHop> {
+        let mut nexthops = self.allowed(entry, arrived);
+        nexthops.retain(|nexthop| self.is_up(nexthop.face));
+        nexthops
+    }
+
+    fn is_up(&self, face: FaceNumber) -> bool {
+        self.face(face).is_some_and(|face| face.is_up)
+    }
+
+    fn is_pending(&self, entry: usize) -> bool {
+        self.pit[entry].out_records.iter().any(|record| record.is_pending(self.now_ms))
+    }
+
+    /// The pending Interest that goes to a face: of those that may go there the one with most hops left.
+    fn best_pending(&self, entry: usize, face: FaceNumber) -> Option<Arrived> {
+        let PitEntry { name, in_records, .. } = &self.pit[entry];
+        let may_go = |record: &&InRecord| {
+            record.expiry_ms > self.now_ms && self.may_go(name, record.face, record.hop_limit, face)
+        };
+        let hops_left = |record: &&InRecord| record.hop_limit.map_or(256, u32::from);
+        let best = in_records.iter().filter(may_go).max_by_key(hops_left);
+        best.map(|record| self.pit[entry].as_arrived(record))
+    }
+
+    /// Sends an Interest again when no upstream is expected to answer, for as long as any downstream waits.
+    pub(super) fn retry_unless_pending(&mut self, entry: usize) {
+        let now_ms = self.now_ms;
+        if self.is_pending(entry) {
+            return;
+        }
+        self.pit[entry].in_records.retain(|record| record.expiry_ms > now_ms);
+        let last = self.pit[entry].in_records.iter().map(|record| record.expiry_ms).max();
+        let Some(last) = last else { return };
+        self.pit[entry].lifetime_ms = last - now_ms;
+        let strategy = self.strategy_of(&self.pit[entry].name);
+        let (mut is_sent, mut is_barred) = (false, false);
+        for NextHop { face, .. } in self.nexthops_of(entry) {
+            let Some(mut arrived) = self.best_pending(entry, face) else { continue };
+            let records = &self.pit[entry].out_records;
+            if !self.is_up(face) || records.iter().any(|record| record.face == face && record.nacked.is_some()) {
+                is_barred = true;
+                continue;
+            }
+            if is_sent && strategy == Strategy::BestRoute {
+                break;
+            }
+            if records.iter().any(|record| record.nonce == arrived.nonce) {
+                self.added_nonces += 1;
+                arrived.nonce = ADDED_NONCES + self.added_nonces;
+            }
+            self.send_interest(entry, face, &arrived);
+            is_sent = true;
+        }
+        if !is_sent && (is_barred || strategy == Strategy::BestRoute) {
+            self.no_route_for_all(entry);
+        }
+    }
+
+    /// All downstreams learn that there is no route, or the least severe reason that an upstream gave.
+    fn no_route_for_all(&mut self, entry: usize) {
+        let PitEntry { in_records, out_records, .. } = &self.pit[entry];
+        let nacks = out_records.iter().filter_map(|record| record.nacked).filter(|&reason| reason != 0);
+        let reason = nacks.min().unwrap_or(super::NO_ROUTE);
+        let downstreams: Vec<FaceNumber> = in_records.iter().map(|record| record.face).collect();
+        for downstream in downstreams {
+            self.send_nack(entry, downstream, reason, 0);
+        }
+        self.pit[entry].expiry_ms = self.now_ms;
     }
 
     fn best_route(&mut self, entry: usize, arrived: Arrived) {
@@ -74,7 +146,7 @@ impl Model {
         }
     }
 
-    fn no_route(&mut self, entry: usize, downstream: FaceNumber) {
+    pub(super) fn no_route(&mut self, entry: usize, downstream: FaceNumber) {
         self.send_nack(entry, downstream, super::NO_ROUTE, 0);
         let now_ms = self.now_ms;
         let others_wait = |record: &super::InRecord| record.face != downstream && record.expiry_ms > now_ms;
@@ -84,6 +156,13 @@ impl Model {
     }
 
     fn multicast(&mut self, entry: usize, arrived: Arrived) {
+        // Without a next hop it waits for one; with next hops that are down it does not.
+        if self.eligible(entry, &arrived).is_empty()
+            && !self.allowed(entry, &arrived).is_empty()
+            && !self.is_pending(entry)
+        {
+            return self.no_route(entry, arrived.face);
+        }
         for nexthop in self.eligible(entry, &arrived) {
             let now_ms = self.now_ms;
             let pending = self.pit[entry].out_records.iter().find(|r| r.face == nexthop.face && r.is_pending(now_ms));
@@ -130,26 +209,17 @@ impl Model {
         if self.strategy_of(&self.pit[entry].name) != Strategy::Multicast {
             return;
         }
-        let now_ms = self.now_ms;
-        if self.pit[entry].out_records.iter().any(|r| r.face == nexthop.face && r.is_pending(now_ms)) {
+        let Some(arrived) = self.best_pending(entry, nexthop.face) else { return };
+        if !self.is_up(nexthop.face) {
+            let hops = self.nexthops_of(entry);
+            let is_eligible = |hop: &NextHop| self.is_up(hop.face) && self.best_pending(entry, hop.face).is_some();
+            if !self.is_pending(entry) && !hops.iter().any(is_eligible) {
+                self.no_route_for_all(entry);
+            }
             return;
         }
-        let name = &self.pit[entry].name;
-        // The one with most hops left.
-        let may_go = |record: &&super::InRecord| {
-            record.expiry_ms > now_ms && self.may_go(name, record.face, record.hop_limit, nexthop.face)
-        };
-        let hops_left = |record: &&super::InRecord| record.hop_limit.map_or(256, u32::from);
-        let asking = self.pit[entry].in_records.iter().filter(may_go).max_by_key(hops_left);
-        if let Some(record) = asking {
-            let arrived = Arrived {
-                face: record.face,
-                nonce: record.nonce,
-                hop_limit: record.hop_limit,
-                hints: self.pit[entry].hints.clone(),
-                mark: record.mark,
-                lifetime_ms: self.pit[entry].lifetime_ms,
-            };
+        let now_ms = self.now_ms;
+        if !self.pit[entry].out_records.iter().any(|r| r.face == nexthop.face && r.is_pending(now_ms)) {
             self.send_interest(entry, nexthop.face, &arrived);
         }
     }

@@ -53,7 +53,8 @@ fn a_downstream_whose_interest_has_expired_gets_nothing() {
     let mut router = Router::with_default_route();
     router.recv(CONSUMER, interest("/A").nonce(1).lifetime(100));
     router.recv(CONSUMER2, interest("/A").nonce(2).lifetime(1_000)).sent();
-    router.wait(500).recv(PRODUCER, data("/A")).expect(&["D257 /A"]);
+    router.wait(500).expect(&["I300 /A n2"]);
+    router.recv(PRODUCER, data("/A")).expect(&["D257 /A"]);
 }
 
 #[test]
@@ -102,4 +103,77 @@ fn many_downstreams_are_served_up_to_a_limit() {
         let expected = if packet.face % 2 == 0 { vec![packet.face as u8; 20] } else { vec![packet.face as u8; 3] };
         assert_eq!(packet.token(), expected);
     }
+}
+
+#[test]
+fn an_aggregated_interest_that_lives_longer_is_sent_again() {
+    for strategy in
+        ["best-route", "multicast", "asf", "random", "access", "roundrobin", "weighted", "sequential", "fastroute"]
+    {
+        // The second one plainly, with a forwarding hint, and with parameters: these packets are kept whole.
+        let make = |nonce, lifetime_ms: u64| {
+            let plain = interest("/A").nonce(nonce).lifetime(lifetime_ms);
+            [plain.clone(), plain.clone().hint("/h"), plain.parameters(b"hello")]
+        };
+        for (first, second) in make(1, 300).into_iter().zip(make(2, 4_000)) {
+            let mut router = Router::with_default_route();
+            router.strategy("/", strategy);
+            router.recv(CONSUMER, first.clone()).recv(CONSUMER2, second);
+            assert_eq!(router.sent().len(), 1, "{strategy}");
+            router.wait(500);
+            let again = router.only();
+            let sent = namehop_wire::Interest::decode(&again.bytes).expect("an Interest");
+            assert_eq!((again.face, sent.nonce), (PRODUCER, Some(2)), "{strategy}");
+            // For as long as the downstream waits.
+            assert!(sent.lifetime_ms.is_some_and(|lifetime_ms| (3_500..=3_700).contains(&lifetime_ms)), "{strategy}");
+            router.wait(3_000).expect(&[]);
+            let name = sent.name.to_string();
+            router.recv(PRODUCER, data(&name)).expect(&[&format!("D257 {name}")]);
+            assert_eq!(router.pit_len(), 0, "{strategy}");
+        }
+    }
+}
+
+/// What an upstream heard last is what it goes by: it has forgotten an earlier, longer Interest then.
+#[test]
+fn an_interest_that_outlives_a_shorter_retransmission_is_sent_again() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1).lifetime(4_000)).expect(&["I300 /A n1"]);
+    router.wait(100).recv(CONSUMER2, interest("/A").nonce(2).lifetime(300)).expect(&["I300 /A n2"]);
+    let again = router.wait(400).only();
+    assert_eq!((again.face, again.kind), (PRODUCER, namehop_packet::PacketKind::Interest));
+    router.wait(3_000).expect(&[]);
+    router.recv(PRODUCER, data("/A")).expect(&["D256 /A"]);
+}
+
+#[test]
+fn each_interest_is_sent_again_at_most_once() {
+    let mut router = Router::with_default_route();
+    for (face, nonce, lifetime_ms) in [(CONSUMER, 1, 100), (CONSUMER2, 2, 1_000), (APP, 3, 5_000), (APP2, 4, 700)] {
+        router.recv(face, interest("/A").nonce(nonce).lifetime(lifetime_ms));
+    }
+    router.expect(&["I300 /A n1"]);
+    // The one that lives longest is asked for on behalf of all.
+    router.wait(200);
+    assert_eq!(router.sent().len(), 1);
+    router.wait(10_000).expect(&[]);
+    assert_eq!(router.pit_len(), 0);
+}
+
+#[test]
+fn interests_that_come_together_are_not_sent_twice() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1).lifetime(1_000)).wait(8);
+    router.recv(CONSUMER2, interest("/A").nonce(2).lifetime(1_000)).expect(&["I300 /A n1"]);
+    router.wait(5_000).expect(&[]);
+    assert_eq!(router.pit_len(), 0);
+}
+
+#[test]
+fn an_aggregated_interest_without_a_next_hop_is_answered_when_the_first_has_ended() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1).lifetime(300)).recv(PRODUCER, interest("/A").nonce(2));
+    router.expect(&["I300 /A n1"]);
+    router.wait(400).expect(&["N300 /A NoRoute n2"]);
+    assert_eq!(router.pit_len(), 0);
 }

@@ -89,8 +89,9 @@ fn an_upstream_that_is_gone_is_not_waited_for() {
     router.route("/", PRODUCER2, 2);
     router.recv(CONSUMER, interest("/A").nonce(1)).expect(&["I300 /A n1"]);
     router.recv(CONSUMER, interest("/A").nonce(2)).expect(&[]);
-    router.engine.remove_face(FaceId(PRODUCER));
-    router.recv(CONSUMER, interest("/A").nonce(3)).expect(&["I301 /A n3"]);
+    router.remove_face(PRODUCER).expect(&["I301 /A n2"]);
+    router.recv(CONSUMER, interest("/A").nonce(3)).expect(&[]);
+    router.recv(PRODUCER2, data("/A")).expect(&["D256 /A"]);
 }
 
 #[test]

@@ -253,7 +253,12 @@ fn flooded<S: Schedule>(capacity_packets: usize) -> (Vec<(u32, Vec<u8>)>, u64) {
     let config = EngineConfig { pit_capacity: 40, cs, ..EngineConfig::default() };
     let mut engine = Engine::<S>::new(config, fib.reader(), pool.clone(), key).expect("memory");
     for id in [CONSUMER, PRODUCER] {
-        engine.set_face(FaceInfo { id: FaceId(id), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+        engine.set_face(FaceInfo {
+            id: FaceId(id),
+            scope: FaceScope::NonLocal,
+            link_type: LinkType::PointToPoint,
+            is_up: true,
+        });
     }
     let incoming = |face, packet: Packet, pit_token| Incoming {
         face: FaceId(face),

@@ -9,6 +9,7 @@ mod face_fields;
 mod floods;
 mod forwarding_hint;
 mod hop_limit;
+mod link_state;
 mod loops_and_dead_nonces;
 mod memory;
 mod mutated;

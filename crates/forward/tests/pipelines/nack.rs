@@ -193,3 +193,67 @@ fn a_link_that_gives_up_tells_the_strategy() {
     router.expect(&[]);
     assert_eq!(router.pit_len(), 1);
 }
+
+/// A duplicate is one nonce; the other consumers' nonces were not seen by that upstream.
+#[test]
+fn nack_duplicate_for_one_nonce_lets_the_next_consumers_interest_go() {
+    for strategy in ["best-route", "multicast", "asf", "random", "access", "roundrobin", "weighted", "sequential"] {
+        let mut router = Router::with_default_route();
+        router.strategy("/", strategy);
+        router.recv(CONSUMER, interest("/A").nonce(1)).recv(CONSUMER2, interest("/A").nonce(2).hop_limit(9)).sent();
+        router.recv(PRODUCER, nack("/A", 1, NackReason::DUPLICATE));
+        assert_eq!(router.lines(), ["I300 /A n2 h8"], "{strategy}");
+        // Data answers both of them.
+        router.recv(PRODUCER, data("/A"));
+        assert_eq!(router.lines(), ["D256 /A", "D257 /A"], "{strategy}");
+    }
+}
+
+#[test]
+fn each_nonce_goes_to_an_upstream_that_calls_it_a_duplicate_once() {
+    let mut router = Router::with_default_route();
+    for (face, nonce) in [(CONSUMER, 1), (CONSUMER2, 2), (APP, 3)] {
+        router.recv(face, interest("/A").nonce(nonce));
+    }
+    router.expect(&["I300 /A n1"]);
+    let mut seen = vec![1];
+    for _ in 0..2 {
+        let last = *seen.last().expect("one");
+        router.recv(PRODUCER, nack("/A", last, NackReason::DUPLICATE));
+        let sent = router.only();
+        seen.extend((1..=3).filter(|nonce| sent.line() == format!("I300 /A n{nonce}")));
+    }
+    assert_eq!(seen.iter().copied().collect::<std::collections::BTreeSet<u32>>().len(), 3, "{seen:?}");
+    let last = *seen.last().expect("one");
+    router.recv(PRODUCER, nack("/A", last, NackReason::DUPLICATE));
+    router.expect(&["N256 /A Duplicate n1", "N257 /A Duplicate n2", "N260 /A Duplicate n3"]);
+    assert_eq!(router.pit_len(), 0);
+}
+
+#[test]
+fn each_upstream_that_says_duplicate_gets_the_other_nonce() {
+    let mut router = Router::with_default_route();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER2, 1);
+    router.recv(CONSUMER, interest("/A").nonce(1)).recv(CONSUMER2, interest("/A").nonce(2)).sent();
+    router.recv(PRODUCER, nack("/A", 1, NackReason::DUPLICATE)).expect(&["I300 /A n2"]);
+    router.recv(PRODUCER2, nack("/A", 1, NackReason::DUPLICATE)).expect(&["I301 /A n2"]);
+}
+
+#[test]
+fn which_downstreams_do_not_follow_a_duplicate() {
+    // rule; the second downstream and its Interest; milliseconds until the Nack comes
+    let rows = [
+        ("the upstream itself", PRODUCER, interest("/A").nonce(2), 0),
+        ("no hops left", CONSUMER2, interest("/A").nonce(2).hop_limit(1), 0),
+        ("its lifetime is over", CONSUMER2, interest("/A").nonce(2).lifetime(50), 100),
+    ];
+    for (rule, face, second, wait_ms) in rows {
+        let mut router = Router::with_default_route();
+        router.recv(CONSUMER, interest("/A").nonce(1)).recv(face, second).wait(wait_ms).sent();
+        router.recv(PRODUCER, nack("/A", 1, NackReason::DUPLICATE));
+        let lines = router.lines();
+        assert!(lines.contains(&"N256 /A Duplicate n1".to_owned()), "{rule}: {lines:?}");
+        assert!(lines.iter().all(|line| line.starts_with('N')), "{rule}: {lines:?}");
+    }
+}

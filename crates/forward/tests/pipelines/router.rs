@@ -148,7 +148,27 @@ impl Router {
     }
 
     pub fn face(&mut self, id: u32, scope: FaceScope, link_type: LinkType) {
-        self.engine.set_face(FaceInfo { id: FaceId(id), scope, link_type });
+        self.engine.set_face(FaceInfo { id: FaceId(id), scope, link_type, is_up: true });
+    }
+
+    /// The link of a face to another host goes down or comes back; what follows is done.
+    pub fn link(&mut self, id: u32, is_up: bool) -> &mut Self {
+        let link_type = STANDARD_FACES.iter().find(|face| face.0 == id).map_or(LinkType::PointToPoint, |face| face.2);
+        self.engine.set_face(FaceInfo { id: FaceId(id), scope: FaceScope::NonLocal, link_type, is_up });
+        self.finish_walks()
+    }
+
+    /// A face is removed; what follows is done.
+    pub fn remove_face(&mut self, id: u32) -> &mut Self {
+        self.engine.remove_face(FaceId(id));
+        self.finish_walks()
+    }
+
+    fn finish_walks(&mut self) -> &mut Self {
+        while self.engine.next_deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.engine.advance(self.now, &mut self.out);
+        }
+        self
     }
 
     pub fn route(&mut self, prefix: &str, face: u32, cost: u64) {

@@ -51,7 +51,12 @@ impl<S: Schedule> Scene<S> {
         let config = EngineConfig { cs, ..EngineConfig::default() };
         let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
         for id in [CONSUMER, CONSUMER2, PRODUCER, PRODUCER2].map(FaceId) {
-            engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+            engine.set_face(FaceInfo {
+                id,
+                scope: FaceScope::NonLocal,
+                link_type: LinkType::PointToPoint,
+                is_up: true,
+            });
         }
         Scene { engine, pool, _fib: fib }
     }

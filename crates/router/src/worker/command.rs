@@ -29,7 +29,7 @@ pub(super) enum WorkerCommand {
     AddFace(Arc<Face>, Option<oneshot::Sender<()>>),
     /// A face is gone.
     RemoveFace(FaceId, Option<oneshot::Sender<()>>),
-    /// Options of a face have changed.
+    /// Options of a face have changed, or the state of its link.
     UpdateFace(FaceId, oneshot::Sender<()>),
     /// A FIB entry has a next hop it had not before; pending Interests may go there.
     NextHopAdded(Name, NextHop),

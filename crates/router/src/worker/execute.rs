@@ -67,6 +67,7 @@ impl<S: Schedule> Worker<S> {
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::UpdateFace(id, reply) => {
+                self.faces().note_link(id);
                 if let Some(record) = self.records.get(id) {
                     let options = record.link.face().link_options();
                     record.link.update(options);

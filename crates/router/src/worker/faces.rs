@@ -1,7 +1,7 @@
 //! The worker's records of faces: one for each face, in one array by slot of the face number.
 //!
-//! A face is added by [`WorkerFaces::add`] and removed by [`WorkerFaces::remove`], and nowhere else. Both change the engine
-//! along with the record, so that the two cannot disagree. The engine has an array of its own because for each packet it looks
+//! A face is added by [`WorkerFaces::add`], changed by [`WorkerFaces::note_link`] and removed by [`WorkerFaces::remove`], and
+//! nowhere else. All of them change the engine along with the record, so that the two cannot disagree. The engine has an array of its own because for each packet it looks
 //! at other faces than the one that the packet came in on, namely downstreams and next hops, and needs eight bytes of each.
 //! There a cache line holds eight faces, while a record here takes two lines.
 
@@ -118,6 +118,16 @@ impl<S: Schedule> WorkerFaces<'_, S> {
             Some(FaceRecord { info, link: LinkService::new(Arc::clone(face), self.worker), output, is_timed: false });
         self.engine.set_face(info);
         self.engine.set_stranger(info.id, face.is_stranger());
+    }
+
+    /// Tells the engine whether the link of a face works now.
+    pub(super) fn note_link(&mut self, id: FaceId) {
+        if let Some(record) = self.records.get(id) {
+            let info = record.link.face().to_face_info();
+            if info != std::mem::replace(&mut record.info, info) {
+                self.engine.set_face(info);
+            }
+        }
     }
 
     /// Removes a face. Gives what was known of it; `None` when there is none with this number.
@@ -261,6 +271,27 @@ mod tests {
         agree(&mut faces, second.id(), true);
         assert!(faces.remove(second.id()).is_some());
         agree(&mut faces, second.id(), false);
+    }
+
+    #[test]
+    fn the_engine_learns_the_state_of_links() {
+        let (mut records, mut engine, mut reassembler) =
+            (FaceRecords::default(), small_engine(BufferPool::new(16, 1)).0, Reassembler::new(0, 4));
+        let mut faces =
+            WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler, worker: 0 };
+        let table = FaceTable::new();
+        let parameters = FaceParams::new("tcp4://192.0.2.1:6363".parse().expect("URI"), FaceUri::Null);
+        let face = table.insert(FaceParams { is_up: false, ..parameters }).expect("room");
+        faces.add(&face, Output::Sockets);
+        for is_up in [false, true, false] {
+            face.set_up(is_up);
+            faces.note_link(face.id());
+            assert_eq!(faces.engine.is_face_up(face.id()), Some(is_up));
+            assert_eq!(faces.records.get(face.id()).expect("there").info.is_up, is_up);
+        }
+        faces.remove(face.id());
+        faces.note_link(face.id());
+        assert_eq!(faces.engine.is_face_up(face.id()), None, "a face that is gone stays gone");
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl WorkerHandles {
         self.ask_all(|_, reply| WorkerCommand::UpdateFace(id, reply)).await.map(drop)
     }
 
-    /// Has changed options of a face applied, without waiting for it.
+    /// Has changed options of a face, or the state of its link, applied without waiting for it.
     pub fn face_changed(&self, id: FaceId) {
         self.send_all(|| WorkerCommand::UpdateFace(id, oneshot::channel().0));
     }

@@ -43,7 +43,13 @@ impl Strategy for SelfLearning {
         if !non_discovery && is_non_local(ctx, ctx.ingress()) {
             ctx.pit_scratch().flags |= DISCOVERY_WANTED;
         }
-        if ctx.nexthop_count() > 0 {
+        if all_are_down(ctx) {
+            // What was learnt leads nowhere any more: as after a Nack, downstreams start a new discovery.
+            for index in 0..ctx.nexthop_count() {
+                ctx.forget_learned_route(ctx.nexthop(index));
+            }
+            answer_no_route(ctx);
+        } else if ctx.nexthop_count() > 0 {
             for index in 0..ctx.nexthop_count() {
                 let face = ctx.nexthop(index);
                 self.send(ctx, face, true);
@@ -116,6 +122,12 @@ impl SelfLearning {
             }
         }
     }
+}
+
+/// Are there next hops, and all of them down?
+fn all_are_down<C: StrategyContext>(ctx: &C) -> bool {
+    let is_up = |index| ctx.face(ctx.nexthop(index)).is_some_and(|face| face.is_up);
+    ctx.nexthop_count() > 0 && !(0..ctx.nexthop_count()).any(is_up)
 }
 
 fn is_non_local<C: StrategyContext>(ctx: &C, face: FaceId) -> bool {

@@ -57,7 +57,7 @@ pub struct Mock {
 }
 
 pub fn face(id: FaceId, scope: FaceScope, link_type: LinkType) -> FaceInfo {
-    FaceInfo { id, scope, link_type }
+    FaceInfo { id, scope, link_type, is_up: true }
 }
 
 impl Mock {
@@ -187,7 +187,7 @@ impl StrategyContext for Mock {
         } else {
             may_go(self.ingress)
         };
-        downstream_allows && !self.forbidden.contains(&nexthop)
+        downstream_allows && info.is_up && !self.forbidden.contains(&nexthop)
     }
     fn face_count(&self) -> usize {
         self.faces.len()

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::super::packets::{self, IMPLICIT_DIGEST, Interest, name};
 use super::super::scenario::*;
-use super::super::{Headers, Nonce};
-use super::{Received, Runner};
+use super::super::{Face, Headers, Nonce};
+use super::{Received, Runner, face_info};
 
 impl<S: Schedule> Runner<S> {
     /// Does it; what the engine sends is compared now or at the end of the burst.
@@ -120,10 +120,8 @@ impl<S: Schedule> Runner<S> {
                 self.end_burst()?;
                 if self.now_ms + WAITS_MS[*index] <= TIME_LIMIT_MS {
                     self.now_ms += WAITS_MS[*index];
-                    self.model.advance(self.now_ms);
-                    let mut out = Vec::new();
-                    self.engine.advance(self.now(), &mut out);
-                    self.compare(out)?;
+                    self.expected.extend(self.model.advance(self.now_ms));
+                    self.advance()?;
                 }
             }
             Action::Routes { prefix, nexthops } => {
@@ -142,13 +140,22 @@ impl<S: Schedule> Runner<S> {
                     self.removals += 1;
                     self.fib.remove_face(FaceId(number)).expect("memory");
                     self.engine.remove_face(FaceId(number));
-                    self.model.remove_face(number);
+                    self.expected.extend(self.model.remove_face(number));
+                    self.advance()?;
                 }
             }
             Action::RestoreFace(index) => {
                 self.end_burst()?;
                 if self.faces[*index].is_none() {
                     self.add_face(*index);
+                }
+            }
+            Action::SetUp { face, is_up } => {
+                self.end_burst()?;
+                if let Some(number) = self.faces[*face] {
+                    self.expected.extend(self.model.set_up(number, *is_up));
+                    self.engine.set_face(face_info(number, Face { is_up: *is_up, ..FACES[*face].1 }));
+                    self.advance()?;
                 }
             }
             Action::ContentFlags { admit, serve } => {
