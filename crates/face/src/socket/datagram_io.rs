@@ -206,7 +206,8 @@ fn path_of(message: &RecvMsg<'_, '_, SockaddrStorage>, bound: SocketAddr) -> Opt
     Some(Path { remote, local: reported.next().unwrap_or(bound) })
 }
 
-fn to_std(address: &SockaddrStorage) -> Option<SocketAddr> {
+/// An address of the kernel, without the flow label of IPv6.
+pub(super) fn to_std(address: &SockaddrStorage) -> Option<SocketAddr> {
     if let Some(v4) = address.as_sockaddr_in() {
         return Some(SocketAddr::V4(SocketAddrV4::new(v4.ip(), v4.port())));
     }

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use nix::sys::socket::SockaddrStorage;
 use socket2::Socket;
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::{JoinSet, spawn_local, yield_now};
 
 use super::datagram_io::{BATCH, DatagramIo, kernel_drops};
 use super::datagram_path::{Path, Source};
 use super::shared::Shared;
-use super::standing;
 use super::udp::Channel;
 use super::watch::{Read, Watched};
+use super::{reachability, standing};
 use crate::counters::LinkDrop;
 
 /// Pause after the socket itself failed, so that a lasting failure does not spin.
@@ -40,6 +40,7 @@ pub(super) struct Inlet {
 impl Inlet {
     /// Begins to watch a socket that is bound to `local`. Needs a runtime.
     pub(super) fn new(socket: Socket, local: SocketAddr) -> io::Result<Rc<Inlet>> {
+        reachability::subscribe(&socket);
         let io = DatagramIo::new(&socket, local);
         Ok(Rc::new(Inlet {
             socket: Watched::new(socket.into())?,
@@ -97,6 +98,8 @@ impl Inlet {
 /// Receives from `inlet` for `channel` for as long as both live. The path of a datagram says whom it belongs to, whichever socket
 /// it came to.
 pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<Inlet>) {
+    let mut errors = JoinSet::new();
+    errors.spawn_local(reachability::follow(Rc::clone(&shared), Rc::clone(&channel), Rc::clone(&inlet)));
     loop {
         let accept = |path, datagram: &[u8]| channel.accept(&shared, path, datagram);
         let received = poll_fn(|cx| inlet.poll_receive(cx, &shared, accept)).await;
@@ -105,6 +108,9 @@ pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<
         match received {
             Ok(true) => yield_now().await,
             Ok(false) => {}
+            // One that comes from the network concerns a datagram that was sent.
+            Err(_) if reachability::take_errors(&shared, &channel, &inlet) => {}
+            Err(error) if reachability::is_unreachable_by(&error) => {}
             Err(error) => {
                 tracing::debug!(local = %channel.local, %error, "receiving failed");
                 tokio::time::sleep(FAILURE_PAUSE).await;

@@ -32,6 +32,7 @@ mod multicast;
 mod origin;
 mod outlet;
 mod permits;
+mod reachability;
 mod send_buffer;
 mod shared;
 mod standing;

@@ -14,9 +14,9 @@ use namehop_packet::PacketBuffer;
 use nix::errno::Errno;
 
 use super::datagram_path::Source;
-use super::inlet::Inlet;
-use super::shared::note_queue;
-use super::udp::Peer;
+use super::reachability;
+use super::shared::{Shared, note_queue};
+use super::udp::{Channel, Peer};
 use crate::counters::LinkDrop;
 
 /// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
@@ -116,11 +116,18 @@ impl Outlets {
         }
     }
 
-    /// Sends until nothing waits; `false` when the kernel takes no more for now.
-    pub(super) fn send(&self, inlet: &Inlet) -> bool {
+    /// The local addresses that peers use.
+    pub(super) fn sources(&self) -> impl Iterator<Item = SocketAddr> {
+        let locals: Vec<SocketAddr> =
+            self.all.borrow().iter().filter_map(Weak::upgrade).map(|outlet| outlet.local).collect();
+        locals.into_iter()
+    }
+
+    /// Sends what waits on `channel`, to which the outlets belong; `false` when the kernel takes no more for now.
+    pub(super) fn send(&self, shared: &Rc<Shared>, channel: &Channel) -> bool {
         let mut busy = self.busy.borrow_mut();
         while let Some(outlet) = busy.pop_front() {
-            let has_room = self.send_batch(inlet, &outlet);
+            let has_room = self.send_batch(shared, channel, &outlet);
             if !outlet.waiting.borrow().is_empty() {
                 busy.push_back(outlet);
             }
@@ -132,13 +139,15 @@ impl Outlets {
     }
 
     /// Sends one batch of an outlet; `false` when the kernel takes no more for now.
-    fn send_batch(&self, inlet: &Inlet, outlet: &Outlet) -> bool {
+    fn send_batch(&self, shared: &Rc<Shared>, channel: &Channel, outlet: &Outlet) -> bool {
         let mut waiting = outlet.waiting.borrow_mut();
         let batch = waiting.iter().map(|one| (&one.peer.destination, one.buffer.bytes()));
-        let (done, failure) = match inlet.send(outlet.source.as_ref(), batch) {
+        let (done, failure) = match channel.inlet.send(outlet.source.as_ref(), batch) {
             Ok(count) => (count, None),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
+            // It concerns a datagram that has left before.
+            Err(_) if reachability::take_errors(shared, channel, &channel.inlet) => return true,
             // The error belongs to the first datagram only: no route, a local firewall, too long for the link.
             Err(error) => (1, Some(error)),
         };
@@ -149,6 +158,8 @@ impl Outlets {
                 one.peer.face.counters.count_transport_drop(LinkDrop::SendFailed);
                 if error.raw_os_error() == Some(Errno::EMSGSIZE as i32) {
                     self.refuse(one.peer);
+                } else if channel.is_unicast() && reachability::is_unreachable_by(error) {
+                    reachability::note_unreachable(shared, &one.peer, error);
                 }
             }
         }

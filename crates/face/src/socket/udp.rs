@@ -25,6 +25,7 @@ use super::inlet::{self, Inlet};
 use super::mtu;
 use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
+use super::reachability;
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
 use super::standing::Standing;
 use crate::counters::LinkDrop;
@@ -38,6 +39,10 @@ pub(super) struct Peer {
     pub(super) path: Path,
     pub(super) destination: SockaddrStorage,
     pub(super) outlet: Rc<Outlet>,
+    /// Until when its face is down, because it cannot be reached.
+    pub(super) down_until: Cell<Option<Instant>>,
+    /// Until when it is taken for reachable, despite errors.
+    pub(super) trusted_until: Cell<Option<Instant>>,
     /// What is noted of its packets.
     activity: Rc<Activity>,
     /// Whether it gets a receive queue of its own.
@@ -72,7 +77,7 @@ enum Receivers {
 
 /// A UDP socket.
 pub(super) struct Channel {
-    inlet: Rc<Inlet>,
+    pub(super) inlet: Rc<Inlet>,
     pub(super) local: SocketAddr,
     audience: Audience,
     receivers: RefCell<Receivers>,
@@ -187,7 +192,16 @@ impl Channel {
         let outlet = self.outlets.at(path.local, self.inlet.reports_destinations);
         let (face, activity) = (Arc::clone(&entry.face), Rc::clone(&entry.activity));
         activity.note_use();
-        let peer = Rc::new(Peer { face, path, destination, outlet, activity, standing: Standing::default() });
+        let peer = Rc::new(Peer {
+            face,
+            path,
+            destination,
+            outlet,
+            down_until: Cell::new(None),
+            trusted_until: Cell::new(None),
+            activity,
+            standing: Standing::default(),
+        });
         *link.channel.borrow_mut() = Rc::clone(self);
         *link.peer.borrow_mut() = Some(Rc::clone(&peer));
         match &mut *self.receivers.borrow_mut() {
@@ -231,6 +245,9 @@ impl Channel {
                 if let Some(peer) = peers.get(&path) {
                     if checked.is_ok() {
                         peer.activity.note_received();
+                        if peer.down_until.get().is_some() {
+                            reachability::note_reachable(shared, peer);
+                        }
                     }
                     return Some(Rc::clone(peer));
                 }
@@ -277,6 +294,17 @@ impl Channel {
         }
     }
 
+    /// The peers with this remote address, of a unicast channel: one for each local address at most.
+    pub(super) fn peers_at(&self, remote: SocketAddr) -> Vec<Rc<Peer>> {
+        match &*self.receivers.borrow() {
+            Receivers::Unicast(peers) => {
+                let paths = self.outlets.sources().map(|local| Path { remote, local });
+                paths.filter_map(|path| peers.get(&path).cloned()).collect()
+            }
+            Receivers::Group(_) => Vec::new(),
+        }
+    }
+
     /// The face with this path.
     pub(super) fn face_at(&self, path: &Path) -> Option<Arc<Face>> {
         match &*self.receivers.borrow() {
@@ -303,8 +331,8 @@ impl Channel {
     }
 
     /// Sends until nothing waits; `false` when the kernel takes no more for now.
-    fn send(&self) -> bool {
-        self.outlets.send(&self.inlet)
+    fn send(&self, shared: &Rc<Shared>) -> bool {
+        self.outlets.send(shared, self)
     }
 }
 
@@ -313,7 +341,7 @@ pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
     if channel.draining.get() {
         return;
     }
-    let is_done = channel.send();
+    let is_done = channel.send(shared);
     mtu::renew_refused(shared, channel);
     if is_done {
         return;
@@ -321,7 +349,7 @@ pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
     channel.draining.set(true);
     let (shared, channel) = (Rc::clone(shared), Rc::clone(channel));
     spawn_local(async move {
-        let attempt = || if channel.send() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
+        let attempt = || if channel.send(&shared) { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
         if let Err(error) = channel.inlet.socket.write_when_possible(attempt).await {
             // What waits leaves with the next packet.
             tracing::debug!(local = %channel.local, %error, "cannot wait for room to send");

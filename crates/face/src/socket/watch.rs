@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::task::{Context, Poll, ready};
 
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::io::{Interest, Ready};
 
 /// What an attempt to read came to.
 pub(super) struct Read<T> {
@@ -50,6 +50,15 @@ impl Watched {
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
+    }
+
+    /// Waits for the next error that the kernel has for the socket.
+    ///
+    /// # Errors
+    /// The runtime is ending.
+    pub(super) async fn next_error(&self) -> io::Result<()> {
+        self.socket.ready(Interest::ERROR).await?.clear_ready_matching(Ready::ERROR);
+        Ok(())
     }
 
     /// Makes `attempt` whenever the kernel takes more, until it does not answer `WouldBlock`.

@@ -1,0 +1,155 @@
+"""Next hops whose link is down: Interests go elsewhere, or consumers hear so at once; when the link is back it is used again."""
+
+import json
+import time
+from contextlib import ExitStack
+
+import pytest
+from applications import serving
+from conftest import PATIENCE, wait_until
+from port_links import connect, link, needs_root, ports, start  # noqa: F401
+from test_memif import memif
+
+INTERVAL_MS = 20
+# What may be lost while the host finds out: 200 ms, and what a busy machine adds.
+MOST_LOST = 200 // INTERVAL_MS + 2
+STRATEGIES = [
+    "best-route", "multicast", "asf", "random", "access", "self-learning", "roundrobin", "weighted", "sequential", "fastroute", "delay",
+]  # fmt: skip
+
+
+def start_pings(router, count):
+    arguments = ["ping", "/x", "--count", str(count), "--interval", f"{INTERVAL_MS}ms", "--timeout", "1s", "--json"]
+    return router.spawn(*arguments, text=True)
+
+
+def result(pings):
+    return json.loads(pings.communicate(timeout=PATIENCE)[0])
+
+
+def ping(router, count=20):
+    return result(start_pings(router, count))
+
+
+def is_up(router, face):
+    return router.json("face", "show", face)["is_up"]
+
+
+def sent_interests(router, face):
+    return router.json("face", "show", face)["out_interests"]
+
+
+def holds_with_a_second_next_hop(near, face, second, cut, mend):
+    """The cheaper next hop is cut while an application asks; it goes on over the other one, and back when the first is back."""
+    near.namehop("route", "add", "/x", face, "--cost", "1")
+    near.namehop("route", "add", "/x", second, "--cost", "10")
+    assert ping(near)["received"] == 20
+    pings = start_pings(near, 100)
+    time.sleep(0.6)
+    cut()
+    report = result(pings)
+    assert report["received"] >= 100 - MOST_LOST, report
+    mend()
+
+    def is_used_again():
+        before = sent_interests(near, face)
+        return ping(near, 5)["received"] == 5 and sent_interests(near, face) > before and is_up(near, face)
+
+    wait_until(is_used_again, what="the first next hop is used again")
+
+
+def holds_without_another(near, face, second, cut, mend):
+    """The only next hop is cut: its consumers get a Nack, and Data again when it is back."""
+    near.namehop("route", "remove", "/x", second)
+    pings = start_pings(near, 60)
+    time.sleep(0.4)
+    cut()
+    report = result(pings)
+    # None of those after the cut waits for its lifetime.
+    assert report["nacks"] >= 30 and report["received"] + report["nacks"] >= 60 - MOST_LOST, report
+    mend()
+    wait_until(lambda: ping(near, 5)["received"] == 5, what="the only next hop is used again")
+
+
+@pytest.fixture
+def three(make_router):
+    near, good, bad = (make_router(name=name) for name in ["near", "good", "bad"])
+    with serving(good, "/x"):
+        yield near, good, bad
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp", "ws"])
+def test_a_peer_that_is_killed(three, transport):
+    near, good, bad = three
+    with ExitStack() as stack:
+        stack.enter_context(serving(bad, "/x"))
+        face = near.json("face", "create", bad.uri(transport))["face_id"]
+        second = near.json("face", "create", good.tcp_uri)["face_id"]
+
+        def mend():
+            bad.start()
+            stack.enter_context(serving(bad, "/x"))
+
+        holds_with_a_second_next_hop(near, face, second, bad.kill, mend)
+        holds_without_another(near, face, second, bad.kill, mend)
+
+
+def test_no_strategy_uses_a_face_that_is_down(three):
+    near, good, bad = three
+    with serving(bad, "/x"):
+        face = near.json("face", "create", bad.tcp_uri, "--persistency", "permanent")["face_id"]
+        second = near.json("face", "create", good.tcp_uri)["face_id"]
+        near.namehop("route", "add", "/x", face, "--cost", "1")
+        near.namehop("route", "add", "/x", second, "--cost", "10")
+        bad.kill()
+        wait_until(lambda: not is_up(near, face), what="the face is down")
+        for strategy in STRATEGIES:
+            near.namehop("strategy", "set", "/x", strategy)
+            assert ping(near)["received"] == 20, strategy
+        near.namehop("face", "destroy", second)
+        for strategy in STRATEGIES:
+            near.namehop("strategy", "set", "/x", strategy)
+            started = time.monotonic()
+            report = ping(near)
+            assert report["nacks"] == 20 and time.monotonic() - started < 10, (strategy, report)
+
+
+@needs_root
+@pytest.mark.parametrize("end", [0, 1], ids=["interface down", "link cut"])
+def test_an_ethernet_link(make_router, link, end):  # noqa: F811
+    near, far = start(make_router, link, 0), start(make_router, link, 1)
+    good = make_router(name="good", start=False)
+    good.prefix = link.inside(0)
+    good.start()
+    with serving(far, "/x"), serving(good, "/x"):
+        face, _ = connect(near, far, link)
+        second = near.json("face", "create", good.tcp_uri)["face_id"]
+
+        def cut():
+            link.set("down", ends=[end])
+
+        def mend():
+            link.set("up", ends=[end])
+
+        holds_with_a_second_next_hop(near, face, second, cut, mend)
+        holds_without_another(near, face, second, cut, mend)
+
+
+@needs_root
+def test_a_memif_whose_peer_is_killed(make_router, tmp_path):
+    near, far = make_router(ports(0), name="near"), make_router(ports(1), name="far")
+    good = make_router(name="good")
+    with ExitStack() as stack:
+        stack.enter_context(serving(good, "/x"))
+        far.namehop("face", "create", memif(tmp_path), "--persistency", "permanent")
+        face = near.json("face", "create", memif(tmp_path, "client"), "--persistency", "permanent")["face_id"]
+        wait_until(lambda: is_up(near, face), what="the memif connects")
+        stack.enter_context(serving(far, "/x"))
+        second = near.json("face", "create", good.tcp_uri)["face_id"]
+
+        def mend():
+            far.start()
+            stack.enter_context(serving(far, "/x"))
+
+        holds_with_a_second_next_hop(near, face, second, far.kill, mend)
+        holds_without_another(near, face, second, far.kill, mend)
