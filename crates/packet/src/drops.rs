@@ -81,6 +81,17 @@ impl DropReason {
     /// Number of reasons.
     pub const COUNT: usize = Self::ALL.len();
 
+    /// The setting of section `[forwarding]` whose limit this is, if it is one.
+    pub const fn setting(self) -> Option<&'static str> {
+        match self {
+            DropReason::NameTooLong => Some("max_name_bytes"),
+            DropReason::TooManyLongNames => Some("long_name_bytes_per_s"),
+            DropReason::PitFull => Some("pit_capacity"),
+            DropReason::NoBuffer => Some("small_buffers or large_buffers"),
+            _ => None,
+        }
+    }
+
     /// Position in [`DropReason::ALL`] and in [`DropCounters`].
     pub const fn index(self) -> usize {
         self as usize

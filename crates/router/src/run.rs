@@ -336,6 +336,10 @@ fn engine_event(management: &Rc<Management<Control>>, worker: usize, event: Engi
         EngineEvent::RouteForgotten { prefix, face } => {
             management.forget_learned_route(prefix.as_ref(), face);
         }
+        EngineEvent::LimitReached { reason, face } => {
+            let setting = reason.setting().unwrap_or_default();
+            warn!(%face, %reason, "packets are dropped at a limit: raise {setting} in section [forwarding] if they are wanted");
+        }
         EngineEvent::Traced(trace) => management.traced(worker, &trace),
         EngineEvent::AnnouncementWanted { request, name } => {
             let announcement = management.find_announcement(name.as_ref());

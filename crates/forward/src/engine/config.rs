@@ -7,7 +7,7 @@ use std::str::FromStr;
 use namehop_disk::DiskReport;
 use namehop_store::PolicyChoice;
 use namehop_table::TableError;
-use namehop_wire::Name;
+use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::cs_counters::CsCountersByPolicy;
 
@@ -115,8 +115,7 @@ pub struct EngineConfig {
     pub pit_capacity: usize,
     /// Most memory for names longer than 128 bytes and for copies of Interests that cannot be rebuilt from their name.
     pub pit_memory_bytes: usize,
-    /// Longest name of an Interest or Data, in bytes of its VALUE. What a packet costs grows with its name, so that no name
-    /// may be as long as packets are.
+    /// Longest name of an Interest or Data, in bytes of its VALUE.
     pub max_name_bytes: usize,
     /// Bytes beyond 256 that all names together may have in a second; of deeper names than 16 components, each further one
     /// counts as 8 bytes. Names of up to 128 bytes count nothing.
@@ -154,7 +153,7 @@ impl Default for EngineConfig {
             worker: 0,
             pit_capacity: 131_072,
             pit_memory_bytes: 64 << 20,
-            max_name_bytes: 2_048,
+            max_name_bytes: MAX_PACKET_SIZE,
             long_name_bytes_per_s: 12_000_000,
             cs: CsConfig::default(),
             reserved_packets: 4 << 20,

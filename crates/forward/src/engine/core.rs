@@ -18,7 +18,7 @@ use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::cs_counters::PolicyPeriods;
 use super::disk_reads::DiskReads;
 use super::faces::FaceArray;
-use super::learning::Learning;
+use super::learning::{EngineEvent, Learning};
 use super::long_names::{Allowance, LongNames};
 use super::new_nexthop::NewNextHops;
 use super::retry::LostUpstreams;
@@ -45,6 +45,9 @@ const EVICTIONS_FOR_RECORDS: usize = 16;
 /// PIT entries that are left to those who joined them, where one is to be given up. Somebody sent an Interest for each.
 const MAX_HANDED_OVER: usize = 64;
 
+/// Least time between two reports that the same limit makes it drop packets.
+const LIMIT_REPORT_INTERVAL_MS: u64 = 60_000;
+
 /// The engine without its FIB.
 pub(crate) struct Core {
     pub(crate) worker: u8,
@@ -60,10 +63,10 @@ pub(crate) struct Core {
     pub(crate) policy_periods: PolicyPeriods,
     pub(crate) learning: Learning,
     pub(crate) new_nexthops: NewNextHops,
+    pub(crate) lost_upstreams: LostUpstreams,
     pub(crate) producer_regions: Vec<Name>,
     pub(crate) unsolicited: UnsolicitedPolicy,
     pub(crate) accept_unasked_data: bool,
-    pub(crate) lost_upstreams: LostUpstreams,
     pub(crate) default_hop_limit: u8,
     pub(crate) max_name_bytes: usize,
     pub(crate) long_names: LongNames,
@@ -80,6 +83,8 @@ pub(crate) struct Core {
     /// Time of the last call.
     pub(crate) now: Timestamp,
     random: SplitMix64,
+    /// When limits that make it drop packets are reported again.
+    next_limit_reports: [Timestamp; DropReason::COUNT],
     /// Reused lists.
     pub(crate) matches: Vec<PitRef>,
     pub(crate) downstreams: Vec<Downstream>,
@@ -127,12 +132,12 @@ impl Core {
             policy_periods: PolicyPeriods::default(),
             learning: Learning::new(),
             new_nexthops: NewNextHops::new(),
+            lost_upstreams: LostUpstreams::new(),
             producer_regions: config.producer_regions,
             unsolicited: config.unsolicited,
             accept_unasked_data: config.accept_unasked_data,
             default_hop_limit: config.default_hop_limit,
             max_name_bytes: config.max_name_bytes,
-            lost_upstreams: LostUpstreams::new(),
             long_names: LongNames::new(config.long_name_bytes_per_s),
             max_lifetime_ms: config.max_lifetime_ms,
             dead_nonce_lifetime_ms: config.dead_nonce_lifetime_ms,
@@ -146,6 +151,7 @@ impl Core {
                 hash_name(&key, b"random numbers"),
                 config.worker.into(),
             )),
+            next_limit_reports: [Timestamp::default(); DropReason::COUNT],
             matches: Vec::new(),
             downstreams: Vec::new(),
             answered: Vec::new(),
@@ -167,6 +173,10 @@ impl Core {
         self.tracing.note(|| TraceStep::Dropped(reason));
         self.counters.drops[reason] += 1;
         self.faces.count_drop(face, reason);
+        if reason.setting().is_some() && self.now >= self.next_limit_reports[reason.index()] {
+            self.next_limit_reports[reason.index()] = self.now.plus_ms(LIMIT_REPORT_INTERVAL_MS);
+            self.report(EngineEvent::LimitReached { reason, face });
+        }
     }
 
     /// Does a forwarding hint that names `delegation` lead to the region of this router?

@@ -47,6 +47,13 @@ pub enum EngineEvent {
         /// Name of the Data.
         name: Name,
     },
+    /// A limit of the configuration makes the engine drop packets. Reported once a minute at most for each reason.
+    LimitReached {
+        /// Which limit.
+        reason: DropReason,
+        /// Where the first such packet came from.
+        face: FaceId,
+    },
     /// A packet that somebody [traces](crate::trace) has had its turn.
     Traced(Box<PacketTrace>),
 }

@@ -7,7 +7,7 @@ use namehop_forward::schedule::{
     SpeculativePairs,
 };
 use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::{Engine, EngineConfig};
+use namehop_forward::{Engine, EngineConfig, EngineEvent};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, PacketBuffer, PacketKind,
@@ -145,6 +145,50 @@ fn names_have_a_longest_length() {
     assert_eq!((router.drops(DropReason::NameTooLong), router.pit_len()), (3, 1));
     router.recv(PRODUCER, data(&name(300)));
     assert_eq!(router.sent().len(), 1);
+}
+
+/// State vectors of large synchronisation groups, for example.
+#[test]
+fn names_as_long_as_packets_pass_by_default() {
+    for bytes in [2_264, 4_000, 8_700] {
+        let mut router = Router::with_default_route();
+        let long = format!("/group/{}", "x".repeat(bytes));
+        router.recv(CONSUMER, interest(&long).nonce(1)).recv(CONSUMER2, interest(&long).nonce(2));
+        let token = router.only().token();
+        router.recv(PRODUCER, interest(&long).nonce(1).packet().nack(NackReason::DUPLICATE).token(&token));
+        assert_eq!(router.only().face, PRODUCER, "the other consumer's");
+        router.recv(PRODUCER, data(&long));
+        assert_eq!((router.sent().len(), router.all_drops()), (2, 0), "{bytes}");
+        router.recv(CONSUMER, interest(&long).nonce(3));
+        assert_eq!(router.only().kind, PacketKind::Data, "{bytes}: from the cache");
+    }
+}
+
+#[test]
+fn a_flood_of_the_longest_names_stays_within_the_allowance_and_is_reported() {
+    let mut router = Router::with_default_route();
+    let config = EngineConfig::default();
+    let long = |number: u32| format!("/{number:04}/{}", "x".repeat(8_700));
+    let mut passed = 0;
+    for millisecond in 0..1_000 {
+        for packet in 0..5 {
+            let number = millisecond * 5 + packet;
+            router.recv(CONSUMER, interest(&long(number)).nonce(number).lifetime(100));
+        }
+        router.recv(CONSUMER2, interest(&format!("/short/{millisecond}")).nonce(millisecond).lifetime(100));
+        passed += router.sent_unchecked().iter().filter(|packet| packet.bytes.len() > 8_000).count() as u64;
+        router.wait(1);
+    }
+    let most = config.long_name_bytes_per_s * 11 / 10 / (8_700 - 256);
+    assert!((most * 8 / 10..=most).contains(&passed), "{passed} of at most {most}");
+    assert_eq!(router.drops(DropReason::TooManyLongNames), 5_000 - passed);
+    let reports: Vec<EngineEvent> = router.engine.take_events().into_iter().collect();
+    let face = FaceId(CONSUMER);
+    assert_eq!(reports, [EngineEvent::LimitReached { reason: DropReason::TooManyLongNames, face }], "once a minute");
+    // The deepest of the longest names is within the share of a face, however many faces there are.
+    let deepest = format!("{}/{}", "/x".repeat(62), "y".repeat(8_500));
+    router.wait(1_000).recv(APP, interest(&deepest).nonce(1));
+    assert_eq!(router.only().face, PRODUCER);
 }
 
 #[test]
