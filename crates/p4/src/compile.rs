@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use namehop_p4runtime::info::P4Info;
 
 use crate::control::describe::describe;
+use crate::emit::quote::Literal;
 use crate::emit::{self, Emitted, Options};
 use crate::interpret::Switch;
 use crate::ir;
@@ -103,20 +104,8 @@ pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<
         describe(program, &switch, &ir, title).map_err(|message| Refusal { message, span: Span::default() })?;
     let p4info = description.p4info().map_err(|message| Refusal { message, span: Span::default() })?;
     let description = serde_json::to_string(&description).unwrap_or_default();
-    emitted.text += &format!("\nconst char namehop_p4_description[] = \"{}\";\n", in_quotes(&description));
+    emitted.text += &format!("\nconst char namehop_p4_description[] = {};\n", Literal::of(&description));
     Ok(Compiled { ir, fused, emitted, p4info })
-}
-
-/// A text as it stands in quotes in C.
-fn in_quotes(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut quoted, byte| {
-        match byte {
-            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
-            b' '..=b'~' if byte != b'?' => quoted.push(char::from(byte)),
-            _ => quoted += &format!("\\{byte:03o}"),
-        }
-        quoted
-    })
 }
 
 /// Checks that the C compiler builds in.

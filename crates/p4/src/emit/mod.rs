@@ -8,6 +8,7 @@ mod glue;
 mod lanes;
 pub mod lines;
 mod operator;
+pub mod quote;
 mod stages;
 mod statement;
 mod table;
@@ -22,6 +23,7 @@ use crate::ir::{self, Fused, Request, Statement};
 use crate::optimise::visit;
 use crate::types::Types;
 use burst::Order;
+use quote::{Comment, Literal};
 use types::{Declarations, identifier};
 
 /// How many values without parts a variable on the stack consists of at most.
@@ -215,7 +217,7 @@ impl<'a> Emitter<'a> {
         let cells = self.cells();
         let entries = self.entries(switch);
         let mut text = String::new();
-        let _ = writeln!(text, "/* Made by namehop p4 of {}. */", title.replace("*/", "* /"));
+        let _ = writeln!(text, "{}", Comment::of(&format!("Made by namehop p4 of {title}.")));
         if !self.options.prefetch {
             text += "#define P4_NO_PREFETCH\n";
         }
@@ -238,7 +240,7 @@ impl<'a> Emitter<'a> {
         let parts: Vec<String> = self.program.parts.iter().map(|part| format!("run${}", part.name)).collect();
         let _ = write!(
             text,
-            "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = \"{}\",\n    \
+            "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = {},\n    \
              .packet_bytes = {packet_bytes},\n    .parts = {{{}}},\n    \
              .tables = tables,\n    .table_count = {},\n    .registers = registers,\n    .register_count = {},\n    \
              .counters = counters,\n    .counter_count = {},\n    .meters = meters,\n    .meter_count = {},\n    .digest_count = {},\n    \
@@ -248,7 +250,7 @@ impl<'a> Emitter<'a> {
              .multicast_group = multicast_group,\n    .ingress_port = ingress_port,\n    .preserve = preserve,\n    \
              .one_at_a_time = {one_at_a_time},\n    .batch = {},\n    .automatic = {},\n    .burst = {burst_name},\n    \
              .in_turns = {},\n}};\n\n",
-            title.replace(['"', '\\', '\n'], "_"),
+            Literal::of(title),
             list(&parts),
             self.program.tables.len(),
             self.program.registers.len(),

@@ -1,5 +1,6 @@
 //! Statements in C.
 
+use super::quote::Comment;
 use super::types::{Form, words};
 use super::{Emitter, End};
 use crate::ir::{self, Expr, Place, Request, Sink, Statement};
@@ -84,7 +85,7 @@ impl Emitter<'_> {
                 self.line(&format!("uint32_t states${number} = 0;"));
                 self.line(&format!("goto s{number}_{start};"));
                 for (place, state) in states.iter().enumerate() {
-                    self.line(&format!("s{number}_{place}: /* {} */;", state.name));
+                    self.line(&format!("s{number}_{place}: {};", Comment::of(&state.name)));
                     self.line(&format!("if (++states${number} > P4_STATES) {{"));
                     self.inner(timeout);
                     self.line("}");
@@ -237,8 +238,8 @@ impl Emitter<'_> {
             // A stage that begins in an action is a case of the switch around all of this.
             for (number, action) in apply.actions.iter().enumerate() {
                 let otherwise = if number > 0 { "} else " } else { "" };
-                let name = &table.actions[number].name;
-                self.line(&format!("{otherwise}if ({found}.action == {number}) {{ /* {name} */"));
+                let name = Comment::of(&table.actions[number].name);
+                self.line(&format!("{otherwise}if ({found}.action == {number}) {{ {name}"));
                 self.inner(action);
             }
             self.line("}");
@@ -247,7 +248,7 @@ impl Emitter<'_> {
         // Programs list the action first that most packets get; what drops them comes later.
         self.line(&format!("switch (__builtin_expect({found}.action, 0)) {{"));
         for (number, action) in apply.actions.iter().enumerate() {
-            self.line(&format!("case {number}: /* {} */", table.actions[number].name));
+            self.line(&format!("case {number}: {}", Comment::of(&table.actions[number].name)));
             self.inner(action);
             self.line("    break;");
         }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use super::quote::{Comment, Literal};
 use super::types::Form;
 use super::{Emitter, lines};
 use crate::interpret::Switch;
@@ -121,7 +122,7 @@ impl Emitter<'_> {
                 }
             }
             let keys: Vec<&str> = table.keys.iter().map(|key| &*key.name).collect();
-            let _ = writeln!(text, "/* keys: {} */", keys.join(", ").replace("*/", "* /"));
+            let _ = writeln!(text, "{}", Comment::of(&format!("keys: {}", keys.join(", "))));
             let _ = writeln!(text, "static const uint32_t {name}$arguments[] = {{{}}};", none_as_zero(&arguments));
             let range_list = if ranges.is_empty() { "{0, 0}".into() } else { ranges.join(", ") };
             let _ = writeln!(text, "static const struct p4_range {name}$ranges[] = {{{range_list}}};");
@@ -134,10 +135,10 @@ impl Emitter<'_> {
             };
             let _ = writeln!(
                 text,
-                "static struct p4_table {name} = {{\n    .name = \"{}\", .kind = {kind}, .key_bits = {}, .exact_bits = {}, \
+                "static struct p4_table {name} = {{\n    .name = {}, .kind = {kind}, .key_bits = {}, .exact_bits = {}, \
                  .size = {},\n    .data_bits = {}, .action_count = {}, .argument_bits = {name}$arguments,\n    \
                  .ranges = {name}$ranges, .range_count = {},\n    .shape = {{{words}, {value_bytes}, {slots}, {bucket_bytes}}},\n}};\n",
-                quoted(&table.path),
+                Literal::of(&table.path),
                 table.key_bits(),
                 table.exact_bits(),
                 table.size,
@@ -159,21 +160,21 @@ impl Emitter<'_> {
             let ty = self.declarations.name(self.types, register.ty);
             let size = register.size;
             let _ = writeln!(text, "static {ty} {name}[{}];", size.max(1));
-            lists[0].push(format!("{{\"{}\", {name}, sizeof {name}[0], {size}}}", quoted(&register.path)));
+            lists[0].push(format!("{{{}, {name}, sizeof {name}[0], {size}}}", Literal::of(&register.path)));
         }
         for (counter, name) in self.program.counters.iter().zip(&self.counters) {
             let size = counter.size;
             let _ = writeln!(text, "static struct p4_counter_cell {name}[{}];", size.max(1));
-            lists[1].push(format!("{{\"{}\", {name}, sizeof {name}[0], {size}}}", quoted(&counter.path)));
+            lists[1].push(format!("{{{}, {name}, sizeof {name}[0], {size}}}", Literal::of(&counter.path)));
         }
         for (meter, name) in self.program.meters.iter().zip(&self.meters) {
             let size = meter.size;
             let _ = writeln!(text, "static struct p4_meter_cell {name}[{}];", size.max(1));
-            lists[2].push(format!("{{\"{}\", {name}, sizeof {name}[0], {size}}}", quoted(&meter.path)));
+            lists[2].push(format!("{{{}, {name}, sizeof {name}[0], {size}}}", Literal::of(&meter.path)));
         }
         let sets = self.program.value_sets.iter().map(|set| {
             let words: u32 = set.fields.iter().map(|field| field.width.div_ceil(64).max(1)).sum();
-            format!("{{\"{}\", {words}, {}, NULL}}", quoted(&set.path), set.size)
+            format!("{{{}, {words}, {}, NULL}}", Literal::of(&set.path), set.size)
         });
         let sets: Vec<String> = sets.collect();
         let _ = writeln!(text, "static struct p4_value_set value_sets[] = {{{}}};", or_empty(&sets));
@@ -257,9 +258,4 @@ fn none_as_zero(list: &[String]) -> String {
 /// A list of structs.
 fn or_empty(list: &[String]) -> String {
     if list.is_empty() { "{0}".to_owned() } else { list.join(", ") }
-}
-
-/// A name in a string of C.
-fn quoted(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || "._$[] ".contains(c) { c } else { '_' }).collect()
 }

@@ -51,10 +51,64 @@ fn integer(representation: Option<(u32, bool)>) -> Form {
 /// Names that C, its headers and the runtime use.
 fn is_taken(name: &str) -> bool {
     const WORDS: &[&str] = &[
-        "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
-        "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
-        "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm",
-        "typeof", "bool", "true", "false", "offsetof", "linux", "unix", "i386", "packet", "noreturn",
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "asm",
+        "typeof",
+        "bool",
+        "true",
+        "false",
+        "offsetof",
+        "linux",
+        "unix",
+        "i386",
+        "packet",
+        "noreturn",
+        "errno",
+        "stdin",
+        "stdout",
+        "stderr",
+        "timespec",
+        "timeval",
+        "random_data",
+        "drand48_data",
+        "way",
+        "lane",
+        "aes_enc_key_expanded",
+        "aes_dec_key_expanded",
+        "aes_key_len_in_bytes",
     ];
     name.starts_with('_')
         || name.starts_with("p4")
@@ -65,9 +119,17 @@ fn is_taken(name: &str) -> bool {
         || WORDS.contains(&name)
 }
 
-/// A name of a program as one of C.
+/// A name of a program as one of C. Different identifiers of P4 remain different; paths, which may have any characters, get a number
+/// besides. Only names with a single `$` at an end are the emitter's own.
 pub fn identifier(name: &str) -> String {
-    let mut text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    let mut text = String::new();
+    for c in name.chars() {
+        match c {
+            '$' => text.push_str("$$"),
+            c if c.is_ascii_alphanumeric() => text.push(c),
+            _ => text.push('_'),
+        }
+    }
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) || is_taken(&text) {
         text.push('$');
     }

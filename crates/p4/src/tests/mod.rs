@@ -13,5 +13,6 @@ mod generate;
 mod generate_table;
 mod in_place;
 mod p4info;
+mod quoting;
 mod rules;
 mod tables;
