@@ -18,7 +18,7 @@ SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz ebpf-test openapi soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz ebpf-test path-table openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -74,6 +74,10 @@ attack-test: setup-test ## floods and other attacks on a router, as root, one by
 	cargo build --locked --package namehop-traffic --example attack
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q -s tests/system/test_attack.py
+
+path-table: setup-test ## what namehop cat makes of paths of all kinds: the table of docs/benchmarks.md (RATES="2 5", DELAYS, SEGMENTS, LOSSES, DURATION)
+	cargo build --release --locked --package namehop
+	NAMEHOP=target/release/namehop NAMEHOP_WORKERS=1 PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q -s tests/system/measure_paths.py
 
 nic-test: setup-nic ## network cards without the kernel, in a virtual machine (no root, no card needed)
 	cargo build --locked --package namehop --package namehop-p4

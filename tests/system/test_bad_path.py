@@ -23,6 +23,7 @@ def relayed(near, far, *limits):
         address = relay.stderr.readline().split()[2]
         near.namehop("route", "add", "/object", f"udp4://{address}")
         yield reports
+        near.namehop("route", "remove", "/object", f"udp4://{address}")
     finally:
         relay.terminate()
         output, _ = relay.communicate(timeout=PATIENCE)

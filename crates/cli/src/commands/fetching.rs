@@ -19,14 +19,14 @@ pub struct FetchingArgs {
     /// How to find the version: auto, metadata, prefix, none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     discovery: Discovery,
-    /// Congestion control: adaptive (keeps queues short, tells losses of a bad line from those of full queues), cubic, aimd, fixed
+    /// Congestion control: adaptive (keeps queues short, paces Interests, tells losses of a bad line from those of full queues), cubic, aimd, fixed
     #[arg(long, value_name = "LAW", default_value = "adaptive")]
     congestion: WindowKind,
-    /// Interests in flight at the start; always, with --congestion fixed
+    /// Interests in flight at the start; always, with --congestion fixed; at most so many in the first flight, with adaptive
     #[arg(long, value_name = "N", default_value_t = 10)]
     window: u32,
     /// Most Interests in flight
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, value_name = "N", default_value_t = 4096)]
     max_window: u32,
     /// InterestLifetime
     #[arg(short = 'l', long, value_name = "DURATION", default_value = "4s", value_parser = parse_duration)]

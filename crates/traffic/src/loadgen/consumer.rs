@@ -229,7 +229,7 @@ impl<L: Link> Consumer<L> {
             _ if self.link.room() == 0 => PATIENCE,
             BURST.. => Duration::ZERO,
             _ if self.remaining == 0 => PATIENCE,
-            _ => self.pacer.until_due(self.now_ns()).map_or(PATIENCE, |due| due.min(PATIENCE)),
+            _ => self.pacer.until_due(self.now_ns(), self.pending).map_or(PATIENCE, |due| due.min(PATIENCE)),
         };
         self.receive(patience, is_measuring)
     }
@@ -319,7 +319,7 @@ impl<L: Link> Consumer<L> {
         let due = self.pacer.due(now_ns, self.pending, most, &mut self.draws);
         let (mut all_held_back, mut held_back) = (0, 0);
         // A clock's Interest that is held back is not sent; a window waits for the next name.
-        let is_clocked = self.pacer.until_due(now_ns).is_some();
+        let is_clocked = self.pacer.is_clock();
         let mut made = 0;
         while made < due && held_back < MOST_HELD_BACK {
             let pattern = Requests::choose(&self.requests, &mut self.draws);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use namehop_simulate::zipf::Draws;
 
 use super::LoadError;
-use crate::segmented::{CongestionControl, Window, WindowKind};
+use crate::segmented::{CongestionControl, WindowKind};
 
 /// A consumer that is behind its clock by more than this does not catch up: bursts would measure something else.
 const LONGEST_DELAY_NS: u64 = 100_000_000;
@@ -89,7 +89,7 @@ impl Pacer {
         match pacing {
             Pacing::Window { size, law: WindowKind::Fixed, .. } => Pacer::Fixed(size),
             Pacing::Window { size, law, max } => {
-                let control = Box::new(CongestionControl::new(Window::new(law, size as f64, max as f64)));
+                let control = Box::new(CongestionControl::new(law, size as f64, max as f64));
                 Pacer::Moving { control, began, min_rtt: None }
             }
             Pacing::Rate { per_second, poisson, max_in_flight } => {
@@ -102,7 +102,15 @@ impl Pacer {
     pub(super) fn due(&mut self, now_ns: u64, pending: usize, most_at_once: usize, draws: &mut Draws) -> usize {
         match self {
             Pacer::Fixed(size) => size.saturating_sub(pending).min(most_at_once),
-            Pacer::Moving { control, .. } => control.allowed().saturating_sub(pending).min(most_at_once),
+            Pacer::Moving { control, began, .. } => {
+                let now = at(*began, now_ns);
+                let mut due = 0;
+                while due < most_at_once && control.may_send(now, pending + due) {
+                    control.on_send(now);
+                    due += 1;
+                }
+                due
+            }
             Pacer::Clock { per_ns, poisson, most, due_ns, not_sent } => {
                 let now = now_ns as f64;
                 let due_ns = due_ns.get_or_insert(now);
@@ -124,13 +132,21 @@ impl Pacer {
         }
     }
 
-    /// How long nothing is due, if that is known.
-    pub(super) fn until_due(&self, now_ns: u64) -> Option<Duration> {
+    /// Whether Interests are due at moments of a clock, whatever is in flight.
+    pub(super) fn is_clock(&self) -> bool {
+        matches!(self, Pacer::Clock { .. })
+    }
+
+    /// How long nothing is due when so many are in flight and nothing arrives, if that is known.
+    pub(super) fn until_due(&self, now_ns: u64, pending: usize) -> Option<Duration> {
         match self {
+            Pacer::Moving { control, began, .. } => {
+                control.next_send(pending).map(|due| due.saturating_duration_since(at(*began, now_ns)))
+            }
             Pacer::Clock { due_ns, .. } => {
                 Some(Duration::from_nanos((due_ns.unwrap_or(0.0) - now_ns as f64).max(0.0) as u64))
             }
-            Pacer::Fixed(_) | Pacer::Moving { .. } => None,
+            Pacer::Fixed(_) => None,
         }
     }
 
@@ -166,10 +182,7 @@ impl Pacer {
     /// The window at present, its largest size, and how often it was reduced; `None` without a moving window.
     pub(super) fn window(&self) -> Option<(usize, usize, u64)> {
         match self {
-            Pacer::Moving { control, .. } => {
-                let window = control.window();
-                Some((window.size(), window.largest(), window.decreases()))
-            }
+            Pacer::Moving { control, .. } => Some((control.window(), control.largest(), control.decreases())),
             Pacer::Fixed(_) | Pacer::Clock { .. } => None,
         }
     }
@@ -216,7 +229,7 @@ mod tests {
         pacer.due(0, 0, 0, &mut draws);
         assert_eq!(pacer.due(9_500_000, 3, usize::MAX, &mut draws), 2, "ten are due and two have room");
         assert_eq!(pacer.take_not_sent(), 8);
-        assert_eq!(pacer.until_due(9_500_000), Some(Duration::from_micros(500)));
+        assert_eq!(pacer.until_due(9_500_000, 5), Some(Duration::from_micros(500)));
         // A second later only the last tenth of it is caught up with.
         let sent = pacer.due(1_009_500_000, 0, 3, &mut draws);
         assert_eq!((sent, pacer.take_not_sent()), (3, 900));
@@ -224,7 +237,7 @@ mod tests {
 
     #[test]
     fn windows_shrink_for_marks_and_losses() {
-        for law in [WindowKind::Cubic, WindowKind::Aimd, WindowKind::Adaptive] {
+        for law in [WindowKind::Cubic, WindowKind::Aimd] {
             let mut pacer = Pacer::new(Pacing::Window { size: 100, law, max: 1000 }, Instant::now());
             let mut draws = Draws::new(1);
             assert_eq!(pacer.due(0, 0, 1000, &mut draws), 100);
@@ -236,5 +249,21 @@ mod tests {
             pacer.on_congestion(30_000_000, 20_000_000);
             assert!(pacer.due(30_000_000, 0, 1000, &mut draws) < smaller, "{law:?}");
         }
+    }
+
+    #[test]
+    fn the_adaptive_window_paces_and_says_when_it_goes_on() {
+        let mut pacer = Pacer::new(Pacing::Window { size: 100, law: WindowKind::Adaptive, max: 1000 }, Instant::now());
+        let mut draws = Draws::new(1);
+        assert_eq!(pacer.due(0, 0, 1000, &mut draws), 1);
+        assert_eq!(pacer.until_due(0, 1), None, "only Data makes room");
+        for (at_ns, pending) in [(50_000_000, 0), (100_000_000, 1), (100_100_000, 0)] {
+            pacer.on_data(at_ns, at_ns - 50_000_000, false);
+            let due = pacer.due(at_ns, pending, 1000, &mut draws);
+            assert!(due <= 2, "{due}");
+        }
+        assert!(pacer.window().is_some_and(|(size, ..)| size == 100));
+        let pause = pacer.until_due(100_100_000, 1).expect("it is paced");
+        assert!(!pause.is_zero() && pause < Duration::from_millis(1), "{pause:?}");
     }
 }

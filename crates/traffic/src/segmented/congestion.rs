@@ -1,7 +1,4 @@
-//! Congestion windows of a segment fetcher: adaptive, CUBIC (RFC 9438), AIMD (RFC 5681) and fixed.
-//!
-//! The adaptive one grows as CUBIC does, and the caller tells it only of losses that a full queue has caused, and of queues before they
-//! are full.
+//! Congestion windows of a segment fetcher: CUBIC (RFC 9438), AIMD (RFC 5681) and fixed.
 //!
 //! The window counts Interests in flight. The caller reports every Data and every congestion
 //! event; it must report at most one congestion event per round trip, since one overfull queue
@@ -13,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Which law moves the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowKind {
-    /// As CUBIC, but queues are kept short, and losses of a bad line do not count.
+    /// Queues are kept short, Interests are paced, and losses of a bad line do not count (`adaptive.rs`).
     Adaptive,
     /// RFC 9438.
     Cubic,
@@ -40,29 +37,12 @@ impl FromStr for WindowKind {
 const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
 const AIMD_BETA: f64 = 0.5;
-/// For a queue that is longer than it should be and not full, at least.
-const QUEUE_BETA: f64 = 0.85;
-/// By how much the adaptive window grows at least in a round trip, later on. On long paths it grows in proportion: its round trips are
-/// few, and the window there is large.
-const ADAPTIVE_GROWTH: f64 = 2.0;
-const ADAPTIVE_GROWTH_ROUND_TRIP: Duration = Duration::from_millis(25);
-const MOST_ADAPTIVE_GROWTH: f64 = 8.0;
 const MIN_WINDOW: f64 = 2.0;
 /// Slow start ends when the round-trip time has grown by this over the smallest one (HyStart,
 /// RFC 9406: between 4 and 16 ms, an eighth of the round-trip time between).
 const HYSTART_MIN: Duration = Duration::from_millis(4);
 const HYSTART_MAX: Duration = Duration::from_millis(16);
 const HYSTART_SAMPLES: u32 = 8;
-
-/// A queue is short as long as it adds no more than this share of the round-trip time, or this much: less is scheduling, or single
-/// packets of other traffic.
-const SHORT_QUEUE_SHARE: u32 = 4;
-const SHORT_QUEUE_MIN: Duration = Duration::from_millis(5);
-
-/// The longest round trip without a queue that the adaptive window answers to, on a path of this round-trip time.
-pub(super) fn long_round_trip(path: Duration) -> Duration {
-    path + (path / SHORT_QUEUE_SHARE).max(SHORT_QUEUE_MIN)
-}
 
 /// A congestion window, in Interests.
 #[derive(Clone, Debug)]
@@ -108,11 +88,6 @@ impl Window {
         }
     }
 
-    /// Which law moves it.
-    pub fn kind(&self) -> WindowKind {
-        self.kind
-    }
-
     /// Interests that may be in flight.
     pub fn size(&self) -> usize {
         self.size as usize
@@ -155,12 +130,7 @@ impl Window {
         if self.round_samples < HYSTART_SAMPLES {
             return;
         }
-        if self.kind == WindowKind::Adaptive {
-            if self.round_min > long_round_trip(min_rtt) {
-                // What is in the queue already was too much.
-                self.decrease((min_rtt.as_secs_f64() / self.round_min.as_secs_f64()).max(AIMD_BETA));
-            }
-        } else if self.round_min > min_rtt + (min_rtt / 8).clamp(HYSTART_MIN, HYSTART_MAX) {
+        if self.round_min > min_rtt + (min_rtt / 8).clamp(HYSTART_MIN, HYSTART_MAX) {
             self.slow_start_threshold = self.size;
         }
         self.round_min = Duration::MAX;
@@ -180,15 +150,8 @@ impl Window {
         };
         let elapsed_s = (now.saturating_duration_since(epoch) + rtt).as_secs_f64();
         let target = CUBIC_C * (elapsed_s - self.plateau_s).powi(3) + self.w_max;
-        // RFC 9438 section 4.3: grow at least as fast as an AIMD flow with the same decrease. The adaptive window sees a queue before
-        // it is full, so it may come back sooner.
-        let alpha = match self.kind {
-            WindowKind::Adaptive => {
-                let round_trips = rtt.as_secs_f64() / ADAPTIVE_GROWTH_ROUND_TRIP.as_secs_f64();
-                (ADAPTIVE_GROWTH * round_trips).clamp(ADAPTIVE_GROWTH, MOST_ADAPTIVE_GROWTH)
-            }
-            _ => 3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA),
-        };
+        // RFC 9438 section 4.3: grow at least as fast as an AIMD flow with the same decrease.
+        let alpha = 3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA);
         self.w_estimate += alpha / self.size;
         if target < self.w_estimate {
             self.size = self.size.max(self.w_estimate);
@@ -201,25 +164,14 @@ impl Window {
 
     /// Congestion was seen; call at most once per round trip.
     pub fn on_congestion(&mut self) {
-        self.decrease(CUBIC_BETA);
-    }
-
-    /// A queue is longer than it should be, and only this share of the round-trip time is the path's own: with this share of the window
-    /// the queue would be empty. Call at most once per round trip.
-    pub fn on_queue(&mut self, path_share: f64) {
-        self.decrease(path_share.clamp(AIMD_BETA, QUEUE_BETA));
-    }
-
-    /// `beta` is what CUBIC leaves of the window.
-    fn decrease(&mut self, beta: f64) {
         self.decreases += 1;
         match self.kind {
             WindowKind::Fixed => {}
             WindowKind::Aimd => self.size = (self.size * AIMD_BETA).max(MIN_WINDOW),
-            WindowKind::Cubic | WindowKind::Adaptive => {
+            _ => {
                 // Fast convergence (RFC 9438 section 4.7): a flow whose share shrinks yields more.
-                self.w_max = if self.size < self.w_max { self.size * (1.0 + beta) / 2.0 } else { self.size };
-                self.size = (self.size * beta).max(MIN_WINDOW);
+                self.w_max = if self.size < self.w_max { self.size * (1.0 + CUBIC_BETA) / 2.0 } else { self.size };
+                self.size = (self.size * CUBIC_BETA).max(MIN_WINDOW);
                 self.epoch = None;
             }
         }

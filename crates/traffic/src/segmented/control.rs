@@ -1,44 +1,86 @@
-//! Congestion control of one flow: what Data, marks and losses do to its window.
+//! Congestion control of one flow: what Data, marks and losses do to its window, and when it may send.
 //!
 //! The adaptive window alone watches the path: it also shrinks for queues before they are full, and not for each loss. One overfull queue
 //! shows in many packets, so congestion counts only on Interests sent after the window was last reduced: once per round trip.
 
 use std::time::{Duration, Instant};
 
+use super::adaptive::Adaptive;
 use super::congestion::{Window, WindowKind};
-use super::path::{Loss, PathWatch, Sign};
+use super::path::Loss;
 
 /// A window and what moves it.
 #[derive(Clone, Debug)]
 pub struct CongestionControl {
-    window: Window,
-    /// Of the adaptive window.
-    path: PathWatch,
+    law: Law,
     /// When the last Data came.
     last_arrival: Option<Instant>,
     /// When the window was last reduced for congestion.
     last_reduction: Option<Instant>,
 }
 
+#[derive(Clone, Debug)]
+enum Law {
+    Adaptive(Box<Adaptive>),
+    Window(Window),
+}
+
 impl CongestionControl {
-    /// For a flow that has not begun.
-    pub fn new(window: Window) -> Self {
-        Self { window, path: PathWatch::default(), last_arrival: None, last_reduction: None }
+    /// For a flow that has not begun. Its window starts at `initial` Interests and never exceeds `max`; the adaptive one starts with one,
+    /// and `initial` bounds its first flight.
+    pub fn new(kind: WindowKind, initial: f64, max: f64) -> Self {
+        let law = match kind {
+            WindowKind::Adaptive => Law::Adaptive(Box::new(Adaptive::new(initial, max))),
+            _ => Law::Window(Window::new(kind, initial, max)),
+        };
+        Self { law, last_arrival: None, last_reduction: None }
     }
 
-    /// Its window.
-    pub fn window(&self) -> &Window {
-        &self.window
+    /// Interests that may be in flight.
+    pub fn window(&self) -> usize {
+        match &self.law {
+            Law::Adaptive(adaptive) => adaptive.size(),
+            Law::Window(window) => window.size(),
+        }
     }
 
-    fn is_adaptive(&self) -> bool {
-        self.window.kind() == WindowKind::Adaptive
+    /// The largest window so far.
+    pub fn largest(&self) -> usize {
+        match &self.law {
+            Law::Adaptive(adaptive) => adaptive.largest(),
+            Law::Window(window) => window.largest(),
+        }
     }
 
-    /// Interests that may be in flight now.
-    pub fn allowed(&self) -> usize {
-        let size = self.window.size();
-        if self.is_adaptive() && self.path.is_draining() { size.div_ceil(2) } else { size }
+    /// How often the window was reduced.
+    pub fn decreases(&self) -> u64 {
+        match &self.law {
+            Law::Adaptive(adaptive) => adaptive.decreases(),
+            Law::Window(window) => window.decreases(),
+        }
+    }
+
+    /// Whether an Interest may leave now, when so many are in flight. If it leaves, [`on_send`](Self::on_send) must be called.
+    pub fn may_send(&mut self, now: Instant, in_flight: usize) -> bool {
+        match &mut self.law {
+            Law::Adaptive(adaptive) => adaptive.may_send(now, in_flight),
+            Law::Window(window) => in_flight < window.size(),
+        }
+    }
+
+    /// When an Interest may leave although nothing arrives before, if so many are in flight; `None` while only Data can make room.
+    pub fn next_send(&self, in_flight: usize) -> Option<Instant> {
+        match &self.law {
+            Law::Adaptive(adaptive) => adaptive.next_send(in_flight),
+            Law::Window(_) => None,
+        }
+    }
+
+    /// An Interest leaves.
+    pub fn on_send(&mut self, now: Instant) {
+        if let Law::Adaptive(adaptive) = &mut self.law {
+            adaptive.on_send(now);
+        }
     }
 
     /// A Data came. `sent_at` is when its Interest was sent, if that is known; `rtt` is its round-trip time unless the Interest was sent
@@ -52,17 +94,14 @@ impl CongestionControl {
         marked: bool,
     ) {
         self.last_arrival = Some(now);
-        match sent_at {
-            Some(sent_at) if marked => self.on_congestion(now, sent_at),
-            // As long as it is not known what a smaller window led to, it does not grow.
-            _ if self.is_adaptive() && self.path.has_shrunk() => {}
-            _ => self.window.on_data(now, rtt, min_rtt),
+        let congested_at = sent_at.filter(|_| marked);
+        if let Some(sent_at) = congested_at {
+            self.on_congestion(now, sent_at);
         }
-        if self.is_adaptive()
-            && let (Some(sent_at), Some(rtt)) = (sent_at, rtt)
-            && let Sign::Queue(path_share) = self.path.on_data(now, sent_at, rtt)
-        {
-            self.on_queue(now, sent_at, path_share);
+        match &mut self.law {
+            Law::Adaptive(adaptive) => adaptive.on_data(now, sent_at, rtt),
+            Law::Window(window) if congested_at.is_none() => window.on_data(now, rtt, min_rtt),
+            Law::Window(_) => {}
         }
     }
 
@@ -70,34 +109,27 @@ impl CongestionControl {
     /// much traffic, but one after which nothing has come always does.
     pub fn on_loss(&mut self, now: Instant, sent_at: Instant) {
         let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent_at);
-        match self.is_adaptive().then(|| self.path.on_loss()) {
-            Some(Loss::BadLine) if !nothing_comes => {}
-            // The line may have lost it.
-            Some(Loss::Queue) if !nothing_comes => self.on_queue(now, sent_at, 1.0),
-            _ => self.on_congestion(now, sent_at),
+        if let Law::Adaptive(adaptive) = &mut self.law {
+            match adaptive.judge_loss() {
+                Loss::BadLine if !nothing_comes => return,
+                // The line may have lost it.
+                Loss::Queue if !nothing_comes => return adaptive.on_queue_loss(now, sent_at),
+                _ => {}
+            }
         }
+        self.on_congestion(now, sent_at);
     }
 
-    /// Somebody on the path says that there is too much traffic: a mark, or a Nack for congestion.
+    /// A router on the path says that there is too much traffic: a mark, or a Nack for congestion.
     pub fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
-        if self.may_reduce(now, sent_at) {
-            self.window.on_congestion();
+        match &mut self.law {
+            Law::Adaptive(adaptive) => adaptive.on_congestion(now, sent_at),
+            // One overfull queue shows in many packets: only those that were sent after the last reduction count.
+            Law::Window(window) if self.last_reduction.is_none_or(|last| sent_at > last) => {
+                self.last_reduction = Some(now);
+                window.on_congestion();
+            }
+            Law::Window(_) => {}
         }
-    }
-
-    /// A queue stands on the path that need not be full.
-    fn on_queue(&mut self, now: Instant, sent_at: Instant, path_share: f64) {
-        if self.may_reduce(now, sent_at) {
-            self.window.on_queue(path_share);
-        }
-    }
-
-    /// Was what was sent then sent after the last reduction? Then there is another one now.
-    fn may_reduce(&mut self, now: Instant, sent_at: Instant) -> bool {
-        let may = self.last_reduction.is_none_or(|last| sent_at > last);
-        if may {
-            self.last_reduction = Some(now);
-        }
-        may
     }
 }

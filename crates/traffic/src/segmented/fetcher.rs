@@ -13,7 +13,8 @@ use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
 use namehop_wire::lp::NackReason;
 use namehop_wire::{Data, DecodeError, MAX_PACKET_SIZE, Name};
 
-use super::congestion::{Window, WindowKind};
+use super::congestion::WindowKind;
+use super::control::CongestionControl;
 use super::counts::{EndError, FetchCounts};
 use super::discovery::{Discovery, DiscoveryMethod, FoundObject, discover};
 use super::output::{Output, OutputError};
@@ -61,7 +62,7 @@ impl Default for FetchOptions {
             discovery_retries: 2,
             window: WindowKind::Adaptive,
             initial_window: 10.0,
-            max_window: 1024.0,
+            max_window: 4096.0,
             rto: RtoBounds::default(),
             lifetime_ms: DEFAULT_INTEREST_LIFETIME_MS,
             max_attempts: 16,
@@ -276,8 +277,8 @@ impl<O: Output> Fetcher<'_, O> {
             segments: transfer.arrived().max(1),
             elapsed: started.elapsed(),
             counts: transfer.counts,
-            window_decreases: transfer.control.window().decreases(),
-            largest_window: transfer.control.window().largest(),
+            window_decreases: transfer.control.decreases(),
+            largest_window: transfer.control.largest(),
             rtt: transfer.rtt,
             rtt_ns: transfer.rtt_ns,
             unverified: self.unverified,
@@ -299,9 +300,9 @@ pub async fn fetch(
 ) -> Result<FetchReport, FetchError> {
     let started = Instant::now();
     let found = discover(endpoint, name, options).await?;
-    let window = Window::new(options.window, options.initial_window, options.max_window);
+    let control = CongestionControl::new(options.window, options.initial_window, options.max_window);
     let reorder_limit = (options.reorder_bytes / MAX_PACKET_SIZE) as u64;
-    let transfer = Transfer::new(window, RttEstimator::new(options.rto), reorder_limit);
+    let transfer = Transfer::new(control, RttEstimator::new(options.rto), reorder_limit);
     let mut fetcher =
         Fetcher { name: name.clone(), options, output, transfer, waits: HashMap::new(), unverified: 0, bytes: 0 };
     let first = match found.object {
@@ -335,7 +336,18 @@ pub async fn fetch(
             flights
                 .push(Abortable::new(attempt(endpoint, &versioned, request, rto, options.lifetime_ms), registration));
         }
-        let mut landed = flights.next().await;
+        let mut landed = match fetcher.transfer.next_send() {
+            Some(at) if flights.is_empty() => {
+                tokio::time::sleep_until(at.into()).await;
+                continue;
+            }
+            Some(at) => match tokio::time::timeout_at(at.into(), flights.next()).await {
+                Ok(landed) => landed,
+                // It is time for the next Interest.
+                Err(_) => continue,
+            },
+            None => flights.next().await,
+        };
         if landed.is_none() {
             return Err(FetchError::Missing(fetcher.transfer.first_missing()));
         }

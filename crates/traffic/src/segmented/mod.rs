@@ -8,6 +8,7 @@
 
 use namehop_wire::Name;
 
+mod adaptive;
 mod congestion;
 mod control;
 mod counts;
@@ -24,7 +25,7 @@ mod state;
 mod tests;
 mod verification;
 
-pub use congestion::{Window, WindowKind};
+pub use congestion::WindowKind;
 pub use control::CongestionControl;
 pub use counts::{EndError, FetchCounts};
 pub use discovery::{Discovery, DiscoveryMethod, versioned_name};

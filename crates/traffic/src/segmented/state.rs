@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use namehop_wire::lp::NackReason;
 
-use super::congestion::Window;
 use super::control::CongestionControl;
 use super::counts::{EndError, FetchCounts};
 use super::rtt::RttEstimator;
@@ -73,9 +72,9 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    pub(super) fn new(window: Window, rtt: RttEstimator, reorder_limit: u64) -> Self {
+    pub(super) fn new(control: CongestionControl, rtt: RttEstimator, reorder_limit: u64) -> Self {
         Self {
-            control: CongestionControl::new(window),
+            control,
             rtt,
             rtt_ns: rtt_histogram(),
             counts: FetchCounts::default(),
@@ -96,6 +95,7 @@ impl Transfer {
         let sent = SentInterest { order: self.next_order, attempt: request.attempt, sent_at: now, overtaken: 0 };
         self.next_order += 1;
         self.counts.interests += 1;
+        self.control.on_send(now);
         self.by_order.insert(sent.order, request.segment);
         self.in_flight.insert(request.segment, sent);
         request
@@ -107,28 +107,40 @@ impl Transfer {
         Some(sent)
     }
 
-    /// The next Interest that the window allows, which the caller must send.
+    /// The next Interest that congestion control allows, which the caller must send.
     pub(super) fn next_request(&mut self, now: Instant) -> Option<Request> {
-        if self.in_flight.len() >= self.control.allowed() {
+        while self.again.front().is_some_and(|request| !self.is_wanted(request.segment)) {
+            self.again.pop_front();
+        }
+        if !self.has_request() || !self.control.may_send(now, self.in_flight.len()) {
             return None;
         }
-        while let Some(request) = self.again.pop_front() {
-            if self.is_wanted(request.segment) {
+        let request = match self.again.pop_front() {
+            Some(request) => {
                 self.counts.retransmissions += 1;
-                return Some(self.start(now, request));
+                request
             }
-        }
+            None => {
+                self.next_new += 1;
+                Request { segment: self.next_new - 1, attempt: 0, delay: Duration::ZERO }
+            }
+        };
+        Some(self.start(now, request))
+    }
+
+    /// Whether a segment is to be asked for, as soon as congestion control allows it.
+    fn has_request(&self) -> bool {
         // The first segment normally tells how many there are: asking for more before would ask
         // for segments that do not exist.
         let first_alone = self.first_missing == 0 && self.next_new > 0;
         let beyond_end = self.final_segment.is_some_and(|last| self.next_new > last);
         let too_far_ahead = self.next_new - self.first_missing >= self.reorder_limit;
-        if first_alone || beyond_end || too_far_ahead {
-            return None;
-        }
-        let request = Request { segment: self.next_new, attempt: 0, delay: Duration::ZERO };
-        self.next_new += 1;
-        Some(self.start(now, request))
+        !self.again.is_empty() || !(first_alone || beyond_end || too_far_ahead)
+    }
+
+    /// When an Interest may leave although nothing arrives before; `None` while only Data, or a time-out, can make room.
+    pub(super) fn next_send(&self) -> Option<Instant> {
+        self.control.next_send(self.in_flight.len()).filter(|_| self.has_request())
     }
 
     /// Whether a segment belongs to the object and has not arrived.

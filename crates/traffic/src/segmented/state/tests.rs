@@ -7,8 +7,8 @@ use super::*;
 const MS: Duration = Duration::from_millis(1);
 
 fn transfer(initial: f64, reorder_limit: u64) -> Transfer {
-    let window = Window::new(WindowKind::Aimd, initial, 1000.0);
-    Transfer::new(window, RttEstimator::new(RtoBounds::default()), reorder_limit)
+    let control = CongestionControl::new(WindowKind::Aimd, initial, 1000.0);
+    Transfer::new(control, RttEstimator::new(RtoBounds::default()), reorder_limit)
 }
 
 /// Times of a test, in milliseconds.
@@ -63,11 +63,11 @@ fn losses_of_one_round_trip_reduce_the_window_and_back_off_once() {
     requests(&mut transfer, base);
     arrive(&mut transfer, base, 0, None);
     let sent = requests(&mut transfer, base);
-    let (before, rto) = (transfer.control.window().size(), transfer.rtt.rto());
+    let (before, rto) = (transfer.control.window(), transfer.rtt.rto());
     for segment in &sent[..5] {
         assert_eq!(transfer.on_timeout(at(base, 50), *segment), Some(1));
     }
-    assert_eq!((transfer.control.window().decreases(), transfer.control.window().size()), (1, before / 2));
+    assert_eq!((transfer.control.decreases(), transfer.control.window()), (1, before / 2));
     assert_eq!(transfer.rtt.rto(), rto * 2);
     for segment in &sent[5..] {
         arrive(&mut transfer, at(base, 51), *segment, None);
@@ -77,7 +77,7 @@ fn losses_of_one_round_trip_reduce_the_window_and_back_off_once() {
     assert_eq!(transfer.counts.retransmissions, 5);
     // What was sent after the reduction counts again, retransmissions too.
     transfer.on_nack(at(base, 60), again[0], NackReason::CONGESTION, MS);
-    assert_eq!(transfer.control.window().decreases(), 2);
+    assert_eq!(transfer.control.decreases(), 2);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn overtaken_and_late_segments_are_asked_for_again() {
     }
     // Late as well.
     assert_eq!(arrive(&mut transfer, at(base, 100), 5, None), [1]);
-    assert_eq!((transfer.control.window().decreases(), transfer.counts.timeouts), (1, 0));
+    assert_eq!((transfer.control.decreases(), transfer.counts.timeouts), (1, 0));
     let again = transfer.next_request(at(base, 100)).unwrap();
     assert_eq!((again.segment, again.attempt), (1, 1));
 }
@@ -124,7 +124,7 @@ fn segments_beyond_the_end_are_forgotten() {
     arrive(&mut transfer, now, 1, Some(1));
     assert_eq!(transfer.on_timeout(now, 4), None);
     assert_eq!(transfer.on_nack(now, 5, NackReason::NO_ROUTE, MS), None);
-    assert_eq!((requests(&mut transfer, now).len(), transfer.control.window().decreases()), (0, 0));
+    assert_eq!((requests(&mut transfer, now).len(), transfer.control.decreases()), (0, 0));
     assert!(transfer.is_complete());
     let counts = transfer.counts;
     assert_eq!((counts.interests, counts.data, counts.nacks, counts.nacks_no_route), (6, 2, 1, 1));
@@ -155,8 +155,5 @@ fn marks_reduce_and_retransmitted_segments_give_no_sample() {
     transfer.on_timeout(at(base, 1), 0);
     assert_eq!(requests(&mut transfer, at(base, 2)), [0]);
     transfer.on_data(at(base, 3), 0, None, MS, true).unwrap();
-    assert_eq!(
-        (transfer.rtt.smoothed(), transfer.counts.congestion_marks, transfer.control.window().decreases()),
-        (None, 1, 2)
-    );
+    assert_eq!((transfer.rtt.smoothed(), transfer.counts.congestion_marks, transfer.control.decreases()), (None, 1, 2));
 }
