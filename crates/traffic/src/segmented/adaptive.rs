@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::path::{Loss, PathWatch};
 
-/// The smallest window: an Interest in four round trips.
-const MIN_WINDOW: f64 = 0.25;
+/// The smallest window: an Interest in two round trips.
+const MIN_WINDOW: f64 = 0.5;
 /// A queue is long when it adds more than this share of the round-trip time, or this much if that is more: less is scheduling, or single
 /// packets of other traffic.
 const LONG_QUEUE_SHARE: u32 = 4;
@@ -36,15 +36,15 @@ const ACCELERATION: f64 = 1.2;
 /// The most that it grows by in a round trip: a share of it, which is smaller for small windows, where an Interest more is much.
 const MOST_GROWTH: f64 = 0.25;
 const MOST_GROWTH_OF_ONE: f64 = 1.0 / 30.0;
-const LEAST_MOST_GROWTH: f64 = 0.06;
+const LEAST_MOST_GROWTH: f64 = 0.1;
 /// What congestion leaves of the window, and a loss where a long queue stands.
 const CONGESTION_FACTOR: f64 = 0.7;
 const QUEUE_LOSS_FACTOR: f64 = 0.85;
 /// Queues of smaller windows consist of few packets and are full before they show. So all losses count as those of a full queue, and the
 /// window shrinks by all that stands in a long one; it grows back in a few round trips.
 const SMALL_WINDOW: f64 = 4.0;
-/// A queue that stays long after so many reductions may be none of this fetch.
-const STANDING_REDUCTIONS: u32 = 3;
+/// A queue that is long again after so many reductions may be none of this fetch.
+const STANDING_REDUCTIONS: u32 = 1;
 /// The least share of a sample in the smoothed round-trip time.
 const MIN_SMOOTHING: f64 = 0.125;
 /// The first flight is this share of what the path holds: other fetches may be on it.
@@ -248,7 +248,7 @@ impl Adaptive {
             Phase::Steady => (2.0, f64::INFINITY),
         };
         self.queue.add(rtt.saturating_sub(base), self.long_queue(base));
-        if f64::from(self.queue.samples) < (self.size / share).clamp(2.0, most) {
+        if f64::from(self.queue.samples) < (self.size / share).clamp(3.0, most) {
             return;
         }
         let queue = mem::take(&mut self.queue);
@@ -296,7 +296,7 @@ impl Adaptive {
         {
             self.drain = None;
             self.path.restart_round();
-            if self.is_suspicious && self.path.base().is_some_and(|base| rtt > base + long_queue(base)) {
+            if self.is_suspicious && self.path.base().is_some_and(|base| rtt > base) {
                 self.path.raise(rtt);
             }
         }
