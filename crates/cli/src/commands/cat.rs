@@ -21,7 +21,7 @@ const WRITE_BUFFER_BYTES: usize = 1 << 20;
 /// Fetch an object and write it to standard output or a file
 ///
 /// Without a version in NAME the newest is found through metadata (RDR), or by prefix. Fetches what
-/// 'namehop put', ndnputchunks, NDNts and 'ndnd put' publish. Statistics go to standard error.
+/// 'namehop put', ndnputchunks, NDNts and 'ndnd put' publish, and objects with marked segments of before 2022. Statistics go to standard error.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop cat /example/readme

@@ -10,6 +10,7 @@ use namehop_wire::{Data, Name, NameRef};
 
 use super::fetcher::{FetchError, FetchOptions};
 use super::metadata_name;
+use super::numbering::{Numbering, is_version};
 use crate::endpoint::{Endpoint, ExpressError, Response};
 
 /// Time-out of one discovery Interest in milliseconds: answers come from the producer, so the
@@ -75,20 +76,21 @@ pub(super) struct Found {
 
 #[derive(Debug)]
 pub(super) enum FoundObject {
-    /// Segments under this name; a Data that came already, if any.
-    Segments { name: Name, first: Option<Response> },
+    /// Segments under this name, numbered in this form; a Data that came already, if any.
+    Segments { name: Name, numbering: Numbering, first: Option<Response> },
     /// A Data that is no segment: it is the whole object.
     Single(Response),
 }
 
 pub(super) async fn discover(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
     let last = name.last();
-    if last.is_some_and(|component| component.is_segment()) {
+    if last.and_then(Numbering::of).is_some() {
         let response = ask(endpoint, name, false, options).await?;
         return Ok(Found { method: DiscoveryMethod::Given, object: FoundObject::Single(response) });
     }
-    if options.discovery == Discovery::None || last.is_some_and(|component| component.is_version()) {
-        let object = FoundObject::Segments { name: name.clone(), first: None };
+    if options.discovery == Discovery::None || last.is_some_and(is_version) {
+        let numbering = Numbering::of_object(name.as_ref());
+        let object = FoundObject::Segments { name: name.clone(), numbering, first: None };
         return Ok(Found { method: DiscoveryMethod::Given, object });
     }
     match options.discovery {
@@ -144,7 +146,8 @@ fn object_of_metadata(data: &Data<'_>, name: &Name, options: &FetchOptions) -> R
     if !name.is_prefix_of(versioned.as_ref()) {
         return Err(bad("it names another object"));
     }
-    Ok(FoundObject::Segments { name: versioned, first: None })
+    let numbering = Numbering::of_object(versioned.as_ref());
+    Ok(FoundObject::Segments { name: versioned, numbering, first: None })
 }
 
 /// The versioned name of an object that its metadata holds: the first Name in the Content (Realtime Data Retrieval).
@@ -168,12 +171,23 @@ async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> 
         return Ok(Found { method: DiscoveryMethod::Prefix, object: object_of_metadata(&data, name, options)? });
     }
     let found = data.name;
-    let object = match found.last().and_then(|component| component.as_segment()) {
-        Some(segment) => {
+    let object = match found.last().and_then(Numbering::of) {
+        Some((numbering, segment)) => {
             let name = found.without_last(1).to_owned();
-            FoundObject::Segments { name, first: (segment == 0).then_some(response) }
+            FoundObject::Segments { name, numbering, first: (segment == 0).then_some(response) }
         }
-        None => FoundObject::Single(response),
+        None if is_whole(&data, name) => FoundObject::Single(response),
+        None => return Err(FetchError::PartOf(found.to_owned())),
     };
     Ok(Found { method: DiscoveryMethod::Prefix, object })
+}
+
+/// Whether a Data that is no segment is a whole object, and not a part of one whose parts are named in another way: it says that it is the
+/// last, or nothing is said and its name is the one that was asked for or ends with a version.
+fn is_whole(data: &Data<'_>, asked: &Name) -> bool {
+    let last = data.name.last();
+    match data.final_block_id {
+        Some(end) => last == Some(end),
+        None => data.name == asked.as_ref() || last.is_some_and(is_version),
+    }
 }

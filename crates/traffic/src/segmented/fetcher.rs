@@ -17,6 +17,7 @@ use super::congestion::WindowKind;
 use super::control::CongestionControl;
 use super::counts::{EndError, FetchCounts};
 use super::discovery::{Discovery, DiscoveryMethod, FoundObject, discover};
+use super::numbering::Numbering;
 use super::output::{Output, OutputError};
 use super::rtt::{RtoBounds, RttEstimator};
 use super::state::{Request, Transfer};
@@ -137,6 +138,22 @@ pub enum FetchError {
     /// The producer says that it has no such object.
     #[error("the producer has no {0}")]
     ProducerNack(Name),
+    /// A Data under the prefix is no segment of a known form, and does not say that it is all.
+    #[error(
+        "{0} may be a part of an object whose parts are numbered in a way that is not known here; ask for its whole name to get \
+         it alone"
+    )]
+    PartOf(Name),
+    /// FinalBlockId is no segment number of the object's form.
+    #[error(
+        "segment {segment} says that the last one is '{end}', which is no segment number here: the object's end is not known"
+    )]
+    StrangeEnd {
+        /// Who says so.
+        segment: u64,
+        /// The component, as a name.
+        end: Name,
+    },
     /// A Data breaks the rules of the packet format.
     #[error("{name}: {error}")]
     BadData {
@@ -177,11 +194,11 @@ struct Arrival {
 }
 
 /// One attempt to get a segment, at most for the retransmission time-out.
-async fn attempt(endpoint: &Endpoint, name: &Name, request: Request, rto: Duration, lifetime_ms: u64) -> Arrival {
+async fn attempt(endpoint: &Endpoint, name: Name, request: Request, rto: Duration, lifetime_ms: u64) -> Arrival {
     if !request.delay.is_zero() {
         tokio::time::sleep(request.delay).await;
     }
-    let interest = InterestBuilder::new(name.clone().append_segment(request.segment)).lifetime_ms(lifetime_ms);
+    let interest = InterestBuilder::new(name).lifetime_ms(lifetime_ms);
     let result = match tokio::time::timeout(rto, endpoint.request(interest)).await {
         Ok(result) => result,
         Err(_) => Err(ExpressError::Timeout { lifetime_ms: rto.as_millis() as u64 }),
@@ -191,6 +208,7 @@ async fn attempt(endpoint: &Endpoint, name: &Name, request: Request, rto: Durati
 
 struct Fetcher<'a, O> {
     name: Name,
+    numbering: Numbering,
     options: &'a FetchOptions,
     output: &'a mut O,
     transfer: Transfer,
@@ -243,7 +261,14 @@ impl<O: Output> Fetcher<'_, O> {
     fn segment(&mut self, segment: u64, response: &Response) -> Result<(), FetchError> {
         let data = response.data().map_err(|error| FetchError::BadData { name: self.name.clone(), error })?;
         let content = self.content(&data)?;
-        let last = data.final_block_id.and_then(|component| component.as_segment());
+        let last = match data.final_block_id {
+            Some(end) => Some(
+                self.numbering
+                    .segment(end)
+                    .ok_or_else(|| FetchError::StrangeEnd { segment, end: Name::new().append(end) })?,
+            ),
+            None => None,
+        };
         let marked = response.congestion_mark > 0;
         let rtt = response.round_trip_time();
         let arrived = self.transfer.on_data(response.received_at, segment, last, rtt, marked)?;
@@ -303,8 +328,16 @@ pub async fn fetch(
     let control = CongestionControl::new(options.window, options.initial_window, options.max_window);
     let reorder_limit = (options.reorder_bytes / MAX_PACKET_SIZE) as u64;
     let transfer = Transfer::new(control, RttEstimator::new(options.rto), reorder_limit);
-    let mut fetcher =
-        Fetcher { name: name.clone(), options, output, transfer, waits: HashMap::new(), unverified: 0, bytes: 0 };
+    let mut fetcher = Fetcher {
+        name: name.clone(),
+        numbering: Numbering::default(),
+        options,
+        output,
+        transfer,
+        waits: HashMap::new(),
+        unverified: 0,
+        bytes: 0,
+    };
     let first = match found.object {
         FoundObject::Single(response) => {
             let data = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?;
@@ -315,8 +348,9 @@ pub async fn fetch(
             fetcher.output.finish(0).await?;
             return Ok(fetcher.report(found.method, started));
         }
-        FoundObject::Segments { name, first } => {
+        FoundObject::Segments { name, numbering, first } => {
             fetcher.name = name;
+            fetcher.numbering = numbering;
             first
         }
     };
@@ -333,8 +367,8 @@ pub async fn fetch(
             let rto = fetcher.transfer.rtt.rto_after(request.attempt.saturating_sub(1));
             let (wait, registration) = AbortHandle::new_pair();
             fetcher.waits.insert(request.segment, wait);
-            flights
-                .push(Abortable::new(attempt(endpoint, &versioned, request, rto, options.lifetime_ms), registration));
+            let name = fetcher.numbering.name(&versioned, request.segment);
+            flights.push(Abortable::new(attempt(endpoint, name, request, rto, options.lifetime_ms), registration));
         }
         let mut landed = match fetcher.transfer.next_send() {
             Some(at) if flights.is_empty() => {

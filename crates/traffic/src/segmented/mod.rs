@@ -4,7 +4,7 @@
 //! FinalBlockId names the last one. The newest version is found through Realtime Data Retrieval
 //! metadata: an Interest `/N/32=metadata` (CanBePrefix, MustBeFresh) brings a Data whose Content is
 //! the name `/N/54=v`. These are the conventions of ndncatchunks/ndnputchunks, NDNts and
-//! `ndnd cat`/`ndnd put`.
+//! `ndnd cat`/`ndnd put`. Objects whose versions and segments are marked components of before 2022 are fetched as well.
 
 use namehop_wire::Name;
 
@@ -14,6 +14,7 @@ mod control;
 mod counts;
 mod discovery;
 mod fetcher;
+mod numbering;
 mod output;
 mod path;
 mod publisher;

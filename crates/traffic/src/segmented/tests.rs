@@ -151,12 +151,115 @@ async fn without_metadata_auto_discovery_falls_back_to_the_prefix() {
         if request.interest.name.len() > 1 {
             return Answer::None;
         }
-        let data = DataBuilder::new(name("/S/only")).content("whole").sign(&DigestSigner).unwrap();
-        Answer::Data(data)
+        let (only, last) = (name("/S/only"), name("/only"));
+        let data = DataBuilder::new(only).content("whole").final_block_id(last.last().unwrap());
+        Answer::Data(data.sign(&DigestSigner).unwrap())
     });
     producer.register_route(&name("/S"), &RouteOptions::default()).await.unwrap();
     let (output, report) = get(&hub, "/S", &FetchOptions { discovery_retries: 0, ..impatient() }).await.unwrap();
     assert_eq!((output.as_slice(), report.name.to_string()), (b"whole".as_slice(), "/S/only".to_owned()));
+}
+
+/// A producer of Data by their names and last names; a prefix is answered by the first of those under it.
+async fn parts(hub: &Loopback, parts: &[(&str, &str)]) -> Endpoint {
+    let parts: Vec<(Name, Option<Name>)> =
+        parts.iter().map(|(part, end)| (name(part), (!end.is_empty()).then(|| name(end)))).collect();
+    let producer = hub.endpoint();
+    producer.produce(&name("/P"), move |request| {
+        let asked = request.interest.name;
+        let fits =
+            |part: &Name| part.as_ref() == asked || request.interest.can_be_prefix && asked.is_prefix_of(part.as_ref());
+        let Some((number, (part, end))) = parts.iter().enumerate().find(|(_, (part, _))| fits(part)) else {
+            return Answer::None;
+        };
+        let data = DataBuilder::new(part.clone()).content([number as u8; 10]);
+        let data = match end.as_ref().and_then(|end| end.last()) {
+            Some(end) => data.final_block_id(end),
+            None => data,
+        };
+        Answer::Data(data.sign(&DigestSigner).unwrap())
+    });
+    producer.register_route(&name("/P"), &RouteOptions::default()).await.unwrap();
+    producer
+}
+
+/// Patient enough for a few Interests without an answer.
+fn hasty() -> FetchOptions {
+    FetchOptions { discovery_retries: 0, max_attempts: 2, ..impatient() }
+}
+
+#[tokio::test]
+async fn objects_with_marked_versions_and_segments_arrive_whole() {
+    let last = "/%00%02";
+    for named in [
+        ["/P/%FD%01/%00%00", "/P/%FD%01/%00%01", "/P/%FD%01/%00%02"],
+        ["/P/%00%00", "/P/%00%01", "/P/%00%02"],
+        // Only the version has the other form.
+        ["/P/v=1/%00%00", "/P/v=1/%00%01", "/P/v=1/%00%02"],
+    ] {
+        for ends in [[last, last, last], ["", "", last]] {
+            let hub = Loopback::new();
+            let list: Vec<(&str, &str)> = named.into_iter().zip(ends).collect();
+            let _producer = parts(&hub, &list).await;
+            let (output, report) = get(&hub, "/P", &hasty()).await.unwrap();
+            assert_eq!((output.len(), report.segments), (30, 3), "{named:?} {ends:?}");
+        }
+    }
+    let hub = Loopback::new();
+    let _producer = parts(&hub, &[("/P/%FD%01/%00%00", "/%00%01"), ("/P/%FD%01/%00%01", "/%00%01")]).await;
+    let (output, report) = get(&hub, "/P/%FD%01", &hasty()).await.unwrap();
+    assert_eq!((output.len(), report.discovery), (20, DiscoveryMethod::Given));
+    let (output, report) = get(&hub, "/P/%FD%01/%00%01", &hasty()).await.unwrap();
+    assert_eq!((output.len(), report.segments), (10, 1));
+}
+
+/// A fetch that may have been of a part only is an error, however its parts are named.
+#[tokio::test]
+async fn parts_that_are_named_in_other_ways_are_never_taken_for_the_whole() {
+    for (list, is_known) in [
+        (&[("/P/1", "/3"), ("/P/2", "/3"), ("/P/3", "/3")][..], false),
+        (&[("/P/part0", ""), ("/P/part1", "")], false),
+        (&[("/P/%FB%00", "/%FB%0A"), ("/P/%FB%0A", "/%FB%0A")], false),
+        (&[("/P/%FE%00", ""), ("/P/%FE%01", "")], false),
+        (&[("/P/off=0", ""), ("/P/off=10", "")], false),
+        (&[("/P/%FD%01", "/%FD%02")], false),
+        // An end in another form than the segments, or none.
+        (&[("/P/seg=0", "/%00%01"), ("/P/seg=1", "/%00%01")], false),
+        (&[("/P/%00%00", "/seg=1"), ("/P/%00%01", "/seg=1")], false),
+        (&[("/P/seg=0", ""), ("/P/seg=1", "")], false),
+        (&[("/P/seg=1", "/seg=1")], false),
+        // All is there.
+        (&[("/P/only", "/only")], true),
+        (&[("/P", "")], true),
+        (&[("/P/%FD%01", "")], true),
+        (&[("/P/v=1", "")], true),
+        (&[("/P/%FB%00", "/%FB%00")], true),
+    ] {
+        let hub = Loopback::new();
+        let _producer = parts(&hub, list).await;
+        let result = get(&hub, "/P", &hasty()).await.map(|(output, _)| output.len());
+        assert_eq!(result.as_ref().ok(), is_known.then_some(&10), "{list:?}: {result:?}");
+    }
+}
+
+/// Segments without content are segments.
+#[tokio::test]
+async fn empty_segments_do_not_end_an_object() {
+    let hub = Loopback::new();
+    let producer = hub.endpoint();
+    producer.produce(&name("/E"), |request| {
+        let Some(segment) = request.interest.name.last().and_then(|last| last.as_segment()) else {
+            return Answer::None;
+        };
+        let content: &[u8] = if segment == 1 { b"all" } else { b"" };
+        let last = Name::new().append_segment(2);
+        let data =
+            DataBuilder::new(request.interest.name.to_owned()).content(content).final_block_id(last.last().unwrap());
+        Answer::Data(data.sign(&DigestSigner).unwrap())
+    });
+    producer.register_route(&name("/E"), &RouteOptions::default()).await.unwrap();
+    let (output, report) = get(&hub, "/E/v=1", &hasty()).await.unwrap();
+    assert_eq!((output.as_slice(), report.segments), (b"all".as_slice(), 3));
 }
 
 #[tokio::test]
