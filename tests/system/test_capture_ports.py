@@ -97,7 +97,7 @@ def test_tshark_counts_what_faces_of_ports_count(make_router, tmp_path, workers)
                 for end, router in enumerate(routers)
             ]
         faces["socket"] = [
-            router.json("face", "create", f"udp6://[{KERNEL_V6[1 - end]}]:6363", "--mtu", "1400", "--persistency", "permanent")["face_id"]
+            router.json("face", "create", f"udp6://[{KERNEL_V6[1 - end]}]:6363", "--mtu", "1400", "--persistency", "permanent", "--keep-alive", "off")["face_id"]
             for end, router in enumerate(routers)
         ]
         file = tmp_path / "capture.pcapng"

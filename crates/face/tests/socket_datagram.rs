@@ -355,3 +355,28 @@ fn a_multicast_interface_that_does_not_exist_yet_is_waited_for() {
         }
     });
 }
+
+#[test]
+fn faces_with_keep_alive_send_idle_packets() {
+    let mut config = udp_config();
+    config.keep_alive_ms = 30;
+    with_service(config, 256, async |service: Harness| {
+        let peer = client(service.address("udp4")).await;
+        let uri = FaceUri::udp(peer.local_addr().expect("address"));
+        let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
+        let face = service.create(&uri.to_string(), permanent).await.expect("face");
+        // On the host itself nothing forgets a path.
+        assert!(!face.flags().contains(FaceFlags::KEEP_ALIVE));
+        let on =
+            FaceUpdate { flags: FaceFlags::KEEP_ALIVE, flags_mask: FaceFlags::KEEP_ALIVE.0, ..FaceUpdate::default() };
+        face.update(&on).expect("keep-alive");
+        for _ in 0..3 {
+            expect_datagram(&peer, service.address("udp4"), &[100, 0]).await;
+        }
+        face.update(&FaceUpdate { flags: FaceFlags::default(), ..on }).expect("none");
+        let mut got = [0; 10];
+        let quiet =
+            async { while tokio::time::timeout(Duration::from_millis(200), peer.recv(&mut got)).await.is_ok() {} };
+        tokio::time::timeout(PATIENCE, quiet).await.expect("they end");
+    });
+}

@@ -43,6 +43,8 @@ pub struct FaceProperties {
     pub reliability: Option<bool>,
     /// NDNLPv2 congestion marking.
     pub congestion_marking: Option<bool>,
+    /// IDLE packets of NDNLPv2 are sent now and then, over UDP sockets.
+    pub keep_alive: Option<bool>,
     /// Least time that the queue must be too long before packets are marked.
     pub congestion_interval_ns: Option<u64>,
     /// Queue length from which packets are marked.
@@ -58,6 +60,7 @@ impl FaceProperties {
             (face_flags::LOCAL_FIELDS, self.local_fields),
             (face_flags::RELIABILITY, self.reliability),
             (face_flags::CONGESTION_MARKING, self.congestion_marking),
+            (face_flags::KEEP_ALIVE, self.keep_alive),
         ]);
         ControlParameters {
             flags,
@@ -78,7 +81,7 @@ pub fn explain_refused(refused: &ControlParameters) -> Vec<&'static str> {
         (FieldSet::FACE_PERSISTENCY, "persistency: faces of this kind cannot have that one"),
         (
             FieldSet::FLAGS,
-            "flags: local fields are for applications on this computer, reliability for links to one peer",
+            "flags: local fields are for applications on this host, reliability for links to one peer, keep-alive for UDP sockets",
         ),
         (FieldSet::BASE_CONGESTION_MARKING_INTERVAL, "congestion interval: it must be longer than 0"),
         (FieldSet::MTU, "MTU: it must be 64 bytes or more, and links that carry a stream have none"),

@@ -170,15 +170,20 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
 
 fn plan_configured(plan: &mut Plan, config: &Config) {
     for face in &config.face {
-        let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
+        let switches = [
+            (FaceFlags::RELIABILITY, face.reliability.then_some(true)),
+            (FaceFlags::CONGESTION_MARKING, face.congestion_marking),
+            (FaceFlags::KEEP_ALIVE, face.keep_alive),
+        ];
+        let union = |is_chosen: fn(Option<bool>) -> bool| {
+            let chosen = switches.into_iter().filter(|(_, switch)| is_chosen(*switch));
+            chosen.fold(FaceFlags::default(), |flags, (flag, _)| flags.union(flag))
+        };
         let local = config.complete_local_uri(face).map(|local| local.to_string());
         plan.entry((face.uri.0.to_string(), local)).or_default().borrow_mut().update = FaceUpdate {
             persistency: Some(face.persistency),
-            flags: flag(FaceFlags::RELIABILITY, face.reliability)
-                .union(flag(FaceFlags::CONGESTION_MARKING, face.congestion_marking == Some(true))),
-            flags_mask: flag(FaceFlags::RELIABILITY, face.reliability)
-                .union(flag(FaceFlags::CONGESTION_MARKING, face.congestion_marking.is_some()))
-                .0,
+            flags: union(|switch| switch == Some(true)),
+            flags_mask: union(|switch| switch.is_some()).0,
             mtu_bytes: face.mtu,
             ..FaceUpdate::default()
         };
@@ -252,7 +257,7 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
         persistency: FacePersistency::from_code(face.persistency),
         flags: FaceFlags(face.flags),
         // Local fields belong to the connection that asked for them.
-        flags_mask: FaceFlags::RELIABILITY.union(FaceFlags::CONGESTION_MARKING).0,
+        flags_mask: FaceFlags::RELIABILITY.union(FaceFlags::CONGESTION_MARKING).union(FaceFlags::KEEP_ALIVE).0,
         base_congestion_marking_interval_ns: face.base_congestion_marking_interval_ns,
         default_congestion_threshold_bytes: face.default_congestion_threshold_bytes,
         mtu_bytes: face.mtu,

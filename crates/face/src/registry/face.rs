@@ -218,17 +218,37 @@ impl Face {
         }
     }
 
+    /// Whether keep-alives can be sent: over a UDP socket with one peer.
+    fn can_keep_alive(&self) -> bool {
+        let is_udp = matches!(self.remote_uri, FaceUri::Udp { .. });
+        is_udp && self.link_type == LinkType::PointToPoint && self.local_uri().options().is_none()
+    }
+
+    /// The flags that a face gets with a persistency, unless the change says otherwise: one to another host that becomes permanent keeps its
+    /// path open.
+    fn flags_with(&self, persistency: Option<FacePersistency>) -> FaceFlags {
+        let becomes_permanent =
+            persistency == Some(FacePersistency::Permanent) && self.persistency() != FacePersistency::Permanent;
+        let is_far = || self.remote_uri.socket_address().is_none_or(|remote| !remote.ip().is_loopback());
+        if becomes_permanent && self.can_keep_alive() && is_far() {
+            FaceFlags::KEEP_ALIVE
+        } else {
+            FaceFlags::default()
+        }
+    }
+
     /// Changes properties, all or none.
     ///
     /// # Errors
     /// Names the properties that this face refuses; then nothing is changed.
     pub fn update(&self, update: &FaceUpdate) -> Result<(), RejectedProperties> {
-        let flags = self.flags().changed(update.flags, update.flags_mask);
+        let flags = self.flags().union(self.flags_with(update.persistency)).changed(update.flags, update.flags_mask);
         let newly_set = FaceFlags(flags.0 & update.flags_mask);
         let rejected = RejectedProperties {
             persistency: update.persistency.is_some_and(|wanted| !self.allowed_persistencies.contains(&wanted)),
             flags: (newly_set.contains(FaceFlags::LOCAL_FIELDS) && self.scope != FaceScope::Local)
-                || (newly_set.contains(FaceFlags::RELIABILITY) && self.link_type != LinkType::PointToPoint),
+                || (newly_set.contains(FaceFlags::RELIABILITY) && self.link_type != LinkType::PointToPoint)
+                || (newly_set.contains(FaceFlags::KEEP_ALIVE) && !self.can_keep_alive()),
             base_congestion_marking_interval: update.base_congestion_marking_interval_ns == Some(0),
             mtu: update.mtu_bytes.is_some_and(|mtu| mtu < MIN_MTU_BYTES as u64 || !self.is_datagram),
         };

@@ -37,6 +37,9 @@ impl FaceFlags {
     pub const RELIABILITY: FaceFlags = FaceFlags(2);
     /// NDNLPv2 congestion marking by send-queue length.
     pub const CONGESTION_MARKING: FaceFlags = FaceFlags(4);
+    /// An IDLE packet of NDNLPv2 is sent now and then, so that gateways and firewalls on the path keep it open. A bit that NFD does not have.
+    pub const KEEP_ALIVE: FaceFlags = FaceFlags(1 << 8);
+    const ALL: FaceFlags = FaceFlags(7 | 1 << 8);
 
     /// Whether all bits of `other` are set.
     pub const fn contains(self, other: FaceFlags) -> bool {
@@ -50,7 +53,7 @@ impl FaceFlags {
 
     /// `self` with the bits in `mask` replaced by those of `flags`.
     pub(super) const fn changed(self, flags: FaceFlags, mask: u64) -> FaceFlags {
-        let known = mask & 7;
+        let known = mask & FaceFlags::ALL.0;
         FaceFlags((self.0 & !known) | (flags.0 & known))
     }
 }
@@ -137,7 +140,8 @@ pub struct FaceUpdate {
 pub struct RejectedProperties {
     /// The face cannot have that persistency.
     pub persistency: bool,
-    /// The flags cannot be set: local fields on a non-local face, or reliability on a face with several peers.
+    /// The flags cannot be set: local fields on a non-local face, reliability on a face with several peers, or keep-alive on one that is
+    /// not over a UDP socket.
     pub flags: bool,
     /// The marking interval is 0.
     pub base_congestion_marking_interval: bool,
@@ -152,7 +156,8 @@ impl RejectedProperties {
             (self.persistency, "this persistency"),
             (
                 self.flags,
-                "these flags: local fields are for applications on this computer, reliability for links with one peer",
+                "these flags: local fields are for applications on this host, reliability for links with one peer, keep-alive for UDP \
+                 sockets",
             ),
             (self.base_congestion_marking_interval, "a marking interval of 0"),
             (self.mtu, "this MTU: at least 64 bytes, and only over datagrams and frames"),

@@ -187,7 +187,8 @@ fn updates_change_all_or_nothing() {
         mtu_bytes: Some(u64::MAX),
     })
     .expect("allowed");
-    let expected = FaceFlags::CONGESTION_MARKING.union(FaceFlags::RELIABILITY);
+    // A permanent UDP face keeps its path open.
+    let expected = FaceFlags::CONGESTION_MARKING.union(FaceFlags::RELIABILITY).union(FaceFlags::KEEP_ALIVE);
     assert_eq!(face.flags(), expected);
     assert_eq!(face.persistency(), FacePersistency::Permanent);
     assert_eq!(face.base_congestion_marking_interval_ns(), 7);
@@ -279,4 +280,38 @@ fn expiration_counts_down_and_state_toggles() {
     face.set_expiration(None);
     assert_eq!(face.expiration_period_ms(), None);
     assert!(face.is_up() && face.set_up(false) && !face.is_up());
+}
+
+#[test]
+fn permanent_udp_faces_to_other_hosts_keep_their_path_open() {
+    let table = FaceTable::new();
+    let face = |remote: &str, local: &str| {
+        let mut params = FaceParams::new(remote.parse().expect("URI"), local.parse().expect("URI"));
+        params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
+        table.insert(params).expect("face")
+    };
+    let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
+    let keep_alive = FaceFlags::KEEP_ALIVE;
+    for (remote, local, expected) in [
+        ("udp4://192.0.2.1:6363", "udp4://192.0.2.2:6363", true),
+        ("udp6://[2001:db8::1]:6363", "udp6://[2001:db8::2]:6363", true),
+        ("udp4://127.0.0.1:6363", "udp4://127.0.0.1:6364", false),
+        ("udp4://192.0.2.1:6363", "dev://eth0?ip=192.0.2.2&port=6363", false),
+        ("tcp4://192.0.2.1:6363", "tcp4://192.0.2.2:6363", false),
+    ] {
+        let one = face(remote, local);
+        assert!(!one.flags().contains(keep_alive), "{remote}");
+        one.update(&permanent).expect("permanent");
+        assert_eq!(one.flags().contains(keep_alive), expected, "{remote} {local}");
+        // Unless the same change says otherwise.
+        let one = face(remote, local);
+        one.update(&FaceUpdate { flags_mask: keep_alive.0, ..permanent }).expect("permanent");
+        assert!(!one.flags().contains(keep_alive), "{remote}");
+        let on = FaceUpdate { flags: keep_alive, flags_mask: keep_alive.0, ..FaceUpdate::default() };
+        let can = remote.starts_with("udp") && local.starts_with("udp");
+        assert_eq!(one.update(&on).is_ok(), can, "{remote} {local}");
+        // It stays off or on when the face is permanent already.
+        one.update(&permanent).expect("permanent");
+        assert_eq!(one.flags().contains(keep_alive), can, "{remote} {local}");
+    }
 }

@@ -110,6 +110,8 @@ pub struct SocketConfig {
     pub datagram_mtu_bytes: Option<usize>,
     /// Kernel buffer asked for to receive on UDP sockets, and at most a small part of it to send; the kernel may give less.
     pub datagram_kernel_bytes: usize,
+    /// Pause between two keep-alives of a UDP face that sends them.
+    pub keep_alive_ms: u64,
     /// A connection attempt (with its WebSocket handshake) that takes longer has failed.
     pub connect_timeout_ms: u64,
     /// First pause before reconnecting a persistent or permanent connection; it doubles with each failure.
@@ -147,6 +149,7 @@ impl SocketConfig {
             datagram_queue_bytes: 4 << 20,
             datagram_mtu_bytes: None,
             datagram_kernel_bytes: 4 << 20,
+            keep_alive_ms: 25_000,
             connect_timeout_ms: 4000,
             reconnect_initial_ms: 1000,
             reconnect_max_ms: 300_000,

@@ -25,6 +25,7 @@ mod error;
 mod framing;
 mod inlet;
 mod interfaces;
+mod keep_alive;
 mod listen;
 mod locality;
 mod mtu;
@@ -209,6 +210,7 @@ impl SocketService {
         }
         listeners.start(&shared, &mut tasks).map_err(watched)?;
         tasks.spawn_local(addresses::follow(Rc::clone(&shared)));
+        tasks.spawn_local(keep_alive::run(Rc::clone(&shared)));
         tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
         loop {
             let command = tokio::select! {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use namehop_packet::{BufferPool, FaceId, Stamp};
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, Stamp};
 use namehop_wire::MAX_PACKET_SIZE;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -321,6 +321,11 @@ impl Shared {
     /// The same with a datagram.
     pub(super) fn deliver_datagram(&self, face: FaceId, endpoint: u64, datagram: &[u8]) -> Result<(), LinkDrop> {
         self.push(&self.to_workers.datagrams, face, endpoint, datagram)
+    }
+
+    /// A buffer with these bytes, if there is one left.
+    pub(super) fn buffer_of(&self, bytes: &[u8]) -> Option<PacketBuffer> {
+        self.pool.copy_of(bytes)
     }
 
     fn push(&self, inlet: &FrameInlet, face: FaceId, endpoint: u64, bytes: &[u8]) -> Result<(), LinkDrop> {

@@ -50,8 +50,10 @@ pub mod face_flags {
     pub const RELIABILITY: u64 = 2;
     /// NDNLPv2 congestion marking.
     pub const CONGESTION_MARKING: u64 = 4;
+    /// IDLE packets of NDNLPv2 are sent now and then. NFD does not have this bit.
+    pub const KEEP_ALIVE: u64 = 1 << 8;
     /// All bits with a meaning.
-    pub const ALL: u64 = 7;
+    pub const ALL: u64 = 7 | KEEP_ALIVE;
 }
 
 /// Bits of the Content Store's Flags.

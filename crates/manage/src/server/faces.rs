@@ -102,7 +102,8 @@ fn undoing(face: &Face, update: &FaceUpdate) -> FaceUpdate {
     FaceUpdate {
         persistency: update.persistency.map(|_| face.persistency()),
         flags: face.flags(),
-        flags_mask: update.flags_mask,
+        // A persistency may bring this flag with it.
+        flags_mask: update.flags_mask | update.persistency.map_or(0, |_| FaceFlags::KEEP_ALIVE.0),
         base_congestion_marking_interval_ns: update
             .base_congestion_marking_interval_ns
             .map(|_| face.base_congestion_marking_interval_ns()),

@@ -37,6 +37,8 @@ pub struct FaceView {
     pub reliability: bool,
     /// NDNLPv2 congestion marking.
     pub congestion_marking: bool,
+    /// IDLE packets of NDNLPv2 are sent now and then.
+    pub keep_alive: bool,
     /// Least time that the queue must be too long before packets are marked.
     #[schema(required)]
     pub congestion_interval_ns: Option<u64>,
@@ -75,6 +77,7 @@ impl From<FaceStatus> for FaceView {
             local_fields: flag(face_flags::LOCAL_FIELDS),
             reliability: flag(face_flags::RELIABILITY),
             congestion_marking: flag(face_flags::CONGESTION_MARKING),
+            keep_alive: flag(face_flags::KEEP_ALIVE),
             congestion_interval_ns: face.base_congestion_marking_interval_ns,
             congestion_threshold_bytes: face.default_congestion_threshold_bytes,
             in_interests: face.in_interests,
@@ -118,6 +121,9 @@ pub struct ChangedFaceView {
     /// NDNLPv2 congestion marking.
     #[schema(required)]
     pub congestion_marking: Option<bool>,
+    /// IDLE packets of NDNLPv2 are sent now and then.
+    #[schema(required)]
+    pub keep_alive: Option<bool>,
     /// Largest frame.
     #[schema(required)]
     pub mtu_bytes: Option<u64>,
@@ -134,6 +140,7 @@ impl ChangedFaceView {
             local_fields: flag(face_flags::LOCAL_FIELDS),
             reliability: flag(face_flags::RELIABILITY),
             congestion_marking: flag(face_flags::CONGESTION_MARKING),
+            keep_alive: flag(face_flags::KEEP_ALIVE),
             face_id: parameters.face_id,
             remote_uri: parameters.uri,
             local_uri: parameters.local_uri,

@@ -256,6 +256,9 @@ pub struct StaticFace {
     /// NDNLPv2 congestion marking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_marking: Option<bool>,
+    /// IDLE packets of NDNLPv2; sent by permanent UDP faces unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<bool>,
 }
 
 fn permanent() -> FacePersistency {

@@ -93,6 +93,9 @@ struct PropertyArgs {
     /// Mark packets when the send queue is long: on, off
     #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     congestion_marking: Option<bool>,
+    /// Send IDLE packets over UDP, so that gateways and firewalls keep the path open: on, off
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
+    keep_alive: Option<bool>,
     /// Time above the threshold before the first mark
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     congestion_interval: Option<Duration>,
@@ -117,6 +120,7 @@ impl PropertyArgs {
             local_fields: self.local_fields,
             reliability: self.reliability,
             congestion_marking: self.congestion_marking,
+            keep_alive: self.keep_alive,
             congestion_interval_ns: self.congestion_interval.map(interval_ns),
             congestion_threshold_bytes: self.congestion_threshold,
             mtu_bytes: self.mtu,

@@ -111,7 +111,8 @@ fn update_changes_all_or_nothing() {
             ..ControlParameters::default()
         };
         let response = fixture.command("faces", "update", &parameters).await;
-        let expected = ControlParameters { flags: Some(0), ..parameters.clone() };
+        // A permanent UDP face keeps its path open.
+        let expected = ControlParameters { flags: Some(FaceFlags::KEEP_ALIVE.0), ..parameters.clone() };
         assert_eq!((response.code, response.parameters()), (200, Ok(expected)));
         assert_eq!(fixture.changes(), ["updated udp4://192.0.2.1:6363"]);
 
