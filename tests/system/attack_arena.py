@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -21,6 +22,15 @@ ATTACKER = str(ROOT / "target/debug/examples/attack")
 FRIEND_BIND = "192.0.2.66:7000"
 # Time that attackers have for themselves before the well-behaved applications begin: those make new connections under attack.
 HEAD_START_SECONDS = 0.7
+# Each on a connection of its own, as the server wants it.
+HTTP_REQUESTS = """
+import http.client
+for path in ['/api/v1/status', '/api/v1/faces', '/metrics'] * 5:
+    connection = http.client.HTTPConnection('127.0.0.1', 9697, timeout=10)
+    connection.request('GET', path)
+    response = connection.getresponse()
+    assert response.status == 200 and response.read(), path
+"""
 
 
 class Arena:
@@ -190,6 +200,17 @@ class Battle:
             failure = "no answer"
         self.commands.append((time.monotonic() - start, " ".join(arguments), failure))
 
+    def ask_http(self):
+        """Some requests of the operator over HTTP, each of which has to be answered as a whole."""
+        start = time.monotonic()
+        command = [*self.arena.inside(self.arena.router), sys.executable, "-c", HTTP_REQUESTS]
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, timeout=2 * SHORT_COMMAND_SECONDS)
+            failure = result.stderr.strip()[-200:] if result.returncode else ""
+        except subprocess.TimeoutExpired:
+            failure = "no answer"
+        self.commands.append((time.monotonic() - start, "HTTP requests", failure))
+
     def run(self):
         router = self.router.start()
         try:
@@ -215,6 +236,7 @@ class Battle:
         count, until = 0, time.monotonic() + self.seconds
         while time.monotonic() < until:
             self.command("status")
+            self.ask_http()
             self.command("route", "add", f"/operator/{count}", f"udp4://{FRIEND_BIND}")
             result.peak_bytes = max(result.peak_bytes, router.resident_bytes())
             count += 1

@@ -62,6 +62,8 @@ PLANS = {
     "signed-registrations": Plan(40_000, 3_000, tcp(), is_commanding=True),
     # A neighbour with a trusted key registers ever more prefixes, faster than the router looks at commands.
     "many-registrations": Plan(5_000, 500, tcp(), has_key=True, counter="too-many-routes"),
+    # Recorded before the router was started, or signed by a clock that is twenty days ahead, with the trusted key.
+    "replayed-commands": Plan(20_000, 2_000, tcp(), has_key=True),
     # Commands that a stranger may not give.
     "stranger-commands": Plan(2_000, 500, tcp(), is_commanding=True),
     # Names of up to 8000 bytes and 100 components.
@@ -73,6 +75,12 @@ PLANS = {
     # Connections to the metrics port that never finish their request.
     "held-metrics": Plan(
         1_000, 500, {"to": "127.0.0.1:9697", "count": 2000, "say": "GET /metrics HTTP/1.1\\r\\nHost: x\\r\\nX-"},
+        rule="silent-connections", is_local=True, is_counted=False,
+    ),
+    # Connections of a local user to the HTTP port, as fast as it can: without a request, and with one whose answer is not read.
+    "http-connections": Plan(20_000, 2_000, {"to": "127.0.0.1:9697", "count": 2000}, rule="silent-connections", is_local=True, is_counted=False),
+    "http-slow-readers": Plan(
+        1_000, 500, {"to": "127.0.0.1:9697", "count": 2000, "say": "GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n"},
         rule="silent-connections", is_local=True, is_counted=False,
     ),
     # Data with the names that a victim will ask for.

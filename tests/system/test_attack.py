@@ -83,7 +83,7 @@ def complaints(peace, result):
         counter = PLANS[name].counter
         if counter and not any(reason == counter for _, reason in result.drops):
             found.append(f"{name} was not counted as {counter}")
-    commanded = sorted(prefix for prefix in result.routes if prefix.startswith("/attacker"))
+    commanded = sorted(prefix for prefix in result.routes if prefix.startswith(("/attacker", "/net/operator/attacker")))
     if commanded:
         found.append(f"strangers made routes: {commanded[:5]}")
     if not result.problem and not {f"/operator/{number}" for number in range(result.added)} <= result.routes and not slow:

@@ -4,7 +4,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tracing::{debug, warn};
 
 /// Descriptors for everything but connections: listeners, second sockets of UDP peers, ports, the state file, HTTP, the runtime.
-const RESERVED: usize = 192;
+const RESERVED: usize = 256;
 /// A connection takes one, and another one while it waits for a peer that reads slowly.
 const PER_CONNECTION: usize = 2;
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn connections_leave_descriptors_for_all_else() {
-        for (descriptors, connections) in [(65_536, 32_672), (1024, 416), (256, 32), (10, 1)] {
+        for (descriptors, connections) in [(65_536, 32_640), (1024, 384), (512, 128), (10, 1)] {
             assert_eq!(connections_for(descriptors), connections, "{descriptors}");
         }
     }

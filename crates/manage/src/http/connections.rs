@@ -1,22 +1,35 @@
 //! Connections of the HTTP server, limited in number and time.
 //!
-//! Clients that send nothing, or read nothing, thus use up no file descriptors. When there are too many connections, the oldest is
-//! closed, so that such clients keep nobody out: other clients are done in milliseconds.
+//! When there are too many connections, the oldest one whose request is not whole is closed; a client that sends its request at once is never
+//! among those for long. At most [`MAX_LONG_ANSWERS`] requests that read are answered at the same time, in the order in which they came. An
+//! answer is cut off only if its client has read nothing for [`STALLED`] while others wait.
+
+mod watched;
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::Method;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{sleep, timeout};
 
-/// Connections at a time. Whoever collects metrics needs one.
-const MAX_CONNECTIONS: usize = 32;
+use watched::{Progress, WatchedBody, WatchedStream};
+
+/// Connections at a time, answered or not.
+const MAX_CONNECTIONS: usize = 96;
+/// Answers to requests that read, at the same time: each may be a megabyte long. Those to changes are short.
+const MAX_LONG_ANSWERS: usize = 32;
 /// How long a client may take for the header of its request.
 const HEADER_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 3000 });
 /// Bytes and fields that it may have.
@@ -24,14 +37,30 @@ const MAX_HEADER_BYTES: usize = 32 << 10;
 const MAX_HEADER_FIELDS: usize = 64;
 /// How long a connection may take in all, to the last byte of the answer.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// A client that has read nothing of its answer for this long may lose its place to another.
+const STALLED: Duration = Duration::from_millis(250);
+/// Pause before looking again whether a place is free or a client is stalled.
+const PLACE_PAUSE: Duration = Duration::from_millis(20);
 /// Pause after a connection could not be accepted, because file descriptors ran out for instance.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
+/// Open connections, oldest first.
+type Open = VecDeque<(AbortHandle, Arc<Progress>)>;
+
+/// The connections of a server.
+#[derive(Clone)]
+pub(super) struct Connections {
+    router: Router,
+    open: Arc<Mutex<Open>>,
+    long_answers: Arc<Semaphore>,
+}
+
 /// Serves one request on each connection, for ever.
 pub(super) async fn serve(listener: TcpListener, router: Router) {
-    let mut connections: VecDeque<AbortHandle> = VecDeque::new();
+    let connections = Connections::new(router);
     let mut is_failing = false;
     loop {
+        connections.make_room().await;
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -44,23 +73,92 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
             }
         };
         is_failing = false;
-        connections.retain(|connection| !connection.is_finished());
-        if connections.len() >= MAX_CONNECTIONS {
-            connections.pop_front().iter().for_each(AbortHandle::abort);
-        }
-        connections.push_back(tokio::spawn(answer(stream, router.clone())).abort_handle());
+        let progress = Arc::new(Progress::default());
+        let task = tokio::spawn(connections.clone().answer(stream, Arc::clone(&progress)));
+        connections.lock().push_back((task.abort_handle(), progress));
+        // The request may be there already: it is read before the connection could have to make room.
+        yield_now().await;
     }
 }
 
-/// Answers the request on a connection.
-pub(super) async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) {
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(MAX_HEADER_BYTES)
-        .max_headers(MAX_HEADER_FIELDS)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // What goes wrong on a connection concerns its client, who notices.
-    drop(timeout(CONNECTION_TIMEOUT, connection).await);
+impl Connections {
+    /// None yet.
+    pub(super) fn new(router: Router) -> Self {
+        Connections { router, open: Arc::default(), long_answers: Arc::new(Semaphore::new(MAX_LONG_ANSWERS)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is a place for one more connection.
+    async fn make_room(&self) {
+        loop {
+            {
+                let mut open = self.lock();
+                open.retain(|(connection, _)| !connection.is_finished());
+                if open.len() < MAX_CONNECTIONS {
+                    return;
+                }
+                let is_incomplete = |(_, progress): &(AbortHandle, Arc<Progress>)| !progress.is_whole();
+                if let Some(position) = open.iter().position(is_incomplete) {
+                    open.remove(position).iter().for_each(|(connection, _)| connection.abort());
+                    return;
+                }
+            }
+            self.close_stalled();
+            sleep(PLACE_PAUSE).await;
+        }
+    }
+
+    /// Closes the connection whose client has read nothing for longest, if there is one.
+    fn close_stalled(&self) {
+        let open = self.lock();
+        let stalled = open.iter().filter_map(|(connection, progress)| Some((progress.stalled_for()?, connection)));
+        if let Some((_, connection)) = stalled.max_by_key(|(time, _)| *time).filter(|(time, _)| *time >= STALLED) {
+            connection.abort();
+        }
+    }
+
+    /// Waits for a place for a long answer.
+    async fn take_place(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            match timeout(PLACE_PAUSE, Arc::clone(&self.long_answers).acquire_owned()).await {
+                // The semaphore is never closed.
+                Ok(place) => return place.ok(),
+                Err(_) => self.close_stalled(),
+            }
+        }
+    }
+
+    /// Answers the request on a connection.
+    pub(super) async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin, progress: Arc<Progress>) {
+        let stream = WatchedStream::new(stream, Arc::clone(&progress));
+        // A place lasts as long as this connection.
+        let place = Mutex::new(None);
+        let place = &place;
+        let service = service_fn(|request: hyper::Request<Incoming>| {
+            let (this, progress) = (self.clone(), Arc::clone(&progress));
+            async move {
+                // What reads ignores its body.
+                let request = if matches!(*request.method(), Method::GET | Method::HEAD) {
+                    progress.set_whole();
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = this.take_place().await;
+                    request.map(|_| Body::empty())
+                } else {
+                    request.map(|body| Body::new(WatchedBody::new(body, Arc::clone(&progress))))
+                };
+                TowerToHyperService::new(this.router).call(request).await
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_TIMEOUT)
+            .max_buf_size(MAX_HEADER_BYTES)
+            .max_headers(MAX_HEADER_FIELDS)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service);
+        // What goes wrong on a connection concerns its client, who notices.
+        drop(timeout(CONNECTION_TIMEOUT, connection).await);
+    }
 }

@@ -34,6 +34,8 @@ use tokio::net::TcpListener;
 use crate::metrics::Snapshot;
 use crate::server::Inside;
 use api::Api;
+#[cfg(any(test, feature = "testing"))]
+use connections::Connections;
 
 pub use api::{ApiToken, description};
 
@@ -148,7 +150,8 @@ fn router(snapshots: Snapshots, api: Option<Api>, allowed_hosts: Vec<String>) ->
 #[cfg(any(test, feature = "testing"))]
 pub async fn answer_stream(stream: impl AsyncRead + AsyncWrite + Unpin, inside: Inside, token: ApiToken) {
     let api = Api::new(inside, Some(token), false);
-    connections::answer(stream, router(Arc::new(Snapshot::default), Some(api), Vec::new())).await;
+    let connections = Connections::new(router(Arc::new(Snapshot::default), Some(api), Vec::new()));
+    connections.answer(stream, Arc::default()).await;
 }
 
 /// Whether a request is one to the API, whose errors are JSON.

@@ -96,3 +96,52 @@ async fn clients_that_send_nothing_are_closed_and_keep_nobody_out() {
     }
     task.abort();
 }
+
+/// A server whose snapshots take a while.
+async fn slow_server() -> (SocketAddr, tokio::task::JoinHandle<()>) {
+    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let address = server.local_address();
+    let snapshot = || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        Snapshot::default()
+    };
+    (address, tokio::spawn(server.run(snapshot)))
+}
+
+#[tokio::test]
+async fn a_flood_of_connections_without_requests_cuts_off_no_answer() {
+    let (address, task) = slow_server().await;
+    let flood = tokio::spawn(async move {
+        let mut silent = std::collections::VecDeque::new();
+        loop {
+            let mut stream = TcpStream::connect(address).await.expect("connected");
+            // Half of them begin a request, some with a body that never comes.
+            let begun: &[u8] = match silent.len() % 3 {
+                0 => b"",
+                1 => b"GET /metrics HTTP/1.1\r\nHost: local",
+                _ => b"PUT /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+            };
+            let _ = stream.write_all(begun).await;
+            silent.push_back(stream);
+            if silent.len() > 500 {
+                silent.pop_front();
+            }
+        }
+    });
+    for _ in 0..5 {
+        let answers = futures_util::future::join_all((0..4).map(|_| get(address, "/metrics"))).await;
+        assert!(answers.iter().all(|answer| answer.ends_with("# EOF\n")));
+    }
+    flood.abort();
+    task.abort();
+}
+
+#[tokio::test]
+async fn requests_beyond_the_places_wait_and_are_answered() {
+    let (address, task) = slow_server().await;
+    let answers = futures_util::future::join_all((0..80).map(|_| get(address, "/"))).await;
+    assert!(answers.iter().all(|answer| answer.starts_with("HTTP/1.1 200")));
+    let answers = futures_util::future::join_all((0..40).map(|_| get(address, "/metrics"))).await;
+    assert!(answers.iter().all(|answer| answer.ends_with("# EOF\n")));
+    task.abort();
+}

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use namehop_wire::Name;
+use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::security::{
     Certificate, DigestSigner, KeySigner, KeyType, PrivateKey, load_certificate, load_private_key,
 };
 use namehop_wire::tlv::types;
 
 use super::options::{Failure, Options};
-use super::packets::{Extras, data, first_fragment, interest, numbered, registration};
+use super::packets::{Extras, data, first_fragment, interest, numbered, registration, registration_at};
 use super::senders::{Batch, Sender};
 
 /// The longest lifetime that routers allow.
@@ -98,12 +99,32 @@ fn signed_registrations(certificate: &str, face: Option<u64>) -> Result<Maker, F
     Ok(Box::new(move |number| commands[number as usize % COMMANDS].clone()))
 }
 
-/// Registrations of ever more prefixes, signed by a key that the router trusts.
-fn many_registrations(key: &str, certificate: &str) -> Result<Maker, Failure> {
-    let certificate = load_certificate(Path::new(certificate))?;
+/// A key that the router trusts, and its identity.
+fn trusted_key(options: &Options) -> Result<(KeySigner, Name), Failure> {
+    let certificate = load_certificate(Path::new(options.text("certificate")?))?;
     let certificate = Certificate::decode(&certificate)?;
-    let identity = certificate.name().without_last(4).to_owned();
-    let signer = KeySigner::new(load_private_key(Path::new(key))?, certificate.name().without_last(2).to_owned());
+    let key = load_private_key(Path::new(options.text("key")?))?;
+    let signer = KeySigner::new(key, certificate.name().without_last(2).to_owned());
+    Ok((signer, certificate.name().without_last(4).to_owned()))
+}
+
+/// Registrations that were recorded before the router was started, and those of a clock that is days ahead, again and again.
+fn replayed_commands(options: &Options) -> Result<Maker, Failure> {
+    let (signer, identity) = trusted_key(options)?;
+    let commands = (0..COMMANDS as i64).map(|number| {
+        let prefix = identity.clone().append_generic("attacker").append_generic(format!("replayed{number}"));
+        let mut times = InterestSignatureOptions::now()?;
+        let shift_ms = if number % 2 == 0 { -60_000 + number } else { 20 * 86_400_000 + number };
+        times.time_ms = times.time_ms.and_then(|now_ms| now_ms.checked_add_signed(shift_ms));
+        registration_at("localhop", &prefix, None, &signer, &times)
+    });
+    let commands = commands.collect::<Result<Vec<_>, Failure>>()?;
+    Ok(Box::new(move |number| commands[number as usize % COMMANDS].clone()))
+}
+
+/// Registrations of ever more prefixes, signed by a key that the router trusts.
+fn many_registrations(options: &Options) -> Result<Maker, Failure> {
+    let (signer, identity) = trusted_key(options)?;
     Ok(Box::new(move |number| {
         let prefix = identity.clone().append_generic(format!("many{number}"));
         // Without a signature it would be counted as sent and refused.
@@ -136,7 +157,8 @@ pub fn run(attack: &str, options: &Options) -> Result<String, Failure> {
             Box::new(move |number| interest(numbered(&prefix, number).value(), &Extras::default()))
         }
         "signed-registrations" => signed_registrations(options.text("locator")?, Some(options.get("face")?))?,
-        "many-registrations" => many_registrations(options.text("key")?, options.text("certificate")?)?,
+        "many-registrations" => many_registrations(options)?,
+        "replayed-commands" => replayed_commands(options)?,
         "stranger-commands" => stranger_commands(Some(options.get("face")?))?,
         other => return Err(format!("there is no attack '{other}'").into()),
     };

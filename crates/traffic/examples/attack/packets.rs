@@ -98,6 +98,17 @@ pub fn first_fragment(sequence: u64, payload: &[u8]) -> Vec<u8> {
 
 /// A command to add a route for `prefix` to a face, or to the one it comes in on, under `/localhost/nfd` or `/localhop/nfd`.
 pub fn registration(zone: &str, prefix: &Name, face: Option<u64>, signer: &dyn Signer) -> Result<Vec<u8>, Failure> {
+    registration_at(zone, prefix, face, signer, &InterestSignatureOptions::now()?)
+}
+
+/// The same, signed at another time.
+pub fn registration_at(
+    zone: &str,
+    prefix: &Name,
+    face: Option<u64>,
+    signer: &dyn Signer,
+    options: &InterestSignatureOptions,
+) -> Result<Vec<u8>, Failure> {
     let mut parameters = Writer::new();
     parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
         writer.element(types::NAME, prefix.value());
@@ -108,5 +119,5 @@ pub fn registration(zone: &str, prefix: &Name, face: Option<u64>, signer: &dyn S
     let name: Name = format!("/{zone}/nfd/rib/register").parse()?;
     let command =
         InterestBuilder::new(name.append_generic(parameters.as_slice())).must_be_fresh(true).lifetime_ms(4000);
-    Ok(command.sign(signer, &InterestSignatureOptions::now()?)?)
+    Ok(command.sign(signer, options)?)
 }

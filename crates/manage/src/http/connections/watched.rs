@@ -1,0 +1,141 @@
+//! How far a connection is: whether its request is whole, and whether its client is stalled.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+/// How far a connection is.
+#[derive(Debug, Default)]
+pub(in super::super) struct Progress(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_whole: bool,
+    /// Since when the router has waited for the client to read.
+    waiting_since: Option<Instant>,
+}
+
+impl Progress {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the whole request has come.
+    pub(super) fn is_whole(&self) -> bool {
+        self.lock().is_whole
+    }
+
+    /// How long the router has waited for the client to read; `None` if it does not.
+    pub(super) fn stalled_for(&self) -> Option<Duration> {
+        self.lock().waiting_since.map(|since| since.elapsed())
+    }
+
+    pub(super) fn set_whole(&self) {
+        self.lock().is_whole = true;
+    }
+
+    fn note_write<T>(&self, poll: &Poll<T>) {
+        let mut state = self.lock();
+        match poll {
+            Poll::Pending => drop(state.waiting_since.get_or_insert_with(Instant::now)),
+            Poll::Ready(_) => state.waiting_since = None,
+        }
+    }
+}
+
+/// A request body that notes what has come of it.
+pub(super) struct WatchedBody {
+    body: Incoming,
+    progress: Arc<Progress>,
+}
+
+impl WatchedBody {
+    pub(super) fn new(body: Incoming, progress: Arc<Progress>) -> Self {
+        if body.is_end_stream() {
+            progress.set_whole();
+        }
+        WatchedBody { body, progress }
+    }
+}
+
+impl Body for WatchedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
+            self.progress.set_whole();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for WatchedBody {
+    /// What the answer does not need is not waited for.
+    fn drop(&mut self) {
+        self.progress.set_whole();
+    }
+}
+
+/// A connection that notes whether its client reads.
+pub(super) struct WatchedStream<S> {
+    stream: S,
+    progress: Arc<Progress>,
+}
+
+impl<S> WatchedStream<S> {
+    pub(super) fn new(stream: S, progress: Arc<Progress>) -> Self {
+        WatchedStream { stream, progress }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.progress.note_write(&polled);
+        polled
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.progress.note_write(&polled);
+        polled
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
