@@ -1,6 +1,8 @@
 //! The OpenAPI description: what the requests say of themselves, and what is the same for all.
 
+use utoipa::Number;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
+use utoipa::openapi::schema::{ArrayItems, KnownFormat, Object, SchemaFormat};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder, Schema};
 use utoipa_axum::router::OpenApiRouter;
@@ -46,6 +48,7 @@ pub fn description() -> OpenApi {
             // A new face has others beside them, which no part of its schema may forbid.
             properties.additional_properties = None;
         }
+        components.schemas.values_mut().for_each(complete_schema);
         components.add_security_scheme(TOKEN, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
     }
     whole
@@ -66,6 +69,11 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Ope
 
 /// Adds what is the same for all operations: errors, and the token.
 fn complete(method: &HttpMethod, operation: &mut Operation) {
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let RefOr::T(parameter) = parameter {
+            parameter.schema.iter_mut().for_each(complete_schema);
+        }
+    }
     let error = Content::new(Some(Ref::from_schema_name("ErrorView")));
     let response = ResponseBuilder::new()
         .description("What is wrong, and what to do. 400: the request is malformed; 401: the token is missing or wrong; 403: it comes from \
@@ -80,4 +88,37 @@ fn complete(method: &HttpMethod, operation: &mut Operation) {
         HttpMethod::Get => vec![SecurityRequirement::default(), needed],
         _ => vec![needed],
     });
+}
+
+/// Says how large unsigned integers may be: `int64` alone would end at half of what is taken and given.
+fn complete_schema(schema: &mut RefOr<Schema>) {
+    let RefOr::T(schema) = schema else { return };
+    match schema {
+        Schema::Object(object) => {
+            complete_integer(object);
+            object.properties.values_mut().for_each(complete_schema);
+        }
+        Schema::Array(array) => {
+            if let ArrayItems::RefOrSchema(items) = &mut array.items {
+                complete_schema(items);
+            }
+        }
+        Schema::OneOf(parts) => parts.items.iter_mut().for_each(complete_schema),
+        Schema::AllOf(parts) => parts.items.iter_mut().for_each(complete_schema),
+        Schema::AnyOf(parts) => parts.items.iter_mut().for_each(complete_schema),
+        _ => {}
+    }
+}
+
+fn complete_integer(object: &mut Object) {
+    let (format, maximum) = match object.format {
+        Some(SchemaFormat::KnownFormat(KnownFormat::Int64)) => ("uint64", usize::MAX),
+        Some(SchemaFormat::KnownFormat(KnownFormat::Int32)) => ("uint32", u32::MAX as usize),
+        _ => return,
+    };
+    // Signed integers have no minimum.
+    if object.minimum.is_some() {
+        object.format = Some(SchemaFormat::Custom(format.to_owned()));
+        object.maximum.get_or_insert(Number::UInt(maximum));
+    }
 }

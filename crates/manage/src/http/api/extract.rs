@@ -108,7 +108,8 @@ pub(super) struct InPath(pub(super) String);
 impl InPath {
     /// The number of a face.
     pub(super) fn face_id(&self) -> Result<u64, Failure> {
-        self.0.parse().map_err(|_| Failure::bad_request("the number of a face is a whole number"))
+        let number = self.0.parse().ok().filter(|number| *number > 0 && !self.0.starts_with('+'));
+        number.ok_or_else(|| Failure::bad_request("the number of a face is a whole number from 1 on"))
     }
 }
 

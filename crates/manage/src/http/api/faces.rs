@@ -27,8 +27,10 @@ pub(super) struct FacesQuery {
     /// Only faces whose remote or local address has this scheme.
     scheme: Option<String>,
     /// Faces of a page: 1 to 1000, which is the default.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the page before.
+    #[param(pattern = "^[0-9]{1,20}$")]
     after: Option<String>,
 }
 
@@ -70,7 +72,7 @@ pub(super) async fn list(State(api): State<Api>, Query(query): Query<FacesQuery>
 }
 
 /// Show one face
-#[utoipa::path(get, operation_id = "show_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
+#[utoipa::path(get, operation_id = "show_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     responses((status = 200, description = "As `namehop face show --json`", body = FaceView)))]
 pub(super) async fn show(State(api): State<Api>, id: InPath) -> Result<Response, Failure> {
     answer::view(StatusCode::OK, &FaceView::from(find(&api, id.face_id()?).await?))
@@ -95,7 +97,7 @@ pub(super) async fn create(State(api): State<Api>, JsonBody(face): JsonBody<NewF
 }
 
 /// Change properties of a face, all of those given or none
-#[utoipa::path(patch, operation_id = "change_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
+#[utoipa::path(patch, operation_id = "change_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     request_body = FaceProperties,
     responses((status = 200, description = "As `namehop face update --json`", body = ChangedFaceView)))]
 pub(super) async fn change(
@@ -112,7 +114,7 @@ pub(super) async fn change(
 }
 
 /// Destroy a face, with its routes
-#[utoipa::path(delete, operation_id = "destroy_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
+#[utoipa::path(delete, operation_id = "destroy_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     responses((status = 204, description = "It is gone")))]
 pub(super) async fn destroy(State(api): State<Api>, id: InPath) -> Result<Response, Failure> {
     let id = id.face_id()?;

@@ -37,10 +37,16 @@ pub(super) fn limit(asked: Option<usize>) -> Result<usize, Failure> {
     }
 }
 
-/// A number that a page gave as `next`.
+/// A number that a page gave as `next`. Behind the largest one there is nothing.
 pub(super) fn place(after: Option<&str>) -> Result<Option<u64>, Failure> {
-    let number = after.map(str::parse).transpose();
-    number.map_err(|_| Failure::bad_request("after must be what the page before has as next"))
+    let wrong = || Failure::bad_request("after must be what the page before has as next");
+    let number = |after: &str| has_digits(after, 20).then(|| after.parse().unwrap_or(u64::MAX));
+    after.map(|after| number(after).ok_or_else(wrong)).transpose()
+}
+
+/// Whether a text is a whole number, without a sign, in at most this many digits.
+pub(super) fn has_digits(text: &str, most: usize) -> bool {
+    (1..=most).contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// Reads a page of a table that may be very long. `take` adds what is wanted of an entry to the page.

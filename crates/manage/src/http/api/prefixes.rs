@@ -9,7 +9,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{JsonBody, Query, name};
-use super::page::{Page, limit, place, walk};
+use super::page::{Page, has_digits, limit, place, walk};
 use super::{Api, Failure, answer};
 use crate::nfd::names::module;
 use crate::nfd::numbers::{origin, route_flags};
@@ -26,8 +26,10 @@ pub(super) struct FibQuery {
     /// Only those under this name.
     prefix: Option<String>,
     /// About how many entries a page has: 1 to 1000, which is the default. Some more may come, or fewer.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the page before.
+    #[param(pattern = "^[0-9]{1,20}$")]
     after: Option<String>,
 }
 
@@ -41,10 +43,13 @@ pub(super) struct RoutesQuery {
     /// Only those to this face.
     face_id: Option<u64>,
     /// Only those that this one made: `app`, `client`, `static`, `nlsr` and so on, or a number.
+    #[param(pattern = "^(app|autoreg|client|autoconf|nlsr|prefixann|static|[0-9]{1,19})$")]
     origin: Option<String>,
     /// About how many routes a page has: 1 to 1000, which is the default. Some more may come, or fewer.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the page before.
+    #[param(pattern = "^[0-9]{1,20}$")]
     after: Option<String>,
 }
 
@@ -55,13 +60,16 @@ pub(super) struct NewRoute {
     /// Prefix.
     prefix: String,
     /// Face that it leads to.
+    #[schema(minimum = 1)]
     face_id: u64,
     /// Who makes it: `app`, `client`, `static` (which is the default, and outlives a restart), `nlsr` and so on, or a number.
+    #[schema(pattern = "^(app|autoreg|client|autoconf|nlsr|prefixann|static|[0-9]{1,19})$")]
     origin: Option<String>,
     /// Lower is better; 0 when absent.
     #[serde(default)]
     cost: u64,
     /// `child-inherit` (the default), `capture`, both with a comma between them, or `none`.
+    #[schema(pattern = "^(child-inherit|capture|none|[0-9]{1,19})(,(child-inherit|capture|none|[0-9]{1,19}))*$")]
     flags: Option<String>,
     /// Time until it disappears; never when absent.
     expires_ms: Option<u64>,
@@ -75,8 +83,10 @@ pub(super) struct RouteQuery {
     /// Prefix.
     prefix: String,
     /// Face that it leads to.
+    #[param(minimum = 1)]
     face_id: u64,
     /// Who made it; `static` when absent.
+    #[param(pattern = "^(app|autoreg|client|autoconf|nlsr|prefixann|static|[0-9]{1,19})$")]
     origin: Option<String>,
 }
 
@@ -139,8 +149,7 @@ pub(super) async fn add_route(
     State(api): State<Api>,
     JsonBody(route): JsonBody<NewRoute>,
 ) -> Result<Response, Failure> {
-    let flags = route.flags.as_deref().map(route_flags::from_words).transpose();
-    let flags = flags.map_err(|word| Failure::bad_request(format!("flags: '{word}' is no flag of a route")))?;
+    let flags = route.flags.as_deref().map(flags_of).transpose()?;
     let prefix = name("prefix", &route.prefix)?;
     let parameters = ControlParameters {
         name: Some(prefix.clone()),
@@ -179,7 +188,21 @@ pub(super) async fn remove_route(State(api): State<Api>, Query(route): Query<Rou
 fn origin_of(text: Option<&str>) -> Result<u64, Failure> {
     let text = text.unwrap_or("static");
     origin::from_name(text)
+        .filter(|_| is_word_or_number(text))
         .ok_or_else(|| Failure::bad_request(format!("origin: '{text}' is neither a number nor known")))
+}
+
+fn flags_of(text: &str) -> Result<u64, Failure> {
+    let wrong = |word: &str| Failure::bad_request(format!("flags: '{word}' is no flag of a route"));
+    if let Some(word) = text.split(',').find(|word| !is_word_or_number(word)) {
+        return Err(wrong(word));
+    }
+    route_flags::from_words(text).map_err(wrong)
+}
+
+/// Whether this is a word, or a number as the description has it: without a sign, in at most 19 digits.
+fn is_word_or_number(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_lowercase()) || has_digits(text, 19)
 }
 
 fn is_under(name: &Name, prefix: Option<&Name>) -> bool {

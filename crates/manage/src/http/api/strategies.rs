@@ -23,6 +23,7 @@ pub(super) struct ChoicesQuery {
     /// Only those under this name.
     prefix: Option<String>,
     /// Choices of a page: 1 to 1000, which is the default.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the page before.
     after: Option<String>,

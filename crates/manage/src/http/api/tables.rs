@@ -21,6 +21,7 @@ pub(super) struct Erasure {
     /// Under this prefix.
     prefix: String,
     /// Packets at most; all when absent.
+    #[schema(minimum = 1)]
     count: Option<u64>,
 }
 

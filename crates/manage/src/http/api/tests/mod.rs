@@ -5,6 +5,7 @@ mod commands;
 mod described;
 mod hostile;
 mod pages;
+mod ranges;
 mod schema;
 mod trace;
 
