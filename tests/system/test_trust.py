@@ -202,7 +202,7 @@ def test_programs_that_share_a_key_do_not_refuse_each_other(make_router, keys):
     assert len(router.json("route", "list")) == 40
 
 
-def test_a_clock_that_is_ahead_is_named_and_locks_nobody_out(make_router, keys):
+def test_a_clock_that_is_ahead_is_named_and_locks_no_key_out(make_router, keys):
     router = make_router(localhop(keys))
     peer = Peer(router)
     for ahead_s in (125, 20 * 24 * 3600):

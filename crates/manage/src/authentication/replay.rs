@@ -88,6 +88,8 @@ pub struct ReplayGuard {
     record: Option<TimeRecord>,
     /// Time of day minus monotonic clock, at the start and whenever the time of day was set.
     offset_ms: i128,
+    /// Time of day at the last command.
+    latest_ms: u64,
 }
 
 impl ReplayGuard {
@@ -95,10 +97,10 @@ impl ReplayGuard {
     /// also if the time of day was set back by up to ten minutes since then.
     pub fn new(now: Moment, record: Option<TimeRecord>) -> Self {
         let start_ms = record.as_ref().map_or(0, |record| record.start_ms(now.unix_ms)).max(now.unix_ms);
-        ReplayGuard { start_ms, keys: HashMap::new(), record, offset_ms: now.offset_ms() }
+        ReplayGuard { start_ms, keys: HashMap::new(), record, offset_ms: now.offset_ms(), latest_ms: now.unix_ms }
     }
 
-    /// Decides on a command whose signature was verified, and remembers it when it is accepted.
+    /// Decides on a command with a verified signature, and remembers it if it is accepted.
     ///
     /// # Errors
     /// Why it is refused.
@@ -130,11 +132,14 @@ impl ReplayGuard {
     /// When the time of day was set back, what is behind it must not keep commands out until it has caught up.
     fn follow_clock(&mut self, now: Moment) {
         let by_ms = now.offset_ms() - self.offset_ms;
-        if by_ms.unsigned_abs() < u128::from(TOLERANCE_MS) {
-            return;
+        // The second is for systems on which the monotonic clock is set back with the time of day.
+        let is_set_back =
+            by_ms <= -i128::from(TOLERANCE_MS) || now.unix_ms.saturating_add(TOLERANCE_MS) <= self.latest_ms;
+        self.latest_ms = now.unix_ms;
+        if by_ms.unsigned_abs() >= u128::from(TOLERANCE_MS) {
+            self.offset_ms = now.offset_ms();
         }
-        self.offset_ms = now.offset_ms();
-        if by_ms < 0 {
+        if is_set_back {
             self.start_ms = self.start_ms.min(now.unix_ms);
             for window in self.keys.values_mut() {
                 window.forgotten_ms = window.forgotten_ms.min(now.unix_ms);

@@ -214,7 +214,7 @@ impl TrustStore {
         for (path, _) in packets {
             tracing::warn!(
                 path = %path.display(),
-                "certificate is not trusted: no trust anchor has issued it, nor a key below one whose identity its own lies under"
+                "certificate is not trusted: its issuer is neither a trust anchor nor a trusted key with an identity above its own"
             );
         }
     }

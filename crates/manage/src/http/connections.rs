@@ -1,6 +1,6 @@
 //! Connections of the HTTP server, limited in number and time.
 //!
-//! When there are too many connections, the oldest one whose request is not whole is closed; a client that sends its request at once is never
+//! When there are too many connections, the oldest one without a whole request is closed; a client that sends its request at once is never
 //! among those for long. At most [`MAX_LONG_ANSWERS`] requests that read are answered at the same time, in the order in which they came. An
 //! answer is cut off only if its client has read nothing for [`STALLED`] while others wait.
 
@@ -111,7 +111,7 @@ impl Connections {
         }
     }
 
-    /// Closes the connection whose client has read nothing for longest, if there is one.
+    /// Closes the connection with the client that has read nothing for longest, if that is long enough.
     fn close_stalled(&self) {
         let open = self.lock();
         let stalled = open.iter().filter_map(|(connection, progress)| Some((progress.stalled_for()?, connection)));
