@@ -25,7 +25,7 @@ class Plan:
     is_commanding: bool = False
     # It signs with the key that the router trusts.
     has_key: bool = False
-    # Reason of drops that the router has to count.
+    # Reason of drops that the router has to count when it is the only attack.
     counter: str = ""
 
 
@@ -61,9 +61,9 @@ PLANS = {
     # Registrations that claim to be signed by the operator.
     "signed-registrations": Plan(40_000, 3_000, tcp(), is_commanding=True),
     # A neighbour with a trusted key registers ever more prefixes, faster than the router looks at commands.
-    "many-registrations": Plan(5_000, 500, tcp(), has_key=True, counter="too-many-routes"),
+    "many-registrations": Plan(5_000, 200, tcp(), has_key=True, counter="too-many-routes"),
     # Recorded before the router was started, or signed by a clock that is twenty days ahead, with the trusted key.
-    "replayed-commands": Plan(20_000, 2_000, tcp(), has_key=True),
+    "replayed-commands": Plan(20_000, 500, tcp(), has_key=True),
     # Commands that a stranger may not give.
     "stranger-commands": Plan(2_000, 500, tcp(), is_commanding=True),
     # Names of up to 8000 bytes and 100 components.
@@ -78,9 +78,9 @@ PLANS = {
         rule="silent-connections", is_local=True, is_counted=False,
     ),
     # Connections of a local user to the HTTP port, as fast as it can: without a request, and with one whose answer is not read.
-    "http-connections": Plan(20_000, 2_000, {"to": "127.0.0.1:9697", "count": 2000}, rule="silent-connections", is_local=True, is_counted=False),
+    "http-connections": Plan(20_000, 200, {"to": "127.0.0.1:9697", "count": 2000}, rule="silent-connections", is_local=True, is_counted=False),
     "http-slow-readers": Plan(
-        1_000, 500, {"to": "127.0.0.1:9697", "count": 2000, "say": "GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n"},
+        1_000, 20, {"to": "127.0.0.1:9697", "count": 2000, "say": "GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n"},
         rule="silent-connections", is_local=True, is_counted=False,
     ),
     # Data with the names that a victim will ask for.
