@@ -96,7 +96,7 @@ def test_a_socket_file_that_is_removed_comes_back(make_router, how, tmp_path):
         if how == "folder":
             folder.rmdir()
         elif how == "replaced":
-            # A socket that nobody answers on.
+            # A socket without a process behind it.
             with socket.socket(socket.AF_UNIX) as other:
                 other.bind(str(router.socket))
         wait_until(router._answers, what="applications can connect again")
