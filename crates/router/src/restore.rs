@@ -3,6 +3,8 @@
 //! What was set at run time takes precedence over the configuration file. A face whose peer does not answer yet is tried
 //! again until it does, and its routes wait for it; everything else is in effect before the first command is answered.
 
+mod host_names;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem;
@@ -28,6 +30,8 @@ use namehop_wire::security::unix_time_ms;
 
 use crate::config::Config;
 use crate::control::Control;
+use host_names::NamedFace;
+
 use crate::state::{FaceRecord, RouteKey, RouteTerms, SavedState};
 
 /// Strategies of a router that nobody configured, besides best-route for everything (as NFD's).
@@ -89,6 +93,11 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
             // Multicast faces over sockets are made by the configuration, not here.
             Ok(uri @ FaceUri::Udp { .. }) if uri.is_multicast() => {
                 use_multicast_faces(management, &uri, local.as_deref(), face).await;
+            }
+            Ok(uri) if uri.has_host_name() => {
+                let planned = mem::take(&mut *face.borrow_mut());
+                let routes = planned.routes.into_iter().collect();
+                drop(faces.spawn_local(NamedFace::new(management, uri, planned.update, routes).start()));
             }
             Ok(uri) => {
                 let local = local.as_ref().and_then(|local| local.parse().ok());
@@ -313,6 +322,7 @@ async fn make_face(
     }
 }
 
+/// Makes a face, or finds the one that exists and gives it these properties.
 async fn attempt(
     management: &Management<Control>,
     uri: &FaceUri,
@@ -343,6 +353,7 @@ async fn settle(management: &Management<Control>, planned: &RefCell<PlannedFace>
     }
 }
 
+/// Adds a route to a face that is there.
 fn add_route(management: &Management<Control>, face: &Face, prefix: &Name, route: &Route) {
     let route = Route { face: face.id(), ..route.clone() };
     let origin = route.origin;

@@ -16,31 +16,47 @@ impl FaceUri {
     /// # Errors
     /// When the host name does not resolve to an address of the wanted family.
     pub fn canonize(&self) -> Result<FaceUri, FaceUriError> {
+        // There is at least one.
+        self.canonize_all().map(|mut all| all.swap_remove(0))
+    }
+
+    /// Whether the host is a name.
+    pub fn has_host_name(&self) -> bool {
+        self.host_port().is_some_and(|at| matches!(at.host, Host::Name(_)))
+    }
+
+    /// The canonical forms with all addresses of the host, at least one, in the order in which the resolver prefers them. Blocks while it
+    /// resolves.
+    ///
+    /// # Errors
+    /// When the host name does not resolve to an address of the wanted family.
+    pub fn canonize_all(&self) -> Result<Vec<FaceUri>, FaceUriError> {
+        let resolved = |family, at: &HostPort, port, make: &dyn Fn(IpFamily, HostPort) -> FaceUri| {
+            let found = self.resolve(family, at, port)?;
+            Ok(found.into_iter().map(|(family, at)| make(family, at)).collect())
+        };
         match self {
             FaceUri::Udp { family, at } => {
                 let multicast_port = self.is_multicast().then_some(DEFAULT_MULTICAST_PORT);
                 let port = multicast_port.unwrap_or(DEFAULT_PORT);
-                let (family, at) = self.resolve(*family, at, port)?;
-                Ok(FaceUri::Udp { family: Some(family), at })
+                resolved(*family, at, port, &|family, at| FaceUri::Udp { family: Some(family), at })
             }
             FaceUri::Tcp { family, at } => {
-                let (family, at) = self.resolve(*family, at, DEFAULT_PORT)?;
-                Ok(FaceUri::Tcp { family: Some(family), at })
+                resolved(*family, at, DEFAULT_PORT, &|family, at| FaceUri::Tcp { family: Some(family), at })
             }
-            FaceUri::WebSocket { secure, at, path } => {
-                let at = if *secure {
-                    // TLS checks the certificate against the name, so the name stays.
-                    HostPort { host: at.host.clone(), port: at.port.or(Some(443)) }
-                } else {
-                    self.resolve(None, at, DEFAULT_WEBSOCKET_PORT)?.1
-                };
-                Ok(FaceUri::WebSocket { secure: *secure, at, path: path.clone() })
+            FaceUri::WebSocket { secure: true, at, path } => {
+                // TLS checks the certificate against the name, so the name stays.
+                let at = HostPort { host: at.host.clone(), port: at.port.or(Some(443)) };
+                Ok(vec![FaceUri::WebSocket { secure: true, at, path: path.clone() }])
+            }
+            FaceUri::WebSocket { secure: false, at, path } => {
+                let make = |_, at| FaceUri::WebSocket { secure: false, at, path: path.clone() };
+                resolved(None, at, DEFAULT_WEBSOCKET_PORT, &make)
             }
             FaceUri::WebSocketClient(at) => {
-                let (_, at) = self.resolve(None, at, DEFAULT_WEBSOCKET_PORT)?;
-                Ok(FaceUri::WebSocketClient(at))
+                resolved(None, at, DEFAULT_WEBSOCKET_PORT, &|_, at| FaceUri::WebSocketClient(at))
             }
-            _ => Ok(self.clone()),
+            _ => Ok(vec![self.clone()]),
         }
     }
 
@@ -49,20 +65,20 @@ impl FaceUri {
         family: Option<IpFamily>,
         at: &HostPort,
         default_port: u16,
-    ) -> Result<(IpFamily, HostPort), FaceUriError> {
+    ) -> Result<Vec<(IpFamily, HostPort)>, FaceUriError> {
         let port = at.port.unwrap_or(default_port);
         let refuse = |problem: String| FaceUriError::new(&self.to_string(), problem, EXPECTED_RESOLVABLE);
         match &at.host {
-            Host::V4(address) => Ok(HostPort::from_socket(SocketAddr::from((*address, port)))),
+            Host::V4(address) => Ok(vec![HostPort::from_socket(SocketAddr::from((*address, port)))]),
             Host::V6 { address, zone } => match address.to_ipv4_mapped() {
-                Some(v4) => Ok(HostPort::from_socket(SocketAddr::from((v4, port)))),
+                Some(v4) => Ok(vec![HostPort::from_socket(SocketAddr::from((v4, port)))]),
                 None => {
                     let host = Host::V6 { address: *address, zone: zone.clone() };
-                    Ok((IpFamily::V6, HostPort { host, port: Some(port) }))
+                    Ok(vec![(IpFamily::V6, HostPort { host, port: Some(port) })])
                 }
             },
             Host::Name(name) => {
-                let mut addresses = (name.as_str(), port)
+                let addresses = (name.as_str(), port)
                     .to_socket_addrs()
                     .map_err(|error| refuse(format!("`{name}` does not resolve: {error}")))?;
                 let fits = |address: &SocketAddr| match family {
@@ -70,9 +86,12 @@ impl FaceUri {
                     Some(IpFamily::V6) => address.is_ipv6(),
                     None => true,
                 };
-                let address =
-                    addresses.find(fits).ok_or_else(|| refuse(format!("`{name}` has no address of that family")))?;
-                Ok(HostPort::from_socket(address))
+                let found: Vec<_> = addresses.filter(fits).map(HostPort::from_socket).collect();
+                if found.is_empty() {
+                    Err(refuse(format!("`{name}` has no address of that family")))
+                } else {
+                    Ok(found)
+                }
             }
         }
     }

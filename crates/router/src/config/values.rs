@@ -373,8 +373,13 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
             );
         }
     }
+    if uri.has_host_name() {
+        return Ok(uri);
+    }
     if !uri.is_canonical() {
-        return refuse("is not canonical: it needs the address family (udp4, not udp), a numeric address and the port");
+        return refuse(
+            "is not canonical: with a numeric address it needs the address family (udp4, not udp) and the port",
+        );
     }
     let is_multicast = uri.host_port().is_some_and(|at| match &at.host {
         Host::V4(address) => address.is_multicast(),

@@ -1,0 +1,119 @@
+//! Faces of the configuration whose peer is given by host name.
+//!
+//! The name is resolved at the start, and again every 30 s. When none of its addresses is that of the face any more, a face to a new
+//! address takes over its routes, and the old one is destroyed. Such faces are persistent: what outlives a restart is the name in the
+//! configuration, not an address of it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
+use namehop_manage::rib::Route;
+use namehop_manage::server::{ControlPlane, Management};
+use namehop_wire::Name;
+
+use super::{RETRY_PAUSE, RETRY_PAUSE_MAX, add_route, attempt};
+use crate::control::Control;
+
+/// Pause between two resolutions of a name whose face is there.
+const RESOLVE_PAUSE: Duration = Duration::from_secs(30);
+
+/// A face whose peer has a host name.
+pub(super) struct NamedFace {
+    management: Rc<Management<Control>>,
+    uri: FaceUri,
+    update: FaceUpdate,
+    routes: Vec<(Name, Route)>,
+    /// The face, and the address of its peer.
+    current: Option<(FaceUri, Arc<Face>)>,
+    /// What was wrong last, said once.
+    problem: String,
+}
+
+impl NamedFace {
+    /// The face to `uri` with these properties, and the routes that lead to it.
+    pub(super) fn new(
+        management: &Rc<Management<Control>>,
+        uri: FaceUri,
+        update: FaceUpdate,
+        routes: Vec<(Name, Route)>,
+    ) -> NamedFace {
+        let mut update = FaceUpdate { persistency: Some(FacePersistency::Persistent), ..update };
+        // As permanent faces over UDP, unless the configuration says otherwise.
+        if matches!(uri, FaceUri::Udp { .. }) && update.flags_mask & FaceFlags::KEEP_ALIVE.0 == 0 {
+            update.flags = update.flags.union(FaceFlags::KEEP_ALIVE);
+            update.flags_mask |= FaceFlags::KEEP_ALIVE.0;
+        }
+        NamedFace { management: Rc::clone(management), uri, update, routes, current: None, problem: String::new() }
+    }
+
+    /// Makes the face, if that is possible at once, and then follows its name for as long as the router runs.
+    pub(super) async fn start(mut self) {
+        self.follow_once().await;
+        spawn_local(async move {
+            let mut pause = RETRY_PAUSE;
+            loop {
+                sleep(if self.current.is_some() { RESOLVE_PAUSE } else { pause }).await;
+                pause = (pause * 2).min(RETRY_PAUSE_MAX);
+                self.follow_once().await;
+            }
+        });
+    }
+
+    /// Resolves the name, and makes another face if its addresses are others now.
+    async fn follow_once(&mut self) {
+        let addresses = match resolve(self.uri.clone()).await {
+            Ok(addresses) => addresses,
+            Err(problem) => return self.note_problem(problem),
+        };
+        if self.current.as_ref().is_some_and(|(current, _)| addresses.contains(current)) {
+            return;
+        }
+        let mut problems = Vec::new();
+        for address in addresses {
+            match attempt(&self.management, &address, None, self.update).await {
+                Ok(face) => return self.take_over(address, face).await,
+                Err(error) => problems.push(format!("{address}: {error}")),
+            }
+        }
+        self.note_problem(problems.join("; "));
+    }
+
+    /// Has the routes lead to a new face, and destroys the one before.
+    async fn take_over(&mut self, address: FaceUri, face: Arc<Face>) {
+        info!(uri = %self.uri, %address, face = %face.id(), "host name resolved: a face is in place");
+        self.problem.clear();
+        for (prefix, route) in &self.routes {
+            add_route(&self.management, &face, prefix, route);
+        }
+        if let Some((_, before)) = self.current.replace((address, face)) {
+            self.management.control().destroy_face(before.id()).await;
+        }
+    }
+
+    fn note_problem(&mut self, problem: String) {
+        if problem != self.problem {
+            warn!(uri = %self.uri, error = problem, "no face to this host yet; trying again");
+            self.problem = problem;
+        }
+    }
+}
+
+/// All addresses of a peer. The resolver blocks, so it has a thread of its own, for which the end of the router does not wait.
+async fn resolve(uri: FaceUri) -> Result<Vec<FaceUri>, String> {
+    let (reply, answer) = oneshot::channel();
+    let resolving = thread::Builder::new().name("resolver".to_owned()).spawn(move || {
+        // It fails when the router has ended.
+        let _ = reply.send(uri.canonize_all().map_err(|error| error.to_string()));
+    });
+    resolving.map_err(|error| format!("no thread for the resolver: {error}"))?;
+    answer.await.unwrap_or_else(|_| Err("the resolver ended by itself".to_owned()))
+}
