@@ -11,10 +11,9 @@ use namehop_traffic::segmented::{Content, PublishError, PublishOptions, Publishe
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 use tokio::io::AsyncReadExt;
 
-use super::publishing::{PublishingArgs, SegmentArgs};
-use super::serve::time_limit;
+use super::publishing::{PublishingArgs, SegmentArgs, Service};
 use crate::connection::{ConnectionArgs, block_on, interrupted};
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::units::{milliseconds, parse_duration};
 
@@ -71,11 +70,9 @@ impl PutArgs {
             version: self.version,
             signer: self.publishing.signing.signer()?,
         };
-        let command_signer = self.publishing.signing.command_signer()?;
         block_on(async {
             // Before the content is read, which is useless without a forwarder.
-            let endpoint = connection.connect().await?;
-            endpoint.sign_commands_with(command_signer);
+            let endpoint = self.publishing.connect(connection).await?;
             let content = tokio::select! {
                 content = self.content() => content?,
                 () = interrupted() => return Err(Failure::failed("interrupted")),
@@ -84,7 +81,7 @@ impl PutArgs {
                 PublishError::TooLarge { .. } => Failure::usage(error),
                 error => Failure::failed(error),
             })?;
-            self.serve(&endpoint, &Arc::new(object)).await
+            self.serve(connection, endpoint, &Arc::new(object)).await
         })
     }
 
@@ -102,25 +99,28 @@ impl PutArgs {
         }
     }
 
-    async fn serve(&self, endpoint: &Endpoint, object: &Arc<PublishedObject>) -> Result<(), Failure> {
-        object.publish(endpoint);
-        self.publishing.announce.register(endpoint, &self.name).await?;
+    async fn serve(
+        &self,
+        connection: &ConnectionArgs,
+        endpoint: Endpoint,
+        object: &Arc<PublishedObject>,
+    ) -> Result<(), Failure> {
+        let answer = |endpoint: &Endpoint| object.publish(endpoint);
+        let service = Service { publishing: &self.publishing, connection, prefix: &self.name, answer: &answer };
+        service.begin(&endpoint).await?;
         eprintln!("{}", object.versioned_name());
         if !self.quiet {
             eprintln!("{} bytes in {} segments", object.size_bytes(), object.segment_count());
         }
         let shown = self.progress();
-        let lost = tokio::select! {
-            () = interrupted() => None,
-            () = time_limit(self.publishing.exit_after) => None,
-            () = idle(object, self.idle) => None,
-            () = show_progress(object, shown.as_ref()) => None,
-            reason = endpoint.closed() => Some(reason),
+        let ends = async {
+            tokio::select! {
+                () = idle(object, self.idle) => {}
+                () = show_progress(object, shown.as_ref()) => {}
+            }
         };
+        let (endpoint, lost) = service.run(endpoint, ends).await;
         drop(shown);
-        if lost.is_none() {
-            self.publishing.announce.unregister(endpoint, &self.name).await;
-        }
         if !self.quiet {
             let counters = object.counters();
             eprintln!(
@@ -129,10 +129,7 @@ impl PutArgs {
             );
         }
         endpoint.close().await;
-        match lost {
-            Some(reason) => Err(Failure::new(Kind::NoForwarder, format!("lost the forwarder: {reason}"))),
-            None => Ok(()),
-        }
+        lost.map_or(Ok(()), Err)
     }
 
     /// What was sent so far, for people at a terminal: a program that serves for days must not fill a log. How much there is to

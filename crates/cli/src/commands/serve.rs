@@ -1,19 +1,21 @@
 //! `namehop serve`: answers every Interest under a prefix.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_traffic::ping::{ServeOptions, serve};
+use namehop_traffic::endpoint::Endpoint;
+use namehop_traffic::ping::{PingServer, ServeOptions};
 use namehop_wire::{BuildError, MAX_PACKET_SIZE, Name};
 
-use super::publishing::PublishingArgs;
-use crate::connection::{ConnectionArgs, block_on, interrupted};
-use crate::failure::{Failure, Kind};
+use super::publishing::{PublishingArgs, Service};
+use crate::connection::{ConnectionArgs, block_on};
+use crate::failure::Failure;
 use crate::units::{milliseconds, parse_duration};
 
 /// Answer every Interest under a prefix with the same content
 ///
-/// Registers PREFIX and answers until interrupted. It is what 'namehop ping', ndnping and
+/// Registers PREFIX and answers until interrupted, also after a restart of the forwarder. It is what 'namehop ping', ndnping and
 /// 'ndnd ping' probe.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -47,7 +49,6 @@ impl ServeArgs {
             None => vec![0; self.size.min(MAX_PACKET_SIZE)],
         };
         let signer = self.publishing.signing.signer()?;
-        let command_signer = self.publishing.signing.command_signer()?;
         let options = ServeOptions { content, freshness_ms: milliseconds(self.freshness), signer };
         // The shortest name there is: longer ones leave less room.
         options.answer(self.prefix.as_ref()).map_err(|error| match error {
@@ -57,38 +58,21 @@ impl ServeArgs {
             )),
             error => Failure::failed(error),
         })?;
+        let server = Arc::new(PingServer::new(options));
         block_on(async {
-            let endpoint = connection.connect().await?;
-            endpoint.sign_commands_with(command_signer);
-            let counters = serve(&endpoint, &self.prefix, options);
-            self.publishing.announce.register(&endpoint, &self.prefix).await?;
+            let answer = |endpoint: &Endpoint| server.answer(endpoint, &self.prefix);
+            let service = Service { publishing: &self.publishing, connection, prefix: &self.prefix, answer: &answer };
+            let endpoint = self.publishing.connect(connection).await?;
+            service.begin(&endpoint).await?;
             if !self.quiet {
                 eprintln!("serving {}", self.prefix);
             }
-            let lost = tokio::select! {
-                () = interrupted() => None,
-                () = time_limit(self.publishing.exit_after) => None,
-                reason = endpoint.closed() => Some(reason),
-            };
-            if lost.is_none() {
-                self.publishing.announce.unregister(&endpoint, &self.prefix).await;
-            }
+            let (endpoint, lost) = service.run(endpoint, std::future::pending()).await;
             if !self.quiet {
-                eprintln!("{} Interests answered, {} not", counters.answered(), counters.refused());
+                eprintln!("{} Interests answered, {} not", server.answered(), server.refused());
             }
             endpoint.close().await;
-            match lost {
-                Some(reason) => Err(Failure::new(Kind::NoForwarder, format!("lost the forwarder: {reason}"))),
-                None => Ok(()),
-            }
+            lost.map_or(Ok(()), Err)
         })
-    }
-}
-
-/// Completes after a time, or never.
-pub async fn time_limit(limit: Option<Duration>) {
-    match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
-        None => std::future::pending().await,
     }
 }

@@ -171,21 +171,17 @@ struct Job {
 pub struct FileServer {
     prefix: Name,
     counting: Arc<Counting>,
+    /// The queue of the threads.
+    sender: SyncSender<Job>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl FileServer {
-    /// Opens `directory` and answers for it under `prefix`, until it is [stopped](Self::stop) or the endpoint closes. Registering
-    /// the prefix is left to the caller.
+    /// Opens `directory`, to [answer](Self::answer) for it under `prefix` until it is [stopped](Self::stop).
     ///
     /// # Errors
     /// See [`FileServerError`].
-    pub fn start(
-        endpoint: &Endpoint,
-        prefix: &Name,
-        directory: &Path,
-        options: FileServerOptions,
-    ) -> Result<Self, FileServerError> {
+    pub fn start(prefix: &Name, directory: &Path, options: FileServerOptions) -> Result<Self, FileServerError> {
         let count = options.threads.max(1);
         let directory = Directory::open(directory)?;
         let answerer = Arc::new(Answerer::new(prefix.clone(), directory, options)?);
@@ -200,16 +196,21 @@ impl FileServer {
                 .spawn(move || work(&answerer, &counting, &receiver))?;
             threads.push(thread);
         }
-        let (counts, prefix_length) = (counting.clone(), prefix.len());
-        endpoint.produce(prefix, move |request| enqueue(&sender, &counts, prefix_length, request));
-        Ok(Self { prefix: prefix.clone(), counting, threads })
+        Ok(Self { prefix: prefix.clone(), counting, sender, threads })
+    }
+
+    /// Answers Interests that come over a connection, as long as it lasts. Registering the prefix is left to the caller.
+    pub fn answer(&self, endpoint: &Endpoint) {
+        let (sender, counts, prefix_length) = (self.sender.clone(), self.counting.clone(), self.prefix.len());
+        endpoint.produce(&self.prefix, move |request| enqueue(&sender, &counts, prefix_length, request));
     }
 
     /// Takes no more Interests, answers those that wait, and gives what was asked for in all.
     pub async fn stop(self, endpoint: &Endpoint) -> FileServerCounters {
-        // With the handler goes the only sender of the queue.
         endpoint.withdraw(&self.prefix);
-        let Self { counting, threads, .. } = self;
+        let Self { counting, sender, threads, .. } = self;
+        // With the handler, the last sender of the queue.
+        drop(sender);
         let ended = spawn_blocking(move || threads.into_iter().try_for_each(JoinHandle::join));
         // What is not over by then is not counted.
         let _ = timeout(STOP_TIMEOUT, ended).await;
@@ -235,7 +236,7 @@ fn enqueue(sender: &SyncSender<Job>, counting: &Counting, prefix_length: usize, 
     Answer::None
 }
 
-/// One of the threads. Ends when the endpoint has dropped its handler.
+/// One of the threads. Ends when the server and the handlers of its connections are gone.
 fn work(answerer: &Answerer, counting: &Counting, receiver: &Mutex<Receiver<Job>>) {
     loop {
         let job = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -47,7 +47,8 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let hub = Loopback::new();
         let producer = hub.endpoint();
-        let server = FileServer::start(&producer, &name("/F"), folder.path(), options()).unwrap();
+        let server = FileServer::start(&name("/F"), folder.path(), options()).unwrap();
+        server.answer(&producer);
         producer.register_route(&name("/F"), &RouteOptions::default()).await.unwrap();
         Self { folder, server, consumer: hub.endpoint(), producer }
     }
@@ -236,10 +237,9 @@ async fn more_files_than_stay_open_are_served() {
 async fn what_cannot_be_served_is_refused_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let endpoint = Loopback::new().endpoint();
     let start = |path: &str, segment_bytes| {
         let options = FileServerOptions { segment_bytes, ..options() };
-        FileServer::start(&endpoint, &name("/F"), &folder.path().join(path), options).err()
+        FileServer::start(&name("/F"), &folder.path().join(path), options).err()
     };
     assert!(matches!(start("file", 100), Some(FileServerError::Directory(_))));
     assert!(matches!(start("nothing", 100), Some(FileServerError::Directory(_))));

@@ -9,4 +9,4 @@ mod server;
 mod tests;
 
 pub use client::{PingConfig, PingEvent, PingReport, RttSummary, ping};
-pub use server::{ServeCounters, ServeOptions, serve};
+pub use server::{PingServer, ServeOptions};

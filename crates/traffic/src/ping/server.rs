@@ -34,14 +34,19 @@ impl ServeOptions {
     }
 }
 
-/// What a server did so far.
-#[derive(Debug, Default)]
-pub struct ServeCounters {
+/// Answers every Interest under a prefix, over one connection or several.
+pub struct PingServer {
+    options: ServeOptions,
     answered: AtomicU64,
     refused: AtomicU64,
 }
 
-impl ServeCounters {
+impl PingServer {
+    /// Has not answered anything yet.
+    pub fn new(options: ServeOptions) -> Self {
+        Self { options, answered: AtomicU64::new(0), refused: AtomicU64::new(0) }
+    }
+
     /// Interests answered with Data.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
@@ -52,30 +57,29 @@ impl ServeCounters {
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
-}
 
-/// Answers every Interest under `prefix` until [`Endpoint::withdraw`]. Registering the prefix is
-/// left to the caller.
-pub fn serve(endpoint: &Endpoint, prefix: &Name, options: ServeOptions) -> Arc<ServeCounters> {
-    let counters = Arc::new(ServeCounters::default());
-    let counting = Arc::clone(&counters);
-    endpoint.produce(prefix, move |request| {
-        let name = request.interest.name;
+    /// Answers every Interest under `prefix` that comes over `endpoint`, until [`Endpoint::withdraw`]. Registering the prefix is
+    /// left to the caller.
+    pub fn answer(self: &Arc<Self>, endpoint: &Endpoint, prefix: &Name) {
+        let server = Arc::clone(self);
+        endpoint.produce(prefix, move |request| server.answer_to(request.interest.name));
+    }
+
+    fn answer_to(&self, name: NameRef<'_>) -> Answer {
         if name.last().is_some_and(|component| component.is_implicit_digest()) {
-            counting.refused.fetch_add(1, Ordering::Relaxed);
+            self.refused.fetch_add(1, Ordering::Relaxed);
             return Answer::None;
         }
-        match options.answer(name) {
+        match self.options.answer(name) {
             Ok(packet) => {
-                counting.answered.fetch_add(1, Ordering::Relaxed);
+                self.answered.fetch_add(1, Ordering::Relaxed);
                 Answer::Data(packet)
             }
             Err(error) => {
-                counting.refused.fetch_add(1, Ordering::Relaxed);
+                self.refused.fetch_add(1, Ordering::Relaxed);
                 debug!(%error, %name, "cannot answer");
                 Answer::None
             }
         }
-    });
-    counters
+    }
 }

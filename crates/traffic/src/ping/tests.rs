@@ -23,12 +23,13 @@ fn config(count: u64) -> PingConfig {
     }
 }
 
-async fn server(hub: &Loopback) -> (Endpoint, Arc<ServeCounters>) {
+async fn server(hub: &Loopback) -> (Endpoint, Arc<PingServer>) {
     let endpoint = hub.endpoint();
     let options = ServeOptions { content: vec![1; 10], freshness_ms: 1000, signer: Arc::new(DigestSigner) };
-    let counters = serve(&endpoint, &"/P".parse().unwrap(), options);
+    let server = Arc::new(PingServer::new(options));
+    server.answer(&endpoint, &"/P".parse().unwrap());
     endpoint.register_route(&"/P".parse().unwrap(), &RouteOptions::default()).await.unwrap();
-    (endpoint, counters)
+    (endpoint, server)
 }
 
 #[tokio::test]

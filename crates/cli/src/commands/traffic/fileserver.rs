@@ -9,11 +9,10 @@ use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::fileserver::{FileServer, FileServerCounters, FileServerError, FileServerOptions};
 use namehop_wire::Name;
 
-use crate::commands::publishing::{PublishingArgs, SegmentArgs};
+use crate::commands::publishing::{PublishingArgs, SegmentArgs, Service};
 use crate::commands::put::METADATA_FRESHNESS_MS;
-use crate::commands::serve::time_limit;
-use crate::connection::{ConnectionArgs, block_on, interrupted};
-use crate::failure::{Failure, Kind};
+use crate::connection::{ConnectionArgs, block_on};
+use crate::failure::Failure;
 use crate::output::{self, properties};
 use crate::progress::Progress;
 use crate::units::milliseconds;
@@ -61,48 +60,36 @@ impl FileServerArgs {
             threads: usize::from(self.threads),
             signer: self.publishing.signing.signer()?,
         };
-        let command_signer = self.publishing.signing.command_signer()?;
         block_on(async {
-            let endpoint = connection.connect().await?;
-            endpoint.sign_commands_with(command_signer);
-            let server =
-                FileServer::start(&endpoint, &self.prefix, &self.directory, options).map_err(|error| match error {
-                    FileServerError::TooLarge(_) | FileServerError::NoSegmentSize => Failure::usage(error),
-                    error => Failure::failed(error).context(self.directory.display()),
-                })?;
-            self.serve(&endpoint, server).await
+            let endpoint = self.publishing.connect(connection).await?;
+            let server = FileServer::start(&self.prefix, &self.directory, options).map_err(|error| match error {
+                FileServerError::TooLarge(_) | FileServerError::NoSegmentSize => Failure::usage(error),
+                error => Failure::failed(error).context(self.directory.display()),
+            })?;
+            self.serve(connection, endpoint, server).await
         })
     }
 
-    async fn serve(&self, endpoint: &Endpoint, server: FileServer) -> Result<(), Failure> {
-        self.publishing.announce.register(endpoint, &self.prefix).await?;
+    async fn serve(&self, connection: &ConnectionArgs, endpoint: Endpoint, server: FileServer) -> Result<(), Failure> {
+        let answer = |endpoint: &Endpoint| server.answer(endpoint);
+        let service = Service { publishing: &self.publishing, connection, prefix: &self.prefix, answer: &answer };
+        service.begin(&endpoint).await?;
         if !self.quiet {
             eprintln!("serving {} as {}", self.directory.display(), self.prefix);
         }
         // A program that serves for days must not fill a log: only a terminal shows the progress.
         let is_shown = !(self.quiet || self.json) && std::io::stderr().is_terminal();
         let shown = is_shown.then(|| Progress::new("{spinner} {msg} {elapsed}"));
-        let lost = tokio::select! {
-            () = interrupted() => None,
-            () = time_limit(self.publishing.exit_after) => None,
-            () = show_progress(&server, shown.as_ref()) => None,
-            reason = endpoint.closed() => Some(reason),
-        };
+        let (endpoint, lost) = service.run(endpoint, show_progress(&server, shown.as_ref())).await;
         drop(shown);
-        if lost.is_none() {
-            self.publishing.announce.unregister(endpoint, &self.prefix).await;
-        }
-        let counters = server.stop(endpoint).await;
+        let counters = server.stop(&endpoint).await;
         endpoint.close().await;
         if self.json {
             output::json(&counters)?;
         } else {
             output::print(&describe(&counters))?;
         }
-        match lost {
-            Some(reason) => Err(Failure::new(Kind::NoForwarder, format!("lost the forwarder: {reason}"))),
-            None => Ok(()),
-        }
+        lost.map_or(Ok(()), Err)
     }
 }
 
