@@ -44,13 +44,20 @@ pub struct Preprocessor<'a> {
 
 /// Where a token of a condition is skipped or kept.
 struct Branch {
-    /// This part is kept.
+    /// The part around this `#if` is kept.
+    outer: bool,
+    /// This part is kept, and all around it.
     active: bool,
     /// A part of this `#if` has been kept already.
     taken: bool,
     /// `#else` has been seen.
     last: bool,
     start: Span,
+}
+
+/// Whether tokens are kept inside of these branches, the innermost last.
+fn is_active(branches: &[Branch]) -> bool {
+    branches.last().is_none_or(|branch| branch.active)
 }
 
 impl<'a> Preprocessor<'a> {
@@ -92,7 +99,7 @@ impl<'a> Preprocessor<'a> {
                 let before = std::mem::take(&mut pending);
                 self.expand_into_output(before);
                 self.directive(&mut lexer, token.span, &mut branches);
-            } else if branches.iter().all(|branch| branch.active) {
+            } else if is_active(&branches) {
                 pending.push(token);
             }
             if self.overflowed {
@@ -121,7 +128,7 @@ impl<'a> Preprocessor<'a> {
         *lexer = ahead;
         let word = first.identifier().cloned().unwrap_or_else(|| "".into());
         let span = start.to(first.span);
-        let active = branches.iter().all(|branch| branch.active);
+        let active = is_active(branches);
         if matches!(&*word, "error" | "warning" | "pragma" | "line") || (!active && !condition_word(&word)) {
             let text = lexer.rest_of_line();
             match &*word {
@@ -149,11 +156,10 @@ impl<'a> Preprocessor<'a> {
             "include" => self.include(span, line),
             "if" | "ifdef" | "ifndef" => {
                 let value = active && self.test(&word, span, line);
-                branches.push(Branch { active: value, taken: value, last: false, start: span });
+                branches.push(Branch { outer: active, active: value, taken: value, last: false, start: span });
             }
             "elif" | "else" => {
-                let outer = branches.iter().rev().skip(1).all(|branch| branch.active);
-                let Some(taken) = branches.last().map(|branch| branch.taken) else {
+                let Some((outer, taken)) = branches.last().map(|branch| (branch.outer, branch.taken)) else {
                     self.diagnostics.error("preprocessor", span, format!("#{word} without #if"));
                     return;
                 };

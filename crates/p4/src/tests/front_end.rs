@@ -245,3 +245,20 @@ fn what_needs_a_width_or_a_type_has_one() {
     assert!(report(&kind).contains("matched as 'nothing'"));
     assert!(!report("control c() { apply { bit<8> i; for (i in 8w1 .. 8w6) { } } }").is_empty());
 }
+
+/// Half a minute, were each directive and token to look at all that are open.
+#[test]
+fn conditions_may_be_many_and_nested() {
+    let count = 200_000;
+    let began = std::time::Instant::now();
+    let nested = |first: &str, inner: &str| {
+        format!("{}{inner}{}", format!("{first}\n").repeat(count), "#else\nx\n#endif\n".repeat(count))
+    };
+    accepted(&nested("#if 1", "const bit<8> y = 1;\n").replace("#else\nx\n", ""));
+    accepted(&nested("#ifndef A", ""));
+    assert!(report(&nested("#ifdef A", "")).contains("x"), "the outermost #else is kept");
+    accepted(&format!("#if 1\n{}#endif\n", "#elif 1\nx\n".repeat(count)));
+    accepted(&"#if 0\nx\n#elif 0\nx\n#else\n#endif\n".repeat(count));
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    accepted("#if 1\n#if 0\nx\n#elif 1\n#else\nx\n#endif\n#else\n#if 1\nx\n#else\nx\n#endif\n#endif\n");
+}
