@@ -12,6 +12,7 @@ import grpc
 import p4runtime_sh.shell as sh
 import pytest
 from conftest import PATIENCE, PROGRAM, run_namehop
+from google.rpc import code_pb2, status_pb2
 from p4runtime_sh.p4runtime import P4RuntimeClient, P4RuntimeException, P4RuntimeWriteException
 from port_links import ip, needs_root
 
@@ -335,6 +336,54 @@ def test_any_bytes_and_silence_harm_nobody(switch):
                 channel.unary_unary("/p4.v1.P4Runtime/Write")(bytes(20 << 20), timeout=PATIENCE)
             station("send", port="1").insert()
             assert len(list(sh.TableEntry("stations").read())) == 1
+
+
+def test_clients_that_do_nothing_keep_no_controller_out(switch):
+    host, port = switch.address.split(":")
+    # An empty SETTINGS frame.
+    hello = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    with contextlib.ExitStack() as stack:
+        for number in range(40):
+            client = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
+            client.sendall(hello if number % 4 else b"")
+        with switch.shell():
+            station("send", port="1").insert()
+            # Idle ones take the places of each other, and not that of the controller, which has an open stream.
+            for _ in range(40):
+                stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE)).sendall(hello)
+            station("send", OTHER, port="1").insert()
+            assert len(list(sh.TableEntry("stations").read())) == 2
+
+
+@pytest.mark.parametrize("count", [1, 130, 250, 3000])
+def test_a_controller_sees_which_of_many_updates_failed(switch, count):
+    with switch.shell():
+        station("send", port="1").insert()
+        request = sh.p4runtime_pb2.WriteRequest(device_id=7)
+        request.election_id.low = 5
+        for number in range(count):
+            update = request.updates.add()
+            update.type = sh.p4runtime_pb2.Update.MODIFY if number % 10 == 5 else sh.p4runtime_pb2.Update.INSERT
+            entry = station("send", port="2")
+            entry._update_msg()
+            update.entity.table_entry.CopyFrom(entry._entry)
+        with pytest.raises(grpc.RpcError) as refused:
+            sh.client.stub.Write(request)
+        assert refused.value.code() == grpc.StatusCode.UNKNOWN, refused.value
+        failed = count - sum(number % 10 == 5 for number in range(count))
+        assert refused.value.details().startswith(f"{failed} of {count} updates failed")
+        (details,) = [value for key, value in refused.value.trailing_metadata() if key == "grpc-status-details-bin"]
+        status = status_pb2.Status.FromString(details)
+        errors = []
+        for detail in status.details:
+            error = sh.p4runtime_pb2.Error()
+            assert detail.Unpack(error)
+            errors.append(error)
+        assert len(errors) == count or len(errors) >= 230
+        for number, error in enumerate(errors):
+            expected = code_pb2.OK if number % 10 == 5 else code_pb2.ALREADY_EXISTS
+            assert error.canonical_code == expected, (number, error)
+        assert "has an entry with this key already" in errors[0].message
 
 
 def test_nobody_listens_beyond_this_machine_without_being_told_to(tmp_path):

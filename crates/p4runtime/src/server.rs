@@ -20,6 +20,7 @@ use tonic::server::{Grpc, UnaryService};
 use tonic_prost::ProstCodec;
 
 use crate::device::Device;
+use crate::places::{Answer, Place, Places};
 use crate::service::Service;
 use crate::stream;
 
@@ -35,6 +36,8 @@ const LARGE_REQUESTS: usize = 4;
 /// How long a request may take to come and be answered, and whoever connects to say anything.
 const REQUEST_TIME: Duration = Duration::from_secs(60);
 const HELLO_TIME: Duration = Duration::from_secs(10);
+/// How long a connection that has lost its place may take to end.
+const GOODBYE_TIME: Duration = Duration::from_secs(1);
 /// What connections of HTTP/2 begin with.
 const HELLO: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Between two looks whether it is there; and when there are no file descriptors.
@@ -101,21 +104,25 @@ struct Shared<D> {
 }
 
 async fn accept<D: Device>(listener: TcpListener, service: &Arc<Service<D>>) {
-    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Places::new(MOST_CONNECTIONS));
     let shared = Arc::new(Shared { service: Arc::clone(service), large: Arc::new(Semaphore::new(LARGE_REQUESTS)) });
     loop {
         let Ok((connection, _)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        // Whoever is too much sees the end at once.
-        let Ok(place) = Arc::clone(&connections).try_acquire_owned() else { continue };
-        let shared = Arc::clone(&shared);
+        // A connection for which there is no place is closed at once.
+        let Some(place) = places.take() else { continue };
+        let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
         tokio::spawn(async move {
-            if says_hello(&connection).await {
-                serve(connection, shared).await;
+            let is_welcome = tokio::select! {
+                says_hello = says_hello(&connection) => says_hello,
+                () = place.left() => false,
+            };
+            if is_welcome {
+                serve(connection, shared, &place).await;
             }
-            drop(place);
+            places.give_back(&place);
         });
     }
 }
@@ -136,12 +143,16 @@ async fn says_hello(connection: &TcpStream) -> bool {
     timeout(HELLO_TIME, hello).await.unwrap_or(false)
 }
 
-async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>) {
+async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>, place: &Arc<Place>) {
     // Packets for the controller are not kept for company.
     let _ = connection.set_nodelay(true);
+    let of_request = Arc::clone(place);
     let answer = hyper::service::service_fn(move |request| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(dispatch(request, &shared).await) }
+        let (shared, busy) = (Arc::clone(&shared), of_request.request());
+        async move {
+            let answer = dispatch(request, &shared).await;
+            Ok::<_, Infallible>(answer.map(|body| Body::new(Answer { body, _busy: busy })))
+        }
     });
     let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     builder
@@ -151,8 +162,17 @@ async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>) {
         .max_send_buf_size(SEND_BYTES)
         .keep_alive_interval(ALIVE_EVERY)
         .keep_alive_timeout(ALIVE_TIME);
+    let served = builder.serve_connection(TokioIo::new(connection), answer);
+    tokio::pin!(served);
     // A connection that breaks is no concern of others.
-    let _ = builder.serve_connection(TokioIo::new(connection), answer).await;
+    tokio::select! {
+        _ = served.as_mut() => {}
+        () = place.left() => {
+            // Its client is told that it may connect again, and that nothing it has sent since was done.
+            served.as_mut().graceful_shutdown();
+            let _ = timeout(GOODBYE_TIME, served).await;
+        }
+    }
 }
 
 /// A function that answers one message with another.

@@ -5,23 +5,20 @@ mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prost::Message as _;
-use tonic::{Code, Status};
+use tonic::Status;
 
 use crate::arbitration::{Arbiter, Role};
 use crate::compare;
 use crate::device::{Device, Undo};
 use crate::entity::Entity;
-use crate::message;
+use crate::fates;
 use crate::message::{
-    Any, Atomicity, Capabilities, Cookie, Error, GetPipelineRequest, GetPipelineResponse, Nothing, PipelineAction,
-    PipelineConfig, PipelineParts, SetPipelineRequest, Uint128, Update, UpdateType, WriteRequest,
+    Atomicity, Capabilities, Cookie, GetPipelineRequest, GetPipelineResponse, Nothing, PipelineAction, PipelineConfig,
+    PipelineParts, SetPipelineRequest, Uint128, Update, UpdateType, WriteRequest,
 };
 
 /// The version of the specification.
 const API_VERSION: &str = "1.4.0";
-/// The type of errors in details.
-const ERROR_TYPE: &str = "type.googleapis.com/p4.v1.Error";
 
 /// Updates of a batch that packets wait for.
 const MOST_AT_ONCE: usize = 4096;
@@ -96,21 +93,7 @@ impl<D: Device> Service<D> {
             Ok(Atomicity::DataplaneAtomic) => self.device.alone(true, || self.all_or_none(updates))?,
             Err(_) => return Err(Status::invalid_argument(format!("there is no atomicity {}", request.atomicity))),
         };
-        let failed = results.iter().filter(|result| result.is_err()).count();
-        if failed == 0 {
-            return Ok(Nothing {});
-        }
-        let details = results.iter().map(|result| {
-            let error = match result {
-                Ok(()) => Error::default(),
-                Err(status) => Error { canonical_code: status.code() as i32, message: status.message().to_owned() },
-            };
-            Any { type_url: ERROR_TYPE.to_owned(), value: error.encode_to_vec() }
-        });
-        let message = format!("{failed} of {} updates failed", results.len());
-        let details = details.collect();
-        let status = message::Status { code: Code::Unknown as i32, message: message.clone(), details };
-        Err(Status::with_details(Code::Unknown, message, status.encode_to_vec().into()))
+        if results.iter().all(Result::is_ok) { Ok(Nothing {}) } else { Err(fates::status(&results)) }
     }
 
     fn update(&self, update: &Update) -> Result<(), Status> {
