@@ -44,7 +44,7 @@ const QUEUE_LOSS_FACTOR: f64 = 0.85;
 /// window shrinks by all that stands in a long one; it grows back in a few round trips.
 const SMALL_WINDOW: f64 = 4.0;
 /// A queue that is long again after so many reductions may be none of this fetch.
-const STANDING_REDUCTIONS: u32 = 1;
+const STANDING_REDUCTIONS: u32 = 2;
 /// The least share of a sample in the smoothed round-trip time.
 const MIN_SMOOTHING: f64 = 0.125;
 /// The first flight is this share of what the path holds: other fetches may be on it.
@@ -296,7 +296,7 @@ impl Adaptive {
         {
             self.drain = None;
             self.path.restart_round();
-            if self.is_suspicious && self.path.base().is_some_and(|base| rtt > base) {
+            if self.is_suspicious && self.path.base().is_some_and(|base| rtt > base + long_queue(base)) {
                 self.path.raise(rtt);
             }
         }
