@@ -1,15 +1,17 @@
 """Next hops whose link is down: Interests go elsewhere, or consumers hear so at once; when the link is back it is used again."""
 
 import json
+import os
 import time
 from contextlib import ExitStack
 
 import pytest
 from applications import serving
 from conftest import PATIENCE, wait_until
-from port_links import connect, link, needs_root, ports, start  # noqa: F401
+from port_links import Link, connect, ip, link, needs_root, ports, start  # noqa: F401
 from test_memif import memif
 
+ADDRESSES = ["192.0.2.6", "192.0.2.7"]
 INTERVAL_MS = 20
 # What may be lost while the host finds out: 200 ms, and what a busy machine adds.
 MOST_LOST = 200 // INTERVAL_MS + 2
@@ -60,6 +62,7 @@ def holds_with_a_second_next_hop(near, face, second, cut, mend):
 
 def holds_without_another(near, face, second, cut, mend):
     """The only next hop is cut: its consumers get a Nack, and Data again when it is back."""
+    wait_until(lambda: ping(near, 5)["received"] == 5, what="the link works")
     near.namehop("route", "remove", "/x", second)
     pings = start_pings(near, 60)
     time.sleep(0.4)
@@ -153,3 +156,45 @@ def test_a_memif_whose_peer_is_killed(make_router, tmp_path):
 
         holds_with_a_second_next_hop(near, face, second, far.kill, mend)
         holds_without_another(near, face, second, far.kill, mend)
+
+
+@pytest.fixture
+def ip_link(make_router):
+    """Two hosts with addresses on one Ethernet, and a second router on the first host."""
+    with Link(f"els{os.getpid()}") as wire:
+        for end, address in enumerate(ADDRESSES):
+            ip("-n", wire.namespaces[end], "address", "add", f"{address}/24", "dev", wire.devices[end])
+        near, far, good = (make_router(name=name, start=False) for name in ["near", "far", "good"])
+        sections = {"tcp": "tcp", "udp": "udp", "websocket": "ws"}
+        far.extra = "".join(f'[faces.{section}]\nlisten = ["{ADDRESSES[1]}:{getattr(far, port)}"]\n' for section, port in sections.items())
+        for router, end in [(near, 0), (far, 1), (good, 0)]:
+            router.prefix = wire.inside(end)
+        yield wire, near, far.start(), good.start()
+
+
+@needs_root
+@pytest.mark.parametrize("end", [0, 1], ids=["interface down", "link cut"])
+@pytest.mark.parametrize("transport", ["udp", "udp with one socket", "tcp", "ws"])
+def test_an_ip_link(ip_link, transport, end):
+    wire, near, far, good = ip_link
+    scheme = transport.split()[0]
+    if transport == "udp with one socket":
+        near.extra = f'[faces.udp]\nlisten = ["0.0.0.0:{near.udp}"]\n'
+    near.start()
+    with serving(far, "/x"), serving(good, "/x"):
+        remote = far.uri(scheme).replace("127.0.0.1", ADDRESSES[1])
+        face = near.json("face", "create", remote, "--persistency", "permanent")["face_id"]
+        second = near.json("face", "create", good.tcp_uri)["face_id"]
+
+        def cut():
+            wire.set("down", ends=[end])
+
+        def mend():
+            wire.set("up", ends=[end])
+
+        holds_with_a_second_next_hop(near, face, second, cut, mend)
+        cut()
+        wait_until(lambda: not is_up(near, face), seconds=1, what="the face list says so")
+        mend()
+        wait_until(lambda: is_up(near, face), seconds=5, what="the face list says so")
+        holds_without_another(near, face, second, cut, mend)

@@ -194,11 +194,9 @@ def test_multicast_survives_its_interface(neighbours, content, group):
     (number,) = [face["face_id"] for face in here.json("face", "list") if face["remote_uri"] == group]
     here.namehop("route", "add", "/group", number)
     ip("-n", here.namespace, "link", "delete", "lan")
-    ping = ["ping", "/group/object", "--count", "1", "--timeout", "200ms"]
-    def is_down():
-        here.namehop(*ping, check=False)
-        return "link-down" in json.dumps(here.json("status"))
-    wait_until(is_down, what="the face is down")
+    wait_until(lambda: not here.json("face", "show", number)["is_up"], what="the face is down")
+    refused = here.namehop("ping", "/group/object", "--count", "1", "--json", check=False)
+    assert json.loads(refused.stdout)["nacks"] == 1
     connect_neighbours([here.namespace, there.namespace])
     with published(there, "/group/object", content):
         fetched = wait_until(

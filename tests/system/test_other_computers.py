@@ -71,7 +71,9 @@ def test_who_listens_to_nobody_else_reaches_other_computers(computers, content, 
     # The other router comes back: what was refused meanwhile is no lasting failure.
     far.stop()
     near.namehop("ping", "/far", "--count", "2", "--interval", "50ms", "--timeout", "100ms", check=False)
+    wait_until(lambda: not udp_faces(near)[0]["is_up"], what="the face is down")
     far.start()
+    wait_until(lambda: udp_faces(near)[0]["is_up"], what="the face is used again")
     with published(far, "/far/object", content):
         near.namehop("cs", "erase", "/")
         assert same(near.namehop("cat", "/far/object", text=False).stdout, content)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::sys::socket::SockaddrStorage;
 use socket2::Socket;
-use tokio::task::{JoinSet, spawn_local, yield_now};
+use tokio::task::{spawn_local, yield_now};
 
 use super::datagram_io::{BATCH, DatagramIo, kernel_drops};
 use super::datagram_path::{Path, Source};
@@ -95,21 +95,27 @@ impl Inlet {
     }
 }
 
-/// Receives from `inlet` for `channel` for as long as both live. The path of a datagram says whom it belongs to, whichever socket
-/// it came to.
+/// Receives from `inlet` for `channel` for as long as both live, and takes what the network says of datagrams that were sent. The path
+/// of a datagram says whom it belongs to, whichever socket it came to.
 pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<Inlet>) {
-    let mut errors = JoinSet::new();
-    errors.spawn_local(reachability::follow(Rc::clone(&shared), Rc::clone(&channel), Rc::clone(&inlet)));
+    tokio::select! {
+        biased;
+        () = receive_datagrams(&shared, &channel, &inlet) => {}
+        () = reachability::follow(&shared, &channel, &inlet) => {}
+    }
+}
+
+async fn receive_datagrams(shared: &Rc<Shared>, channel: &Rc<Channel>, inlet: &Rc<Inlet>) {
     loop {
-        let accept = |path, datagram: &[u8]| channel.accept(&shared, path, datagram);
-        let received = poll_fn(|cx| inlet.poll_receive(cx, &shared, accept)).await;
-        inlet.look_for_drops_later(&shared);
-        standing::look_later(&shared, &channel);
+        let accept = |path, datagram: &[u8]| channel.accept(shared, path, datagram);
+        let received = poll_fn(|cx| inlet.poll_receive(cx, shared, accept)).await;
+        inlet.look_for_drops_later(shared);
+        standing::look_later(shared, channel);
         match received {
             Ok(true) => yield_now().await,
             Ok(false) => {}
             // One that comes from the network concerns a datagram that was sent.
-            Err(_) if reachability::take_errors(&shared, &channel, &inlet) => {}
+            Err(_) if reachability::take_errors(shared, channel, inlet) => {}
             Err(error) if reachability::is_unreachable_by(&error) => {}
             Err(error) => {
                 tracing::debug!(local = %channel.local, %error, "receiving failed");

@@ -26,6 +26,7 @@ mod framing;
 mod inlet;
 mod interfaces;
 mod keep_alive;
+mod links;
 mod listen;
 mod locality;
 mod mtu;
@@ -211,6 +212,7 @@ impl SocketService {
         listeners.start(&shared, &mut tasks).map_err(watched)?;
         tasks.spawn_local(addresses::follow(Rc::clone(&shared)));
         tasks.spawn_local(keep_alive::run(Rc::clone(&shared)));
+        tasks.spawn_local(links::follow(Rc::clone(&shared)));
         tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
         loop {
             let command = tokio::select! {

@@ -4,6 +4,7 @@
 //! or that no way leads there, and it refuses to send where it has no route itself. A face whose peer is in this state is down, so
 //! that Interests go elsewhere. It is used again after [`DOWN`], or at once when a packet comes from the peer.
 
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -42,10 +43,12 @@ pub(super) fn subscribe(socket: &Socket) {
 }
 
 /// Follows the errors of a socket for as long as it is received from.
-pub(super) async fn follow(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<Inlet>) {
+pub(super) async fn follow(shared: &Rc<Shared>, channel: &Channel, inlet: &Inlet) {
     while inlet.socket.next_error().await.is_ok() {
-        take_errors(&shared, &channel, &inlet);
+        take_errors(shared, channel, inlet);
     }
+    // The runtime is ending.
+    pending().await
 }
 
 /// Takes what the kernel has kept of errors. Whether any came from the network: then the one that a call of the socket has just

@@ -55,6 +55,10 @@ impl Link {
 pub(super) struct SocketFace {
     pub(super) face: Arc<Face>,
     pub(super) link: Link,
+    /// Its transport works: it is connected, or its peer has not refused what was sent.
+    works: Cell<bool>,
+    /// A way leads to its peer.
+    has_way: Cell<bool>,
     /// Frames were queued since the last flush.
     pub(super) dirty: Cell<bool>,
     /// What is noted of its packets.
@@ -238,7 +242,9 @@ impl Shared {
         let slot = face.id().slot();
         permit.set_holder(Holder::Face(Arc::clone(&face)));
         let activity = Rc::clone(permit.activity());
-        let entry = Rc::new(SocketFace { face, link, dirty: Cell::new(false), activity, task: RefCell::new(None) });
+        let works = Cell::new(face.is_up());
+        let (has_way, dirty, task) = (Cell::new(true), Cell::new(false), RefCell::new(None));
+        let entry = Rc::new(SocketFace { face, link, works, has_way, dirty, activity, task });
         let mut faces = self.faces.borrow_mut();
         if faces.len() <= slot {
             faces.resize_with(slot + 1, || None);
@@ -304,11 +310,26 @@ impl Shared {
         }
     }
 
-    /// Notes that the link of a face works or does not, and tells on a change.
-    pub(super) fn set_up(&self, face: &Arc<Face>, up: bool) {
-        if face.set_up(up) != up {
-            let event = if up { FaceEvent::Up } else { FaceEvent::Down };
-            self.announce(event(Arc::clone(face)));
+    /// Notes that the transport of a face works or does not. Nothing happens if the face is closed.
+    pub(super) fn set_up(&self, face: &Face, works: bool) {
+        if let Some(entry) = self.face(face.id()) {
+            entry.works.set(works);
+            self.note_state(&entry);
+        }
+    }
+
+    /// Notes that a way leads to the peer of a face or does not.
+    pub(super) fn set_way(&self, entry: &SocketFace, has_way: bool) {
+        entry.has_way.set(has_way);
+        self.note_state(entry);
+    }
+
+    /// Tells on a change whether a face is up.
+    fn note_state(&self, entry: &SocketFace) {
+        let is_up = entry.works.get() && entry.has_way.get();
+        if entry.face.set_up(is_up) != is_up {
+            let event = if is_up { FaceEvent::Up } else { FaceEvent::Down };
+            self.announce(event(Arc::clone(&entry.face)));
         }
     }
 
