@@ -15,8 +15,13 @@ use namehop_traffic::target::TransportUri;
 use namehop_wire::security::{DigestSigner, Signer};
 
 use crate::connection::ConnectionArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
+use crate::printable::in_line;
 
+/// How long a forwarder may take to say what it is. Routers answer within milliseconds.
+const GENERAL_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
+/// What the version of Namehop begins with.
+const NAMEHOP: &str = "Namehop/";
 /// Datasets stay fresh for one second (NFD management protocol); a little more is waited.
 const DATASET_FRESHNESS: Duration = Duration::from_millis(1100);
 
@@ -67,6 +72,25 @@ impl Manager {
         let endpoint = connection.connect().await?;
         endpoint.sign_commands_with(Arc::clone(&signer));
         Ok(Self { controller: Controller::with_signer(endpoint, signer) })
+    }
+
+    /// Refuses at once when the forwarder is another one than Namehop, which alone knows `what`; otherwise it would be waited for.
+    pub async fn only_namehop(&self, what: &str) -> Result<(), Failure> {
+        match tokio::time::timeout(GENERAL_STATUS_TIMEOUT, self.controller.status()).await {
+            Ok(Ok(status)) if status.version.starts_with(NAMEHOP) => Ok(()),
+            Ok(Ok(status)) => Err(Failure::failed(format!(
+                "this forwarder is '{}', without {what}, which only Namehop has; --transport names another forwarder",
+                in_line(&status.version)
+            ))),
+            Ok(Err(error)) => Err(Failure::from(error).context("status/general")),
+            Err(_) => Err(Failure::new(
+                Kind::Nothing,
+                format!(
+                    "the forwarder has not said within {} s what it is: only Namehop has {what}, and answers commands on local transports",
+                    GENERAL_STATUS_TIMEOUT.as_secs()
+                ),
+            )),
+        }
     }
 
     /// The connection underneath.

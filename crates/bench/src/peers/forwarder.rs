@@ -237,7 +237,7 @@ impl Forwarder {
         if self.management.cache()?.entries > EMPTY {
             self.management.set_cache(1, true, true)?;
             self.load(case, FILL_WINDOW, 0, Duration::ZERO, FILL_PIECE, stop)?;
-            let left = self.management.cache()?.entries;
+            let left = self.management.cache_entries_until(|entries| entries <= EMPTY)?;
             if left > EMPTY {
                 return Err(format!("keeps {left} Data in a cache of one"));
             }

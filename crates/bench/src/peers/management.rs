@@ -1,5 +1,7 @@
 //! What is told to forwarders and asked of them by the NFD management protocol: their cache, and routes.
 
+use std::time::{Duration, Instant};
+
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use namehop_manage::client::{ClientError, Controller};
 use namehop_manage::nfd::names::module;
@@ -18,6 +20,10 @@ const TRIES: usize = 3;
 const ROUTES_TOGETHER: u64 = 1000;
 /// Routes between two reports of how far it is.
 const REPORT: u64 = 1000;
+/// Datasets stay fresh for one second (NFD management protocol), and somewhat longer on their way.
+const DATASET_FRESHNESS: Duration = Duration::from_millis(1200);
+/// Between two looks whether a dataset is another one.
+const DATASET_PAUSE: Duration = Duration::from_millis(100);
 
 /// A connection over which a forwarder is managed. Its routes lead to nobody and go with it.
 pub(super) struct Management {
@@ -53,6 +59,24 @@ impl Management {
     pub(super) fn cache(&self) -> Result<CsInfo, String> {
         let info = self.runtime.block_on(self.controller.cs_info());
         info.map_err(|error| format!("says nothing of its cache (cs/info): {error}"))
+    }
+
+    /// How many Data it says are in its cache, once that is what is waited for, or could not be an older answer any more: NFD gives
+    /// datasets from a copy that is up to a second old.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) fn cache_entries_until(&self, is_wanted: impl Fn(u64) -> bool) -> Result<u64, String> {
+        let asked_at = Instant::now();
+        loop {
+            // Asked for after that time, an answer is none from before.
+            let is_new = asked_at.elapsed() > DATASET_FRESHNESS;
+            let entries = self.cache()?.entries;
+            if is_new || is_wanted(entries) {
+                return Ok(entries);
+            }
+            std::thread::sleep(DATASET_PAUSE);
+        }
     }
 
     /// Puts the cache back to what it was.

@@ -81,6 +81,7 @@ impl CaptureArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
             let manager = Manager::connect_with_signer(connection, self.signing.signer()?).await?;
+            manager.only_namehop("captures").await?;
             let face_id = match &self.face {
                 Some(which) => Some(manager.existing_face(which).await?.face_id),
                 None => None,

@@ -54,6 +54,7 @@ impl LatencyArgs {
                 Some(_) => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
                 None => Manager::connect(connection).await?,
             };
+            manager.only_namehop("measured latencies").await?;
             if let Some(one_in) = self.sample {
                 self.switch(&manager, one_in).await?;
                 if !self.watch {

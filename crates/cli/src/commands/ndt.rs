@@ -11,6 +11,9 @@ use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
 
+/// What other forwarders do not have.
+const TABLE: &str = "a name dispatch table";
+
 /// Show and change which names belong to which worker
 #[derive(Args, Debug)]
 pub struct NdtArgs {
@@ -54,9 +57,15 @@ impl NdtArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
             match self.command {
-                NdtCommand::List(args) => args.run(&Manager::connect(connection).await?).await,
+                NdtCommand::List(args) => {
+                    let manager = Manager::connect(connection).await?;
+                    manager.only_namehop(TABLE).await?;
+                    args.run(&manager).await
+                }
                 NdtCommand::Move(args) => {
-                    args.run(&Manager::connect_with_signer(connection, self.signing.signer()?).await?).await
+                    let manager = Manager::connect_with_signer(connection, self.signing.signer()?).await?;
+                    manager.only_namehop(TABLE).await?;
+                    args.run(&manager).await
                 }
             }
         })

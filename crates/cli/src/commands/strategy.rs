@@ -141,6 +141,14 @@ impl StrategyArgs {
                 StrategyCommand::List(_) => Manager::connect(connection).await?,
                 _ => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
             };
+            let is_of_loaded = match &self.command {
+                StrategyCommand::List(args) => args.loaded,
+                StrategyCommand::Set(_) | StrategyCommand::Unset(_) => false,
+                StrategyCommand::Load(_) | StrategyCommand::Unload(_) => true,
+            };
+            if is_of_loaded {
+                manager.only_namehop("loaded strategies").await?;
+            }
             match self.command {
                 StrategyCommand::List(args) => args.run(&manager).await,
                 StrategyCommand::Set(args) => args.run(&manager).await,

@@ -51,6 +51,7 @@ impl TraceArgs {
         let end = end.ok_or_else(|| Failure::usage("--seconds is a number of seconds, 0 or more"))?;
         block_on(async {
             let manager = Manager::connect_with_signer(connection, self.signing.signer()?).await?;
+            manager.only_namehop("traces of packets").await?;
             let parameters = ControlParameters {
                 name: Some(self.name.clone()),
                 count: Some(self.count),
