@@ -49,8 +49,10 @@ const STANDING_REDUCTIONS: u32 = 2;
 const MIN_SMOOTHING: f64 = 0.125;
 /// The first flight is this share of what the path holds: other fetches may be on it.
 const FIRST_SHARE: f64 = 0.6;
-/// Samples that show a queue at the start, at most.
+/// Samples that show a queue: at least, at the start at most, and so many that half a round trip of them is enough.
+const LEAST_SAMPLES: f64 = 3.0;
 const START_SAMPLES: f64 = 8.0;
+const ENOUGH_SAMPLES: f64 = 16.0;
 /// What a Data adds to the window at the start. A queue shows a round trip after it began, when the window is by half larger still. So the
 /// window doubles only while it is smaller by this factor than what the path seems to hold.
 const START_GROWTH: f64 = 0.5;
@@ -242,13 +244,14 @@ impl Adaptive {
     fn watch_queue(&mut self, now: Instant, sent_at: Instant, rtt: Duration) {
         let is_before = self.reduced_at.is_some_and(|at| sent_at <= at);
         let Some(base) = self.path.base().filter(|_| !is_before && self.drain.is_none()) else { return };
-        let (share, most) = match self.phase {
+        let enough = match self.phase {
             Phase::First | Phase::Pair(_) => return,
-            Phase::Start => (4.0, START_SAMPLES),
-            Phase::Steady => (2.0, f64::INFINITY),
+            Phase::Start => (self.size / 4.0).min(START_SAMPLES),
+            // Half a round trip, but a whole one for small windows, whose samples are few.
+            Phase::Steady => self.size.min((self.size / 2.0).max(ENOUGH_SAMPLES)),
         };
         self.queue.add(rtt.saturating_sub(base), self.long_queue(base));
-        if f64::from(self.queue.samples) < (self.size / share).clamp(3.0, most) {
+        if f64::from(self.queue.samples) < enough.max(LEAST_SAMPLES) {
             return;
         }
         let queue = mem::take(&mut self.queue);
