@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -51,9 +52,11 @@ def test_an_exchange_and_an_answer_from_the_cache(router, tmp_path, workers):
 def test_an_interest_without_route_and_one_without_answer(router):
     connection, _ = connect_application(router)
     trace = start_trace(router, "--name", "/lost", "--count", "3")
-    with connection:
+    # A peer that is there and does not answer: one that refuses would take its face down.
+    with connection, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
         connection.sendall(interest("/lost/nowhere"))
-        face = router.json("face", "create", "udp4://127.0.0.1:1")["face_id"]
+        face = router.json("face", "create", f"udp4://127.0.0.1:{silent.getsockname()[1]}")["face_id"]
         router.namehop("route", "add", "/lost/silent", face)
         connection.sendall(interest("/lost/silent", lifetime=200))
         packets = packets_of(trace)
