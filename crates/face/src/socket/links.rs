@@ -73,7 +73,7 @@ fn ends(entry: &SocketFace) -> Option<(SocketAddr, Option<IpAddr>)> {
 
 /// Does a route lead to the peer, over an interface that works?
 fn has_way(peer: SocketAddr, local: Option<IpAddr>, addresses: &[(IpAddr, InterfaceFlags)]) -> bool {
-    // This host reaches itself whatever its links do.
+    // This host reaches itself without any link.
     if peer.ip().is_loopback() || addresses.iter().any(|(own, _)| *own == peer.ip()) {
         return true;
     }
@@ -82,6 +82,6 @@ fn has_way(peer: SocketAddr, local: Option<IpAddr>, addresses: &[(IpAddr, Interf
     let local = local.unwrap_or(source.ip());
     let works = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
     let mut of_local = addresses.iter().filter(|(own, _)| *own == local).peekable();
-    // An address that no interface has is gone, and whatever comes to its end does so by itself.
+    // A connection from an address that no interface has any more ends by itself.
     of_local.peek().is_none() || of_local.any(|(_, flags)| flags.contains(works))
 }

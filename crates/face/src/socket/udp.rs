@@ -41,7 +41,7 @@ pub(super) struct Peer {
     pub(super) outlet: Rc<Outlet>,
     /// Until when its face is down, because it cannot be reached.
     pub(super) down_until: Cell<Option<Instant>>,
-    /// Until when it is taken for reachable, despite errors.
+    /// Until when errors are ignored, because a packet has shown that the peer is reachable.
     pub(super) trusted_until: Cell<Option<Instant>>,
     /// What is noted of its packets.
     activity: Rc<Activity>,

@@ -118,7 +118,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Calls the strategy. Whatever it does, an Interest whose next hops are all down is answered that there is no route.
+    /// Calls the strategy. If it sends nothing because all next hops are down, the downstreams get a Nack NoRoute.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
         self.core.tracing.note(|| TraceStep::Asked(trigger));
         match self.route.nexthops {

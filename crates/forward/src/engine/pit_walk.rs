@@ -12,7 +12,7 @@ pub(crate) const WORK: usize = 4_096 * LOOK_COST;
 pub(crate) const GAP_COST: usize = 1;
 pub(crate) const LOOK_COST: usize = 8;
 pub(crate) const STRATEGY_COST: usize = 128;
-/// So many positions ahead are brought into the cache.
+/// Number of positions that are prefetched ahead.
 const PREFETCH_DISTANCE: u64 = 8;
 
 /// What is at a position of the walk.
