@@ -138,4 +138,4 @@ deb-test: setup-deb deb ## install, start, remove and purge the package in a cle
 
 clean: ## remove everything that was built
 	cargo clean
-	rm -rf .venv tests/system/ndnts/node_modules
+	rm -rf .venv tests/system/ndnts/node_modules tests/system/ndnjs/node_modules

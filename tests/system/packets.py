@@ -21,6 +21,11 @@ def name(uri):
     return tlv(7, b"".join(tlv(8, part.encode()) for part in uri.strip("/").split("/") if part))
 
 
+# A field of the router's own without Fragment: the sender knows PIT tokens, and asks whether the receiver does, or only tells.
+KNOWS_PIT_TOKENS_ASKS = bytes.fromhex("6405fd03b80101")
+KNOWS_PIT_TOKENS_TELLS = bytes.fromhex("6405fd03b80100")
+
+
 def interest(uri, nonce=b"\1\2\3\4", can_be_prefix=False, must_be_fresh=False, lifetime=60_000, hop_limit=None):
     # A lifetime so long that no test depends on how fast the machine is.
     value = name(uri)

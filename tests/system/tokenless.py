@@ -1,12 +1,15 @@
-"""tokenless.py DEVICE: a peer on an Ethernet that answers every Interest with bare Data, without the PIT token that came with it."""
+"""tokenless.py DEVICE: a peer on an Ethernet that knows nothing but bare packets, and answers every Interest with Data. A PIT token
+would end it.
+"""
 
 import socket
 import sys
 
+from packets import KNOWS_PIT_TOKENS_ASKS as KNOWS_TOKENS
 from packets import data_of, elements, split_element
 
 ETHERTYPE, OUTGOING = 0x8624, 4
-INTEREST, LP_PACKET, FRAGMENT, PIT_TOKEN = 5, 0x64, 0x50, 0x62
+INTEREST = 5
 
 
 def main():
@@ -18,10 +21,11 @@ def main():
         if kind == OUTGOING:
             continue
         # Behind it there may be padding.
-        _, packet, _ = split_element(frame[14:])
-        fields = elements(elements(packet)[LP_PACKET])
-        assert PIT_TOKEN in fields, "the router sends one"
-        asked = elements(elements(fields[FRAGMENT])[INTEREST])
+        kind, packet, _ = split_element(frame[14:])
+        if packet == KNOWS_TOKENS:
+            continue
+        assert kind == INTEREST, "the router sends bare Interests"
+        asked = elements(elements(packet)[INTEREST])
         answer = data_of(asked[7])
         device.send((frame[6:12] + frame[:6] + frame[12:14] + answer).ljust(60, b"\0"))
 

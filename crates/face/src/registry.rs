@@ -6,6 +6,7 @@
 
 mod face;
 mod params;
+mod pit_tokens;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub use params::{
     DEFAULT_CONGESTION_THRESHOLD_BYTES, DEFAULT_MARKING_INTERVAL_NS, FaceFlags, FaceParams, FacePersistency,
     FaceUpdate, MIN_MTU_BYTES, RejectedProperties,
 };
+pub use pit_tokens::PitTokenMode;
 
 /// Faces that can exist at one time, apart from the reserved ones: one for each slot from 256.
 pub const MAX_USER_FACES: usize = 65_536 - FIRST_USER_SLOT;

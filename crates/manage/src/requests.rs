@@ -3,7 +3,8 @@
 //! The words are those of [`views`](crate::views).
 
 use namehop_face::FacePersistency;
-use serde::Deserialize;
+use namehop_face::registry::PitTokenMode;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::nfd::numbers::{cs_flags, face_flags};
@@ -31,6 +32,28 @@ impl From<Persistency> for FacePersistency {
     }
 }
 
+/// When Interests on a face carry this router's PIT token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PitTokens {
+    /// As soon as the peer has shown that it knows PIT tokens.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl From<PitTokens> for PitTokenMode {
+    fn from(tokens: PitTokens) -> Self {
+        match tokens {
+            PitTokens::Auto => PitTokenMode::Auto,
+            PitTokens::On => PitTokenMode::On,
+            PitTokens::Off => PitTokenMode::Off,
+        }
+    }
+}
+
 /// Properties of a face that can be chosen. Those that are left out stay as they are, or are the router's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +68,8 @@ pub struct FaceProperties {
     pub congestion_marking: Option<bool>,
     /// IDLE packets of NDNLPv2 are sent now and then, over UDP sockets.
     pub keep_alive: Option<bool>,
+    /// When Interests carry this router's PIT token.
+    pub pit_tokens: Option<PitTokens>,
     /// Least time that the queue must be too long before packets are marked.
     pub congestion_interval_ns: Option<u64>,
     /// Queue length from which packets are marked.
@@ -61,6 +86,8 @@ impl FaceProperties {
             (face_flags::RELIABILITY, self.reliability),
             (face_flags::CONGESTION_MARKING, self.congestion_marking),
             (face_flags::KEEP_ALIVE, self.keep_alive),
+            (face_flags::PIT_TOKENS_ON, self.pit_tokens.map(|tokens| tokens == PitTokens::On)),
+            (face_flags::PIT_TOKENS_OFF, self.pit_tokens.map(|tokens| tokens == PitTokens::Off)),
         ]);
         ControlParameters {
             flags,
@@ -81,7 +108,8 @@ pub fn explain_refused(refused: &ControlParameters) -> Vec<&'static str> {
         (FieldSet::FACE_PERSISTENCY, "persistency: faces of this kind cannot have that one"),
         (
             FieldSet::FLAGS,
-            "flags: local fields are for applications on this host, reliability for links to one peer, keep-alive for UDP sockets",
+            "flags: local fields are for applications on this host, reliability and PIT tokens for links to one peer, keep-alive for \
+             UDP sockets",
         ),
         (FieldSet::BASE_CONGESTION_MARKING_INTERVAL, "congestion interval: it must be longer than 0"),
         (FieldSet::MTU, "MTU: it must be 64 bytes or more, and links that carry a stream have none"),
@@ -144,13 +172,19 @@ mod tests {
             persistency: Some(Persistency::Permanent),
             local_fields: Some(false),
             reliability: Some(true),
+            pit_tokens: Some(PitTokens::Off),
             mtu_bytes: Some(1400),
             ..FaceProperties::default()
         };
         let expected = ControlParameters {
             face_persistency: Some(2),
-            flags: Some(face_flags::RELIABILITY),
-            mask: Some(face_flags::RELIABILITY | face_flags::LOCAL_FIELDS),
+            flags: Some(face_flags::RELIABILITY | face_flags::PIT_TOKENS_OFF),
+            mask: Some(
+                face_flags::RELIABILITY
+                    | face_flags::LOCAL_FIELDS
+                    | face_flags::PIT_TOKENS_ON
+                    | face_flags::PIT_TOKENS_OFF,
+            ),
             mtu_bytes: Some(1400),
             ..ControlParameters::default()
         };

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, error, warn};
 
 use namehop_face::FaceUri;
-use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
+use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, PitTokenMode};
 use namehop_face::socket::CreateError;
 use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_manage::nfd::Code;
@@ -179,10 +179,13 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
 
 fn plan_configured(plan: &mut Plan, config: &Config) {
     for face in &config.face {
+        let tokens = face.pit_tokens.map(PitTokenMode::from);
         let switches = [
             (FaceFlags::RELIABILITY, face.reliability.then_some(true)),
             (FaceFlags::CONGESTION_MARKING, face.congestion_marking),
             (FaceFlags::KEEP_ALIVE, face.keep_alive),
+            (FaceFlags::PIT_TOKENS_ON, tokens.map(|tokens| tokens == PitTokenMode::On)),
+            (FaceFlags::PIT_TOKENS_OFF, tokens.map(|tokens| tokens == PitTokenMode::Off)),
         ];
         let union = |is_chosen: fn(Option<bool>) -> bool| {
             let chosen = switches.into_iter().filter(|(_, switch)| is_chosen(*switch));
@@ -266,7 +269,11 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
         persistency: FacePersistency::from_code(face.persistency),
         flags: FaceFlags(face.flags),
         // Local fields belong to the connection that asked for them.
-        flags_mask: FaceFlags::RELIABILITY.union(FaceFlags::CONGESTION_MARKING).union(FaceFlags::KEEP_ALIVE).0,
+        flags_mask: FaceFlags::RELIABILITY
+            .union(FaceFlags::CONGESTION_MARKING)
+            .union(FaceFlags::KEEP_ALIVE)
+            .union(FaceFlags::PIT_TOKENS)
+            .0,
         base_congestion_marking_interval_ns: face.base_congestion_marking_interval_ns,
         default_congestion_threshold_bytes: face.default_congestion_threshold_bytes,
         mtu_bytes: face.mtu,

@@ -246,7 +246,7 @@ fn insert_internal_face(faces: &FaceTable) {
     params.scope = FaceScope::Local;
     params.persistency = FacePersistency::Permanent;
     params.allowed_persistencies = &[FacePersistency::Permanent];
-    params.flags = FaceFlags::LOCAL_FIELDS;
+    params.flags = FaceFlags::LOCAL_FIELDS.union(FaceFlags::PIT_TOKENS_ON);
     // The table is new, so the number is free.
     let _ = faces.insert_reserved(FaceId::INTERNAL, params);
 }
@@ -292,6 +292,7 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         blocked_timeout_ms: faces.blocked_timeout_s.saturating_mul(1000),
         congestion_marking: faces.congestion_marking,
         self_learning: faces.self_learning,
+        pit_tokens: faces.pit_tokens.into(),
         ..SocketConfig::without_listeners()
     })
 }

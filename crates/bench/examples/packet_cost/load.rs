@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use namehop_bench::Permutation;
 use namehop_bench::workload::{Workload, WorkloadParameters};
 use namehop_face::link_service::Reassembler;
-use namehop_face::{FaceParams, FaceTable, FaceUri, LinkService};
+use namehop_face::{FaceFlags, FaceParams, FaceTable, FaceUri, LinkService};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::schedule::{Burst, Naive, Schedule};
 use namehop_forward::strategy::StrategyInstance;
@@ -175,6 +175,7 @@ impl<S: Schedule> Rig<S> {
         let parameters = || FaceParams {
             is_datagram: true,
             link_mtu_bytes: MTU_BYTES,
+            flags: FaceFlags::PIT_TOKENS_ON,
             ..FaceParams::new(FaceUri::Null, FaceUri::Null)
         };
         let faces = [table.insert(parameters())?, table.insert(parameters())?];

@@ -40,6 +40,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
+use namehop_wire::lp::KnowsPitTokens;
 
 use crate::counters::WorkerCounters;
 use crate::registry::Face;
@@ -57,8 +58,8 @@ pub use rto::{INITIAL_RTO_NS, MAX_BACKED_OFF_NS, MAX_RTO_NS, MIN_RTO_NS};
 /// What the link service needs to know of its face; from [`Face::link_options`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkOptions {
-    /// Largest frame to send, in bytes.
-    pub mtu_bytes: usize,
+    /// Largest frame to send, in bytes. In two bytes, so that a worker's record of a face fills two cache lines.
+    pub mtu_bytes: u16,
     /// The link keeps packet borders, so that larger packets are fragmented. Otherwise it carries whole packets of up to
     /// 8800 bytes, headers included, and the MTU does not count.
     pub is_datagram: bool,
@@ -121,6 +122,8 @@ pub struct LinkService {
     marker: CongestionMarker,
     /// There when it is switched on.
     reliability: Option<Box<Reliability>>,
+    /// The peer has asked whether this side knows PIT tokens.
+    owes_answer: bool,
 }
 
 impl LinkService {
@@ -144,6 +147,7 @@ impl LinkService {
             next_sequence: first_sequence,
             marker: CongestionMarker::default(),
             reliability: options.reliability.then(Reliability::new),
+            owes_answer: false,
         }
     }
 
@@ -169,8 +173,8 @@ impl LinkService {
         }
     }
 
-    /// Does what is due: sends lost frames again, and acknowledgements that no frame was there to carry. Frames to send are added to
-    /// `frames`, Interests given up to `dropped_interests`.
+    /// Does what is due: answers whether this side knows PIT tokens, sends lost frames again, and acknowledgements that no frame was
+    /// there to carry. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
     pub fn tick(
         &mut self,
         now: Timestamp,
@@ -178,6 +182,9 @@ impl LinkService {
         frames: &mut Vec<PacketBuffer>,
         dropped_interests: &mut Vec<DroppedInterest>,
     ) {
+        if std::mem::take(&mut self.owes_answer) {
+            self.send_knows_tokens(KnowsPitTokens::Tells, pool, frames);
+        }
         let counters = &self.counters;
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return;
@@ -193,6 +200,9 @@ impl LinkService {
     /// When [`LinkService::tick`] is to be called next; [`Timestamp::NEVER`] when nothing waits. Every call of another
     /// method may bring it forward, also to a time in the past.
     pub fn next_deadline(&self) -> Timestamp {
+        if self.owes_answer {
+            return Timestamp::default();
+        }
         match &self.reliability {
             None => Timestamp::NEVER,
             Some(reliability) => reliability.window.next_deadline().min(reliability.acks.deadline()),

@@ -1,5 +1,5 @@
 //! From network-layer packets to frames: headers in front of the packet where it lies, fragmentation, protection by link
-//! reliability, congestion marks, acknowledgements.
+//! reliability, congestion marks, acknowledgements, PIT tokens for peers that know them.
 //!
 //! Nearly all packets go out whole and with no more than a PIT token. They take a shorter way, on which the header is
 //! written without being put together first; it ends as the longer one would.
@@ -7,8 +7,8 @@
 use namehop_packet::{BufferPool, HEADROOM_BYTES, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::lp::{
-    CACHE_POLICY_NO_CACHE, LpHeader, NackReason, PitToken, encode_header, encode_idle, encode_token_header, header_len,
-    idle_len, token_header_len,
+    CACHE_POLICY_NO_CACHE, KnowsPitTokens, LpHeader, NackReason, PitToken, encode_header, encode_idle,
+    encode_token_header, header_len, idle_len, token_header_len,
 };
 use namehop_wire::tlv::{Reader, read_single_element, types};
 
@@ -16,6 +16,7 @@ use super::fragmenter::FragmentPlan;
 use super::reliability::{Carried, ProtectedFrame};
 use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
+use crate::registry::FacePersistency;
 
 /// An Ack on the wire.
 const ACK_BYTES: usize = 12;
@@ -30,7 +31,7 @@ impl LinkService {
     /// congestion marking. A packet that fits keeps its buffer and gets its header in the headroom.
     ///
     /// # Errors
-    /// Why the packet was dropped; then `frames` is unchanged. It is counted already.
+    /// Why the packet was dropped; then no frame of it is in `frames`. It is counted already.
     // Part of its callers, so that the packet is not copied.
     #[inline(always)]
     pub fn send(
@@ -42,6 +43,9 @@ impl LinkService {
         frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         self.mark(now, &mut packet.fields, queue_bytes);
+        if packet.kind == PacketKind::Interest && !self.face.pit_tokens.are_sent() {
+            self.withhold_token(now, &mut packet.fields, pool, frames);
+        }
         let packet_bytes = packet.buffer.bytes().len();
         let header_bytes = token_header_len(&packet.fields.pit_token, packet_bytes);
         if self.is_usual(&packet)
@@ -87,10 +91,38 @@ impl LinkService {
             && (incoming_face_id.is_none() || !self.options.local_fields)
     }
 
+    /// Takes this router's PIT token off an Interest whose peer has not shown that it knows tokens. Asks the peer in front of that
+    /// Interest, if it is time to: only on faces that this side has made, so that no application gets a frame that it may not know.
+    #[inline(never)]
+    pub(super) fn withhold_token(
+        &mut self,
+        now: Timestamp,
+        fields: &mut LinkFields,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
+    ) {
+        fields.pit_token = PitToken::empty();
+        if self.face.persistency() != FacePersistency::OnDemand && self.face.pit_tokens.take_question(now) {
+            self.send_knows_tokens(KnowsPitTokens::Asks, pool, frames);
+        }
+    }
+
+    /// Sends a KnowsPitTokens in a frame of its own, unless there is no buffer: it is not needed and comes again.
+    pub(super) fn send_knows_tokens(
+        &mut self,
+        field: KnowsPitTokens,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
+    ) {
+        let Some(frame) = pool.copy_of(&field.frame()) else { return };
+        self.counters.sent.count_frame(KnowsPitTokens::FRAME_LEN);
+        frames.push(frame);
+    }
+
     /// The largest frame that the link carries.
     #[inline]
     fn frame_limit_bytes(&self) -> usize {
-        if self.options.is_datagram { self.options.mtu_bytes } else { MAX_PACKET_SIZE }
+        if self.options.is_datagram { self.options.mtu_bytes.into() } else { MAX_PACKET_SIZE }
     }
 
     /// Marks the packet as congested where that is due.
@@ -236,7 +268,7 @@ impl LinkService {
         frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         let packet = buffer.bytes();
-        let mtu_bytes = self.options.mtu_bytes;
+        let mtu_bytes = usize::from(self.options.mtu_bytes);
         let mut plan = FragmentPlan::new(network, self.reliability.is_some(), packet.len(), mtu_bytes)?;
         let mut first_tx_sequence = None;
         if let Some(reliability) = self.reliability.as_deref() {
@@ -301,7 +333,7 @@ impl LinkService {
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return;
         };
-        let room_bytes = self.options.mtu_bytes.saturating_sub(IDLE_OVERHEAD_BYTES);
+        let room_bytes = usize::from(self.options.mtu_bytes).saturating_sub(IDLE_OVERHEAD_BYTES);
         let per_frame = (room_bytes / ACK_BYTES).max(1);
         while !reliability.acks.is_empty() {
             let acks = reliability.acks.oldest(per_frame);

@@ -8,6 +8,7 @@ use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};
+use super::pit_tokens::{PitTokenMode, PitTokens};
 use crate::counters::{FaceCounters, LinkDropTotals};
 use crate::link_service::LinkOptions;
 use crate::uri::FaceUri;
@@ -42,6 +43,8 @@ pub struct Face {
     expires_at_ms: AtomicU64,
     /// Hardware address of the next hop of a face over the Internet on a port; [`NO_NEXT_HOP`] while it is not known.
     next_hop: AtomicU64,
+    /// Whether Interests carry this router's PIT token.
+    pub(crate) pit_tokens: PitTokens,
     /// Bytes that wait to be sent on the link, kept up to date by the thread that serves it.
     pub send_queue_bytes: AtomicUsize,
     /// Counters.
@@ -50,6 +53,8 @@ pub struct Face {
 
 impl Face {
     pub(super) fn new(id: FaceId, params: FaceParams, workers: usize, totals: &Arc<LinkDropTotals>) -> Face {
+        let is_point_to_point = params.link_type == LinkType::PointToPoint;
+        let flags = if is_point_to_point { params.flags } else { params.flags.without(FaceFlags::PIT_TOKENS) };
         let face = Face {
             id,
             scope: params.scope,
@@ -62,7 +67,8 @@ impl Face {
             is_up: AtomicBool::new(params.is_up),
             self_learning: params.self_learning,
             idle_timeout: params.idle_timeout,
-            flags: AtomicU64::new(params.flags.0),
+            flags: AtomicU64::new(flags.0),
+            pit_tokens: PitTokens::new(params.link_type, PitTokenMode::of(flags).unwrap_or_default()),
             link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
             mtu_override_bytes: AtomicU32::new(u32::MAX),
             base_congestion_marking_interval_ns: AtomicU64::new(params.base_congestion_marking_interval_ns),
@@ -169,9 +175,14 @@ impl Face {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    /// Sets the state of the link; returns the state before.
+    /// Sets the state of the link; returns the state before. A change forgets what the peer has shown of itself, because the next
+    /// one may be another program.
     pub fn set_up(&self, is_up: bool) -> bool {
-        self.is_up.swap(is_up, Ordering::Relaxed)
+        let was_up = self.is_up.swap(is_up, Ordering::Relaxed);
+        if was_up != is_up {
+            self.pit_tokens.forget_peer();
+        }
+        was_up
     }
 
     /// Largest frame to send, in bytes: what the link carries, or less if management said so.
@@ -244,11 +255,14 @@ impl Face {
     pub fn update(&self, update: &FaceUpdate) -> Result<(), RejectedProperties> {
         let flags = self.flags().union(self.flags_with(update.persistency)).changed(update.flags, update.flags_mask);
         let newly_set = FaceFlags(flags.0 & update.flags_mask);
+        let pit_tokens = PitTokenMode::of(flags);
         let rejected = RejectedProperties {
             persistency: update.persistency.is_some_and(|wanted| !self.allowed_persistencies.contains(&wanted)),
             flags: (newly_set.contains(FaceFlags::LOCAL_FIELDS) && self.scope != FaceScope::Local)
                 || (newly_set.contains(FaceFlags::RELIABILITY) && self.link_type != LinkType::PointToPoint)
-                || (newly_set.contains(FaceFlags::KEEP_ALIVE) && !self.can_keep_alive()),
+                || (newly_set.contains(FaceFlags::KEEP_ALIVE) && !self.can_keep_alive())
+                || (newly_set.intersects(FaceFlags::PIT_TOKENS) && self.link_type != LinkType::PointToPoint)
+                || pit_tokens.is_none(),
             base_congestion_marking_interval: update.base_congestion_marking_interval_ns == Some(0),
             mtu: update.mtu_bytes.is_some_and(|mtu| mtu < MIN_MTU_BYTES as u64 || !self.is_datagram),
         };
@@ -259,6 +273,7 @@ impl Face {
             self.begin_persistency(persistency);
         }
         self.flags.store(flags.0, Ordering::Relaxed);
+        self.pit_tokens.set_mode(pit_tokens.unwrap_or_default());
         if let Some(interval) = update.base_congestion_marking_interval_ns {
             self.base_congestion_marking_interval_ns.store(interval, Ordering::Relaxed);
         }
@@ -281,7 +296,7 @@ impl Face {
     pub fn link_options(&self) -> LinkOptions {
         let flags = self.flags();
         LinkOptions {
-            mtu_bytes: self.mtu_bytes(),
+            mtu_bytes: self.mtu_bytes() as u16,
             is_datagram: self.is_datagram,
             local_fields: flags.contains(FaceFlags::LOCAL_FIELDS),
             // With several peers it would be unknown whose acknowledgement it is.
@@ -293,6 +308,8 @@ impl Face {
         }
     }
 }
+
+const _: () = assert!(MAX_PACKET_SIZE <= u16::MAX as usize, "an MTU fits into LinkOptions");
 
 fn clamp_mtu(bytes: usize) -> u32 {
     bytes.clamp(MIN_MTU_BYTES, MAX_PACKET_SIZE) as u32

@@ -38,17 +38,34 @@ impl FaceFlags {
     /// NDNLPv2 congestion marking by send-queue length.
     pub const CONGESTION_MARKING: FaceFlags = FaceFlags(4);
     /// An IDLE packet of NDNLPv2 is sent now and then, so that gateways and firewalls on the path keep it open. A bit that NFD does not have.
-    pub const KEEP_ALIVE: FaceFlags = FaceFlags(1 << 8);
-    const ALL: FaceFlags = FaceFlags(7 | 1 << 8);
+    pub const KEEP_ALIVE: FaceFlags = FaceFlags(0x100);
+    /// Interests carry this router's PIT token, whatever is known of the peer. A flag of this program's own, as the next.
+    pub const PIT_TOKENS_ON: FaceFlags = FaceFlags(0x200);
+    /// No Interest carries this router's PIT token. Not together with [`FaceFlags::PIT_TOKENS_ON`].
+    pub const PIT_TOKENS_OFF: FaceFlags = FaceFlags(0x400);
+    /// The two bits that say when Interests carry PIT tokens: see [`PitTokenMode`](super::PitTokenMode).
+    pub const PIT_TOKENS: FaceFlags = FaceFlags::PIT_TOKENS_ON.union(FaceFlags::PIT_TOKENS_OFF);
+    /// All bits with a meaning.
+    const ALL: FaceFlags = FaceFlags(7 | 0x700);
 
     /// Whether all bits of `other` are set.
     pub const fn contains(self, other: FaceFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
+    /// Whether any bit of `other` is set.
+    pub(super) const fn intersects(self, other: FaceFlags) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// The bits of both.
     pub const fn union(self, other: FaceFlags) -> FaceFlags {
         FaceFlags(self.0 | other.0)
+    }
+
+    /// These without the bits of `other`.
+    pub(super) const fn without(self, other: FaceFlags) -> FaceFlags {
+        FaceFlags(self.0 & !other.0)
     }
 
     /// `self` with the bits in `mask` replaced by those of `flags`.
@@ -140,8 +157,8 @@ pub struct FaceUpdate {
 pub struct RejectedProperties {
     /// The face cannot have that persistency.
     pub persistency: bool,
-    /// The flags cannot be set: local fields on a non-local face, reliability on a face with several peers, or keep-alive on one that is
-    /// not over a UDP socket.
+    /// The flags cannot be set: local fields on a non-local face, reliability or a mode of PIT tokens on a face with several peers, PIT
+    /// tokens both on and off, or keep-alive on a face that is not over a UDP socket.
     pub flags: bool,
     /// The marking interval is 0.
     pub base_congestion_marking_interval: bool,
@@ -156,8 +173,8 @@ impl RejectedProperties {
             (self.persistency, "this persistency"),
             (
                 self.flags,
-                "these flags: local fields are for applications on this host, reliability for links with one peer, keep-alive for UDP \
-                 sockets",
+                "these flags: local fields are for applications on this host, reliability and PIT tokens for links with one peer, \
+                 keep-alive for UDP sockets, and PIT tokens cannot be both on and off",
             ),
             (self.base_congestion_marking_interval, "a marking interval of 0"),
             (self.mtu, "this MTU: at least 64 bytes, and only over datagrams and frames"),

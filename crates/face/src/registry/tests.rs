@@ -243,6 +243,13 @@ fn flags_depend_on_scope_and_link_type() {
         })
         .expect("group");
     assert!(set(&group, FaceFlags::RELIABILITY).is_err());
+    assert!(set(&group, FaceFlags::PIT_TOKENS_ON).is_err());
+    assert!(set(&local, FaceFlags::PIT_TOKENS).is_err(), "on and off");
+    assert!(set(&local, FaceFlags::PIT_TOKENS_ON).is_ok());
+    assert!(set(&local, FaceFlags::PIT_TOKENS_OFF).is_err(), "on as well");
+    let off = FaceUpdate { flags: FaceFlags::PIT_TOKENS_OFF, flags_mask: 0x300, ..FaceUpdate::default() };
+    assert!(local.update(&off).is_ok());
+    assert!(local.flags().contains(FaceFlags::PIT_TOKENS_OFF) && !local.flags().contains(FaceFlags::PIT_TOKENS_ON));
     // Clearing a flag that the face cannot have is no offence.
     let clear = FaceUpdate { flags_mask: 7, ..FaceUpdate::default() };
     assert!(group.update(&clear).is_ok());

@@ -5,6 +5,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::path::PathBuf;
 
+use crate::registry::PitTokenMode;
 use crate::uri::{DEFAULT_MULTICAST_PORT, DEFAULT_PORT, DEFAULT_WEBSOCKET_PORT};
 
 /// Group of NDN over IPv4 multicast.
@@ -122,6 +123,8 @@ pub struct SocketConfig {
     pub congestion_marking: bool,
     /// New faces honour the headers of self-learning.
     pub self_learning: bool,
+    /// When Interests on new faces carry this router's PIT token.
+    pub pit_tokens: PitTokenMode,
 }
 
 impl SocketConfig {
@@ -155,6 +158,7 @@ impl SocketConfig {
             reconnect_max_ms: 300_000,
             congestion_marking: true,
             self_learning: true,
+            pit_tokens: PitTokenMode::Auto,
         }
     }
 }

@@ -150,6 +150,7 @@ impl Shared {
     pub(super) fn params(&self, remote: FaceUri, local: FaceUri) -> FaceParams {
         let mut params = FaceParams::new(remote, local);
         params.self_learning = self.config.self_learning;
+        params.flags = self.config.pit_tokens.flags();
         params
     }
 

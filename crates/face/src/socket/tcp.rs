@@ -96,7 +96,7 @@ fn params(shared: &Shared, peer: SocketAddr, local: Option<SocketAddr>) -> FaceP
     params.is_up = local.is_some();
     // Connections to a loopback address start from one.
     params.scope = locality::scope(shared.config.tcp_is_local, peer, local.unwrap_or(peer));
-    params.flags = shared.marking_flags();
+    params.flags = params.flags.union(shared.marking_flags());
     params
 }
 

@@ -220,7 +220,7 @@ impl Channel {
         update: &FaceUpdate,
     ) -> Result<Rc<Peer>, OpenError> {
         let mut params = shared.params(FaceUri::udp(path.remote), FaceUri::udp(path.local));
-        params.flags = shared.marking_flags();
+        params.flags = params.flags.union(shared.marking_flags());
         params.link_mtu_bytes = mtu::of_path(shared, &path);
         params.persistency = persistency;
         params.idle_timeout = Some(Duration::from_millis(shared.config.udp_idle_ms));

@@ -168,7 +168,7 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, stream: UnixStream, local: &Fa
     let number = u32::try_from(stream.as_raw_fd()).map_err(io::Error::other)?;
     let mut params = shared.params(FaceUri::FileDescriptor(number), local.clone());
     params.scope = FaceScope::Local;
-    params.flags = shared.marking_flags();
+    params.flags = params.flags.union(shared.marking_flags());
     params.persistency = FacePersistency::OnDemand;
     params.allowed_persistencies = &[FacePersistency::OnDemand];
     let connection = Some(Connection::unix(stream)?);

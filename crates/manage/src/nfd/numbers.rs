@@ -50,10 +50,14 @@ pub mod face_flags {
     pub const RELIABILITY: u64 = 2;
     /// NDNLPv2 congestion marking.
     pub const CONGESTION_MARKING: u64 = 4;
-    /// IDLE packets of NDNLPv2 are sent now and then. NFD does not have this bit.
-    pub const KEEP_ALIVE: u64 = 1 << 8;
+    /// IDLE packets of NDNLPv2 are sent now and then. NFD does not have this bit, nor the next two.
+    pub const KEEP_ALIVE: u64 = 0x100;
+    /// Interests carry this router's PIT token.
+    pub const PIT_TOKENS_ON: u64 = 0x200;
+    /// Interests never carry it. Neither bit: they do once the peer has shown that it knows PIT tokens.
+    pub const PIT_TOKENS_OFF: u64 = 0x400;
     /// All bits with a meaning.
-    pub const ALL: u64 = 7 | KEEP_ALIVE;
+    pub const ALL: u64 = 7 | KEEP_ALIVE | PIT_TOKENS_ON | PIT_TOKENS_OFF;
 }
 
 /// Bits of the Content Store's Flags.

@@ -1,6 +1,7 @@
 //! Faces.
 
-use namehop_face::FacePersistency;
+use namehop_face::registry::PitTokenMode;
+use namehop_face::{FaceFlags, FacePersistency};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -39,6 +40,8 @@ pub struct FaceView {
     pub congestion_marking: bool,
     /// IDLE packets of NDNLPv2 are sent now and then.
     pub keep_alive: bool,
+    /// When Interests carry this router's PIT token: `on`, `off`, or `auto`, which is once the peer has shown that it knows PIT tokens.
+    pub pit_tokens: &'static str,
     /// Least time that the queue must be too long before packets are marked.
     #[schema(required)]
     pub congestion_interval_ns: Option<u64>,
@@ -78,6 +81,7 @@ impl From<FaceStatus> for FaceView {
             reliability: flag(face_flags::RELIABILITY),
             congestion_marking: flag(face_flags::CONGESTION_MARKING),
             keep_alive: flag(face_flags::KEEP_ALIVE),
+            pit_tokens: pit_tokens(face.flags),
             congestion_interval_ns: face.base_congestion_marking_interval_ns,
             congestion_threshold_bytes: face.default_congestion_threshold_bytes,
             in_interests: face.in_interests,
@@ -91,6 +95,15 @@ impl From<FaceStatus> for FaceView {
             remote_uri: face.uri,
             local_uri: face.local_uri,
         }
+    }
+}
+
+/// When Interests carry PIT tokens, as Flags say it.
+fn pit_tokens(flags: u64) -> &'static str {
+    match PitTokenMode::of(FaceFlags(flags)).unwrap_or_default() {
+        PitTokenMode::Auto => "auto",
+        PitTokenMode::On => "on",
+        PitTokenMode::Off => "off",
     }
 }
 
@@ -124,6 +137,9 @@ pub struct ChangedFaceView {
     /// IDLE packets of NDNLPv2 are sent now and then.
     #[schema(required)]
     pub keep_alive: Option<bool>,
+    /// When Interests carry this router's PIT token: `on`, `off`, or `auto`, which is once the peer has shown that it knows PIT tokens.
+    #[schema(required)]
+    pub pit_tokens: Option<&'static str>,
     /// Largest frame.
     #[schema(required)]
     pub mtu_bytes: Option<u64>,
@@ -141,6 +157,7 @@ impl ChangedFaceView {
             reliability: flag(face_flags::RELIABILITY),
             congestion_marking: flag(face_flags::CONGESTION_MARKING),
             keep_alive: flag(face_flags::KEEP_ALIVE),
+            pit_tokens: parameters.flags.map(pit_tokens),
             face_id: parameters.face_id,
             remote_uri: parameters.uri,
             local_uri: parameters.local_uri,

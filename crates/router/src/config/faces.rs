@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 
+use namehop_face::FaceFlags;
+use namehop_face::registry::PitTokenMode;
+use namehop_manage::requests::PitTokens;
 use serde::{Deserialize, Serialize};
 
 use namehop_face::socket::is_loopback_origin;
@@ -28,6 +31,8 @@ pub struct Faces {
     pub congestion_marking: bool,
     /// Headers of self-learning on new faces.
     pub self_learning: bool,
+    /// When Interests on new faces carry this router's PIT token.
+    pub pit_tokens: PitTokens,
     /// Unix stream socket.
     pub unix: Unix,
     /// TCP.
@@ -51,12 +56,21 @@ impl Default for Faces {
             blocked_timeout_s: 15,
             congestion_marking: true,
             self_learning: true,
+            pit_tokens: PitTokens::Auto,
             unix: Unix::default(),
             tcp: Tcp::default(),
             udp: Udp::default(),
             multicast: Multicast::default(),
             websocket: WebSocket::default(),
         }
+    }
+}
+
+impl Faces {
+    /// Flags of new faces on ports.
+    pub(crate) fn port_flags(&self) -> FaceFlags {
+        let marking = if self.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
+        PitTokenMode::from(self.pit_tokens).flags().union(marking)
     }
 }
 

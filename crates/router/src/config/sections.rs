@@ -12,6 +12,7 @@ use namehop_disk::DiskSettings;
 use namehop_face::FacePersistency;
 use namehop_forward::dispatch;
 use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
+use namehop_manage::requests::PitTokens;
 use namehop_manage::rib::RemoteRouteLimits;
 use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
@@ -259,6 +260,9 @@ pub struct StaticFace {
     /// IDLE packets of NDNLPv2; sent by permanent UDP faces unless said otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<bool>,
+    /// When Interests carry this router's PIT token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pit_tokens: Option<PitTokens>,
 }
 
 fn permanent() -> FacePersistency {

@@ -71,7 +71,8 @@ pub(super) struct Ports {
     packet_bytes: usize,
     devices: Devices,
     memifs: Memifs,
-    marking: FaceFlags,
+    /// Of new faces.
+    flags: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
     strangers: StrangerLimits,
@@ -98,7 +99,7 @@ impl Ports {
                 buffer_bytes: ports.memif_buffer_bytes,
                 service: None,
             },
-            marking: if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() },
+            flags: config.faces.port_flags(),
             self_learning: config.faces.self_learning,
             idle_timeout,
             strangers: StrangerLimits {
@@ -268,7 +269,7 @@ impl Ports {
         params.idle_timeout = Some(self.idle_timeout);
         params.home_worker = Some(self.context.control.worker_of(port.id));
         if !peer.is_group() {
-            params.flags = self.marking;
+            params.flags = self.flags;
         }
         let result = port.add_face(&self.context, params, peer, update);
         if result.is_err() {

@@ -8,7 +8,7 @@ use tracing::info;
 
 use namehop_disk::{DiskCache, OpenError, Worker as DiskWorker};
 use namehop_face::port::{PortControl, PortSet};
-use namehop_face::registry::{FaceFlags, FaceTable};
+use namehop_face::registry::FaceTable;
 use namehop_face::ring::{FrameInlet, FrameRing};
 use namehop_face::socket::FaceEvent;
 use namehop_face::wake::Waker;
@@ -107,12 +107,11 @@ pub(super) fn port_set(
     events: &mpsc::UnboundedSender<FaceEvent>,
     waker: &Arc<Waker>,
 ) -> (PortSet, PortControl) {
-    let marking = if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
     PortSet::new(
         Arc::clone(faces),
         events.clone(),
         Arc::clone(waker),
-        marking,
+        config.faces.port_flags(),
         config.faces.self_learning,
         Duration::from_secs(config.ports.idle_timeout_s),
     )

@@ -174,6 +174,9 @@ impl Endpoint {
     ) -> Result<(), CommandError> {
         let signer = self.inner.shared.lock().command_signer.clone().unwrap_or_else(|| Arc::new(DigestSigner));
         let parameters = rib_parameters(verb, prefix, options);
+        if verb == RibVerb::Register {
+            self.inner.shared.tell_knows_tokens();
+        }
         let interest = command(("rib", verb.name()), self.is_local(), &parameters, signer.as_ref(), signature_time_ms)?;
         let response = self.express(interest).await?;
         check_response(&response.packet).map(drop)

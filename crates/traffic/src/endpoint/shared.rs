@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use namehop_wire::lp::{LpPacket, NackReason, PitToken};
+use namehop_wire::lp::{KnowsPitTokens, LpPacket, NackReason, PitToken};
 use namehop_wire::security::{Signer, next_signature_time_ms, unix_time_ms};
 use namehop_wire::tlv::{self, Writer, types};
 use namehop_wire::{DataHeader, DecodeError, Interest, MAX_PACKET_SIZE, Name, NameRef};
@@ -173,6 +173,13 @@ impl Shared {
         }
     }
 
+    /// Tells the forwarder that PIT tokens come back from here, so that it finds pending Interests by them.
+    pub(super) fn tell_knows_tokens(&self) {
+        self.outgoing.push(|writer| {
+            writer.raw(&KnowsPitTokens::Tells.frame());
+        });
+    }
+
     /// Handles one frame. Only links that fragment pass a reassembler.
     pub(super) fn receive(self: &Arc<Self>, frame: &[u8], reassembler: Option<&mut Reassembler>) {
         if let Err(error) = self.try_receive(frame, reassembler) {
@@ -183,6 +190,9 @@ impl Shared {
 
     fn try_receive(self: &Arc<Self>, frame: &[u8], reassembler: Option<&mut Reassembler>) -> Result<(), DecodeError> {
         let packet = LpPacket::decode(frame)?;
+        if packet.knows_pit_tokens == Some(KnowsPitTokens::Asks) {
+            self.tell_knows_tokens();
+        }
         let Some(payload) = packet.fragment else { return Ok(()) };
         let head = Head {
             pit_token: packet.pit_token,

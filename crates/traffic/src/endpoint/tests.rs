@@ -3,6 +3,7 @@
 use std::sync::Mutex as StdMutex;
 
 use namehop_wire::builder::DataBuilder;
+use namehop_wire::lp::KnowsPitTokens;
 use namehop_wire::security::{DigestSigner, HmacSigner, HmacVerifier, verify_interest};
 use namehop_wire::tlv::Writer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,6 +35,17 @@ fn pair() -> (Endpoint, tokio::io::DuplexStream) {
     (Endpoint::from_stream(near), far)
 }
 
+/// The command of an endpoint that registers a prefix. In front of it the endpoint tells that it knows PIT tokens.
+async fn sent_registration(far: &mut tokio::io::DuplexStream) -> Vec<u8> {
+    let mut told = [0; KnowsPitTokens::FRAME_LEN];
+    far.read_exact(&mut told).await.unwrap();
+    assert_eq!(told, KnowsPitTokens::Tells.frame());
+    let mut command = vec![0; 9000];
+    let length = far.read(&mut command).await.unwrap();
+    command.truncate(length);
+    command
+}
+
 #[tokio::test]
 async fn the_longest_prefix_answers_and_withdrawal_ends_it() {
     let hub = Loopback::new();
@@ -57,9 +69,8 @@ async fn the_longest_prefix_answers_and_withdrawal_ends_it() {
 async fn refused_commands_are_errors() {
     let (endpoint, mut far) = pair();
     let answer = tokio::spawn(async move {
-        let mut buffer = vec![0; 9000];
-        let length = far.read(&mut buffer).await.unwrap();
-        let command = Interest::decode(&buffer[..length]).unwrap();
+        let command = sent_registration(&mut far).await;
+        let command = Interest::decode(&command).unwrap();
         assert!(command.check_parameters_digest() && command.nonce.is_some());
         assert!(name("/localhost/nfd/rib/register").is_prefix_of(command.name));
         let mut response = Writer::new();
@@ -83,9 +94,8 @@ async fn commands_are_signed_with_the_given_key() {
     endpoint.clone().sign_commands_with(Arc::new(HmacSigner::new(secret, name("/operator/KEY/1"))));
     let registration =
         tokio::spawn(async move { endpoint.register_route(&name("/A"), &RouteOptions::default()).await });
-    let mut buffer = vec![0; 9000];
-    let length = far.read(&mut buffer).await.unwrap();
-    let command = Interest::decode(&buffer[..length]).unwrap();
+    let command = sent_registration(&mut far).await;
+    let command = Interest::decode(&command).unwrap();
     verify_interest(&command, &HmacVerifier::new(secret)).unwrap();
     assert!(verify_interest(&command, &HmacVerifier::new(b"another secret")).is_err());
     drop(far);

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use namehop_wire::lp::LpPacket;
+use namehop_wire::lp::{KnowsPitTokens, LpPacket};
 use namehop_wire::security::{Signer, next_signature_time_ms, unix_time_ms};
 use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{Data, Interest, Name};
@@ -39,6 +39,7 @@ pub(super) fn register(
 ) -> Result<Option<CreatedFace>, LoadError> {
     let mut commander = CommandClient { signer: Arc::clone(signer), last_time_ms: 0 };
     let (Some(address), Some(control)) = (link.udp_address(), control) else {
+        tell_knows_tokens(link)?;
         for prefix in prefixes {
             commander.register_route(link, prefix, RouteOptions::default())?;
         }
@@ -47,6 +48,11 @@ pub(super) fn register(
     let mut control = SocketLink::open(control)?;
     let face_id = commander.create_face(&mut control, address).map_err(LoadError::CreateFace)?;
     let mut created = CreatedFace { commander, link: control, face_id };
+    // Not earlier: the router would make an on-demand face for it.
+    if let Err(error) = tell_knows_tokens(link) {
+        created.destroy();
+        return Err(error);
+    }
     for prefix in prefixes {
         let options = RouteOptions { face_id: Some(face_id), ..RouteOptions::default() };
         if let Err(error) = created.commander.register_route(&mut created.link, prefix, options) {
@@ -55,6 +61,12 @@ pub(super) fn register(
         }
     }
     Ok(Some(created))
+}
+
+/// Tells the forwarder that PIT tokens come back from here, so that it finds pending Interests by them.
+fn tell_knows_tokens(link: &mut SocketLink) -> Result<(), LoadError> {
+    let frame = KnowsPitTokens::Tells.frame();
+    link.send(&frame, &[frame.len()]).map_err(LoadError::Io)
 }
 
 impl CreatedFace {

@@ -12,9 +12,9 @@ use namehop_dpdk::BURST;
 use namehop_face::encapsulation::{Framing, Header, Peer};
 use namehop_face::link_service::Reassembler;
 use namehop_face::port::face_params;
-use namehop_face::{Face, FaceTable, LinkDrop, LinkService};
+use namehop_face::{Face, FaceFlags, FaceTable, LinkDrop, LinkService};
 use namehop_packet::{BufferPool, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
-use namehop_wire::lp::{LpHeader, LpPacket, encode_header, header_len};
+use namehop_wire::lp::{KnowsPitTokens, LpHeader, LpPacket, encode_header, header_len};
 use namehop_wire::tlv::{read_var_number, types};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -76,7 +76,9 @@ impl PortLink {
     pub fn open(address: &PortAddress, idle: Idle, pool: &BufferPool) -> Result<PortLink, LoadError> {
         let port = OpenPort::open(address, pool)?;
         let peer = address.peer();
-        let params = face_params(peer, address.local(), port.mtu_bytes());
+        let mut params = face_params(peer, address.local(), port.mtu_bytes());
+        // The consumer was told whether its Interests carry its tokens.
+        params.flags = FaceFlags::PIT_TOKENS_ON;
         let refused = |error: namehop_face::FaceTableError| LoadError::Configuration(error.to_string());
         let face = FaceTable::with_limit(1).insert(params).map_err(refused)?;
         Ok(PortLink {
@@ -165,6 +167,15 @@ impl PortLink {
         match self.service.send(now, outgoing, 0, &self.pool, &mut frames) {
             Ok(()) => frames.into_iter().for_each(|frame| self.enqueue(frame)),
             Err(reason) => self.lose(reason),
+        }
+    }
+
+    /// Tells the router that PIT tokens come back from here, so that it finds pending Interests by them.
+    #[cold]
+    fn tell_knows_tokens(&mut self) {
+        match self.pool.copy_of(&KnowsPitTokens::Tells.frame()) {
+            Some(frame) => self.enqueue(frame),
+            None => self.lose(LinkDrop::NoBuffer),
         }
     }
 
@@ -262,6 +273,7 @@ impl Link for PortLink {
         for mut frame in received.drain(..) {
             match self.unwrap(&mut frame) {
                 Ok(()) if is_numbered(frame.bytes()) => self.receive_numbered(frame, each),
+                Ok(()) if frame.bytes() == KnowsPitTokens::Asks.frame() => self.tell_knows_tokens(),
                 Ok(()) => each(frame.bytes()),
                 Err(reason) => self.lose_received(reason),
             }

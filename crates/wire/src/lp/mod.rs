@@ -3,6 +3,7 @@
 //! `LpPacket(100) = header fields, [Fragment(80)]`; header fields stand in increasing order of TYPE and the Fragment last.
 
 mod header;
+mod knows_tokens;
 mod nack;
 mod packet;
 mod pit_token;
@@ -12,6 +13,7 @@ mod usual;
 mod tests;
 
 pub use header::{LpHeader, encode_header, encode_idle, encode_packet, header_len, idle_len};
+pub use knows_tokens::KnowsPitTokens;
 pub use nack::NackReason;
 pub use packet::{Acks, LpPacket};
 pub use pit_token::PitToken;

@@ -1,6 +1,6 @@
 //! Decoding link-layer packets. Assumes nothing about the frame.
 
-use super::{CACHE_POLICY_NO_CACHE, NackReason, PitToken};
+use super::{CACHE_POLICY_NO_CACHE, KnowsPitTokens, NackReason, PitToken};
 use crate::tlv::{self, Element, Reader, decode_nni, types};
 use crate::{DecodeError, MAX_PACKET_SIZE};
 
@@ -31,6 +31,8 @@ pub struct LpPacket<'a> {
     pub non_discovery: bool,
     /// PrefixAnnouncement: the complete Data element (self-learning).
     pub prefix_announcement: Option<&'a [u8]>,
+    /// KnowsPitTokens, a field of this program's own.
+    pub knows_pit_tokens: Option<KnowsPitTokens>,
     /// Fragment: a network-layer packet or a part of one; absent in an IDLE packet. It ends where the frame ends, so it
     /// starts at the length of the frame minus its own.
     pub fragment: Option<&'a [u8]>,
@@ -125,6 +127,7 @@ impl<'a> LpPacket<'a> {
                 }
                 self.prefix_announcement = Some(value);
             }
+            types::LP_KNOWS_PIT_TOKENS => self.knows_pit_tokens = Some(KnowsPitTokens::from_value(value)),
             typ if is_ignorable(typ) => {}
             _ => return Err(DecodeError::UnknownLinkHeader),
         }

@@ -51,6 +51,23 @@ fn byte_examples() {
 }
 
 #[test]
+fn peers_tell_that_they_know_pit_tokens_in_a_field_that_others_ignore() {
+    let table = [(KnowsPitTokens::Tells, "64 05 FD 03 B8 01 00"), (KnowsPitTokens::Asks, "64 05 FD 03 B8 01 01")];
+    for (field, bytes) in table {
+        let frame = field.frame();
+        assert_eq!(frame[..], hex(bytes));
+        let packet = LpPacket::decode(&frame).expect("valid");
+        assert_eq!((packet.knows_pit_tokens, packet.fragment), (Some(field), None));
+    }
+    for value in ["", "02", "01 01"] {
+        let frame = packet(types::LP_PACKET, &[&packet(types::LP_KNOWS_PIT_TOKENS, &[&hex(value)])]);
+        let packet = LpPacket::decode(&frame).expect("valid");
+        assert_eq!(packet.knows_pit_tokens, Some(KnowsPitTokens::Tells), "{value}");
+    }
+    assert!((800..=959).contains(&types::LP_KNOWS_PIT_TOKENS) && types::LP_KNOWS_PIT_TOKENS & 0b11 == 0, "ignorable");
+}
+
+#[test]
 fn bare_packets() {
     let interest = hex(INTEREST);
     assert!(LpHeader::default().is_empty());

@@ -125,6 +125,8 @@ pub const LP_TX_SEQUENCE: u32 = 840;
 pub const LP_NON_DISCOVERY: u32 = 844;
 /// PrefixAnnouncement: one Data.
 pub const LP_PREFIX_ANNOUNCEMENT: u32 = 848;
+/// KnowsPitTokens: 1 byte. A field of this program's own, which NDNLPv2 does not assign and others ignore.
+pub const LP_KNOWS_PIT_TOKENS: u32 = 952;
 
 /// Numbers of the NFD management protocol. Some mean different things in different modules, so they decode by context.
 pub mod nfd {

@@ -243,7 +243,10 @@ impl EngineBench {
         let mut faces: [Vec<FaceId>; LINKS] = Default::default();
         // In the order in which the FIB counts them.
         for peer in Peers::of(parameters).all() {
-            let params = FaceParams::new(uri("udp4://192.0.2.1:6363")?, uri("udp4://192.0.2.2:6363")?);
+            let params = FaceParams {
+                flags: FaceFlags::PIT_TOKENS_ON,
+                ..FaceParams::new(uri("udp4://192.0.2.1:6363")?, uri("udp4://192.0.2.2:6363")?)
+            };
             faces[peer.link].push(table.insert(params).map_err(|full| error(&full))?.id());
         }
         let wakers: Vec<_> = (0..count).map(|_| Arc::new(Waker::new())).collect();

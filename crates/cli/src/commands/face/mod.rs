@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use namehop_face::uri::FaceUri;
 use namehop_manage::client::FaceSelector;
 use namehop_manage::nfd::{Code, ControlParameters, FaceStatus, names::module};
-use namehop_manage::requests::{FaceProperties, Persistency};
+use namehop_manage::requests::{FaceProperties, Persistency, PitTokens};
 use namehop_manage::views::{ChangedFaceView, FaceView};
 
 use super::signing::CommandSigningArgs;
@@ -78,6 +78,17 @@ enum PersistencyArg {
     Permanent,
 }
 
+/// When Interests on a face carry the router's PIT token
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PitTokensArg {
+    /// As soon as the peer has shown that it knows PIT tokens
+    Auto,
+    /// Always
+    On,
+    /// Never
+    Off,
+}
+
 /// Properties that can be set.
 #[derive(Args, Debug)]
 struct PropertyArgs {
@@ -96,6 +107,9 @@ struct PropertyArgs {
     /// Send IDLE packets over UDP, so that gateways and firewalls keep the path open: on, off
     #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     keep_alive: Option<bool>,
+    /// When Interests carry the router's PIT token, which libraries of before 2020 do not know
+    #[arg(long, value_enum, value_name = "MODE")]
+    pit_tokens: Option<PitTokensArg>,
     /// Time above the threshold before the first mark
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     congestion_interval: Option<Duration>,
@@ -121,6 +135,11 @@ impl PropertyArgs {
             reliability: self.reliability,
             congestion_marking: self.congestion_marking,
             keep_alive: self.keep_alive,
+            pit_tokens: self.pit_tokens.map(|tokens| match tokens {
+                PitTokensArg::Auto => PitTokens::Auto,
+                PitTokensArg::On => PitTokens::On,
+                PitTokensArg::Off => PitTokens::Off,
+            }),
             congestion_interval_ns: self.congestion_interval.map(interval_ns),
             congestion_threshold_bytes: self.congestion_threshold,
             mtu_bytes: self.mtu,

@@ -27,6 +27,7 @@ pub(super) fn describe(face: &FaceView) -> String {
         ("Reliability", show_switch(face.reliability)),
         ("Congestion marking", show_switch(face.congestion_marking)),
         ("Keep-alive", show_switch(face.keep_alive)),
+        ("PIT tokens", face.pit_tokens.to_owned()),
         ("Congestion interval", or_dash(interval)),
         ("Congestion threshold (bytes)", or_dash(face.congestion_threshold_bytes)),
         ("Interests", format!("{} in, {} out", face.in_interests, face.out_interests)),

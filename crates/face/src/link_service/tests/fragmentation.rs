@@ -4,7 +4,7 @@ use namehop_wire::lp::{NackReason, PitToken};
 
 use super::*;
 
-fn small_mtu(mtu_bytes: usize) -> LinkOptions {
+fn small_mtu(mtu_bytes: u16) -> LinkOptions {
     LinkOptions { mtu_bytes, ..DATAGRAM }
 }
 

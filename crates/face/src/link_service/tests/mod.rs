@@ -1,6 +1,7 @@
 //! Tests of the link service. Here: the bench that the others use.
 
 mod fragmentation;
+mod pit_tokens;
 mod properties;
 mod receive;
 mod reliability;
@@ -14,7 +15,7 @@ use namehop_wire::lp::{LpHeader, LpPacket, PitToken, encode_packet};
 
 use super::*;
 use crate::counters::{LinkDrop, WorkerCounters};
-use crate::registry::{FaceParams, FaceTable};
+use crate::registry::{FaceFlags, FaceParams, FaceTable};
 use crate::uri::FaceUri;
 
 /// Interest `/A`, nonce 01020304.
@@ -72,8 +73,14 @@ impl Bench {
         Bench::on(&FaceTable::new(), options, pool)
     }
 
+    /// Whether the peer knows PIT tokens has tests of its own.
     fn on(faces: &FaceTable, options: LinkOptions, pool: BufferPool) -> Self {
-        let face = faces.insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
+        let flags = FaceFlags::PIT_TOKENS_ON;
+        Bench::of_face(faces, FaceParams { flags, ..FaceParams::new(FaceUri::Null, FaceUri::Null) }, options, pool)
+    }
+
+    fn of_face(faces: &FaceTable, params: FaceParams, options: LinkOptions, pool: BufferPool) -> Self {
+        let face = faces.insert(params).expect("face");
         let mut service = LinkService::with_first_sequence(face, 0, 0x1000);
         service.update(options);
         let reassembler = Reassembler::new(0, DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES);

@@ -22,7 +22,7 @@ proptest! {
 
     #[test]
     fn reassembly_gives_back_the_packet_or_nothing(
-        mtu_bytes in prop_oneof![64_usize..200, 64_usize..=8800],
+        mtu_bytes in prop_oneof![64_u16..200, 64_u16..=8800],
         content_bytes in prop_oneof![0_usize..300, 0_usize..=8796],
         token in proptest::collection::vec(any::<u8>(), 0..8),
         in_order in any::<bool>(),
@@ -35,7 +35,7 @@ proptest! {
         let pit_token = PitToken::from_slice(&token).expect("short token");
         let fields = LinkFields { pit_token, congestion_mark: 1, ..LinkFields::default() };
         let frames = sender.send_with(PacketKind::Data, &packet, fields, 0).expect("sent");
-        prop_assert!(frames.iter().all(|frame| frame.len() <= mtu_bytes));
+        prop_assert!(frames.iter().all(|frame| frame.len() <= mtu_bytes.into()));
 
         let fate = |index: usize| fates[index % fates.len()];
         let mut arrivals: Vec<usize> = (0..frames.len())
@@ -151,7 +151,7 @@ proptest! {
     fn reliability_delivers_or_reports(
         disturbances in disturbances(),
         packets in proptest::collection::vec((any::<bool>(), any::<bool>(), 3_usize..600, 0_u64..4000), 1..60),
-        mtu_bytes in 80_usize..400,
+        mtu_bytes in 80_u16..400,
         is_repairable in any::<bool>(),
     ) {
         let options = LinkOptions { mtu_bytes, ..RELIABLE };
@@ -206,7 +206,7 @@ proptest! {
 }
 
 pub(super) fn option_mix() -> impl Strategy<Value = LinkOptions> {
-    (any::<[bool; 5]>(), 64_usize..9000).prop_map(
+    (any::<[bool; 5]>(), 64_u16..9000).prop_map(
         |([is_datagram, local_fields, reliability, congestion_marking, self_learning], mtu_bytes)| LinkOptions {
             mtu_bytes,
             is_datagram,
@@ -300,7 +300,7 @@ proptest! {
             }
             for frame in &sent {
                 prop_assert!(LpPacket::decode(frame.bytes()).is_ok());
-                prop_assert!(!options.is_datagram || frame.bytes().len() <= options.mtu_bytes);
+                prop_assert!(!options.is_datagram || frame.bytes().len() <= options.mtu_bytes.into());
             }
             drop(sent);
             bench.tick();

@@ -1,0 +1,218 @@
+//! PIT tokens on one face: whether Interests carry this router's, and what is known of the peer.
+//!
+//! A PIT token is a critical field of NDNLPv2, so a library that does not know it drops the Interest, or ends with an error. In the
+//! mode [`PitTokenMode::Auto`] a peer gets tokens only after it has shown that it knows them: by a token that it sent, or by the
+//! field [`KnowsPitTokens`](namehop_wire::lp::KnowsPitTokens). Tokens of the peer itself are echoed in every mode.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use namehop_packet::{LinkType, Timestamp};
+
+use super::FaceFlags;
+
+/// When Interests on a face carry this router's PIT token. On links with several peers they never do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PitTokenMode {
+    /// As soon as the peer has shown that it knows PIT tokens.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl PitTokenMode {
+    /// The bits of a face's Flags that say it.
+    pub const fn flags(self) -> FaceFlags {
+        match self {
+            PitTokenMode::Auto => FaceFlags(0),
+            PitTokenMode::On => FaceFlags::PIT_TOKENS_ON,
+            PitTokenMode::Off => FaceFlags::PIT_TOKENS_OFF,
+        }
+    }
+
+    /// What these Flags say; `None` if both bits are set.
+    pub const fn of(flags: FaceFlags) -> Option<PitTokenMode> {
+        match (flags.contains(FaceFlags::PIT_TOKENS_ON), flags.contains(FaceFlags::PIT_TOKENS_OFF)) {
+            (false, false) => Some(PitTokenMode::Auto),
+            (true, false) => Some(PitTokenMode::On),
+            (false, true) => Some(PitTokenMode::Off),
+            (true, true) => None,
+        }
+    }
+}
+
+/// Interests carry the token. Follows from the other bits.
+const SENT: u8 = 1;
+/// The peer has shown that it knows tokens.
+const KNOWN: u8 = 2;
+const ON: u8 = 4;
+const OFF: u8 = 8;
+const SEVERAL_PEERS: u8 = 16;
+
+/// The first questions, which are [`SHORT_PAUSE_NS`] apart; the others follow [`LONG_PAUSE_NS`] after each other.
+const FREQUENT_QUESTIONS: u32 = 10;
+const SHORT_PAUSE_NS: u64 = 1_000_000_000;
+const LONG_PAUSE_NS: u64 = 60_000_000_000;
+
+/// The state of one face; all workers share it.
+#[derive(Debug)]
+pub(crate) struct PitTokens {
+    state: AtomicU8,
+    /// Questions asked, up to [`FREQUENT_QUESTIONS`].
+    questions: AtomicU32,
+    /// When the next question may be asked, in nanoseconds of the workers' clock.
+    next_question_ns: AtomicU64,
+}
+
+impl PitTokens {
+    pub(super) fn new(link_type: LinkType, mode: PitTokenMode) -> Self {
+        let state = if link_type == LinkType::PointToPoint { 0 } else { SEVERAL_PEERS };
+        PitTokens {
+            state: AtomicU8::new(with_mode(state, mode)),
+            questions: AtomicU32::new(0),
+            next_question_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether Interests carry this router's token.
+    #[inline]
+    pub(crate) fn are_sent(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & SENT != 0
+    }
+
+    /// Whether the peer has shown that it knows tokens.
+    #[inline]
+    pub(crate) fn are_known(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & KNOWN != 0
+    }
+
+    /// Whether there is one peer, so that what one shows holds for the face.
+    pub(crate) fn has_one_peer(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & SEVERAL_PEERS == 0
+    }
+
+    /// Notes that the peer has shown that it knows tokens.
+    #[cold]
+    pub(crate) fn note_known(&self) {
+        self.change(|state| state | KNOWN);
+    }
+
+    pub(super) fn set_mode(&self, mode: PitTokenMode) {
+        self.change(|state| with_mode(state, mode));
+    }
+
+    /// Forgets what the peer has shown: the next one on the link may be another program.
+    pub(super) fn forget_peer(&self) {
+        self.change(|state| state & !KNOWN);
+        self.questions.store(0, Ordering::Relaxed);
+        self.next_question_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the peer is to be asked now if it knows tokens: once a second for the first ten questions, then once a minute. Of
+    /// several workers that call this at the same time one gets `true`.
+    pub(crate) fn take_question(&self, now: Timestamp) -> bool {
+        let next_ns = self.next_question_ns.load(Ordering::Relaxed);
+        if self.state.load(Ordering::Relaxed) & (KNOWN | ON | OFF | SEVERAL_PEERS) != 0 || now.0 < next_ns {
+            return false;
+        }
+        let number = self.questions.load(Ordering::Relaxed) + 1;
+        let pause_ns = if number < FREQUENT_QUESTIONS { SHORT_PAUSE_NS } else { LONG_PAUSE_NS };
+        let after_ns = now.0.saturating_add(pause_ns);
+        let swapped = self.next_question_ns.compare_exchange(next_ns, after_ns, Ordering::Relaxed, Ordering::Relaxed);
+        if swapped.is_ok() {
+            self.questions.store(number.min(FREQUENT_QUESTIONS), Ordering::Relaxed);
+        }
+        swapped.is_ok()
+    }
+
+    fn change(&self, change: impl Fn(u8) -> u8) {
+        // The closure never refuses.
+        let _ = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| Some(settled(change(state))));
+    }
+}
+
+fn with_mode(state: u8, mode: PitTokenMode) -> u8 {
+    let bits = match mode {
+        PitTokenMode::Auto => 0,
+        PitTokenMode::On => ON,
+        PitTokenMode::Off => OFF,
+    };
+    settled(state & !(ON | OFF) | bits)
+}
+
+/// The state with the right bit [`SENT`].
+fn settled(state: u8) -> u8 {
+    let sent = state & SEVERAL_PEERS == 0 && (state & ON != 0 || state & (KNOWN | OFF) == KNOWN);
+    if sent { state | SENT } else { state & !SENT }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_sent_by_mode_knowledge_and_link() {
+        use LinkType::{AdHoc, MultiAccess, PointToPoint};
+        use PitTokenMode::{Auto, Off, On};
+        // Link type, mode, known, sent.
+        let table = [
+            (PointToPoint, Auto, false, false),
+            (PointToPoint, Auto, true, true),
+            (PointToPoint, On, false, true),
+            (PointToPoint, On, true, true),
+            (PointToPoint, Off, false, false),
+            (PointToPoint, Off, true, false),
+            (MultiAccess, Auto, true, false),
+            (MultiAccess, On, true, false),
+            (AdHoc, On, false, false),
+        ];
+        for (link_type, mode, known, sent) in table {
+            let tokens = PitTokens::new(link_type, mode);
+            if known {
+                tokens.note_known();
+            }
+            assert_eq!((tokens.are_known(), tokens.are_sent()), (known, sent), "{link_type:?} {mode:?} {known}");
+            // The same by changes.
+            let tokens = PitTokens::new(link_type, On);
+            tokens.note_known();
+            if !known {
+                tokens.forget_peer();
+            }
+            tokens.set_mode(mode);
+            assert_eq!((tokens.are_known(), tokens.are_sent()), (known, sent), "{link_type:?} {mode:?} {known}");
+        }
+    }
+
+    #[test]
+    fn modes_are_flags() {
+        for mode in [PitTokenMode::Auto, PitTokenMode::On, PitTokenMode::Off] {
+            assert_eq!(PitTokenMode::of(mode.flags().union(FaceFlags::RELIABILITY)), Some(mode));
+        }
+        assert_eq!(PitTokenMode::of(FaceFlags::PIT_TOKENS), None);
+    }
+
+    #[test]
+    fn questions_come_each_second_and_then_each_minute() {
+        let tokens = PitTokens::new(LinkType::PointToPoint, PitTokenMode::Auto);
+        let asked = |tokens: &PitTokens, from_ms: u64, to_ms: u64| -> Vec<u64> {
+            (from_ms..to_ms).step_by(100).filter(|&ms| tokens.take_question(Timestamp(0).plus_ms(ms))).collect()
+        };
+        assert_eq!(
+            asked(&tokens, 0, 200_000),
+            [0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 69_000, 129_000, 189_000]
+        );
+        tokens.forget_peer();
+        assert_eq!(asked(&tokens, 200_000, 202_000), [200_000, 201_000], "another peer is asked anew");
+        tokens.note_known();
+        assert!(asked(&tokens, 203_000, 300_000).is_empty());
+        for (link_type, mode) in [
+            (LinkType::PointToPoint, PitTokenMode::On),
+            (LinkType::PointToPoint, PitTokenMode::Off),
+            (LinkType::MultiAccess, PitTokenMode::Auto),
+        ] {
+            assert!(asked(&PitTokens::new(link_type, mode), 0, 100).is_empty(), "{link_type:?} {mode:?}");
+        }
+    }
+}
