@@ -132,7 +132,7 @@ def test_a_full_disk_refuses_what_it_cannot_keep(make_router, disk):
     router.kill()
     router.start()
     assert static_routes(router) == kept
-    assert sorted(file.name for file in disk.folder.iterdir()) == ["filler", "state.json", "state.json.api-token", "state.json.lock"]
+    assert sorted(file.name for file in disk.folder.iterdir()) == ["filler", "state.json", "state.json.api-token", "state.json.faulty-strategies", "state.json.lock"]
     assert "as long as their changes cannot be saved" in router.log.read_text()
     face = next(f["face_id"] for f in router.json("face", "list") if f["remote_uri"] == PEER)
     refused = send_commands(router, [command("rib", "register", register(long_prefix(1000), face))])
@@ -173,7 +173,7 @@ def test_a_disk_that_became_read_only_still_starts_the_router(make_router, disk)
     router.kill()
     router.start()
     assert static_routes(router) == {"/kept": 3, "/new": 0}
-    assert sorted(file.name for file in disk.folder.iterdir()) == ["state.json", "state.json.api-token", "state.json.lock"]
+    assert sorted(file.name for file in disk.folder.iterdir()) == ["state.json", "state.json.api-token", "state.json.faulty-strategies", "state.json.lock"]
 
 
 @needs_root
