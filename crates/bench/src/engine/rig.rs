@@ -11,7 +11,7 @@ use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::encapsulation::{Framing, MacAddress, Peer};
 use namehop_face::port::{PortControl, PortId, PortParams, PortSet, face_params};
-use namehop_face::registry::{Face, FaceFlags, FaceTable};
+use namehop_face::registry::{Face, FaceFlags, FaceParams, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
@@ -40,9 +40,10 @@ const SMALL_PACKET_BYTES: usize = 2_000;
 /// Memory of the Content Store for each packet it may hold, above the packet itself.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
-/// Makes the face of a peer.
+/// Makes the face of a peer, which returns PIT tokens.
 pub(super) fn insert_face(table: &FaceTable, link: usize, peer: MacAddress) -> Result<Arc<Face>, EngineBenchError> {
-    let face = table.insert(face_params(Peer::Ethernet(peer), &uri(&format!("dev://link{link}"))?, MTU_BYTES));
+    let params = face_params(Peer::Ethernet(peer), &uri(&format!("dev://link{link}"))?, MTU_BYTES);
+    let face = table.insert(FaceParams { flags: FaceFlags::PIT_TOKENS_ON, ..params });
     face.map_err(|error| EngineBenchError::Rig(error.to_string()))
 }
 
