@@ -247,7 +247,8 @@ fn flags_depend_on_scope_and_link_type() {
     assert!(set(&local, FaceFlags::PIT_TOKENS).is_err(), "on and off");
     assert!(set(&local, FaceFlags::PIT_TOKENS_ON).is_ok());
     assert!(set(&local, FaceFlags::PIT_TOKENS_OFF).is_err(), "on as well");
-    let off = FaceUpdate { flags: FaceFlags::PIT_TOKENS_OFF, flags_mask: 0x300, ..FaceUpdate::default() };
+    let off =
+        FaceUpdate { flags: FaceFlags::PIT_TOKENS_OFF, flags_mask: FaceFlags::PIT_TOKENS.0, ..FaceUpdate::default() };
     assert!(local.update(&off).is_ok());
     assert!(local.flags().contains(FaceFlags::PIT_TOKENS_OFF) && !local.flags().contains(FaceFlags::PIT_TOKENS_ON));
     // Clearing a flag that the face cannot have is no offence.

@@ -80,8 +80,9 @@ impl OwnAddresses {
 
 /// Ends the connection of a face whose local address is gone.
 fn end_dead_connection(own: &mut OwnAddresses, entry: &SocketFace) {
+    // Without a connection a face has no local address.
     let Some(local) = entry.face.local_uri().socket_address() else { return };
-    if !entry.face.is_up() || own.has(local) {
+    if own.has(local) {
         return;
     }
     tracing::info!(face = %entry.face.id(), remote = %entry.face.remote_uri(), %local, "local address gone: closing the connection");
