@@ -5,7 +5,7 @@ import struct
 import subprocess
 
 import pytest
-from conftest import of_threads
+from conftest import of_threads, wait_until
 
 ETHERTYPE = 0x8624
 GROUP = "01:00:5e:00:17:aa"
@@ -103,6 +103,12 @@ def connect(near, far, link):
 
 def route(router, prefix, face):
     router.namehop("route", "add", prefix, face)
+
+
+def wait_for_links(*routers):
+    """Until all faces are up: the kernel tells up to a second later that a link works."""
+    for router in routers:
+        wait_until(lambda: all(face["is_up"] for face in router.json("face", "list")), what=f"the links of {router.name} are up")
 
 
 def fetch(router, name, **options):

@@ -57,16 +57,20 @@ class Capture:
         counts = Counter()
         for line in text.splitlines():
             sender, datagram, frame = line.split("\t")
-            counts[bool(datagram), sender, kind_of(bytes.fromhex((datagram or frame).replace(":", "")))] += 1
+            kind = kind_of(bytes.fromhex((datagram or frame).replace(":", "")))
+            if kind is not None:
+                counts[bool(datagram), sender, kind] += 1
         return counts
 
 
 def kind_of(frame):
-    """Of the packet in a frame, behind which there may be padding."""
+    """Of the packet in a frame, behind which there may be padding; None of a frame without one, by which routers find out about each other."""
     kind, packet, _ = split_element(frame)
     if kind != LP_PACKET:
         return kind
     fields = elements(elements(packet)[LP_PACKET])
+    if FRAGMENT not in fields:
+        return None
     return NACK if NACK in fields else split_element(fields[FRAGMENT])[0]
 
 

@@ -56,7 +56,8 @@ def seen(packets):
         is_later = int.from_bytes(fields.get(FRAG_INDEX, b"\0"), "big") > 0
         if is_later:
             counts["later fragments"] += 1
-        else:
+        # Without a packet: a frame by which routers find out about each other.
+        elif FRAGMENT in fields:
             counts[{INTEREST: "interests", DATA: "data"}[fields[FRAGMENT][0]]] += 1
     return counts
 

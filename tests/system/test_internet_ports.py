@@ -11,7 +11,7 @@ import pytest
 from applications import published, same, wait_for_route
 from conftest import wait_until
 from packets import interest
-from port_links import Link, drops, fetch, ip, is_connected, link, needs_root, ports, route
+from port_links import Link, drops, fetch, ip, is_connected, link, needs_root, ports, route, wait_for_links
 
 pytestmark = needs_root
 
@@ -90,6 +90,7 @@ def test_packets_travel_over_a_router_of_the_kernel(make_router, tmp_path, schem
         faces = [create(router, uri(scheme, addresses[1 - end]), link.local(end)) for end, router in enumerate(ends)]
         assert faces[0]["local_uri"] == f"{link.local(0)}?ip={bare(addresses[0])}&port=6363"
         route(near, "/object", uri(scheme, addresses[1]))
+        wait_for_links(near, far)
         # Data of 8,000 bytes: six fragments each, and none by the kernel.
         file = file_of(tmp_path, 400_000)
         with published(far, "/object", file, "--segment-size", "8000"):
@@ -105,6 +106,7 @@ def test_packets_travel_over_a_router_of_the_kernel(make_router, tmp_path, schem
         near.stop()
         near.start()
         wait_for_route(near, "/object")
+        wait_for_links(near)
         with published(far, "/object", file, "--segment-size", "8000"):
             assert same(fetch(near, "/object"), file)
 
@@ -373,6 +375,7 @@ def test_udp_vxlan_and_vlans_on_memif(make_router, tmp_path):
     near.stop()
     near.start()
     wait_for_route(near, "/object/1")
+    wait_for_links(near)
     with published(far, "/object/1", file, "--segment-size", "4000"):
         near.namehop("cs", "erase", "/object/1")
         assert same(fetch(near, "/object/1"), file)
