@@ -65,7 +65,7 @@ pub struct Verified {
 
 impl Verified {
     /// The decoded instructions. An entry is `None` for the second half of a [`Operation::LoadConstant`], and for an instruction
-    /// that no path reaches, which the verifier did not check: whoever runs the program ends it there.
+    /// that no path reaches. The verifier did not check the latter: a program that gets there ends.
     pub fn operations(&self) -> &[Option<Operation>] {
         &self.operations
     }
@@ -83,7 +83,7 @@ impl Verified {
     /// Takes a program as verified without a check.
     ///
     /// # Safety
-    /// Running it does whatever the program says.
+    /// The caller bears what the program does when it runs.
     #[cfg(any(test, feature = "testing"))]
     #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
     pub unsafe fn unchecked(

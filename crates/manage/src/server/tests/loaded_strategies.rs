@@ -13,7 +13,7 @@ fn with_listed_key() -> (Fixture, impl Signer) {
     (Fixture::with_security(&SecurityConfig { rules: rules.into(), ..SecurityConfig::default() }), signer)
 }
 
-/// Sends a file, signed so many milliseconds from now.
+/// Sends a file in a command that is signed `later_ms` milliseconds from now.
 fn load(
     fixture: &Fixture,
     signer: &dyn Signer,
