@@ -96,10 +96,11 @@ impl Bench {
         face
     }
 
-    /// A face of which no worker has heard yet.
+    /// A face of which no worker has heard yet, to a peer that returns PIT tokens.
     fn unknown_face(&self, home: usize) -> Arc<Face> {
         let params = FaceParams::new("udp4://192.0.2.1:6363".parse().expect("URI"), "fd://5".parse().expect("URI"));
-        self.table.insert(FaceParams { home_worker: Some(home), ..params }).expect("room")
+        let flags = FaceFlags::PIT_TOKENS_ON;
+        self.table.insert(FaceParams { home_worker: Some(home), flags, ..params }).expect("room")
     }
 
     fn route(&mut self, prefix: &str, face: &Face) {

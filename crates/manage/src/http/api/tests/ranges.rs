@@ -17,7 +17,7 @@ fn requests() -> Vec<(Method, &'static str, &'static str, Value, Value)> {
     };
     let properties = json!({
         "persistency": "permanent", "local_fields": false, "reliability": false, "congestion_marking": true,
-        "congestion_interval_ns": 1000, "congestion_threshold_bytes": 1000, "mtu_bytes": 1400,
+        "keep_alive": true, "pit_tokens": "auto", "congestion_interval_ns": 1000, "congestion_threshold_bytes": 1000, "mtu_bytes": 1400,
     });
     let mut face = properties.clone();
     face["uri"] = json!("udp4://192.0.2.9:6363");
