@@ -60,7 +60,11 @@ def decode(payloads):
         assert not padding.strip(b"\0"), "nothing but zeros behind the packet"
         assert not padding or len(payload) == 46, "only short frames are padded"
         if kind == 0x64:
-            packet = bytes(parse_lp_packet_v2(packet).fragment)
+            fragment = parse_lp_packet_v2(packet).fragment
+            if fragment is None:
+                # Routers find out about each other by frames without a packet.
+                continue
+            packet = bytes(fragment)
         if packet[0] == 5:
             interests.append(Name.to_str(parse_interest(packet)[0]))
         else:
