@@ -5,17 +5,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use namehop_forward::strategy::program::{blame, label};
-use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
 use tracing::warn;
 
-use crate::state::sibling;
+use crate::state::{open_own, sibling};
 
 /// Ending of the file, behind the name of the state file.
 const ENDING: &str = "faulty-strategies";
@@ -35,7 +32,7 @@ impl FaultyStrategies {
     /// remembered; the log says so.
     pub fn beside(state: &Path) -> Self {
         let path = sibling(state, ENDING);
-        let opened = open(&path).and_then(|mut file| {
+        let opened = open_own(&path, true).and_then(|mut file| {
             let mut text = String::new();
             (&mut file).take(MAX_BYTES).read_to_string(&mut text)?;
             blame::record_in(file.try_clone()?.into())?;
@@ -69,20 +66,10 @@ impl FaultyStrategies {
     }
 }
 
-/// Opens the file, or makes it. The folder may be shared, so links are not followed, and nobody else may have a hand in it.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let file =
-        OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(flags.bits()).open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() || found.uid() != geteuid().as_raw() || found.mode() & 0o022 != 0 {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can write to it, or own it"));
-    }
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -92,6 +79,7 @@ mod tests {
         let file = folder.path().join("state.json.faulty-strategies");
         std::fs::write(&file, format!("{}\n{}\n", label("mine", b"program"), label("other", b"program")))
             .expect("written");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("the owner's alone");
         let faulty = FaultyStrategies::beside(&state);
         assert!(faulty.contains("mine", b"program") && faulty.contains("other", b"program"));
         assert!(!faulty.contains("mine", b"another program"), "a corrected program is another one");

@@ -66,6 +66,26 @@ pub(crate) fn open(path: &Path, append: bool) -> io::Result<File> {
     }
 }
 
+/// Opens a file for reading and writing that is this user's alone, or makes it; writes go to its end if `append`. A file that others
+/// can write, or have made, is replaced: it could hold anything.
+pub(crate) fn open_own(path: &Path, append: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    options.read(true).write(true).append(append).mode(MODE).custom_flags(flags.bits());
+    if let Ok(file) = options.open(path)
+        && file
+            .metadata()
+            .is_ok_and(|found| found.is_file() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0)
+    {
+        return Ok(file);
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    options.create_new(true).open(path)
+}
+
 /// Whether the error means that a path cannot be written, although it may be readable.
 fn is_unwritable(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied || is_full_or_read_only(error)

@@ -17,7 +17,7 @@ mod record;
 mod rewrite;
 mod shorten;
 
-pub(crate) use files::{open, sibling};
+pub(crate) use files::{open, open_own, sibling};
 pub use format::StateError;
 pub use journal::Journal;
 pub use record::{

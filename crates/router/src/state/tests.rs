@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -356,4 +356,25 @@ fn a_state_says_what_it_holds() {
         state.fold(record);
     }
     assert_eq!(state.summary().as_deref(), Some("2 routes, 1 strategy choice"));
+}
+
+#[test]
+fn a_file_that_others_may_have_written_is_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("state.json.own");
+    open_own(&path, false).expect("made");
+    assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o600);
+    fs::write(&path, "7").expect("written");
+    open_own(&path, false).expect("kept");
+    assert_eq!(fs::read_to_string(&path).expect("readable"), "7");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("changed");
+    open_own(&path, false).expect("made");
+    assert_eq!(fs::read_to_string(&path).expect("readable"), "");
+    let foreign = folder.path().join("foreign");
+    fs::write(&foreign, "9").expect("written");
+    fs::remove_file(&path).expect("removed");
+    symlink(&foreign, &path).expect("linked");
+    open_own(&path, false).expect("made");
+    assert!(fs::symlink_metadata(&path).expect("there").is_file());
+    assert_eq!(fs::read_to_string(&foreign).expect("readable"), "9");
 }
