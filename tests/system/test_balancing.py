@@ -144,3 +144,35 @@ def test_skewed_load_is_evened_out_by_itself_and_nothing_is_lost(make_router):
     assert all(worker[f"dropped_{kind}"] == 0 for worker in status["workers"] for kind in ("interests", "data", "nacks"))
     # Data without PIT token goes to the present owner, too, where nobody has asked for it.
     assert status["drops"]["engine"] == {"unsolicited-data": PENDING * len(entries)} and not status["drops"]["link"], status["drops"]
+
+
+def test_names_below_one_prefix_fill_the_caches_of_all_workers(make_router):
+    capacity, burst = 2_000, 1_000
+    router = make_router(
+        f'[forwarding]\nworkers = 2\n[content_store]\ncapacity_packets = {capacity}\nunsolicited = "admit-all"\npolicy = "lru"\n'
+    )
+    producer, _ = connect_application(router)
+    cached = lambda: [worker["cs_entries"] for worker in router.json("status")["workers"]]
+    sent = 0
+
+    def send():
+        nonlocal sent
+        producer.sendall(b"".join(data(f"/one/prefix/{number}", b"") for number in range(sent, sent + burst)))
+        sent += burst
+
+    while sum(cached()) < capacity // 2:
+        send()
+    assert sorted(cached()) == [0, capacity // 2], "the prefix belongs to one worker"
+
+    def is_filled():
+        send()
+        return sum(cached()) == capacity
+
+    wait_until(is_filled, what="both caches are full", seconds=60)
+    divided = [entry for entry in router.json("ndt", "list") if entry["divided"]]
+    assert len(divided) == 1, divided
+    # What is cached is found.
+    consumer, _ = connect_application(router)
+    last = [f"/one/prefix/{number}" for number in range(sent - 100, sent)]
+    consumer.sendall(b"".join(interest(each, os.urandom(4)) for each in last))
+    assert sorted(read(consumer, 100)) == sorted(data(each, b"") for each in last)

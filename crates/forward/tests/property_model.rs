@@ -80,15 +80,16 @@ proptest! {
     /// By the first component nothing is divided that an Interest asks for by a prefix.
     #[test]
     fn several_engines_send_what_the_model_sends(scenario in any_scenario(), engines in prop_oneof![Just(2_usize), Just(4)]) {
-        sent_by::<Burst>(&scenario, Division { engines, components: 1 })?;
+        sent_by::<Burst>(&scenario, Division { engines, components: 1, divided: 0 })?;
     }
 
     #[test]
     fn several_engines_answer_interests_for_short_prefixes(
         scenario in any_scenario(),
         engines in prop_oneof![Just(2_usize), Just(4)],
-        components in 2..4_usize,
+        components in 1..4_usize,
+        divided in 0..4_usize,
     ) {
-        sent_by::<Burst>(&without_cache(scenario), Division { engines, components })?;
+        sent_by::<Burst>(&without_cache(scenario), Division { engines, components, divided })?;
     }
 }

@@ -1,13 +1,18 @@
-//! Moves names from worker to worker: by itself where their loads differ, and by command. All of it on the control thread.
+//! Moves names from worker to worker: by itself where their loads differ, or how full their Content Stores are, and by command. All of
+//! it on the control thread.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use namehop_forward::dispatch::{Balancer, EntryLoad, EntryMove, NameDispatch, SAMPLED};
+use namehop_forward::dispatch::{
+    Balancer, EntryLoad, EntryMove, MAX_COMPONENTS, NameDispatch, Plan, SAMPLED, StoreUse,
+};
+use namehop_forward::engine::CsInfo;
 use namehop_manage::server::{DispatchEntry, DispatchError};
 use namehop_packet::Timestamp;
 use namehop_wire::NameRef;
@@ -31,6 +36,8 @@ pub struct Balancing {
     moves_by_itself: bool,
     /// Measurements in a row in which one entry had most packets.
     lopsided: Cell<u32>,
+    /// Packets that each worker's Content Store had evicted at the last look.
+    evictions: RefCell<Vec<u64>>,
 }
 
 /// Whether the entry with most samples has more than half of many packets.
@@ -42,11 +49,18 @@ fn is_lopsided(most: u64, all: u64) -> bool {
 impl Balancing {
     /// Of the names in this table.
     pub fn new(dispatch: Arc<NameDispatch>, moves_by_itself: bool) -> Self {
-        let lopsided = Cell::new(0);
-        Balancing { dispatch, balancer: RefCell::default(), started: Instant::now(), moves_by_itself, lopsided }
+        Balancing {
+            dispatch,
+            balancer: RefCell::default(),
+            started: Instant::now(),
+            moves_by_itself,
+            lopsided: Cell::new(0),
+            evictions: RefCell::default(),
+        }
     }
 
-    /// Warns when most packets belong to one entry, which no move to another worker can divide.
+    /// Warns when most packets belong to one entry that no worker can share with another: it is not to be divided, or its packets
+    /// have the same name.
     fn warn_if_lopsided(&self) {
         let balancer = self.balancer.borrow();
         let loads = balancer.loads();
@@ -55,12 +69,21 @@ impl Balancing {
         let count = if is_lopsided(most, all) { self.lopsided.get() + 1 } else { 0 };
         self.lopsided.set(count);
         if count % WARNING_EVERY == LOPSIDED_MEASUREMENTS {
-            warn!(
-                percent = most * 100 / all,
-                "most packets have names that begin with the same components, so one worker has them all and uses its share of \
-                 Content Store and PIT only; raise dispatch_components in [forwarding] above the number of these components \
-                 and restart"
-            );
+            let percent = most * 100 / all;
+            if self.moves_by_itself {
+                warn!(
+                    percent,
+                    "most packets have the same name, or names that begin with the same {MAX_COMPONENTS} components: one worker \
+                     has them all and uses its share of Content Store and PIT only"
+                );
+            } else {
+                warn!(
+                    percent,
+                    "most packets have names that begin with the same components, so one worker has them all and uses its share \
+                     of Content Store and PIT only; set rebalance = true in [forwarding], or raise dispatch_components there above \
+                     the number of these components, and restart"
+                );
+            }
         }
     }
 
@@ -77,26 +100,47 @@ impl Balancing {
             if !self.moves_by_itself {
                 continue;
             }
-            let moves = self.balancer.borrow().plan(&self.dispatch);
-            match self.carry_out(workers, &moves).await {
+            match self.even_out(workers).await {
                 Ok(0) => {}
-                Ok(moved) => debug!(moved, "names were moved from worker to worker"),
+                Ok(changed) => debug!(changed, "names were divided anew among workers"),
                 Err(WorkerGone) => return,
             }
         }
     }
 
-    /// Moves entries, after their new owners have erased what they had cached of them. Returns how many were moved.
-    async fn carry_out(&self, workers: &WorkerHandles, moves: &[EntryMove]) -> Result<usize, WorkerGone> {
+    /// Changes what should be changed after the last measurement. Returns how many entries were.
+    async fn even_out(&self, workers: &WorkerHandles) -> Result<usize, WorkerGone> {
+        let stores = self.store_uses(&workers.cs_infos().await?);
+        let plan = self.balancer.borrow_mut().plan(&self.dispatch, &stores);
+        self.carry_out(workers, &plan).await
+    }
+
+    /// How much each worker uses of its part of the Content Store.
+    fn store_uses(&self, infos: &[CsInfo]) -> Vec<StoreUse> {
+        let evictions: Vec<u64> = infos.iter().map(|info| info.by_policy.total().evictions).collect();
+        let before = self.evictions.replace(evictions.clone());
+        let evicts = |worker: usize| evictions.get(worker) > before.get(worker).or(evictions.get(worker));
+        let store_use = |(worker, info): (usize, &CsInfo)| StoreUse {
+            packets: info.entries,
+            is_full: info.entries >= info.capacity || evicts(worker),
+        };
+        infos.iter().enumerate().map(store_use).collect()
+    }
+
+    /// Moves and divides entries, after those have erased what they had cached of them to whom names come. Returns how many were
+    /// changed.
+    async fn carry_out(&self, workers: &WorkerHandles, plan: &Plan) -> Result<usize, WorkerGone> {
         for worker in 0..workers.count() {
-            let to_worker = moves.iter().filter(|moved| usize::from(moved.to) == worker);
-            let mut entries: Vec<usize> = to_worker.map(|moved| moved.entry).collect();
+            let to_worker = plan.moves.iter().filter(|moved| usize::from(moved.to) == worker).map(|moved| moved.entry);
+            let from_others =
+                plan.divide.into_iter().filter(|&entry| usize::from(self.dispatch.owner_of(entry)) != worker);
+            let mut entries: Vec<usize> = to_worker.chain(from_others).collect();
             if !entries.is_empty() {
                 entries.sort_unstable();
                 workers.cs_erase_entries(worker, entries.into()).await?;
             }
         }
-        Ok(self.balancer.borrow_mut().carry_out(self.now(), &self.dispatch, moves))
+        Ok(self.balancer.borrow_mut().carry_out(self.now(), &self.dispatch, plan))
     }
 
     /// Gives the names that are divided together with this one to a worker. It is done when this returns; whose they were before
@@ -117,7 +161,8 @@ impl Balancing {
             return Err(DispatchError::MovedLately);
         }
         if owner != to {
-            let moved = self.carry_out(workers, &[EntryMove { entry, to }]).await;
+            let plan = Plan { moves: vec![EntryMove { entry, to }], divide: None };
+            let moved = self.carry_out(workers, &plan).await;
             // Something else may have moved it while its new owner was busy.
             if moved.unwrap_or(0) == 0 {
                 return Err(DispatchError::MovedLately);
@@ -126,9 +171,14 @@ impl Balancing {
         Ok(self.describe(entry, 0))
     }
 
-    /// Entries that had packets between the last two measurements, with most first.
+    /// Entries that had packets between the last two measurements, with most first, and the divided ones.
     pub fn entries(&self) -> Vec<DispatchEntry> {
-        self.balancer.borrow().loads().iter().map(|load| self.describe(load.entry, load.samples)).collect()
+        let balancer = self.balancer.borrow();
+        let loads = balancer.loads();
+        let loaded: HashSet<usize> = loads.iter().map(|load| load.entry).collect();
+        let divided = self.dispatch.divided_entries().filter(|entry| !loaded.contains(entry));
+        let described = loads.iter().map(|load| self.describe(load.entry, load.samples));
+        described.chain(divided.map(|entry| self.describe(entry, 0))).collect()
     }
 
     fn describe(&self, entry: usize, samples: u32) -> DispatchEntry {
@@ -137,6 +187,7 @@ impl Balancing {
             // It may have been moved since its load was measured.
             worker: self.dispatch.owner_of(entry).into(),
             former_worker: self.dispatch.former_owner_of(entry).map(u64::from),
+            is_divided: self.dispatch.is_divided(entry),
             packets_per_s: u64::from(samples) * u64::from(SAMPLED.get()) / INTERVAL.as_secs(),
         }
     }

@@ -29,8 +29,9 @@ enum NdtCommand {
     Move(MoveArgs),
 }
 
-/// List the entries of the name dispatch table that had packets in the last seconds, those with most first. Names are divided by a
-/// hash of their first components: an entry stands for one such prefix, or for a few
+/// List the entries of the name dispatch table that had packets in the last seconds, those with most first, and the divided ones. Names are divided by a
+/// hash of their first components: an entry stands for one such prefix, or for a few. Where an entry is divided, longer names have entries
+/// of their own
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop ndt list --json")]
 struct ListArgs {
@@ -44,7 +45,7 @@ struct ListArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop ndt move /example/video 1")]
 struct MoveArgs {
-    /// A name, of which the first components count (two, unless configured otherwise)
+    /// A name, of which the first components count (two, unless configured otherwise; more where an entry is divided)
     name: Name,
     /// Number of the worker, as in 'namehop status'
     worker: u64,
@@ -79,8 +80,13 @@ impl ListArgs {
         if self.json {
             return output::json(&entries);
         }
-        let columns =
-            [("ENTRY", Align::Right), ("WORKER", Align::Right), ("BEFORE", Align::Right), ("PACKETS/S", Align::Right)];
+        let columns = [
+            ("ENTRY", Align::Right),
+            ("WORKER", Align::Right),
+            ("BEFORE", Align::Right),
+            ("PACKETS/S", Align::Right),
+            ("DIVIDED", Align::Left),
+        ];
         let mut table = Table::new(&columns);
         for entry in entries {
             table.row(vec![
@@ -88,6 +94,7 @@ impl ListArgs {
                 entry.worker.to_string(),
                 output::or_dash(entry.former_worker),
                 entry.packets_per_s.to_string(),
+                if entry.divided { "yes" } else { "-" }.to_owned(),
             ]);
         }
         output::print(&table.render())

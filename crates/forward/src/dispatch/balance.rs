@@ -1,14 +1,20 @@
-//! Evens out the load of workers: moves entries of the name dispatch table from the one that has most to the one that has least.
+//! Evens out the load of workers, and how full their Content Stores are: moves entries of the name dispatch table from the worker that
+//! has most to the one that has least, and divides entries that one worker alone should not have.
 //!
 //! What an entry costs is estimated from samples: each worker counts one in [`SAMPLED`] packets for the entry of its name. An entry
-//! is moved as a whole, so one prefix that brings more than a worker can do stays where it is. An entry that was moved stays for
-//! [`GRACE_NS`], in which its former owner is still offered the Data that its pending Interests wait for.
+//! is moved as a whole. When none can be moved, because one prefix brings more than the difference, its entry is divided: names
+//! below the prefix have entries of their own then, which are spread over all workers. Each step of a [`Plan`] counts for
+//! [`GRACE_NS`] as new: for so long the worker that had the names before is still offered the Data that its pending Interests
+//! wait for, and an entry that was moved stays.
+//!
+//! Each worker's store has an equal part of the capacity. So the capacity is only used up when all stores are: when one is full and
+//! another has room, names whose Data fills the one are given to the other, as far as their loads allow.
 //!
 //! What is cached is not moved. The former owner evicts it in time like all that nobody asks for. The new owner may have Data of the
-//! entry in its cache from an earlier time, and erases that before the entry is moved: so nobody is answered with what is older than
-//! a former owner's.
+//! entry in its cache from an earlier time, and erases that before the entry is moved or divided: so nobody is answered with what is
+//! older than a former owner's.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 
 use namehop_packet::Timestamp;
@@ -19,6 +25,8 @@ use super::NameDispatch;
 pub const SAMPLED: NonZeroU32 = NonZeroU32::new(64).unwrap();
 /// Samples without which nothing is said about the load.
 const MIN_SAMPLES: u64 = 1_000;
+/// Samples of Data without which nothing is said about who fills stores.
+const MIN_DATA_SAMPLES: u64 = 100;
 /// Nothing is moved while the most loaded worker has at most so much more than its share, in percent.
 const TOLERATED_PERCENT: u64 = 20;
 /// Most entries that are moved in one step.
@@ -31,10 +39,28 @@ pub const GRACE_NS: u64 = 30_000_000_000;
 pub struct EntryLoad {
     /// Packets of which one in [`SAMPLED`] was counted: so many were.
     pub samples: u32,
+    /// So many of them were Data.
+    pub data: u32,
     /// Number of the entry.
     pub entry: usize,
     /// Its owner.
     pub worker: u8,
+}
+
+/// How much of its part of the Content Store a worker uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StoreUse {
+    /// Cached packets.
+    pub packets: usize,
+    /// Do packets have to leave for new ones?
+    pub is_full: bool,
+}
+
+impl StoreUse {
+    /// Could it hold twice what it holds, as the full one shows?
+    fn has_room_beside(self, full: StoreUse) -> bool {
+        !self.is_full && 2 * self.packets <= full.packets
+    }
 }
 
 /// That an entry is to be given to a worker.
@@ -46,25 +72,66 @@ pub struct EntryMove {
     pub to: u8,
 }
 
-/// Knows the load of entries, and moves them; one thread has it.
+/// What should be changed so that no worker has more than its share.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// Entries to be moved.
+    pub moves: Vec<EntryMove>,
+    /// The entry to be divided.
+    pub divide: Option<usize>,
+}
+
+impl Plan {
+    fn is_empty(&self) -> bool {
+        self.moves.is_empty() && self.divide.is_none()
+    }
+}
+
+/// What is forgotten of an entry when its time is over.
+#[derive(Debug, Clone, Copy)]
+enum Lately {
+    Moved(usize),
+    Divided(usize),
+}
+
+/// An entry that may be moved.
+#[derive(Debug, Clone, Copy)]
+struct Weighed {
+    /// What is to be evened out.
+    weight: u64,
+    /// Its packets.
+    samples: u64,
+    entry: usize,
+    worker: usize,
+}
+
+/// Knows the load of entries, and moves and divides them; one thread has it.
 #[derive(Debug, Default)]
 pub struct Balancer {
-    /// Entries with a former owner, and when that is forgotten, oldest first.
-    moved: VecDeque<(Timestamp, usize)>,
+    /// What is new, and when that is over, oldest first.
+    lately: VecDeque<(Timestamp, Lately)>,
     /// What was counted between the last two measurements, most first.
     loads: Vec<EntryLoad>,
+    /// Samples of Data by entry since stores were last compared.
+    data: BTreeMap<usize, u64>,
 }
 
 impl Balancer {
     /// Takes what was counted since the last time. Forgets former owners whose time is over.
     pub fn measure(&mut self, now: Timestamp, dispatch: &NameDispatch) {
-        while let Some(&(_, entry)) = self.moved.front().filter(|(end, _)| *end <= now) {
-            self.moved.pop_front();
-            dispatch.forget_former_owner(entry);
+        while let Some(&(_, lately)) = self.lately.front().filter(|(end, _)| *end <= now) {
+            self.lately.pop_front();
+            match lately {
+                Lately::Moved(entry) => drop(dispatch.forget_former_owner(entry)),
+                Lately::Divided(entry) => dispatch.forget_division(entry),
+            }
         }
         self.loads.clear();
         self.loads.extend(dispatch.take_loads());
         self.loads.sort_unstable_by(|one, other| other.cmp(one));
+        for load in self.loads.iter().filter(|load| load.data > 0) {
+            *self.data.entry(load.entry).or_default() += u64::from(load.data);
+        }
     }
 
     /// What was counted for entries between the last two measurements, most first; those without a packet are left out.
@@ -72,121 +139,128 @@ impl Balancer {
         &self.loads
     }
 
-    /// What should be moved by the load that was measured last. Before it is, its new owners have to erase what they have cached
-    /// of it: see [`cs_erase_entries`](crate::engine::Engine::cs_erase_entries).
-    pub fn plan(&self, dispatch: &NameDispatch) -> Vec<EntryMove> {
+    /// What should be changed by the load that was measured last, or else by how full the stores of the workers are, by their numbers.
+    /// Before it is, the new owners have to erase what they have cached of it: see
+    /// [`cs_erase_entries`](crate::engine::Engine::cs_erase_entries).
+    pub fn plan(&mut self, dispatch: &NameDispatch, stores: &[StoreUse]) -> Plan {
         let mut loads = vec![0_u64; dispatch.workers()];
         self.loads.iter().for_each(|load| loads[usize::from(load.worker)] += u64::from(load.samples));
-        let (total, mut moves) = (loads.iter().sum::<u64>(), Vec::new());
-        if total < MIN_SAMPLES {
-            return moves;
-        }
-        let tolerated = total * (100 + TOLERATED_PERCENT) / 100 / loads.len() as u64;
-        // The heaviest first: so the fewest are moved.
-        let mut entries: Vec<EntryLoad> =
-            self.loads.iter().copied().filter(|load| dispatch.former_owner_of(load.entry).is_none()).collect();
-        while moves.len() < MAX_MOVES {
-            let numbered = || loads.iter().enumerate();
-            let Some((from, &most)) = numbered().max_by_key(|&(_, load)| load) else { break };
-            let Some((to, &least)) = numbered().min_by_key(|&(_, load)| load) else { break };
-            if most <= tolerated {
-                break;
-            }
-            // One that weighs more than half the difference would only turn it round.
-            let fits =
-                |load: &EntryLoad| usize::from(load.worker) == from && u64::from(load.samples) <= (most - least) / 2;
-            let Some(place) = entries.iter().position(fits) else { break };
-            let EntryLoad { samples, entry, .. } = entries.remove(place);
-            loads[from] -= u64::from(samples);
-            loads[to] += u64::from(samples);
-            moves.push(EntryMove { entry, to: to as u8 });
-        }
-        moves
+        let total: u64 = loads.iter().sum();
+        let most_allowed = match total {
+            0..MIN_SAMPLES => u64::MAX,
+            _ => total * (100 + TOLERATED_PERCENT) / 100 / loads.len() as u64,
+        };
+        let by_load = self.plan_by_load(dispatch, loads.clone(), most_allowed);
+        if by_load.is_empty() { self.plan_by_stores(dispatch, stores, &loads, most_allowed) } else { by_load }
     }
 
-    /// Moves entries. Those stay that were moved lately, or are where they shall be. Returns how many were moved.
-    pub fn carry_out(&mut self, now: Timestamp, dispatch: &NameDispatch, moves: &[EntryMove]) -> usize {
-        let mut moved = 0;
-        for &EntryMove { entry, to } in moves {
-            if dispatch.move_entry(entry, to) {
-                self.moved.push_back((Timestamp(now.0.saturating_add(GRACE_NS)), entry));
-                moved += 1;
+    fn plan_by_load(&self, dispatch: &NameDispatch, mut loads: Vec<u64>, most_allowed: u64) -> Plan {
+        let weighed = |load: &EntryLoad| Weighed {
+            weight: load.samples.into(),
+            samples: load.samples.into(),
+            entry: load.entry,
+            worker: load.worker.into(),
+        };
+        // The heaviest first: so the fewest are moved.
+        let mut entries: Vec<Weighed> = self.loads.iter().map(weighed).collect();
+        entries.retain(|load| dispatch.former_owner_of(load.entry).is_none());
+        let mut plan = Plan::default();
+        while plan.moves.len() < MAX_MOVES {
+            let Some((from, to)) = extremes(&loads) else { break };
+            if loads[from] <= most_allowed {
+                break;
             }
+            let Some(moved) = take_fitting(&mut entries, from, loads[from] - loads[to], u64::MAX) else {
+                let heaviest = entries.iter().find(|load| load.worker == from && !dispatch.is_divided(load.entry));
+                plan.divide = heaviest.map(|load| load.entry);
+                break;
+            };
+            loads[from] -= moved.weight;
+            loads[to] += moved.weight;
+            plan.moves.push(EntryMove { entry: moved.entry, to: to as u8 });
         }
-        moved
+        plan
     }
+
+    /// Gives names of a full store to one that has room, as far as the loads allow.
+    fn plan_by_stores(
+        &mut self,
+        dispatch: &NameDispatch,
+        stores: &[StoreUse],
+        loads: &[u64],
+        most_allowed: u64,
+    ) -> Plan {
+        let mut plan = Plan::default();
+        if stores.len() != loads.len() || self.data.values().sum::<u64>() < MIN_DATA_SAMPLES {
+            return plan;
+        }
+        let mut entries = self.take_data(dispatch);
+        let mut data = vec![0; loads.len()];
+        entries.iter().for_each(|each| data[each.worker] += each.weight);
+        entries.retain(|each| dispatch.former_owner_of(each.entry).is_none());
+        let numbered = || stores.iter().enumerate();
+        let full = numbered().filter(|(_, store)| store.is_full).max_by_key(|&(worker, _)| data[worker]);
+        let Some((from, &full)) = full else { return plan };
+        let with_room = numbered().filter(|(_, store)| store.has_room_beside(full));
+        let Some((to, _)) = with_room.min_by_key(|(_, store)| store.packets) else { return plan };
+        let mut load_of_new_owner = loads[to];
+        while plan.moves.len() < MAX_MOVES && 100 * data[from] > (100 + TOLERATED_PERCENT) * data[to] {
+            let allowed = most_allowed.saturating_sub(load_of_new_owner);
+            let Some(moved) = take_fitting(&mut entries, from, data[from] - data[to], allowed) else { break };
+            data[from] -= moved.weight;
+            data[to] += moved.weight;
+            load_of_new_owner += moved.samples;
+            plan.moves.push(EntryMove { entry: moved.entry, to: to as u8 });
+        }
+        if plan.moves.is_empty() && 100 * data[from] > (100 + TOLERATED_PERCENT) * data[to] {
+            let heaviest = entries.iter().find(|each| each.worker == from && !dispatch.is_divided(each.entry));
+            plan.divide = heaviest.filter(|each| 2 * each.weight > data[from] - data[to]).map(|each| each.entry);
+        }
+        plan
+    }
+
+    /// Entries by the Data that they had since the last call, most first.
+    fn take_data(&mut self, dispatch: &NameDispatch) -> Vec<Weighed> {
+        let samples: BTreeMap<usize, u32> = self.loads.iter().map(|load| (load.entry, load.samples)).collect();
+        let weighed = |(entry, weight)| Weighed {
+            weight,
+            samples: samples.get(&entry).copied().unwrap_or(0).into(),
+            entry,
+            worker: dispatch.owner_of(entry).into(),
+        };
+        let mut entries: Vec<Weighed> = std::mem::take(&mut self.data).into_iter().map(weighed).collect();
+        entries.sort_by_key(|each| std::cmp::Reverse(each.weight));
+        entries
+    }
+
+    /// Does what was planned: moves entries, and divides the one. Those stay that were moved lately, or are where they shall be.
+    /// Returns how many were changed.
+    pub fn carry_out(&mut self, now: Timestamp, dispatch: &NameDispatch, plan: &Plan) -> usize {
+        let end = Timestamp(now.0.saturating_add(GRACE_NS));
+        let moved = plan.moves.iter().filter(|step| dispatch.move_entry(step.entry, step.to));
+        let divided = plan.divide.into_iter().filter(|&entry| dispatch.divide_entry(entry));
+        let before = self.lately.len();
+        self.lately.extend(moved.map(|step| (end, Lately::Moved(step.entry))));
+        self.lately.extend(divided.map(|entry| (end, Lately::Divided(entry))));
+        self.lately.len() - before
+    }
+}
+
+/// The worker with most and the one with least.
+fn extremes(loads: &[u64]) -> Option<(usize, usize)> {
+    let numbered = || loads.iter().enumerate();
+    let (from, _) = numbered().max_by_key(|&(_, load)| load)?;
+    let (to, _) = numbered().min_by_key(|&(_, load)| load)?;
+    Some((from, to))
+}
+
+/// Takes the first entry of a worker that weighs at most half of the difference to another one, which may get so many more packets:
+/// what weighs more would only turn it round.
+fn take_fitting(entries: &mut Vec<Weighed>, from: usize, difference: u64, allowed: u64) -> Option<Weighed> {
+    let fits = |each: &Weighed| each.worker == from && each.weight <= difference / 2 && each.samples <= allowed;
+    let place = entries.iter().position(fits)?;
+    Some(entries.remove(place))
 }
 
 #[cfg(test)]
-mod tests {
-    use namehop_hash::DispatchKey;
-    use namehop_wire::Name;
-
-    use super::super::tests::{interest, name};
-    use super::*;
-
-    const SECOND: u64 = 1_000_000_000;
-
-    /// Names of many entries that all belong to worker 0.
-    fn names_of_one_worker(dispatch: &NameDispatch, count: usize) -> Vec<Name> {
-        let names = (0..).map(|number| name(&format!("/a/n{number}")));
-        let is_of_first = |name: &Name| dispatch.entry_of(name.value()).is_some_and(|(_, owner)| owner == 0);
-        names.filter(is_of_first).take(count).collect()
-    }
-
-    /// Measures, plans and moves; how many entries were moved.
-    fn step(balancer: &mut Balancer, now: Timestamp, dispatch: &NameDispatch) -> usize {
-        balancer.measure(now, dispatch);
-        let moves = balancer.plan(dispatch);
-        balancer.carry_out(now, dispatch, &moves)
-    }
-
-    fn load(dispatch: &NameDispatch, names: &[Name], samples: usize) {
-        for name in names {
-            (0..samples).for_each(|_| dispatch.note_load(&interest(name)));
-        }
-    }
-
-    fn owners(dispatch: &NameDispatch, names: &[Name]) -> Vec<usize> {
-        let mut counts = vec![0; dispatch.workers()];
-        for name in names {
-            counts[usize::from(dispatch.entry_of(name.value()).expect("a name").1)] += 1;
-        }
-        counts
-    }
-
-    #[test]
-    fn the_load_of_one_worker_is_shared_and_then_left_alone() {
-        let dispatch = NameDispatch::new(4, 2, DispatchKey::new(1, 2));
-        let names = names_of_one_worker(&dispatch, 40);
-        let mut balancer = Balancer::default();
-        load(&dispatch, &names, 100);
-        assert!(step(&mut balancer, Timestamp(1), &dispatch) > 20);
-        let after = owners(&dispatch, &names);
-        assert!(after.iter().all(|&count| (8..=12).contains(&count)), "{after:?}");
-        load(&dispatch, &names, 100);
-        assert_eq!(step(&mut balancer, Timestamp(SECOND), &dispatch), 0);
-        // Former owners are forgotten when their time is over, and not before.
-        let has_former = |name: &Name| dispatch.forget_former_owner(dispatch.entry_of(name.value()).expect("a name").0);
-        step(&mut balancer, Timestamp(GRACE_NS), &dispatch);
-        assert!(names.iter().any(has_former));
-        step(&mut balancer, Timestamp(GRACE_NS + 1), &dispatch);
-        assert!(!names.iter().any(has_former));
-    }
-
-    #[test]
-    fn little_load_and_a_single_heavy_prefix_move_nothing() {
-        let dispatch = NameDispatch::new(2, 2, DispatchKey::new(1, 2));
-        let names = names_of_one_worker(&dispatch, 9);
-        let mut balancer = Balancer::default();
-        load(&dispatch, &names, 100);
-        assert_eq!(step(&mut balancer, Timestamp(1), &dispatch), 0, "too few samples");
-        load(&dispatch, &names[..1], 10_000);
-        assert_eq!(step(&mut balancer, Timestamp(2), &dispatch), 0);
-        // What comes beside the heavy one goes elsewhere.
-        load(&dispatch, &names[..1], 10_000);
-        load(&dispatch, &names[1..], 10);
-        assert_eq!(step(&mut balancer, Timestamp(3), &dispatch), 8);
-        assert_eq!(owners(&dispatch, &names), [1, 8]);
-    }
-}
+mod tests;

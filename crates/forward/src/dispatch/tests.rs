@@ -20,7 +20,7 @@ pub(super) fn interest(name: &Name) -> Vec<u8> {
     InterestBuilder::new(name).nonce(1).build().expect("fits")
 }
 
-fn data(name: &Name) -> Vec<u8> {
+pub(super) fn data(name: &Name) -> Vec<u8> {
     DataBuilder::new(name).sign(&DigestSigner).expect("fits")
 }
 
@@ -129,7 +129,7 @@ fn data_is_offered_to_the_owner_of_a_short_interest_while_it_is_pending() {
     let (name, short, long) = divided(&table);
     let packet = data(&name);
     let asked = name.prefix(1).to_owned();
-    table.count_pending(asked.value(), true);
+    assert!(table.count_pending(asked.value()));
     let owners = |pit_token| table.owners(&packet, &LinkFields { pit_token, ..LinkFields::default() });
     assert_eq!(owners(PitToken::empty()), Some(Owners { owner: short, others: set(&[long]) }));
     let with_token = owners(token_of(short));
@@ -143,11 +143,11 @@ fn data_is_offered_to_the_owner_of_a_short_interest_while_it_is_pending() {
             .owners(&data(&"/other/b".parse().expect("name")), &LinkFields::default())
             .is_some_and(|it| it.others.is_empty())
     );
-    table.count_pending(asked.value(), false);
+    table.uncount_pending(asked.value());
     assert_eq!(owners(PitToken::empty()), Some(Owners::one(long)));
     assert_eq!(table.exceptions.count.load(Ordering::Relaxed), 0);
     // Interests that are long enough are not counted.
-    table.count_pending(name.value(), true);
+    assert!(!table.count_pending(name.value()));
     assert_eq!(table.exceptions.count.load(Ordering::Relaxed), 0);
 }
 

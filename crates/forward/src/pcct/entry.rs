@@ -153,6 +153,7 @@ const SATISFIED: u8 = 8;
 const NON_DISCOVERY: u8 = 16;
 const KEEP_NONCES: u8 = 32;
 const MEASURED: u8 = 64;
+const AWAITS_OTHER_WORKERS: u8 = 128;
 
 /// One PIT entry in the sense of the protocol: two cache lines, state and records.
 #[derive(Debug, Clone)]
@@ -271,6 +272,15 @@ impl PitSlot {
 
     pub(crate) fn set_strategy_timer(&mut self, is_set: bool) {
         self.flags = self.flags & !STRATEGY_TIMER | if is_set { STRATEGY_TIMER } else { 0 };
+    }
+
+    /// May Data of other workers satisfy it, and was it counted for that?
+    pub(crate) const fn awaits_other_workers(&self) -> bool {
+        self.flags & AWAITS_OTHER_WORKERS != 0
+    }
+
+    pub(crate) fn set_awaits_other_workers(&mut self, awaits: bool) {
+        self.flags = self.flags & !AWAITS_OTHER_WORKERS | if awaits { AWAITS_OTHER_WORKERS } else { 0 };
     }
 
     pub(crate) const fn is_non_discovery(&self) -> bool {

@@ -247,7 +247,7 @@ impl Pcct {
             self.slots[pit.slot].next = second;
         }
         if self.is_unusual(entry, selectors) {
-            self.count_unusual(entry, selectors, 1);
+            self.count_unusual(pit, selectors, 1);
         }
         Some(pit)
     }
@@ -267,7 +267,7 @@ impl Pcct {
         let holder = self.queue.remove(position);
         self.shares.remove(holder);
         if self.is_unusual(pit.entry, selectors) {
-            self.count_unusual(pit.entry, selectors, -1);
+            self.count_unusual(pit, selectors, -1);
         }
         let next = self.slot(pit).next;
         if self.entry(pit.entry).first_slot == pit.slot {
@@ -287,16 +287,15 @@ impl Pcct {
 
     /// Counts a PIT slot, opened (`step` = 1) or closed (-1), that Data of another name may satisfy.
     #[cold]
-    fn count_unusual(&mut self, entry: u32, selectors: Selectors, step: i32) {
+    fn count_unusual(&mut self, pit: PitRef, selectors: Selectors, step: i32) {
+        let entry = pit.entry;
         let (depth, names_digest) = (usize::from(self.entry(entry).depth), self.entry(entry).names_digest());
         let (prefixes, digests) = (step * i32::from(selectors.can_be_prefix), step * i32::from(names_digest));
         self.pending_prefixes[depth] = self.pending_prefixes[depth].wrapping_add_signed(prefixes);
         self.pending_digests[depth] = self.pending_digests[depth].wrapping_add_signed(digests);
         self.pending_unusual = self.pending_unusual.wrapping_add_signed(prefixes + digests);
-        if selectors.can_be_prefix
-            && let Some(dispatch) = &self.dispatch
-        {
-            dispatch.count_pending(self.name(entry), step > 0);
+        if selectors.can_be_prefix {
+            self.count_for_other_workers(pit, step > 0);
         }
         if names_digest {
             let full_name = self.name(entry);
@@ -307,6 +306,18 @@ impl Pcct {
             } else {
                 self.digest_names.remove(hash);
             }
+        }
+    }
+
+    /// Counts an Interest with CanBePrefix, which is pending from now on or has ended, if Data of other workers may satisfy it.
+    fn count_for_other_workers(&mut self, pit: PitRef, is_pending: bool) {
+        let Some(dispatch) = &self.dispatch else { return };
+        let name = self.name(pit.entry);
+        if is_pending {
+            let awaits = dispatch.count_pending(name);
+            self.slot_mut(pit).set_awaits_other_workers(awaits);
+        } else if self.slot(pit).awaits_other_workers() {
+            dispatch.uncount_pending(name);
         }
     }
 

@@ -96,8 +96,9 @@ impl Core {
             return None;
         }
         if let Some(dispatch) = &self.dispatch {
-            let (entry, owner) = dispatch.entry_of(name)?;
-            if owner != self.worker || !reads.is_valid(entry, finished.position) {
+            let (_, owner) = dispatch.entry_of(name)?;
+            let is_valid = dispatch.entries_of(name).all(|entry| reads.is_valid(entry, finished.position));
+            if owner != self.worker || !is_valid {
                 return None;
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use namehop_forward::counters::EngineCounters;
-use namehop_forward::dispatch::NameDispatch;
+use namehop_forward::dispatch::{ENTRIES, NameDispatch};
 use namehop_forward::engine::{CsChange, Engine, EngineConfig, TableSizes};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::schedule::Schedule;
@@ -18,10 +18,12 @@ use namehop_wire::{Name, NameRef};
 pub struct Division {
     pub engines: usize,
     pub components: usize,
+    /// One in so many entries of the name dispatch table is divided from the start; 0: none.
+    pub divided: usize,
 }
 
 impl Division {
-    pub const NONE: Division = Division { engines: 1, components: 1 };
+    pub const NONE: Division = Division { engines: 1, components: 1, divided: 0 };
 }
 
 /// See the module's description.
@@ -41,6 +43,10 @@ impl<S: Schedule> Engines<S> {
         key: HashKey,
     ) -> Self {
         let dispatch = NameDispatch::new(division.engines, division.components, DispatchKey::new(3, 5));
+        (0..ENTRIES).filter(|entry| entry.checked_rem(division.divided) == Some(0)).for_each(|entry| {
+            assert!(dispatch.divide_entry(entry));
+            dispatch.forget_division(entry);
+        });
         let dispatch = (division.engines > 1).then(|| Arc::new(dispatch));
         let engine = |worker| {
             let config = EngineConfig { worker: worker as u8, ..config.clone() };

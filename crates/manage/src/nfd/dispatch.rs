@@ -14,6 +14,7 @@ const ENTRY: u32 = 175;
 const WORKER: u32 = 176;
 const FORMER_WORKER: u32 = 177;
 const PACKETS_PER_S: u32 = 178;
+const DIVIDED: u32 = 179;
 
 impl DatasetItem for DispatchEntry {
     const TYPE: u32 = DISPATCH_ENTRY;
@@ -22,6 +23,7 @@ impl DatasetItem for DispatchEntry {
         writer.nni(ENTRY, self.entry).nni(WORKER, self.worker);
         put_optional(writer, FORMER_WORKER, self.former_worker);
         writer.nni(PACKETS_PER_S, self.packets_per_s);
+        put_optional(writer, DIVIDED, self.is_divided.then_some(1));
     }
 
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
@@ -30,6 +32,7 @@ impl DatasetItem for DispatchEntry {
             entry: fields.required_number(ENTRY, "entry")?,
             worker: fields.required_number(WORKER, "worker")?,
             former_worker: fields.number(FORMER_WORKER)?,
+            is_divided: fields.number(DIVIDED)?.is_some_and(|number| number != 0),
             packets_per_s: fields.required_number(PACKETS_PER_S, "packets")?,
         })
     }
@@ -42,8 +45,9 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_they_were_written() {
-        let moved = DispatchEntry { entry: 65_535, worker: 1, former_worker: Some(0), packets_per_s: 640 };
-        let entries = [moved, DispatchEntry { former_worker: None, ..moved }];
+        let moved =
+            DispatchEntry { entry: 65_535, worker: 1, former_worker: Some(0), is_divided: true, packets_per_s: 640 };
+        let entries = [moved, DispatchEntry { former_worker: None, is_divided: false, ..moved }];
         assert_eq!(decode_items::<DispatchEntry>(&encode_items(entries)), Ok(entries.to_vec()));
     }
 }

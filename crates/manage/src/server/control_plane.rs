@@ -130,6 +130,8 @@ pub struct DispatchEntry {
     pub worker: u64,
     /// The one that they belonged to before, while that may still have Interests pending.
     pub former_worker: Option<u64>,
+    /// Do names with more components have entries of their own?
+    pub is_divided: bool,
     /// Packets a second, estimated from samples.
     pub packets_per_s: u64,
 }

@@ -15,14 +15,16 @@ pub struct DispatchEntryView {
     /// The one that they belonged to before; `null` when that was long ago, or never.
     #[schema(required)]
     pub former_worker: Option<u64>,
+    /// Whether names with more components have entries of their own, because one worker alone should not have them all.
+    pub divided: bool,
     /// Packets a second, estimated from samples of the last seconds.
     pub packets_per_s: u64,
 }
 
 impl From<DispatchEntry> for DispatchEntryView {
     fn from(entry: DispatchEntry) -> Self {
-        let DispatchEntry { entry, worker, former_worker, packets_per_s } = entry;
-        DispatchEntryView { entry, worker, former_worker, packets_per_s }
+        let DispatchEntry { entry, worker, former_worker, is_divided, packets_per_s } = entry;
+        DispatchEntryView { entry, worker, former_worker, divided: is_divided, packets_per_s }
     }
 }
 

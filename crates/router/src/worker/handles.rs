@@ -97,7 +97,12 @@ impl WorkerHandles {
 
     /// Asks for the state of the Content Store, of all workers together.
     pub async fn cs_info(&self) -> Result<CsInfo, WorkerGone> {
-        Ok(sum(self.ask_all(|_, reply| WorkerCommand::CsInfo(reply)).await?))
+        Ok(sum(self.cs_infos().await?))
+    }
+
+    /// The same of each worker.
+    pub async fn cs_infos(&self) -> Result<Vec<CsInfo>, WorkerGone> {
+        self.ask_all(|_, reply| WorkerCommand::CsInfo(reply)).await
     }
 
     /// Changes settings of the Content Store, whose capacity the workers share; gives its new state. All workers have the same

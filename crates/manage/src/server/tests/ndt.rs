@@ -13,7 +13,7 @@ fn names_are_moved_to_a_worker_that_there_is() {
             (response.code, response.parameters().ok().and_then(|done| done.count))
         };
         assert_eq!(move_to(0).await, (409, None), "nothing can be moved yet");
-        let entry = DispatchEntry { entry: 7, worker: 1, former_worker: None, packets_per_s: 5 };
+        let entry = DispatchEntry { entry: 7, worker: 1, former_worker: None, is_divided: true, packets_per_s: 5 };
         fixture.router().dispatch_entries.borrow_mut().push(entry);
         *fixture.router().workers.borrow_mut() = vec![WorkerStatus::default(); 2];
         assert_eq!(move_to(2).await, (404, None));

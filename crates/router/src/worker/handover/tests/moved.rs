@@ -96,3 +96,43 @@ fn pending_interests_are_answered_after_their_names_were_moved() {
         assert_eq!(ask(&mut bench, &consumer, &name, 100 + number as u32).len(), 1);
     }
 }
+
+#[test]
+fn pending_interests_are_answered_after_their_prefix_was_divided() {
+    for returns_token in [true, false] {
+        let mut bench = Bench::new();
+        let (consumer, producer) = (bench.face(0), bench.face(0));
+        bench.route("/a", &producer);
+        let prefix = bench.name_of(1);
+        let names: Vec<Name> = (0..12).map(|number| prefix.clone().append_generic(format!("n{number}"))).collect();
+        let tokens: Vec<PitToken> = names
+            .iter()
+            .enumerate()
+            .map(|(nonce, name)| match ask(&mut bench, &consumer, name, nonce as u32)[..] {
+                [(_, token, _)] => token,
+                _ => panic!("one Interest"),
+            })
+            .collect();
+        assert!(tokens.iter().all(|token| token.as_slice()[0] == 1));
+        assert!(bench.dispatch.divide_entry(entry_of(&bench, &prefix)));
+        for (name, token) in names.iter().zip(tokens) {
+            let token = if returns_token { token } else { PitToken::empty() };
+            bench.give(0, &producer, &with_token(token, &data(name)));
+            bench.run();
+            assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), data(name))], "token: {returns_token}");
+        }
+        // Now they belong to several workers. What the first one has cached is the newest as long as the name stays there.
+        let owner = |name: &Name| bench.dispatch.entry_of(name.value()).expect("a name").1;
+        let owners: Vec<u8> = names.iter().map(owner).collect();
+        assert!(owners.iter().any(|&owner| owner != 1), "{owners:?}");
+        for ((nonce, name), owner) in (100..).zip(&names).zip(owners) {
+            let sent = ask(&mut bench, &consumer, name, nonce);
+            match owner {
+                1 => assert_eq!(sent, [(consumer.id(), PitToken::empty(), data(name))]),
+                _ => assert!(
+                    matches!(&sent[..], [(face, token, _)] if *face == producer.id() && token.as_slice()[0] == owner)
+                ),
+            }
+        }
+    }
+}
