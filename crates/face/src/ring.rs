@@ -128,8 +128,18 @@ impl FrameInlet {
     /// Gives the frame back when its worker's ring is full; the refusal is counted.
     #[inline]
     pub fn push(&self, frame: Frame) -> Result<(), Frame> {
-        let worker = self.choose.as_ref().map_or(0, |choose| choose(frame.face, frame.buffer.bytes()));
-        self.rings[worker % self.rings.len()].push(frame)
+        self.ring_for(frame.face, frame.buffer.bytes()).push(frame)
+    }
+
+    /// Frames that wait in the ring that a frame with these bytes would go into.
+    pub fn waiting_before(&self, face: FaceId, bytes: &[u8]) -> usize {
+        self.ring_for(face, bytes).len()
+    }
+
+    #[inline]
+    fn ring_for(&self, face: FaceId, bytes: &[u8]) -> &FrameRing {
+        let worker = self.choose.as_ref().map_or(0, |choose| choose(face, bytes));
+        &self.rings[worker % self.rings.len()]
     }
 
     /// Wakes the workers that have frames and sleep.
@@ -138,11 +148,6 @@ impl FrameInlet {
             [only] => only.wake(),
             several => several.iter().filter(|ring| !ring.is_empty()).for_each(|ring| ring.wake()),
         }
-    }
-
-    /// Is there no room in any ring?
-    pub fn is_full(&self) -> bool {
-        self.rings.iter().all(|ring| ring.len() == ring.capacity())
     }
 }
 
@@ -215,9 +220,9 @@ mod tests {
         assert_eq!(inlet.push(frame(&pool, 3)).expect_err("full").endpoint, 3);
         assert_eq!(rings.iter().map(|ring| ring.len()).collect::<Vec<_>>(), [0, 2, 0]);
         inlet.wake();
-        assert!(!inlet.is_full(), "others have room");
+        assert_eq!((inlet.waiting_before(FaceId(256), &[]), inlet.waiting_before(FaceId(257), &[])), (2, 0));
         let only = FrameInlet::from(Arc::clone(&rings[1]));
-        assert!(only.is_full() && only.push(frame(&pool, 4)).is_err());
+        assert!(only.waiting_before(FaceId(257), &[]) == 2 && only.push(frame(&pool, 4)).is_err());
         assert_eq!(rings[1].refused(), 2);
     }
 

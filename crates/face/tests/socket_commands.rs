@@ -267,6 +267,28 @@ fn web_pages_from_elsewhere_need_permission() {
     });
 }
 
+/// Whoever else sends does not wait behind all that one client could bring.
+#[test]
+fn a_websocket_flood_leaves_most_of_the_ring_to_others() {
+    let mut config = quick_config();
+    config.websocket = vec![loopback()];
+    with_service(config, 8192, async |mut service: Harness| {
+        let url = format!("ws://{}/ndn", service.address("ws"));
+        let (mut flooder, _) = tokio_tungstenite::connect_async(url.as_str()).await.expect("connect");
+        let _face = service.created().await;
+        let flooding = tokio::task::spawn_local(async move {
+            while flooder.send(Message::Binary(packet(5, 40).into())).await.is_ok() {}
+        });
+        // Nobody takes anything.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let before = service.to_worker.len();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let waiting = service.to_worker.len();
+        assert!((512..2048).contains(&waiting) && waiting - before < 512, "{before}, then {waiting} frames wait");
+        flooding.abort();
+    });
+}
+
 #[test]
 fn websocket_clients_are_served() {
     let mut config = quick_config();

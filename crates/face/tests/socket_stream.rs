@@ -190,6 +190,30 @@ fn a_flood_on_one_face_lets_others_through() {
     });
 }
 
+/// Whoever else sends does not wait behind all that a flood could bring.
+#[test]
+fn a_flood_leaves_most_of_the_ring_to_others() {
+    let (config, path, _directory) = unix_config();
+    with_service(config, 8192, async |mut service: Harness| {
+        let mut flooder = UnixStream::connect(&path).await.expect("connect");
+        let (flood, quiet) = (packet(5, 40), packet(6, 40));
+        let flooding = tokio::task::spawn_local(async move { flooder.write_all(&vec![flood; 20_000].concat()).await });
+        let _first = service.created().await;
+        // Nobody takes anything.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let waiting = service.to_worker.len();
+        assert!((1024..2048).contains(&waiting), "{waiting} frames wait");
+        let mut other = UnixStream::connect(&path).await.expect("connect");
+        let face = service.created().await;
+        other.write_all(&quiet).await.expect("write");
+        for _ in 0..waiting {
+            assert_ne!(service.next_frame().await.face, face.id());
+        }
+        assert_eq!(service.next_frame().await.face, face.id(), "it is the next behind those that waited");
+        flooding.abort();
+    });
+}
+
 #[test]
 fn connections_beyond_the_limit_are_refused() {
     let (mut config, path, _directory) = unix_config();

@@ -15,7 +15,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-use super::backlog::{Backlog, READ_BYTES};
+use super::backlog::{Backlog, FRAMES_PER_ROUND, READ_BYTES};
 use super::config::SocketConfig;
 use super::error::CreateError;
 use super::permits::{Activity, Holder, Permit, PermitRequest, Permits, Transport};
@@ -340,7 +340,16 @@ impl Shared {
         self.push(&self.to_workers.streams, face, 0, packet)
     }
 
-    /// The same with a datagram.
+    /// The same for a stream that brings more than its share: its packets wait until few others do, so that those of other faces do not
+    /// wait behind them.
+    pub(super) fn deliver_backlog(&self, face: FaceId, packet: &[u8]) -> Result<(), LinkDrop> {
+        if self.to_workers.streams.waiting_before(face, packet) >= FRAMES_PER_ROUND {
+            return Err(LinkDrop::ReceiveRingFull);
+        }
+        self.deliver(face, packet)
+    }
+
+    /// The same as [`deliver`](Self::deliver) with a datagram.
     pub(super) fn deliver_datagram(&self, face: FaceId, endpoint: u64, datagram: &[u8]) -> Result<(), LinkDrop> {
         self.push(&self.to_workers.datagrams, face, endpoint, datagram)
     }

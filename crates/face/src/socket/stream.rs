@@ -289,10 +289,8 @@ async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, openi
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         refusals += 1;
-        if shared.to_workers.streams.is_full() {
-            continue;
-        }
-        let (count, turn) = hand_over(shared, entry, &kept.bytes[kept.used..], opening);
+        let deliver = |packet: &[u8]| shared.deliver_backlog(entry.face.id(), packet);
+        let (count, turn) = hand_over(shared, entry, &kept.bytes[kept.used..], opening, deliver);
         kept.used += count;
         if count > 0 {
             refusals = 0;
@@ -339,7 +337,8 @@ fn poll_turn(
     };
     memory[..kept].copy_from_slice(rest);
     let bytes = &memory[..kept + count];
-    let (used, turn) = hand_over(shared, entry, bytes, opening);
+    let deliver = |packet: &[u8]| shared.deliver(entry.face.id(), packet);
+    let (used, turn) = hand_over(shared, entry, bytes, opening, deliver);
     rest.clear();
     rest.extend_from_slice(&bytes[used..]);
     Poll::Ready(match turn {
@@ -350,11 +349,16 @@ fn poll_turn(
 
 /// Cuts `bytes` and puts the packets on the ring, no more than the share of this stream; returns how many bytes that
 /// were.
-fn hand_over(shared: &Shared, entry: &SocketFace, bytes: &[u8], opening: &mut Opening) -> (usize, Turn) {
-    let id = entry.face.id();
+fn hand_over(
+    shared: &Shared,
+    entry: &SocketFace,
+    bytes: &[u8],
+    opening: &mut Opening,
+    deliver: impl Fn(&[u8]) -> Result<(), LinkDrop>,
+) -> (usize, Turn) {
     let mut share = shared.backlog.share_frames();
     let accept = |packet: &[u8]| {
-        let is_accepted = share > 0 && shared.deliver(id, packet).is_ok();
+        let is_accepted = share > 0 && deliver(packet).is_ok();
         share = share.saturating_sub(1);
         is_accepted
     };

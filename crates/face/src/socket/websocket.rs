@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use namehop_packet::{FaceScope, PacketBuffer};
 use namehop_wire::MAX_PACKET_SIZE;
 use socket2::SockRef;
@@ -301,12 +301,24 @@ async fn receive(
     let face = &entry.face;
     // A peer that has done the handshake is not silent.
     entry.activity.note_received();
-    while let Some(message) = stream.next().await {
+    // Messages that were there without waiting.
+    let mut in_succession = 0;
+    loop {
+        in_succession += 1;
+        let message = match stream.next().now_or_never() {
+            Some(message) => message,
+            None => {
+                in_succession = 0;
+                stream.next().await
+            }
+        };
+        let Some(message) = message else { return Ok(()) };
         match message? {
             Message::Binary(packet) => match framing::check_message(&packet) {
                 Ok(()) => {
                     entry.activity.note_received();
-                    hand_over(shared, face, &packet).await;
+                    let has_backlog = in_succession > shared.backlog.share_frames();
+                    hand_over(shared, face, &packet, has_backlog).await;
                 }
                 Err(reason) => face.counters.count_transport_drop(reason),
             },
@@ -315,22 +327,27 @@ async fn receive(
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
         }
     }
-    Ok(())
 }
 
-/// Gives a packet to the worker, if need be when it takes more.
-async fn hand_over(shared: &Shared, face: &Face, packet: &[u8]) {
-    let mut delivered = shared.deliver(face.id(), packet);
-    shared.to_workers.streams.wake();
+/// Gives a packet to the worker, if need be when it takes more; after others if the peer has a backlog.
+async fn hand_over(shared: &Shared, face: &Face, packet: &[u8], has_backlog: bool) {
+    let deliver = || {
+        let delivered = match has_backlog {
+            true => shared.deliver_backlog(face.id(), packet),
+            false => shared.deliver(face.id(), packet),
+        };
+        shared.to_workers.streams.wake();
+        delivered
+    };
+    let mut delivered = deliver();
     if delivered.is_err() {
         // The worker is behind: let it run, and make this peer wait for as long as that takes.
         yield_now().await;
-        delivered = shared.deliver(face.id(), packet);
+        delivered = deliver();
     }
     while delivered.is_err() {
         tokio::time::sleep(REFUSED_PAUSE).await;
-        delivered = shared.deliver(face.id(), packet);
-        shared.to_workers.streams.wake();
+        delivered = deliver();
     }
 }
 
