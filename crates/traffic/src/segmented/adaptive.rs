@@ -27,7 +27,7 @@ const BIAS_BOUNDS: [f64; 2] = [0.6, 1.2];
 const JITTER: Duration = Duration::from_millis(5);
 /// Of what stands in a long queue, the window shrinks by this share, and by this part of an Interest more.
 const CUT: f64 = 0.7;
-const CUT_MORE: f64 = 0.2;
+const CUT_MORE: f64 = 0.3;
 const LEAST_FACTOR: f64 = 0.5;
 /// In a round trip without a long queue the window grows by this times its square root, and in each one after by so much more until
 /// the queue is half as long.

@@ -244,6 +244,9 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// Runs of each kind of path: one alone may lose its first Interests, and waits for seconds then.
+const SEEDS: u64 = 5;
+
 fn seeds(scene: &Scene) -> impl Iterator<Item = Scene> {
     (1..=11).map(|seed| Scene { seed, ..scene.clone() })
 }
@@ -271,8 +274,8 @@ fn show(scene: &Scene) -> Shown {
     }
 }
 
-/// Fast and slow, short and long paths, small and large segments, one and two fetches, with losses and without. Left out are queues for
-/// fewer than two segments: in them one that comes a little early is lost.
+/// Fast and slow, short and long paths, small and large segments, one and two fetches, with losses and without; of each the median of
+/// [`SEEDS`] runs. Left out are queues for fewer than two segments: in them one that comes a little early is lost.
 #[test]
 fn paths_of_all_kinds_are_filled_without_long_queues() {
     let mut wrong = Vec::new();
@@ -299,9 +302,11 @@ fn paths_of_all_kinds_are_filled_without_long_queues() {
                     limit_s,
                     ..Scene::of(ms, loss)
                 };
-                let Shown { share, delay, lost } = show(&scene);
-                let least = if loss > 0.0 { 0.85 } else { 0.88 };
-                if share < least || delay > 1.5 || lost > 0.02 {
+                let shown: Vec<Shown> = (1..=SEEDS).map(|seed| show(&Scene { seed, ..scene.clone() })).collect();
+                let of = |what: fn(&Shown) -> f64| median(shown.iter().map(what).collect());
+                let (share, delay, lost) = (of(|it| it.share), of(|it| it.delay), of(|it| it.lost));
+                let least = if loss > 0.0 { 0.85 } else { 0.9 };
+                if share < least || delay > 1.5 || lost > 0.01 {
                     wrong.push(format!("{what}: share {share:.3}, delay {delay:.2}, lost {lost:.4}"));
                 }
             }
@@ -326,7 +331,7 @@ fn a_fetch_fills_the_line_and_keeps_its_queue_short() {
 fn two_fetches_have_equal_shares_and_a_short_queue_whoever_comes_first() {
     // It takes some hundred round trips.
     for (round_trip_ms, loss, later_s, least) in
-        [(20, 0.0, 0.0, 0.8), (20, 0.0, 3.0, 0.8), (20, 0.01, 3.0, 0.8), (50, 0.01, 0.0, 0.5), (50, 0.01, 3.0, 0.5)]
+        [(20, 0.0, 0.0, 0.8), (20, 0.0, 3.0, 0.8), (20, 0.01, 3.0, 0.8), (50, 0.01, 0.0, 0.6), (50, 0.01, 3.0, 0.6)]
     {
         let end_s = later_s + 12.0;
         let (starts_s, segments) = (vec![0.0, later_s], 1 << 32);
