@@ -1,77 +1,20 @@
 """Next hops whose link is down: Interests go elsewhere, or consumers hear so at once; when the link is back it is used again."""
 
-import json
 import os
 import time
 from contextlib import ExitStack
 
 import pytest
 from applications import serving
-from conftest import PATIENCE, wait_until
+from conftest import wait_until
+from next_hops import holds_with_a_second_next_hop, holds_without_another, is_up, ping
 from port_links import Link, connect, ip, link, needs_root, ports, start  # noqa: F401
 from test_memif import memif
 
 ADDRESSES = ["192.0.2.6", "192.0.2.7"]
-INTERVAL_MS = 20
-# What may be lost while the host finds out: 200 ms, and what a busy machine adds.
-MOST_LOST = 200 // INTERVAL_MS + 2
 STRATEGIES = [
     "best-route", "multicast", "asf", "random", "access", "self-learning", "roundrobin", "weighted", "sequential", "fastroute", "delay",
 ]  # fmt: skip
-
-
-def start_pings(router, count):
-    arguments = ["ping", "/x", "--count", str(count), "--interval", f"{INTERVAL_MS}ms", "--timeout", "1s", "--json"]
-    return router.spawn(*arguments, text=True)
-
-
-def result(pings):
-    return json.loads(pings.communicate(timeout=PATIENCE)[0])
-
-
-def ping(router, count=20):
-    return result(start_pings(router, count))
-
-
-def is_up(router, face):
-    return router.json("face", "show", face)["is_up"]
-
-
-def sent_interests(router, face):
-    return router.json("face", "show", face)["out_interests"]
-
-
-def holds_with_a_second_next_hop(near, face, second, cut, mend):
-    """The cheaper next hop is cut while an application asks; it goes on over the other one, and back when the first is back."""
-    near.namehop("route", "add", "/x", face, "--cost", "1")
-    near.namehop("route", "add", "/x", second, "--cost", "10")
-    assert ping(near)["received"] == 20
-    pings = start_pings(near, 100)
-    time.sleep(0.6)
-    cut()
-    report = result(pings)
-    assert report["received"] >= 100 - MOST_LOST, report
-    mend()
-
-    def is_used_again():
-        before = sent_interests(near, face)
-        return ping(near, 5)["received"] == 5 and sent_interests(near, face) > before and is_up(near, face)
-
-    wait_until(is_used_again, what="the first next hop is used again")
-
-
-def holds_without_another(near, face, second, cut, mend):
-    """The only next hop is cut: its consumers get a Nack, and Data again when it is back."""
-    wait_until(lambda: ping(near, 5)["received"] == 5, what="the link works")
-    near.namehop("route", "remove", "/x", second)
-    pings = start_pings(near, 60)
-    time.sleep(0.4)
-    cut()
-    report = result(pings)
-    # None of those after the cut waits for its lifetime.
-    assert report["nacks"] >= 30 and report["received"] + report["nacks"] >= 60 - MOST_LOST, report
-    mend()
-    wait_until(lambda: ping(near, 5)["received"] == 5, what="the only next hop is used again")
 
 
 @pytest.fixture

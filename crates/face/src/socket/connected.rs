@@ -2,7 +2,7 @@
 //! reaches no other host.
 //!
 //! The socket is connected, so it hears its peer alone: what the router listens on stays what the configuration says. The kernel chooses
-//! the address that it sends from, once. When the addresses of this host change, the face gets another socket (`addresses`).
+//! the address that it sends from, once. When the addresses of this host change, the face gets another socket (`follow`).
 
 use std::io;
 use std::net::SocketAddr;

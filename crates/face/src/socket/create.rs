@@ -10,7 +10,7 @@ use tokio::task::spawn_local;
 
 use super::datagram_path::Path;
 use super::error::CreateError;
-use super::listen::source_towards;
+use super::listen::{any_of_family, source_towards};
 use super::shared::Shared;
 use super::{connected, locality, tcp, websocket};
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
@@ -153,10 +153,6 @@ fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Res
         .open_unicast(shared, Path { remote: peer, local }, FacePersistency::Persistent, update)
         .map(|peer| Arc::clone(&peer.face))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
-}
-
-fn any_of_family(peer: SocketAddr) -> SocketAddr {
-    if peer.is_ipv4() { SocketAddr::from(([0, 0, 0, 0], 0)) } else { SocketAddr::from(([0_u16; 8], 0)) }
 }
 
 /// Runs `attempt` unless one for the same URI is under way; then its outcome is waited for.

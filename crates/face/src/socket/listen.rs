@@ -201,6 +201,11 @@ pub(super) fn source_towards(peer: SocketAddr, bound: SocketAddr) -> io::Result<
     Ok(source)
 }
 
+/// The wildcard address of the family of `peer`, with port 0.
+pub(super) fn any_of_family(peer: SocketAddr) -> SocketAddr {
+    if peer.is_ipv4() { SocketAddr::from(([0, 0, 0, 0], 0)) } else { SocketAddr::from(([0_u16; 8], 0)) }
+}
+
 /// Whether this host has an address, so that a socket can be bound to it.
 pub(super) fn is_own_address(mut address: SocketAddr) -> bool {
     address.set_port(0);

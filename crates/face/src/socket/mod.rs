@@ -12,7 +12,6 @@
 //! A [`FaceEvent::Created`] is sent before the first frame of that face goes on the ring. Whoever passes the event on
 //! to the worker by another way must expect that a frame may overtake it.
 
-mod addresses;
 mod backlog;
 mod config;
 mod connected;
@@ -22,11 +21,12 @@ mod datagram_io;
 mod datagram_path;
 mod dispatch;
 mod error;
+mod follow;
 mod framing;
+mod host;
 mod inlet;
 mod interfaces;
 mod keep_alive;
-mod links;
 mod listen;
 mod locality;
 mod mtu;
@@ -210,9 +210,8 @@ impl SocketService {
             tasks.spawn_local(unix::keep(Rc::clone(&shared), bound.watch().map_err(watched)?));
         }
         listeners.start(&shared, &mut tasks).map_err(watched)?;
-        tasks.spawn_local(addresses::follow(Rc::clone(&shared)));
+        tasks.spawn_local(follow::follow(Rc::clone(&shared)));
         tasks.spawn_local(keep_alive::run(Rc::clone(&shared)));
-        tasks.spawn_local(links::follow(Rc::clone(&shared)));
         tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
         loop {
             let command = tokio::select! {

@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 use super::backlog::{Backlog, FRAMES_PER_ROUND, READ_BYTES};
 use super::config::SocketConfig;
 use super::error::CreateError;
+use super::host::Dependence;
 use super::permits::{Activity, Holder, Permit, PermitRequest, Permits, Transport};
 use super::send_buffer::{Account, SendBudget};
 use super::stream::StreamLink;
@@ -226,7 +227,7 @@ impl Shared {
     /// Enters a face, applies `update` to it and tells everybody.
     pub(super) fn open(
         &self,
-        params: FaceParams,
+        mut params: FaceParams,
         update: &FaceUpdate,
         link: Link,
     ) -> Result<Rc<SocketFace>, OpenError> {
@@ -234,6 +235,9 @@ impl Shared {
             return Err(OpenError::Closing);
         }
         let permit = self.take_permit(&PermitRequest::of_face(&params, link.transport()))?;
+        let works = params.is_up;
+        let has_way = Dependence::of(params.persistency, &params.remote_uri, &params.local_uri).is_met();
+        params.is_up = works && has_way;
         let face = self.table.insert(params).inspect_err(|_| self.count_refused())?;
         if let Err(rejected) = face.update(update) {
             self.table.remove(face.id());
@@ -243,8 +247,8 @@ impl Shared {
         let slot = face.id().slot();
         permit.set_holder(Holder::Face(Arc::clone(&face)));
         let activity = Rc::clone(permit.activity());
-        let works = Cell::new(face.is_up());
-        let (has_way, dirty, task) = (Cell::new(true), Cell::new(false), RefCell::new(None));
+        let (works, has_way) = (Cell::new(works), Cell::new(has_way));
+        let (dirty, task) = (Cell::new(false), RefCell::new(None));
         let entry = Rc::new(SocketFace { face, link, works, has_way, dirty, activity, task });
         let mut faces = self.faces.borrow_mut();
         if faces.len() <= slot {

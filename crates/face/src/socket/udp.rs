@@ -4,7 +4,7 @@
 //! from that address, and from the NDN port. Datagrams are received and sent in batches; those to different peers leave in one call.
 //! A multicast face has a channel of its own, on which everything belongs to that face, and so has a face to a peer that no socket
 //! listened on can reach (in `connected`). Some peers have a second socket that only they are received from: see `standing`. How
-//! faces follow the addresses of the host is in `addresses`.
+//! faces follow the addresses of the host is in `follow`.
 
 use std::cell::{Cell, RefCell};
 use std::io;

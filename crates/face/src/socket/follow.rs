@@ -1,4 +1,9 @@
-//! Keeps faces on local addresses that this host has, as addresses come and go.
+//! Faces follow the interfaces, addresses and routes of this host, as these come and go.
+//!
+//! The kernel says nothing to a socket when a cable is pulled: it keeps the routes of an interface without carrier, and a
+//! connection over it waits. So at each change the way to each peer is looked up. A face is down while no route leads to its peer,
+//! or while the interface with the address that it sends from is down or has no carrier. This is read when a face is made, too.
+//! Faces that peers have made by themselves are left alone, because there can be many of them.
 //!
 //! A UDP face made by configuration or command sends from the address that routes prefer: it moves when they prefer another, and is down
 //! while there is none. A face whose peer has chosen the local address, by asking there, stays with it; when the address goes, the face
@@ -9,7 +14,6 @@
 //! A connection ends when its local address goes: nothing can come back there, and the kernel would take minutes to give up. Those that
 //! wait to connect again do so when addresses have changed.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -19,15 +23,16 @@ use tokio::time::{sleep, timeout};
 
 use super::connected;
 use super::datagram_path::Path;
+use super::host::{Dependence, Host};
 use super::interfaces::{Changes, RETRY, SETTLING};
-use super::listen::{is_own_address, source_towards};
+use super::listen::{any_of_family, is_own_address};
 use super::mtu;
 use super::shared::{Link, Shared, SocketFace};
 use super::udp::{Channel, DatagramLink};
 use crate::registry::FacePersistency;
 use crate::uri::FaceUri;
 
-/// Follows the addresses of this host for as long as the service lives.
+/// Follows this host for as long as the service lives.
 pub(super) async fn follow(shared: Rc<Shared>) {
     let changes = Changes::subscribe("faces over Internet sockets").await;
     let mut awaited = shared.listened_on.clone();
@@ -40,10 +45,14 @@ pub(super) async fn follow(shared: Rc<Shared>) {
             }
             !is_there
         });
-        let is_complete = follow_now(&shared);
+        let is_complete = follow_all(&shared);
         // A route may come without a new address.
         let limit = if is_complete { Duration::MAX } else { RETRY };
         let has_changed = timeout(limit, changes.next()).await.is_ok();
+        if has_changed {
+            // A link that is cut is to be known at once; addresses come after their interface.
+            follow_links(&shared);
+        }
         sleep(SETTLING).await;
         if has_changed {
             shared.addresses_changed.send_replace(());
@@ -51,38 +60,48 @@ pub(super) async fn follow(shared: Rc<Shared>) {
     }
 }
 
-/// Moves all faces as the addresses are now; `false` when some found no address to send from.
-fn follow_now(shared: &Rc<Shared>) -> bool {
-    let mut own = OwnAddresses::default();
+/// Notes for all faces whether a link carries what they send.
+fn follow_links(shared: &Shared) {
+    let mut host = Host::now();
+    for entry in shared.entries() {
+        note_link(shared, &mut host, &entry);
+    }
+}
+
+/// Notes whether a link carries what a face sends; `false` when none does.
+fn note_link(shared: &Shared, host: &mut Host, entry: &SocketFace) -> bool {
+    let face = &entry.face;
+    let dependence = Dependence::of(face.persistency(), face.remote_uri(), &face.local_uri());
+    let has_way = host.carries(&dependence);
+    if let Some(has_way) = has_way {
+        shared.set_way(entry, has_way);
+    }
+    has_way != Some(false)
+}
+
+/// The same, after moving, ending or closing each face as the addresses are now; `false` when some found no address to send from, or no way.
+fn follow_all(shared: &Rc<Shared>) -> bool {
+    let mut host = Host::now();
     let mut is_complete = true;
     for entry in shared.entries() {
         match &entry.link {
             Link::Datagram(link) if link.channel().is_unicast() => {
-                is_complete &= follow_datagrams(shared, &mut own, &entry, link);
+                is_complete &= follow_datagrams(shared, &mut host, &entry, link);
             }
-            // Groups follow their interfaces.
+            // Groups are joined where their interfaces are: `multicast`.
             Link::Datagram(_) => {}
-            Link::Stream(_) | Link::WebSocket(_) => end_dead_connection(&mut own, &entry),
+            Link::Stream(_) | Link::WebSocket(_) => end_dead_connection(&mut host, &entry),
         }
+        is_complete &= note_link(shared, &mut host, &entry);
     }
     is_complete
 }
 
-/// Which addresses this host has, each looked up once.
-#[derive(Default)]
-struct OwnAddresses(HashMap<SocketAddr, bool>);
-
-impl OwnAddresses {
-    fn has(&mut self, local: SocketAddr) -> bool {
-        local.ip().is_unspecified() || *self.0.entry(local).or_insert_with(|| is_own_address(local))
-    }
-}
-
 /// Ends the connection of a face whose local address is gone.
-fn end_dead_connection(own: &mut OwnAddresses, entry: &SocketFace) {
+fn end_dead_connection(host: &mut Host, entry: &SocketFace) {
     // Without a connection a face has no local address.
     let Some(local) = entry.face.local_uri().socket_address() else { return };
-    if own.has(local) {
+    if host.has(local) {
         return;
     }
     tracing::info!(face = %entry.face.id(), remote = %entry.face.remote_uri(), %local, "local address gone: closing the connection");
@@ -94,9 +113,9 @@ fn end_dead_connection(own: &mut OwnAddresses, entry: &SocketFace) {
 }
 
 /// Moves a UDP face if need be; `false` when it found no address to send from.
-fn follow_datagrams(shared: &Rc<Shared>, own: &mut OwnAddresses, entry: &Rc<SocketFace>, link: &DatagramLink) -> bool {
+fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>, link: &DatagramLink) -> bool {
     let current = link.peer().map(|peer| peer.path.local);
-    let is_usable = current.is_some_and(|local| own.has(local));
+    let is_usable = current.is_some_and(|local| host.has(local));
     if is_usable && link.is_chosen_by_peer.get() {
         return true;
     }
@@ -106,7 +125,7 @@ fn follow_datagrams(shared: &Rc<Shared>, own: &mut OwnAddresses, entry: &Rc<Sock
         return true;
     }
     let Some(remote) = entry.face.remote_uri().socket_address() else { return false };
-    match choose(shared, own, link, remote) {
+    match choose(shared, host, link, remote) {
         Ok((_, local)) if current == Some(local) => {
             // The interface may have another MTU now.
             if let Some(peer) = link.peer() {
@@ -135,22 +154,25 @@ fn follow_datagrams(shared: &Rc<Shared>, own: &mut OwnAddresses, entry: &Rc<Sock
 /// The channel that reaches `remote` now, and the address that it sends from.
 fn choose(
     shared: &Shared,
-    own: &mut OwnAddresses,
+    host: &mut Host,
     link: &DatagramLink,
     remote: SocketAddr,
 ) -> io::Result<(Rc<Channel>, SocketAddr)> {
     if link.has_own_socket() {
+        let source = host.source_towards(remote, any_of_family(remote))?;
+        // The same address does not need a new socket.
+        if let Some(peer) = link.peer()
+            && peer.path.local.ip() == source.ip()
+        {
+            return Ok((link.channel(), peer.path.local));
+        }
         let channel = connected::towards(shared, remote)?;
         let local = channel.local;
-        // The same address does not need the new socket.
-        return Ok(match link.peer() {
-            Some(peer) if peer.path.local.ip() == local.ip() => (link.channel(), peer.path.local),
-            _ => (channel, local),
-        });
+        return Ok((channel, local));
     }
     let channel = link.channel();
-    let local = source_towards(remote, channel.local)?;
-    if own.has(local) { Ok((channel, local)) } else { Err(io::ErrorKind::AddrNotAvailable.into()) }
+    let local = host.source_towards(remote, channel.local)?;
+    if host.has(local) { Ok((channel, local)) } else { Err(io::ErrorKind::AddrNotAvailable.into()) }
 }
 
 fn move_to(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &DatagramLink, channel: Rc<Channel>, path: Path) {

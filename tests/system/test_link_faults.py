@@ -1,0 +1,215 @@
+"""Faults of links over each kind of face, with a second next hop and without one. What is common to Ethernet and IP is in test_link_state."""
+
+import os
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from applications import serving
+from conftest import wait_until
+from next_hops import KNOWN_S, holds_with_a_second_next_hop, holds_without_another, is_up, ping
+from port_links import GROUP, Link, ip, needs_root, ports, start
+from test_dead_paths import FAR, NEAR, Path
+
+pytestmark = needs_root
+
+BLOCKED_S = 4
+# One queue at each end, which is all that AF_XDP looks at here.
+QUEUES = ["numrxqueues", 1, "numtxqueues", 1]
+MOVED = "192.0.2.19"
+
+
+@contextmanager
+def second_router(make_router, prefix):
+    """Another producer, to which the first host has a face that nothing happens to."""
+    good = make_router(name="good", start=False)
+    good.prefix = prefix
+    good.start()
+    with serving(good, "/x"):
+        yield good
+
+
+def until_up(near, face, seconds=20):
+    wait_until(lambda: is_up(near, face), seconds=seconds, what="the face is up")
+
+
+def holds(near, face, second, cut, mend, known_s=KNOWN_S):
+    until_up(near, face)
+    holds_with_a_second_next_hop(near, face, second, cut, mend, known_s)
+    if known_s == KNOWN_S:
+        cut()
+        wait_until(lambda: not is_up(near, face), seconds=1, what="the face list says so")
+        mend()
+    until_up(near, face)
+    holds_without_another(near, face, second, cut, mend, known_s)
+
+
+# Interfaces that are ports.
+
+
+@pytest.mark.parametrize("driver, fault", [("xdp", "interface down"), ("xdp", "link cut"), ("xdp", "interface removed"), ("dev", "interface removed")])
+def test_an_interface(make_router, driver, fault):
+    with Link(f"elf{os.getpid()}", *QUEUES) as link:
+        addresses = [f"02:00:00:00:00:0{end + 1}" for end in (0, 1)]
+
+        def fix_addresses():
+            for end in (0, 1):
+                link.set("address", addresses[end], ends=[end])
+
+        fix_addresses()
+        near = start(make_router, link, 0, f'[[port]]\nuri = "{driver}://veth0"\n')
+        far = start(make_router, link, 1)
+        with second_router(make_router, link.inside(0)) as good, serving(far, "/x"):
+            create = lambda router, remote, local: router.json("face", "create", remote, "--local", local, "--persistency", "permanent")["face_id"]
+            face = create(near, link.uri(1), f"{driver}://veth0")
+            create(far, link.uri(0), link.local(1))
+            second = near.json("face", "create", good.tcp_uri)["face_id"]
+
+            def cut():
+                if fault == "interface removed":
+                    link.remove()
+                else:
+                    link.set("down", ends=[0 if fault == "interface down" else 1])
+
+            def mend():
+                if fault == "interface removed":
+                    link.make()
+                    fix_addresses()
+                else:
+                    link.set("up")
+
+            holds(near, face, second, cut, mend)
+
+
+def test_a_tap_interface(make_router):
+    """The interface is down. When it is removed, the router makes it again at once, but no bridge has it any more: see test_tap."""
+    namespace = f"elt{os.getpid()}"
+    ip("netns", "add", namespace)
+    try:
+        ip("-n", namespace, "link", "set", "lo", "up")
+        ip("-n", namespace, "link", "add", "bridge", "type", "bridge")
+        ip("-n", namespace, "link", "set", "bridge", "up")
+        inside = ["ip", "netns", "exec", namespace]
+        routers = []
+        for end in (0, 1):
+            router = make_router(ports(end, f'[[port]]\nuri = "tap://ndn{end}"\nmulticast = true\n'), name=f"tap{end}", start=False)
+            router.prefix = inside
+            routers.append(router.start())
+            ip("-n", namespace, "link", "set", f"ndn{end}", "master", "bridge")
+        near, far = routers
+        with second_router(make_router, inside) as good, serving(far, "/x"):
+            face = next(one["face_id"] for one in near.json("face", "list") if GROUP in one["remote_uri"])
+            second = near.json("face", "create", good.tcp_uri)["face_id"]
+            cut, mend = (lambda state=state: ip("-n", namespace, "link", "set", "ndn0", state) for state in ("down", "up"))
+            holds(near, face, second, cut, mend)
+    finally:
+        ip("netns", "delete", namespace)
+
+
+# Sockets.
+
+
+@pytest.fixture
+def far_away(make_router):
+    """Two hosts with a router of the kernel between them, and a second router on the first host."""
+    with Path(f"elp{os.getpid()}") as path, ExitStack() as stack:
+        near, far = (make_router(f"[faces]\nblocked_timeout_s = {BLOCKED_S}\n", name=name, start=False) for name in ["near", "far"])
+        for router, namespace, address in [(near, path.near, "0.0.0.0"), (far, path.far, FAR)]:
+            router.extra += "".join(
+                f'[faces.{section}]\nlisten = ["{address}:{port}"]\n'
+                for section, port in [("tcp", router.tcp), ("udp", router.udp), ("websocket", router.ws)]
+            )
+            router.prefix = ["ip", "netns", "exec", namespace]
+            router.start()
+        good = stack.enter_context(second_router(make_router, near.prefix))
+        stack.enter_context(serving(far, "/x"))
+        yield path, near, far, good
+
+
+def faces(near, far, good, scheme):
+    remote = far.uri(scheme).replace("127.0.0.1", FAR)
+    face = near.json("face", "create", remote, "--persistency", "permanent")["face_id"]
+    return face, near.json("face", "create", good.tcp_uri)["face_id"]
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "ws"])
+def test_a_path_that_drops_everything(far_away, scheme):
+    path, near, far, good = far_away
+    face, second = faces(near, far, good, scheme)
+    holds(near, face, second, path.cut, path.mend, BLOCKED_S)
+
+
+@pytest.mark.parametrize("scheme", ["udp", "tcp", "ws"])
+def test_another_address(far_away, scheme):
+    """The host moves to another address: what it sends leaves from there, and what it loses meanwhile goes elsewhere."""
+    path, near, far, good = far_away
+    face, second = faces(near, far, good, scheme)
+    has = NEAR
+
+    def remove():
+        ip("-n", path.near, "address", "delete", f"{has}/24", "dev", "veth0")
+
+    def add():
+        nonlocal has
+        has = MOVED if has == NEAR else NEAR
+        ip("-n", path.near, "address", "add", f"{has}/24", "dev", "veth0")
+        ip("-n", path.near, "route", "add", "default", "via", f"{NEAR[:-1]}254")
+
+    holds(near, face, second, remove, add)
+    assert f"{has}:" in near.json("face", "show", face)["local_uri"]
+
+
+@pytest.mark.parametrize("scheme", ["udp", "tcp", "ws"])
+def test_another_address_at_once(far_away, scheme):
+    """The new address is there before the old one goes, so there is a route all the time."""
+    path, near, far, good = far_away
+    ip("-n", path.near, "address", "add", "198.18.0.1/24", "dev", "veth0")
+    ip("-n", path.middle, "address", "add", "198.18.0.254/24", "dev", "toward-a")
+    face, second = faces(near, far, good, scheme)
+    near.namehop("route", "add", "/x", face, "--cost", "1")
+    near.namehop("route", "add", "/x", second, "--cost", "10")
+    until_up(near, face)
+    ip("-n", path.near, "route", "replace", "default", "via", "198.18.0.254")
+    ip("-n", path.near, "address", "delete", f"{NEAR}/24", "dev", "veth0")
+    began = time.monotonic()
+    wait_until(lambda: "198.18.0.1:" in near.json("face", "show", face)["local_uri"] and is_up(near, face), what="the face has moved")
+    assert time.monotonic() - began < 3
+    assert ping(near)["received"] == 20
+
+
+# Faces that are made while their link is cut.
+
+
+@pytest.fixture
+def cut_link():
+    """Two hosts with addresses on one Ethernet, whose far end is down."""
+    with Link(f"elc{os.getpid()}", *QUEUES) as link:
+        for end in (0, 1):
+            ip("-n", link.namespaces[end], "address", "add", f"192.0.2.{6 + end}/24", "dev", link.devices[end])
+        link.set("down", ends=[1])
+        time.sleep(1.2)
+        yield link
+
+
+def test_faces_that_are_made_while_the_link_is_cut_are_down(make_router, cut_link):
+    uris = ["udp4://192.0.2.7:6363", "udp4://192.0.2.7:6364", "tcp4://192.0.2.7:6363", "ws://192.0.2.7:9696"]
+    for listens in ["0.0.0.0", "127.0.0.1", "192.0.2.6"]:
+        near = make_router(ports(0), name=f"near-{listens}", start=False)
+        near.extra += f'[faces.udp]\nlisten = ["{listens}:{near.udp}"]\n[faces.multicast]\ninterfaces = ["veth0"]\n'
+        near.extra += f'[[face]]\nuri = "{uris[0]}"\npersistency = "permanent"\n'
+        near.prefix = cut_link.inside(0)
+        near.start()
+        made = [near.json("face", "create", uri, "--persistency", "permanent")["face_id"] for uri in uris[1:]]
+        for local in ["xdp://veth0"]:
+            arguments = ["face", "create", cut_link.uri(1), "--local", local, "--persistency", "permanent"]
+            made.append(near.json(*arguments)["face_id"])
+        listed = lambda: [one for one in near.json("face", "list") if one["face_id"] in made or one["remote_uri"] == uris[0] or "224.0.23.170" in one["remote_uri"]]
+        wait_until(lambda: len(listed()) == len(uris) + 2, what="the configured ones are made")
+        assert not any(one["is_up"] for one in listed()), listed()
+        cut_link.set("up", ends=[1])
+        works = lambda: {one["remote_uri"] for one in listed() if one["is_up"]}
+        expected = {one["remote_uri"] for one in listed() if not one["remote_uri"].startswith(("tcp", "ws"))}
+        wait_until(lambda: works() == expected, seconds=5, what=f"they are up: {works()}")
+        cut_link.set("down", ends=[1])
+        wait_until(lambda: works() == set(), seconds=2, what="they are down again")
+        near.stop()
