@@ -132,7 +132,7 @@ def faces(near, far, good, scheme):
     return face, near.json("face", "create", good.tcp_uri)["face_id"]
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "ws"])
+@pytest.mark.parametrize("scheme", ["udp", "tcp", "ws"])
 def test_a_path_that_drops_everything(far_away, scheme):
     path, near, far, good = far_away
     face, second = faces(near, far, good, scheme)

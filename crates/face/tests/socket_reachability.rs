@@ -1,11 +1,13 @@
-//! UDP peers that refuse datagrams: their faces are down for some seconds, and other peers of the same socket lose nothing.
+//! UDP peers that refuse datagrams or answer nothing: their faces are down, and other peers of the same socket lose nothing.
 
 mod socket_support;
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use namehop_face::registry::FaceUpdate;
 use namehop_face::socket::{FaceEvent, SocketConfig};
+use namehop_wire::lp::KnowsPitTokens;
 use socket_support::*;
 use tokio::net::UdpSocket;
 
@@ -74,5 +76,71 @@ fn a_peer_that_refuses_is_down_until_it_sends_or_some_seconds_are_over() {
             let waited = start.elapsed();
             assert!((Duration::from_secs(2)..Duration::from_secs(6)).contains(&waited), "{scheme}: {waited:?}");
         }
+    });
+}
+
+const QUESTION: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Asks.frame();
+const ANSWER: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Tells.frame();
+
+#[test]
+fn a_configured_peer_that_refuses_is_probed_until_it_answers_or_refuses_no_more() {
+    with_service(udp_config(), 256, async |mut service: Harness| {
+        let server = service.address("udp4");
+        let peer = UdpSocket::bind(any_port(server)).await.expect("bind");
+        let address = peer.local_addr().expect("address");
+        let face = service.create(&format!("udp4://{address}"), FaceUpdate::default()).await.expect("face");
+        assert!(matches!(service.next_event().await, FaceEvent::Created(_)));
+        drop(peer);
+        for answers in [true, false] {
+            service.send(face.id(), &packet(5, 1));
+            assert!(matches!(service.next_event().await, FaceEvent::Down(_)), "{answers}");
+            // Refused probes keep it down, for longer than one refusal does.
+            tokio::time::sleep(Duration::from_millis(4_500)).await;
+            assert!(!face.is_up() && service.events.is_empty(), "{answers}");
+            let peer = UdpSocket::bind(address).await.expect("bind");
+            let back = Instant::now();
+            receives(&peer, &QUESTION).await;
+            assert!(back.elapsed() < Duration::from_secs(1), "{answers}");
+            if answers {
+                peer.send_to(&ANSWER, server).await.expect("send");
+            }
+            assert!(matches!(service.next_event().await, FaceEvent::Up(_)), "{answers}");
+            assert_eq!(back.elapsed() < Duration::from_secs(2), answers);
+            drop(peer);
+            // Errors are not believed for a second after they were wrong.
+            tokio::time::sleep(Duration::from_millis(1_100)).await;
+        }
+    });
+}
+
+#[test]
+fn a_configured_peer_that_has_answered_and_falls_silent_is_down_until_it_sends() {
+    let mut config = udp_config();
+    config.blocked_timeout_ms = 1_000;
+    with_service(config, 256, async |mut service: Harness| {
+        let server = service.address("udp4");
+        let peer = UdpSocket::bind(any_port(server)).await.expect("bind");
+        let address = peer.local_addr().expect("address");
+        let face = service.create(&format!("udp4://{address}"), FaceUpdate::default()).await.expect("face");
+        assert!(matches!(service.next_event().await, FaceEvent::Created(_)));
+        // One that has never answered stays up.
+        service.send(face.id(), &packet(5, 1));
+        receives(&peer, &packet(5, 1)).await;
+        receives(&peer, &QUESTION).await;
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        assert!(face.is_up() && service.events.is_empty());
+        peer.send_to(&ANSWER, server).await.expect("send");
+        // So does one to which nothing is sent.
+        tokio::time::sleep(Duration::from_millis(2_000)).await;
+        assert!(face.is_up() && service.events.is_empty());
+        let start = Instant::now();
+        service.send(face.id(), &packet(5, 2));
+        assert!(matches!(service.next_event().await, FaceEvent::Down(_)));
+        let waited = start.elapsed();
+        assert!((Duration::from_millis(700)..Duration::from_millis(1_500)).contains(&waited), "{waited:?}");
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(!face.is_up(), "time alone does not take it up");
+        peer.send_to(&ANSWER, server).await.expect("send");
+        assert!(matches!(service.next_event().await, FaceEvent::Up(_)));
     });
 }

@@ -59,7 +59,10 @@ fn queue(shared: &Rc<Shared>, frame: Frame, dirty: &mut Vec<Rc<SocketFace>>) {
     };
     let queued = match &entry.link {
         Link::Stream(link) => stream::queue(shared, &entry, link, &frame.buffer),
-        Link::Datagram(link) => link.queue(frame.buffer),
+        Link::Datagram(link) => {
+            shared.silence_looks.plan();
+            link.queue(frame.buffer)
+        }
         Link::WebSocket(link) => link.queue(&entry.face, &frame.buffer),
     };
     match queued {

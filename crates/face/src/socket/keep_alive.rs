@@ -21,16 +21,16 @@ pub(super) async fn run(shared: Rc<Shared>) {
         sleep(interval).await;
         for entry in shared.entries() {
             if entry.face.flags().contains(FaceFlags::KEEP_ALIVE) {
-                send(&shared, &entry);
+                send(&shared, &entry, &IDLE);
             }
         }
     }
 }
 
-fn send(shared: &Rc<Shared>, entry: &SocketFace) {
+/// Sends a frame of the link layer alone to the peer of a UDP face, unless it has no local address or much to send.
+pub(super) fn send(shared: &Rc<Shared>, entry: &SocketFace, frame: &[u8]) {
     let Link::Datagram(link) = &entry.link else { return };
-    // A face that is down, or has much to send, needs none.
-    if let Some(buffer) = shared.buffer_of(&IDLE)
+    if let Some(buffer) = shared.buffer_of(frame)
         && link.queue(buffer).is_ok()
     {
         udp::flush(shared, &link.channel());

@@ -37,6 +37,7 @@ mod permits;
 mod reachability;
 mod send_buffer;
 mod shared;
+mod silence;
 mod standing;
 mod stream;
 mod tcp;
@@ -211,6 +212,7 @@ impl SocketService {
         }
         listeners.start(&shared, &mut tasks).map_err(watched)?;
         tasks.spawn_local(follow::follow(Rc::clone(&shared)));
+        tasks.spawn_local(silence::run(Rc::clone(&shared)));
         tasks.spawn_local(keep_alive::run(Rc::clone(&shared)));
         tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
         loop {

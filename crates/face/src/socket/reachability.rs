@@ -1,9 +1,14 @@
 //! UDP peers that cannot be reached: their faces are down for a while.
 //!
 //! UDP has no connection that could break, but the kernel learns from ICMP that nothing listens at an address (connection refused),
-//! or that no way leads there, and it refuses to send where it has no route itself. A face whose peer is in this state is down, so
-//! that Interests go elsewhere. It is used again after [`DOWN`], or at once when a packet comes from the peer.
+//! or that no way leads there, and it refuses to send where it has no route itself. A peer that answers questions can also fall
+//! silent (`silence`). A face whose peer is in one of these states is down, so that Interests go elsewhere.
+//!
+//! Its peer is asked every [`PROBE_INTERVAL`] whether it knows PIT tokens: no Interest is lost to find out whether it is back. The face
+//! is used again when a packet comes from the peer; and after a refusal also when nothing was refused for [`DOWN`], because a peer
+//! that is no Namehop does not answer. Peers that have made their faces by themselves are not asked.
 
+use std::cell::Cell;
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
@@ -22,16 +27,45 @@ use tokio::time::{Instant, sleep_until};
 
 use super::datagram_io::to_std;
 use super::inlet::Inlet;
-use super::shared::{Link, Shared};
+use super::keep_alive;
+use super::shared::{Link, Shared, SocketFace};
+use super::silence::QUESTION;
 use super::udp::{Channel, Peer};
+use crate::registry::FacePersistency;
 
-/// How long a peer that cannot be reached is not used. A router restarts within some seconds. To try sooner costs little: the Interest
-/// that is refused again goes elsewhere after one round trip.
-const DOWN: Duration = Duration::from_secs(3);
+/// How long after its last refusal a peer is not used. Longer than the kernel looks in vain for a hardware address, which takes 3 s, and
+/// the time between two probes: so a host that is gone from its network stays down.
+const DOWN: Duration = Duration::from_secs(4);
+/// Time between two probes of a peer that is down.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 /// How long errors are not believed after a packet of the peer has shown them to be wrong: anybody can forge them.
 const TRUSTED: Duration = Duration::from_secs(1);
 /// Room for what comes with a message of the error queue.
 const CONTROL_BYTES: usize = 512;
+
+/// Why a peer is down.
+#[derive(Debug, Clone, Copy)]
+enum Down {
+    /// A datagram was refused. It is used again at this time, unless another one is refused.
+    Refused { until: Instant },
+    /// It does not answer any more.
+    Silent,
+}
+
+/// Whether a peer can be reached, as far as that is known.
+#[derive(Debug, Default)]
+pub(super) struct Reachability {
+    down: Cell<Option<Down>>,
+    /// Until when errors are ignored, because a packet has shown that the peer is reachable.
+    trusted_until: Cell<Option<Instant>>,
+}
+
+impl Reachability {
+    /// Whether it cannot be reached.
+    pub(super) fn is_down(&self) -> bool {
+        self.down.get().is_some()
+    }
+}
 
 /// Has the kernel keep errors that concern datagrams of this socket, each with the address that the datagram was sent to.
 pub(super) fn subscribe(socket: &Socket) {
@@ -101,43 +135,64 @@ pub(super) fn is_unreachable_by(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|error| is_unreachable(Errno::from_raw(error)))
 }
 
-/// Takes the face of a peer down for a while.
+/// Takes the face of a peer down, because a datagram was refused.
 pub(super) fn note_unreachable(shared: &Rc<Shared>, peer: &Rc<Peer>, error: impl std::fmt::Display) {
     let now = Instant::now();
-    if peer.trusted_until.get().is_some_and(|until| now < until) {
+    if peer.reachability.trusted_until.get().is_some_and(|until| now < until) {
         return;
     }
-    let until = now + DOWN;
-    if peer.down_until.replace(Some(until)).is_none() {
-        tracing::debug!(face = %peer.face.id(), remote = %peer.face.remote_uri(), %error, "peer cannot be reached");
+    // What comes there next may be another program, which does not answer.
+    peer.silence.forget_answers();
+    take_down(shared, peer, Down::Refused { until: now + DOWN }, &error);
+}
+
+/// Takes the face of a peer down, because it does not answer any more.
+pub(super) fn note_silent(shared: &Rc<Shared>, peer: &Rc<Peer>) {
+    take_down(shared, peer, Down::Silent, &"it does not answer");
+}
+
+fn take_down(shared: &Rc<Shared>, peer: &Rc<Peer>, down: Down, reason: &dyn std::fmt::Display) {
+    if peer.reachability.down.replace(Some(down)).is_none() {
+        tracing::debug!(face = %peer.face.id(), remote = %peer.face.remote_uri(), %reason, "peer cannot be reached");
         shared.set_up(&peer.face, false);
-        spawn_local(use_again(Rc::clone(shared), Rc::clone(peer)));
+        spawn_local(probe(Rc::clone(shared), Rc::clone(peer)));
     }
 }
 
-async fn use_again(shared: Rc<Shared>, peer: Rc<Peer>) {
-    while let Some(until) = peer.down_until.get() {
-        if until <= Instant::now() {
+/// Asks a peer until it can be reached, or its face has another peer.
+async fn probe(shared: Rc<Shared>, peer: Rc<Peer>) {
+    loop {
+        let next = Instant::now() + PROBE_INTERVAL;
+        sleep_until(next).await;
+        let Some(down) = peer.reachability.down.get() else { return };
+        let Some(entry) = entry_of(&shared, &peer) else { return };
+        if matches!(down, Down::Refused { until } if until <= next) {
             return take_up(&shared, &peer);
         }
-        sleep_until(until).await;
+        if peer.face.persistency() != FacePersistency::OnDemand {
+            keep_alive::send(&shared, &entry, &QUESTION);
+        }
     }
 }
 
 /// A packet has come from a peer whose face is down.
 #[cold]
 pub(super) fn note_reachable(shared: &Shared, peer: &Peer) {
-    peer.trusted_until.set(Some(Instant::now() + TRUSTED));
+    peer.reachability.trusted_until.set(Some(Instant::now() + TRUSTED));
     take_up(shared, peer);
 }
 
 fn take_up(shared: &Shared, peer: &Peer) {
-    peer.down_until.set(None);
-    // Meanwhile its face may have been closed, lost its local address, or moved to another one.
-    if let Some(entry) = shared.face(peer.face_id())
-        && let Link::Datagram(link) = &entry.link
-        && link.peer().is_some_and(|current| std::ptr::eq(&*current, peer))
-    {
+    peer.reachability.down.set(None);
+    if entry_of(shared, peer).is_some() {
         shared.set_up(&peer.face, true);
     }
+}
+
+/// The face of a peer; `None` if it was closed, has lost its local address, or has moved to another one.
+fn entry_of(shared: &Shared, peer: &Peer) -> Option<Rc<SocketFace>> {
+    let entry = shared.face(peer.face_id())?;
+    let Link::Datagram(link) = &entry.link else { return None };
+    let is_current = link.peer().is_some_and(|current| std::ptr::eq(&*current, peer));
+    is_current.then_some(entry)
 }

@@ -21,6 +21,7 @@ use super::error::CreateError;
 use super::host::Dependence;
 use super::permits::{Activity, Holder, Permit, PermitRequest, Permits, Transport};
 use super::send_buffer::{Account, SendBudget};
+use super::silence::Looks;
 use super::stream::StreamLink;
 use super::udp::{Channel, DatagramLink};
 use super::websocket::WebSocketLink;
@@ -104,6 +105,8 @@ pub(super) struct Shared {
     pub(super) addresses_changed: watch::Sender<()>,
     /// Outgoing connections being made, by remote URI.
     pub(super) connecting: RefCell<HashMap<FaceUri, Waiting>>,
+    /// When to look for UDP peers that have fallen silent.
+    pub(super) silence_looks: Looks,
     /// What streams hold because the worker is behind.
     pub(super) backlog: Backlog,
     /// Where streams are read to: what the last read left incomplete, and one read.
@@ -140,6 +143,7 @@ impl Shared {
             channels: RefCell::default(),
             addresses_changed: watch::Sender::default(),
             connecting: RefCell::default(),
+            silence_looks: Looks::default(),
             backlog: Backlog::default(),
             latency: RefCell::default(),
             stream_memory: RefCell::new(vec![0; MAX_PACKET_SIZE + READ_BYTES].into_boxed_slice()),

@@ -25,8 +25,9 @@ use super::inlet::{self, Inlet};
 use super::mtu;
 use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
-use super::reachability;
+use super::reachability::{self, Reachability};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
+use super::silence::Silence;
 use super::standing::Standing;
 use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
@@ -39,10 +40,10 @@ pub(super) struct Peer {
     pub(super) path: Path,
     pub(super) destination: SockaddrStorage,
     pub(super) outlet: Rc<Outlet>,
-    /// Until when its face is down, because it cannot be reached.
-    pub(super) down_until: Cell<Option<Instant>>,
-    /// Until when errors are ignored, because a packet has shown that the peer is reachable.
-    pub(super) trusted_until: Cell<Option<Instant>>,
+    /// Whether its face is down, because it cannot be reached.
+    pub(super) reachability: Reachability,
+    /// What is known of how it answers.
+    pub(super) silence: Silence,
     /// What is noted of its packets.
     activity: Rc<Activity>,
     /// Whether it gets a receive queue of its own.
@@ -126,6 +127,7 @@ impl DatagramLink {
     pub(super) fn queue(&self, buffer: PacketBuffer) -> Result<(), LinkDrop> {
         let peer = self.peer().ok_or(LinkDrop::LinkDown)?;
         peer.activity.note_use();
+        peer.silence.note_sent();
         self.channel.borrow().outlets.push(peer, buffer)
     }
 
@@ -197,8 +199,8 @@ impl Channel {
             path,
             destination,
             outlet,
-            down_until: Cell::new(None),
-            trusted_until: Cell::new(None),
+            reachability: Reachability::default(),
+            silence: Silence::default(),
             activity,
             standing: Standing::default(),
         });
@@ -245,7 +247,8 @@ impl Channel {
                 if let Some(peer) = peers.get(&path) {
                     if checked.is_ok() {
                         peer.activity.note_received();
-                        if peer.down_until.get().is_some() {
+                        peer.silence.note_heard(datagram);
+                        if peer.reachability.is_down() {
                             reachability::note_reachable(shared, peer);
                         }
                     }
