@@ -28,6 +28,7 @@ mod acks;
 mod budget;
 mod congestion;
 mod fragmenter;
+mod pit_tokens;
 mod reassembler;
 mod receive;
 mod reliability;
@@ -40,7 +41,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
-use namehop_wire::lp::KnowsPitTokens;
 
 use crate::counters::WorkerCounters;
 use crate::registry::Face;
@@ -182,9 +182,7 @@ impl LinkService {
         frames: &mut Vec<PacketBuffer>,
         dropped_interests: &mut Vec<DroppedInterest>,
     ) {
-        if std::mem::take(&mut self.owes_answer) {
-            self.send_knows_tokens(KnowsPitTokens::Tells, pool, frames);
-        }
+        self.answer_question(pool, frames);
         let counters = &self.counters;
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return;

@@ -5,7 +5,7 @@
 //! as the longer one would.
 
 use namehop_packet::{BufferPool, Incoming, IncomingBurst, LinkFields, PacketBuffer, PacketKind, Timestamp};
-use namehop_wire::lp::{KnowsPitTokens, LpPacket, PitToken, UsualFrame};
+use namehop_wire::lp::{LpPacket, UsualFrame};
 use namehop_wire::tlv::{read_single_element, types};
 
 use super::reassembler::{Fragment, Reassembler};
@@ -15,10 +15,6 @@ use crate::counters::LinkDrop;
 /// How many of this side's own time-outs a received Sequence is remembered: long enough for the peer's last
 /// retransmission, short enough that a peer that restarts with old numbers is heard again soon.
 const DUPLICATE_MEMORY_TIMEOUTS: u64 = 4;
-/// Length of the tokens of ndnd, which ends itself ("Outgoing PIT token length must be 6 bytes") when it is to return one of another
-/// length, as this router's are.
-const NDND_TOKEN_BYTES: usize = 6;
-
 /// Network-layer headers of a packet whose kind is not known yet.
 #[derive(Debug, Default)]
 pub struct NetworkHeader {
@@ -109,23 +105,6 @@ impl LinkService {
             Incoming { face, buffer: frame, fields }
         });
         Ok(())
-    }
-
-    /// Notes that the peer has sent a PIT token, if it has, and so knows tokens of other peers.
-    #[inline]
-    fn note_token(&self, token: &PitToken) {
-        if !token.is_empty() && !self.face.pit_tokens.are_known() && token.len() != NDND_TOKEN_BYTES {
-            self.face.pit_tokens.note_known();
-        }
-    }
-
-    /// Takes in a KnowsPitTokens; where several peers share a face it means nothing.
-    #[cold]
-    fn receive_knows_tokens(&mut self, field: KnowsPitTokens) {
-        if self.face.pit_tokens.has_one_peer() {
-            self.face.pit_tokens.note_known();
-            self.owes_answer |= field == KnowsPitTokens::Asks;
-        }
     }
 
     /// Takes in a frame of any shape.

@@ -1,5 +1,5 @@
 //! From network-layer packets to frames: headers in front of the packet where it lies, fragmentation, protection by link
-//! reliability, congestion marks, acknowledgements, PIT tokens for peers that know them.
+//! reliability, congestion marks, acknowledgements.
 //!
 //! Nearly all packets go out whole and with no more than a PIT token. They take a shorter way, on which the header is
 //! written without being put together first; it ends as the longer one would.
@@ -7,8 +7,8 @@
 use namehop_packet::{BufferPool, HEADROOM_BYTES, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::lp::{
-    CACHE_POLICY_NO_CACHE, KnowsPitTokens, LpHeader, NackReason, PitToken, encode_header, encode_idle,
-    encode_token_header, header_len, idle_len, token_header_len,
+    CACHE_POLICY_NO_CACHE, LpHeader, NackReason, PitToken, encode_header, encode_idle, encode_token_header, header_len,
+    idle_len, token_header_len,
 };
 use namehop_wire::tlv::{Reader, read_single_element, types};
 
@@ -16,7 +16,6 @@ use super::fragmenter::FragmentPlan;
 use super::reliability::{Carried, ProtectedFrame};
 use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
-use crate::registry::FacePersistency;
 
 /// An Ack on the wire.
 const ACK_BYTES: usize = 12;
@@ -89,34 +88,6 @@ impl LinkService {
             && !non_discovery
             && announcement.is_none()
             && (incoming_face_id.is_none() || !self.options.local_fields)
-    }
-
-    /// Takes this router's PIT token off an Interest whose peer has not shown that it knows tokens. Asks the peer in front of that
-    /// Interest, if it is time to: only on faces that this side has made, so that no application gets a frame that it may not know.
-    #[inline(never)]
-    pub(super) fn withhold_token(
-        &mut self,
-        now: Timestamp,
-        fields: &mut LinkFields,
-        pool: &BufferPool,
-        frames: &mut Vec<PacketBuffer>,
-    ) {
-        fields.pit_token = PitToken::empty();
-        if self.face.persistency() != FacePersistency::OnDemand && self.face.pit_tokens.take_question(now) {
-            self.send_knows_tokens(KnowsPitTokens::Asks, pool, frames);
-        }
-    }
-
-    /// Sends a KnowsPitTokens in a frame of its own, unless there is no buffer: it is not needed and comes again.
-    pub(super) fn send_knows_tokens(
-        &mut self,
-        field: KnowsPitTokens,
-        pool: &BufferPool,
-        frames: &mut Vec<PacketBuffer>,
-    ) {
-        let Some(frame) = pool.copy_of(&field.frame()) else { return };
-        self.counters.sent.count_frame(KnowsPitTokens::FRAME_LEN);
-        frames.push(frame);
     }
 
     /// The largest frame that the link carries.
