@@ -22,6 +22,9 @@ ALONE_SECONDS, TOGETHER_SECONDS, SHORT_SECONDS, PEACE_SECONDS = 2.5, 20, 6, 2
 # programs, and whatever takes processors from the router as a whole takes exchanges from everybody.
 SHORT_RATES = 0.4
 
+# Commands through a proxy: seconds of each flood by `make attack-test` and as a part of `make test`.
+PROXY_SECONDS, PROXY_SHORT_SECONDS = 10, 3
+
 # Exchanges a second of each well-behaved application, and the time in which an answer counts.
 EXCHANGES_PER_SECOND = 200
 LIFETIME_MS = 2000
