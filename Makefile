@@ -69,11 +69,11 @@ system-test: setup-test ## routers as processes, with NDNts and python-ndn as cl
 	$(SYSTEM_TEST) -m "not alone" --numprocesses 2 --dist loadfile
 	$(SYSTEM_TEST) -m alone
 
-attack-test: setup-test ## floods and other attacks on a router, as root, one by one and all at once (ATTACK=slow-readers for one; proxies)
-	cargo build --locked --package namehop
+attack-test: setup-test ## floods and other attacks on a router and on P4Runtime, as root, one by one and all at once (ATTACK=slow-readers for one; proxies, p4runtime)
+	cargo build --locked --package namehop --package namehop-p4
 	cargo build --locked --package namehop-traffic --example attack
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
-		.venv/bin/pytest -q -s tests/system/test_attack.py tests/system/test_attack_proxies.py
+		.venv/bin/pytest -q -s tests/system/test_attack.py tests/system/test_attack_proxies.py tests/system/test_attack_p4runtime.py
 
 path-table: setup-test ## what namehop cat makes of paths of all kinds: the table of docs/benchmarks.md (RATES="2 5", DELAYS, SEGMENTS, LOSSES, DURATION)
 	cargo build --release --locked --package namehop

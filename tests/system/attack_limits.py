@@ -22,6 +22,10 @@ ALONE_SECONDS, TOGETHER_SECONDS, SHORT_SECONDS, PEACE_SECONDS = 2.5, 20, 6, 2
 # programs, and whatever takes processors from the router as a whole takes exchanges from everybody.
 SHORT_RATES = 0.4
 
+# P4Runtime: seconds of each attack by `make attack-test` and as a part of `make test`; longest time of a write, a read and a packet of a
+# controller that is connected, and until a new controller is served. It takes some hundredths.
+P4_SECONDS, P4_SHORT_SECONDS = 10, 5
+P4_ANSWER_SECONDS, P4_ENTRY_SECONDS = 2.0, 3.0
 # Commands through a proxy: seconds of each flood by `make attack-test` and as a part of `make test`.
 PROXY_SECONDS, PROXY_SHORT_SECONDS = 10, 3
 

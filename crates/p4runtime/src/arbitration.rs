@@ -117,8 +117,13 @@ impl Arbiter {
     pub fn join(&self, sender: Sender<Answer>, presence: oneshot::Sender<()>) -> Result<u64, Status> {
         let mut state = self.state();
         if state.clients.len() >= MOST_STREAMS {
-            let message = format!("there are {MOST_STREAMS} streams of controllers already; end one of them");
-            return Err(Status::resource_exhausted(message));
+            // The oldest stream without an arbitration is evicted; the numbers rise.
+            let silent = state.clients.iter().find(|(_, client)| client.role.is_none()).map(|(number, _)| *number);
+            let Some(silent) = silent else {
+                let message = format!("there are {MOST_STREAMS} streams of controllers already; end one of them");
+                return Err(Status::resource_exhausted(message));
+            };
+            self.dismiss(&mut state, silent, Some(Status::resource_exhausted("another stream has this one's place")));
         }
         state.next += 1;
         let number = state.next;
@@ -211,12 +216,15 @@ impl Arbiter {
 
     /// A controller is gone, or is to go, for this reason.
     pub fn leave(&self, client: u64, reason: Option<Status>) {
-        let mut state = self.state();
+        self.dismiss(&mut self.state(), client, reason);
+    }
+
+    fn dismiss(&self, state: &mut State, client: u64, reason: Option<Status>) {
         if let (Some(client), Some(reason)) = (state.clients.get(&client), reason) {
             // Whoever does not read learns it from the end of the stream.
             let _ = client.sender.try_send(Err(reason));
         }
-        self.remove(&mut state, client);
+        self.remove(state, client);
     }
 
     /// Whether there have been controllers in this role; the default one is always there.

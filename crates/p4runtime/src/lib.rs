@@ -14,6 +14,7 @@ pub mod device;
 pub mod entity;
 mod fates;
 pub mod info;
+mod large;
 pub mod message;
 mod places;
 pub mod server;

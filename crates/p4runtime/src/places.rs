@@ -1,7 +1,8 @@
 //! Places for connections. When all are taken, a new connection gets the place of the one that has been idle for longest, so that
-//! clients that do nothing keep no controller out.
+//! clients that do nothing keep no controller out. A request that has not said yet what it wants is nothing.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -24,7 +25,7 @@ pub(crate) struct Place {
 }
 
 struct Usage {
-    /// Requests that are being answered, open streams included.
+    /// Requests that are being answered, streams of controllers included.
     requests: usize,
     /// When the last one ended, or the connection began.
     since: Instant,
@@ -74,28 +75,41 @@ impl Place {
         self.leave.notified().await;
     }
 
-    /// A request has come. It is over when this is dropped.
-    pub(crate) fn request(self: &Arc<Self>) -> Busy {
-        self.usage().requests += 1;
-        Busy(Arc::clone(self))
+    /// The headers of a request have come. It is over when this is dropped.
+    pub(crate) fn request(self: &Arc<Self>) -> Arc<Busy> {
+        Arc::new(Busy { place: Arc::clone(self), has_begun: AtomicBool::new(false) })
     }
 }
 
-/// A request that is being answered.
-pub(crate) struct Busy(Arc<Place>);
+/// A request.
+pub(crate) struct Busy {
+    place: Arc<Place>,
+    has_begun: AtomicBool,
+}
+
+impl Busy {
+    /// Its message is there, or the controller of a stream takes part: from now on it keeps the place.
+    pub(crate) fn begin(&self) {
+        if !self.has_begun.swap(true, Ordering::Relaxed) {
+            self.place.usage().requests += 1;
+        }
+    }
+}
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let mut usage = self.0.usage();
-        usage.requests -= 1;
-        usage.since = Instant::now();
+        if *self.has_begun.get_mut() {
+            let mut usage = self.place.usage();
+            usage.requests -= 1;
+            usage.since = Instant::now();
+        }
     }
 }
 
 /// The body of an answer, with which the request ends.
 pub(crate) struct Answer {
     pub(crate) body: Body,
-    pub(crate) _busy: Busy,
+    pub(crate) _busy: Arc<Busy>,
 }
 
 impl HttpBody for Answer {
@@ -127,9 +141,13 @@ mod tests {
         let places = Places::new(3);
         let [first, second, third] = [(); 3].map(|()| places.take().expect("there is room"));
         let busy = first.request();
-        let fourth = places.take().expect("the second one is idle");
+        busy.begin();
+        let silent = second.request();
+        let fourth = places.take().expect("the second one has not said what it wants");
         second.left().await;
-        let held: Vec<Busy> = [&third, &fourth].map(|place| place.request()).into_iter().collect();
+        drop(silent);
+        let held = [&third, &fourth].map(|place| place.request());
+        held.iter().for_each(|request| request.begin());
         assert!(places.take().is_none(), "all are busy");
         drop(busy);
         let fifth = places.take().expect("the first one is idle now");

@@ -20,7 +20,8 @@ use tonic::server::{Grpc, UnaryService};
 use tonic_prost::ProstCodec;
 
 use crate::device::Device;
-use crate::places::{Answer, Place, Places};
+use crate::large::{Measured, Turn};
+use crate::places::{Answer, Busy, Place, Places};
 use crate::service::Service;
 use crate::stream;
 
@@ -31,8 +32,9 @@ const MOST_REQUESTS: u32 = 16;
 const REQUEST_BYTES: usize = 16 << 20;
 /// The largest message of a stream: a packet with its metadata.
 pub(crate) const STREAM_BYTES: usize = 64 << 10;
-/// Requests of many bytes at once; further ones wait.
+/// Requests of many bytes at once, and requests that are carried out at once; further ones wait.
 const LARGE_REQUESTS: usize = 4;
+const WORKERS: usize = 4;
 /// How long a request may take to come and be answered, and whoever connects to say anything.
 const REQUEST_TIME: Duration = Duration::from_secs(60);
 const HELLO_TIME: Duration = Duration::from_secs(10);
@@ -101,11 +103,16 @@ impl Drop for Server {
 struct Shared<D> {
     service: Arc<Service<D>>,
     large: Arc<Semaphore>,
+    workers: Arc<Semaphore>,
 }
 
 async fn accept<D: Device>(listener: TcpListener, service: &Arc<Service<D>>) {
     let places = Arc::new(Places::new(MOST_CONNECTIONS));
-    let shared = Arc::new(Shared { service: Arc::clone(service), large: Arc::new(Semaphore::new(LARGE_REQUESTS)) });
+    let shared = Arc::new(Shared {
+        service: Arc::clone(service),
+        large: Arc::new(Semaphore::new(LARGE_REQUESTS)),
+        workers: Arc::new(Semaphore::new(WORKERS)),
+    });
     loop {
         let Ok((connection, _)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
@@ -150,7 +157,7 @@ async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>, place: 
     let answer = hyper::service::service_fn(move |request| {
         let (shared, busy) = (Arc::clone(&shared), of_request.request());
         async move {
-            let answer = dispatch(request, &shared).await;
+            let answer = dispatch(request, &shared, &busy).await;
             Ok::<_, Infallible>(answer.map(|body| Body::new(Answer { body, _busy: busy })))
         }
     });
@@ -176,7 +183,10 @@ async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>, place: 
 }
 
 /// A function that answers one message with another.
-struct Unary<F>(F);
+struct Unary<F> {
+    function: F,
+    busy: Arc<Busy>,
+}
 
 impl<F, A, R, Q> UnaryService<Q> for Unary<F>
 where
@@ -187,7 +197,8 @@ where
     type Future = Answered<A>;
 
     fn call(&mut self, request: tonic::Request<Q>) -> Self::Future {
-        Answered(Box::pin((self.0)(request.into_inner())))
+        self.busy.begin();
+        Answered(Box::pin((self.function)(request.into_inner())))
     }
 }
 
@@ -206,39 +217,50 @@ where
 }
 
 /// Does something that takes a while beside the thread of the server.
-async fn aside<R: Send + 'static>(work: impl FnOnce() -> Result<R, Status> + Send + 'static) -> Result<R, Status> {
-    let done = tokio::task::spawn_blocking(work).await;
+async fn aside<R: Send + 'static>(
+    workers: Arc<Semaphore>,
+    work: impl FnOnce() -> Result<R, Status> + Send + 'static,
+) -> Result<R, Status> {
+    let turn = workers.acquire_owned().await;
+    let done = tokio::task::spawn_blocking(move || {
+        // Held until the work ends, even if the client has gone.
+        let _turn = turn;
+        work()
+    });
+    let done = done.await;
     done.unwrap_or_else(|_| Err(Status::internal("the request failed; please report this")))
 }
 
-async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>) -> Response<Body> {
+async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>, busy: &Arc<Busy>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let service = Arc::clone(&shared.service);
     let Some(method) = path.strip_prefix("/p4.v1.P4Runtime/") else { return unknown(&path) };
     if method == "StreamChannel" {
         let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(STREAM_BYTES);
-        return grpc.streaming(stream::Channel(service), request).await;
+        return grpc.streaming(stream::Channel(service, Arc::clone(busy)), request).await;
     }
     if method == "Read" {
         let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(STREAM_BYTES);
-        return in_time(grpc.server_streaming(stream::Read(service), request)).await;
+        return in_time(grpc.server_streaming(stream::Read(service, Arc::clone(busy)), request)).await;
     }
-    // The semaphore lives as long as this.
-    let _turn = shared.large.acquire().await;
+    let workers = Arc::clone(&shared.workers);
+    // Kept until the request is answered.
+    let turn = Arc::new(Turn::default());
+    let request = request.map(|body| Measured::new(body, Arc::clone(&shared.large), Arc::clone(&turn)));
     macro_rules! unary {
-        ($answer:expr) => {{
+        ($function:expr) => {{
             let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(REQUEST_BYTES);
-            in_time(grpc.unary(Unary($answer), request)).await
+            in_time(grpc.unary(Unary { function: $function, busy: Arc::clone(busy) }, request)).await
         }};
     }
     match method {
         "Write" => unary!(move |request| {
             let service = Arc::clone(&service);
-            aside(move || service.write(&request))
+            aside(Arc::clone(&workers), move || service.write(&request))
         }),
         "SetForwardingPipelineConfig" => unary!(move |request| {
             let service = Arc::clone(&service);
-            aside(move || service.set_pipeline(&request))
+            aside(Arc::clone(&workers), move || service.set_pipeline(&request))
         }),
         "GetForwardingPipelineConfig" => unary!(move |request| {
             let answer = service.get_pipeline(request);

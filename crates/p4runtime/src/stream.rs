@@ -16,6 +16,7 @@ use crate::device::Device;
 use crate::message::{
     Packet, PacketOutError, ReadRequest, ReadResponse, StreamError, StreamEvent, StreamRequest, StreamUpdate,
 };
+use crate::places::Busy;
 use crate::service::Service;
 
 /// Messages that wait for a controller.
@@ -34,7 +35,7 @@ const BURST: usize = 64;
 type Boxed<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
 
 /// Answers `StreamChannel`.
-pub(crate) struct Channel<D>(pub(crate) Arc<Service<D>>);
+pub(crate) struct Channel<D>(pub(crate) Arc<Service<D>>, pub(crate) Arc<Busy>);
 
 impl<D: Device> StreamingService<StreamRequest> for Channel<D> {
     type Response = crate::message::StreamResponse;
@@ -42,14 +43,14 @@ impl<D: Device> StreamingService<StreamRequest> for Channel<D> {
     type Future = Boxed<Self::ResponseStream>;
 
     fn call(&mut self, request: Request<Streaming<StreamRequest>>) -> Self::Future {
-        let service = Arc::clone(&self.0);
+        let (service, busy) = (Arc::clone(&self.0), Arc::clone(&self.1));
         Box::pin(async move {
             let (sender, receiver) = mpsc::channel(WAITING);
             let (presence, gone) = oneshot::channel();
             let client = service.arbiter.join(sender, presence)?;
             tokio::spawn(async move {
                 let reason = tokio::select! {
-                    reason = listen(&service, client, request.into_inner()) => reason.err(),
+                    reason = listen(&service, client, request.into_inner(), &busy) => reason.err(),
                     // It was cut off.
                     _ = gone => None,
                 };
@@ -65,12 +66,14 @@ async fn listen<D: Device>(
     service: &Service<D>,
     client: u64,
     mut requests: Streaming<StreamRequest>,
+    busy: &Busy,
 ) -> Result<(), Status> {
     let mut is_known = false;
     while let Some(request) = requests.message().await? {
         match request.update {
             Some(StreamUpdate::Arbitration(update)) => {
                 service.arbiter.arbitrate(client, &update)?;
+                busy.begin();
                 is_known = true;
             }
             _ if !is_known => return Err(Status::failed_precondition("a stream begins with an arbitration")),
@@ -139,7 +142,7 @@ pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
 }
 
 /// Answers `Read`.
-pub(crate) struct Read<D>(pub(crate) Arc<Service<D>>);
+pub(crate) struct Read<D>(pub(crate) Arc<Service<D>>, pub(crate) Arc<Busy>);
 
 /// A read that goes on.
 struct Turn;
@@ -165,6 +168,7 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
     type Future = Boxed<Self::ResponseStream>;
 
     fn call(&mut self, request: Request<ReadRequest>) -> Self::Future {
+        self.1.begin();
         let service = Arc::clone(&self.0);
         Box::pin(async move {
             let request = request.into_inner();

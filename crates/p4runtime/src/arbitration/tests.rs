@@ -83,7 +83,16 @@ fn other_devices_and_too_many_are_refused() {
     assert_eq!(arbiter.arbitrate(client, &other).expect_err("no device").code(), Code::NotFound);
     arbiter.arbitrate(client, &update(1)).expect("this one");
     assert_eq!(arbiter.arbitrate(client, &other).expect_err("another one").code(), Code::FailedPrecondition);
-    let kept: Vec<_> = (1..MOST_STREAMS).map(|_| join(&arbiter)).collect();
+    let mut kept: Vec<_> = (1..MOST_STREAMS).map(|_| join(&arbiter)).collect();
+    // Streams without an arbitration are evicted, the oldest first.
+    for silent in &mut kept {
+        let next = join(&arbiter);
+        arbiter.arbitrate(next.0, &update(0)).expect("it takes part");
+        let (_, mut evicted, mut its_end) = std::mem::replace(silent, next);
+        let told = evicted.try_recv().expect("a reason").expect_err("an end");
+        assert_eq!(told.code(), Code::ResourceExhausted);
+        assert!(its_end.try_recv().is_err_and(|end| end == oneshot::error::TryRecvError::Closed));
+    }
     let (sender, _receiver) = channel(1);
     let refused = arbiter.join(sender, oneshot::channel().0).expect_err("too many");
     assert_eq!((refused.code(), kept.len()), (Code::ResourceExhausted, MOST_STREAMS - 1));
