@@ -1,6 +1,7 @@
 """Faults of links over each kind of face, with a second next hop and without one. What is common to Ethernet and IP is in test_link_state."""
 
 import os
+import signal
 import time
 from contextlib import ExitStack, contextmanager
 
@@ -47,7 +48,13 @@ def holds(near, face, second, cut, mend, known_s=KNOWN_S):
 # Interfaces that are ports.
 
 
-@pytest.mark.parametrize("driver, fault", [("xdp", "interface down"), ("xdp", "link cut"), ("xdp", "interface removed"), ("dev", "interface removed")])
+INTERFACE_CELLS = [
+    ("xdp", "interface down"), ("xdp", "link cut"), ("xdp", "interface removed"), ("xdp", "peer killed"),
+    ("dev", "interface removed"), ("dev", "peer killed"), ("dev", "peer stopped"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("driver, fault", INTERFACE_CELLS)
 def test_an_interface(make_router, driver, fault):
     with Link(f"elf{os.getpid()}", *QUEUES) as link:
         addresses = [f"02:00:00:00:00:0{end + 1}" for end in (0, 1)]
@@ -57,9 +64,10 @@ def test_an_interface(make_router, driver, fault):
                 link.set("address", addresses[end], ends=[end])
 
         fix_addresses()
-        near = start(make_router, link, 0, f'[[port]]\nuri = "{driver}://veth0"\n')
+        near = start(make_router, link, 0, f'[[port]]\nuri = "{driver}://veth0"\n[faces]\nblocked_timeout_s = {BLOCKED_S}\n')
         far = start(make_router, link, 1)
-        with second_router(make_router, link.inside(0)) as good, serving(far, "/x"):
+        with second_router(make_router, link.inside(0)) as good, ExitStack() as stack:
+            stack.enter_context(serving(far, "/x"))
             create = lambda router, remote, local: router.json("face", "create", remote, "--local", local, "--persistency", "permanent")["face_id"]
             face = create(near, link.uri(1), f"{driver}://veth0")
             create(far, link.uri(0), link.local(1))
@@ -68,6 +76,10 @@ def test_an_interface(make_router, driver, fault):
             def cut():
                 if fault == "interface removed":
                     link.remove()
+                elif fault == "peer killed":
+                    far.kill()
+                elif fault == "peer stopped":
+                    far.process.send_signal(signal.SIGSTOP)
                 else:
                     link.set("down", ends=[0 if fault == "interface down" else 1])
 
@@ -75,10 +87,16 @@ def test_an_interface(make_router, driver, fault):
                 if fault == "interface removed":
                     link.make()
                     fix_addresses()
+                elif fault == "peer killed":
+                    far.start()
+                    stack.enter_context(serving(far, "/x"))
+                elif fault == "peer stopped":
+                    far.process.send_signal(signal.SIGCONT)
                 else:
                     link.set("up")
 
-            holds(near, face, second, cut, mend)
+            # The link stays up when its peer is gone: only silence tells.
+            holds(near, face, second, cut, mend, BLOCKED_S if fault.startswith("peer") else KNOWN_S)
 
 
 def test_a_tap_interface(make_router):

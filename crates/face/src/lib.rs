@@ -25,6 +25,7 @@ pub mod port;
 pub mod registry;
 pub mod ring;
 pub mod sampling;
+pub mod silence;
 pub mod socket;
 mod strangers;
 pub mod uri;

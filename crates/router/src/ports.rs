@@ -7,6 +7,7 @@ mod kernel_share;
 mod made;
 mod managed;
 mod open;
+mod silence;
 mod steering;
 mod thread;
 mod trouble;

@@ -124,6 +124,8 @@ pub struct LinkService {
     reliability: Option<Box<Reliability>>,
     /// The peer has asked whether this side knows PIT tokens.
     owes_answer: bool,
+    /// The peer is to be asked the same.
+    owes_question: bool,
 }
 
 impl LinkService {
@@ -148,6 +150,7 @@ impl LinkService {
             marker: CongestionMarker::default(),
             reliability: options.reliability.then(Reliability::new),
             owes_answer: false,
+            owes_question: false,
         }
     }
 
@@ -161,11 +164,12 @@ impl LinkService {
         &self.counters
     }
 
-    /// Applies changed options. Switching reliability off forgets the frames that wait for an acknowledgement.
+    /// Applies changed options, and asks the peer if that is wanted. Switching reliability off forgets the frames that wait for an acknowledgement.
     pub fn update(&mut self, options: LinkOptions) {
         let is_home = Arc::ptr_eq(&self.counters, self.face.counters.worker(self.face.home_worker()));
         let options = options.of_worker(is_home);
         self.options = options;
+        self.owes_question |= is_home && self.face.pit_tokens.take_wanted_question();
         if !options.reliability {
             self.reliability = None;
         } else if self.reliability.is_none() {
@@ -173,7 +177,7 @@ impl LinkService {
         }
     }
 
-    /// Does what is due: answers whether this side knows PIT tokens, sends lost frames again, and acknowledgements that no frame was
+    /// Does what is due: answers whether this side knows PIT tokens, asks the peer, sends lost frames again, and acknowledgements that no frame was
     /// there to carry. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
     pub fn tick(
         &mut self,
@@ -182,7 +186,7 @@ impl LinkService {
         frames: &mut Vec<PacketBuffer>,
         dropped_interests: &mut Vec<DroppedInterest>,
     ) {
-        self.answer_question(pool, frames);
+        self.ask_and_answer(pool, frames);
         let counters = &self.counters;
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return;
@@ -198,7 +202,7 @@ impl LinkService {
     /// When [`LinkService::tick`] is to be called next; [`Timestamp::NEVER`] when nothing waits. Every call of another
     /// method may bring it forward, also to a time in the past.
     pub fn next_deadline(&self) -> Timestamp {
-        if self.owes_answer {
+        if self.owes_answer || self.owes_question {
             return Timestamp::default();
         }
         match &self.reliability {

@@ -25,7 +25,10 @@ impl LinkService {
     pub(super) fn receive_knows_tokens(&mut self, field: KnowsPitTokens) {
         if self.face.pit_tokens.has_one_peer() {
             self.face.pit_tokens.note_known();
-            self.owes_answer |= field == KnowsPitTokens::Asks;
+            match field {
+                KnowsPitTokens::Asks => self.owes_answer = true,
+                KnowsPitTokens::Tells => self.face.pit_tokens.note_answered(),
+            }
         }
     }
 
@@ -52,10 +55,13 @@ impl LinkService {
         frames.push(frame);
     }
 
-    /// Answers the question of the peer, if it has asked one.
-    pub(super) fn answer_question(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
+    /// Answers the question of the peer, if it has asked one, and asks the one that is wanted.
+    pub(super) fn ask_and_answer(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
         if std::mem::take(&mut self.owes_answer) {
             self.send_knows_tokens(KnowsPitTokens::Tells, pool, frames);
+        }
+        if std::mem::take(&mut self.owes_question) {
+            self.send_knows_tokens(KnowsPitTokens::Asks, pool, frames);
         }
     }
 }

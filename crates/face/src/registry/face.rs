@@ -185,6 +185,16 @@ impl Face {
         was_up
     }
 
+    /// Has the peer asked whether it knows PIT tokens, when the options of the link are taken over next.
+    pub fn want_question(&self) {
+        self.pit_tokens.want_question();
+    }
+
+    /// Whether the peer has answered such a question since the last call.
+    pub fn take_answered(&self) -> bool {
+        self.pit_tokens.take_answered()
+    }
+
     /// Largest frame to send, in bytes: what the link carries, or less if management said so.
     pub fn mtu_bytes(&self) -> usize {
         let link = self.link_mtu_bytes.load(Ordering::Relaxed);

@@ -4,7 +4,7 @@
 //! mode [`PitTokenMode::Auto`] a peer gets tokens only after it has shown that it knows them: by a token that it sent, or by the
 //! field [`KnowsPitTokens`](namehop_wire::lp::KnowsPitTokens). Tokens of the peer itself are echoed in every mode.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use namehop_packet::{LinkType, Timestamp};
 
@@ -64,6 +64,10 @@ pub(crate) struct PitTokens {
     questions: AtomicU32,
     /// When the next question may be asked, in nanoseconds of the workers' clock.
     next_question_ns: AtomicU64,
+    /// The peer is to be asked whatever is known of it.
+    is_question_wanted: AtomicBool,
+    /// The peer has answered a question.
+    has_answered: AtomicBool,
 }
 
 impl PitTokens {
@@ -73,6 +77,8 @@ impl PitTokens {
             state: AtomicU8::new(with_mode(state, mode)),
             questions: AtomicU32::new(0),
             next_question_ns: AtomicU64::new(0),
+            is_question_wanted: AtomicBool::new(false),
+            has_answered: AtomicBool::new(false),
         }
     }
 
@@ -125,6 +131,25 @@ impl PitTokens {
             self.questions.store(number.min(FREQUENT_QUESTIONS), Ordering::Relaxed);
         }
         swapped.is_ok()
+    }
+
+    /// Wants the peer to be asked, whatever is known of it.
+    pub(super) fn want_question(&self) {
+        self.is_question_wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a question was wanted, once.
+    pub(crate) fn take_wanted_question(&self) -> bool {
+        self.is_question_wanted.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes that the peer has answered a question.
+    pub(crate) fn note_answered(&self) {
+        self.has_answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn take_answered(&self) -> bool {
+        self.has_answered.swap(false, Ordering::Relaxed)
     }
 
     fn change(&self, change: impl Fn(u8) -> u8) {

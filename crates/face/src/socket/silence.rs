@@ -1,9 +1,4 @@
-//! UDP peers that have fallen silent: a path that drops packets says nothing, so only the want of answers tells.
-//!
-//! A producer need not answer an Interest, so silence alone proves nothing. But a Namehop answers the question whether it knows PIT
-//! tokens. A peer that was sent something and sends nothing is asked; if it has answered such questions before, and nothing comes from
-//! it for the time that a peer may be blocked, its face is down. Peers that have made their faces by themselves are not asked, and
-//! those of other forwarders, which ignore the question, stay up.
+//! UDP peers that have fallen silent (`crate::silence`): their faces are down. Peers that have made their faces by themselves are not asked.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,75 +11,12 @@ use tokio::time::sleep;
 use super::shared::{Link, Shared, SocketFace};
 use super::{keep_alive, reachability};
 use crate::registry::FacePersistency;
+use crate::silence::{LOOKS, Verdict};
 
 /// An IDLE packet of NDNLPv2 for most forwarders. A Namehop answers it with [`ANSWER`].
 pub(super) const QUESTION: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Asks.frame();
-const ANSWER: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Tells.frame();
-/// Looks in the time that a peer may be blocked.
-const LOOKS: u32 = 5;
-
-/// What is known of how a peer answers.
-#[derive(Debug, Default)]
-pub(super) struct Silence {
-    /// Something was sent to it, and nothing has come since.
-    is_awaited: Cell<bool>,
-    /// Looks since then.
-    looks: Cell<u32>,
-    /// It has answered a question.
-    answers: Cell<bool>,
-}
-
-/// What a look at a peer comes to.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    /// There is nothing to look for until something is sent to it.
-    Fine,
-    /// It is to be looked at again.
-    Wait,
-    /// It is to be asked, and looked at again.
-    Ask,
-    /// It does not answer any more.
-    Silent,
-}
-
-impl Silence {
-    /// Notes that something is sent to the peer.
-    pub(super) fn note_sent(&self) {
-        self.is_awaited.set(true);
-    }
-
-    /// Notes what has come from the peer.
-    pub(super) fn note_heard(&self, datagram: &[u8]) {
-        self.is_awaited.set(false);
-        self.looks.set(0);
-        if datagram == ANSWER {
-            self.answers.set(true);
-        }
-    }
-
-    /// Forgets that the peer has answered.
-    pub(super) fn forget_answers(&self) {
-        self.answers.set(false);
-    }
-
-    fn look(&self) -> Verdict {
-        if !self.is_awaited.get() {
-            return Verdict::Fine;
-        }
-        let looks = self.looks.get().saturating_add(1);
-        self.looks.set(looks);
-        match looks {
-            // What was sent just now may yet be answered.
-            1 => Verdict::Wait,
-            2 => Verdict::Ask,
-            // It ignores questions.
-            _ if !self.answers.get() => Verdict::Fine,
-            LOOKS.. => Verdict::Silent,
-            _ => Verdict::Ask,
-        }
-    }
-}
-
+/// The answer of a peer to it.
+pub(super) const ANSWER: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Tells.frame();
 /// When the next look is due. An idle router is not woken for one.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
@@ -134,47 +66,5 @@ fn look(shared: &Rc<Shared>, entry: &SocketFace) -> bool {
             reachability::note_silent(shared, &peer);
             false
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What looks come to, with what happened before each: sent, heard.
-    fn verdicts(silence: &Silence, before: &[(bool, bool)]) -> Vec<Verdict> {
-        let look = |&(sent, heard): &(bool, bool)| {
-            if sent {
-                silence.note_sent();
-            }
-            if heard {
-                silence.note_heard(&[5, 0]);
-            }
-            silence.look()
-        };
-        before.iter().map(look).collect()
-    }
-
-    #[test]
-    fn a_peer_that_has_answered_is_silent_after_some_looks() {
-        use Verdict::{Ask, Fine, Silent, Wait};
-        let silence = Silence::default();
-        silence.note_heard(&ANSWER);
-        let before = [(false, false), (true, false), (false, false), (true, false), (false, false), (true, false)];
-        assert_eq!(verdicts(&silence, &before), [Fine, Wait, Ask, Ask, Ask, Silent]);
-        let before = [(true, true), (true, false), (false, false), (false, true), (false, false), (true, false)];
-        assert_eq!(verdicts(&silence, &before), [Fine, Wait, Ask, Fine, Fine, Wait]);
-    }
-
-    #[test]
-    fn a_peer_that_never_answered_is_asked_once_in_each_silence() {
-        use Verdict::{Ask, Fine, Wait};
-        let silence = Silence::default();
-        let busy = [(true, false); 7];
-        assert_eq!(verdicts(&silence, &busy), [Wait, Ask, Fine, Fine, Fine, Fine, Fine]);
-        assert_eq!(verdicts(&silence, &[(true, true), (true, false), (true, false)]), [Fine, Wait, Ask]);
-        silence.note_heard(&ANSWER);
-        silence.forget_answers();
-        assert_eq!(verdicts(&silence, &busy), [Wait, Ask, Fine, Fine, Fine, Fine, Fine]);
     }
 }

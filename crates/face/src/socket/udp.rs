@@ -27,11 +27,12 @@ use super::outlet::{Outlet, Outlets};
 use super::permits::{Activity, PermitRequest};
 use super::reachability::{self, Reachability};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
-use super::silence::Silence;
+use super::silence::ANSWER;
 use super::standing::Standing;
 use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
+use crate::silence::Silence;
 use crate::uri::FaceUri;
 
 /// A peer (or group) and the face it belongs to.
@@ -247,7 +248,10 @@ impl Channel {
                 if let Some(peer) = peers.get(&path) {
                     if checked.is_ok() {
                         peer.activity.note_received();
-                        peer.silence.note_heard(datagram);
+                        peer.silence.note_heard();
+                        if datagram == ANSWER {
+                            peer.silence.note_answered();
+                        }
                         if peer.reachability.is_down() {
                             reachability::note_reachable(shared, peer);
                         }

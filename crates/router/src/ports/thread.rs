@@ -20,6 +20,7 @@ use namehop_packet::FaceId;
 use super::PortContext;
 use super::managed::{ManagedPort, PortPlan, StrangerLimits, network_of};
 use super::open::{DeviceWishes, Memifs, refused};
+use super::silence::Silences;
 use crate::config::{AutoNumber, Config, StaticPort};
 use crate::supervise::fault_point;
 
@@ -84,6 +85,7 @@ pub(super) struct Ports {
     /// Frames of on-demand faces at the last look for idle ones.
     used: HashMap<FaceId, u64>,
     next_idle_look: Instant,
+    silences: Silences,
 }
 
 impl Ports {
@@ -111,6 +113,7 @@ impl Ports {
             open: Vec::new(),
             used: HashMap::new(),
             next_idle_look: Instant::now() + idle_timeout,
+            silences: Silences::new(Duration::from_secs(config.faces.blocked_timeout_s)),
         }
     }
 
@@ -330,6 +333,7 @@ impl Ports {
         for port in &mut self.open {
             port.check(&self.context, &mut self.memifs, now);
         }
+        self.silences.check(&self.context, &self.open, now);
         if now >= self.next_idle_look {
             self.next_idle_look = now + self.idle_timeout;
             self.close_idle_faces(now);

@@ -71,6 +71,7 @@ impl<S: Schedule> Worker<S> {
                 if let Some(record) = self.records.get(id) {
                     let options = record.link.face().link_options();
                     record.link.update(options);
+                    self.timers.note(record);
                     if !matches!(record.output, Output::Port(_)) {
                         record.output =
                             Output::without_port(record.link.face(), self.number).unwrap_or(Output::Sockets);

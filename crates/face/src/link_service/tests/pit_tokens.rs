@@ -152,6 +152,28 @@ fn a_question_is_answered_once_and_an_answer_not_at_all() {
 }
 
 #[test]
+fn a_wanted_question_is_asked_once_by_the_home_worker_and_its_answer_noted() {
+    let table = FaceTable::new();
+    table.set_workers(2);
+    let params = FaceParams { home_worker: Some(0), ..made() };
+    let mut bench = Bench::of_face(&table, params, PLAIN, BufferPool::new(400, 40));
+    let _ = bench.receive(&hex(TELLS)).expect("taken");
+    let face = Arc::clone(bench.service.face());
+    assert!(face.take_answered() && !face.take_answered());
+    let _ = bench.receive(&hex(ASKS)).expect("taken");
+    assert_eq!((bench.tick(), face.take_answered()), (vec![hex(TELLS)], false), "a question is no answer");
+    face.want_question();
+    assert_eq!(bench.next_deadline(), Timestamp::NEVER, "it is seen with the options");
+    let mut other = LinkService::new(Arc::clone(&face), 1);
+    other.update(PLAIN);
+    assert_eq!(other.next_deadline(), Timestamp::NEVER, "the home worker asks");
+    bench.service.update(PLAIN);
+    assert_eq!((bench.next_deadline(), bench.tick()), (Timestamp::default(), vec![hex(ASKS)]));
+    bench.service.update(PLAIN);
+    assert_eq!((bench.next_deadline(), bench.tick()), (Timestamp::NEVER, vec![]));
+}
+
+#[test]
 fn two_sides_find_out_about_each_other() {
     let (mut maker, mut other) = (bench(made(), DATAGRAM), bench(on_demand(), DATAGRAM));
     for frame in sent(&mut maker, PacketKind::Interest) {
