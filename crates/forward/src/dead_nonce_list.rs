@@ -46,7 +46,7 @@ impl DeadNonceList {
     /// A list that remembers for `lifetime` and has room for about `capacity` hashes at a time: the rate of Interests
     /// times the lifetime. It takes 16 to 32 bytes for each, and touches memory only as it fills.
     pub fn new(lifetime: Duration, capacity: usize) -> Result<Self, TableError> {
-        let lines = capacity.div_ceil(FULL_LOAD).checked_next_power_of_two().ok_or(TableError::CapacityTooLarge)?;
+        let lines = lines_for(capacity).ok_or(TableError::CapacityTooLarge)?;
         let lifetime_ns = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
         Ok(DeadNonceList {
             lines: CacheLines::used_anywhere(lines, PageRequest::Large)?.named("dead nonce list"),
@@ -55,6 +55,11 @@ impl DeadNonceList {
             live: [0; COUNTERS as usize],
             forgotten_early: 0,
         })
+    }
+
+    /// Bytes that a list for `capacity` hashes takes.
+    pub fn bytes_for(capacity: usize) -> usize {
+        lines_for(capacity).map_or(usize::MAX, |lines| lines.saturating_mul(size_of::<CacheLine>()))
     }
 
     /// Has the memory made ready: it will be needed soon. Costs next to nothing after the first call.
@@ -161,6 +166,11 @@ impl std::fmt::Debug for DeadNonceList {
             .field("forgotten_early", &self.forgotten_early)
             .finish()
     }
+}
+
+/// Lines of a list for `capacity` hashes; `None` when there are too many.
+fn lines_for(capacity: usize) -> Option<usize> {
+    capacity.div_ceil(FULL_LOAD).checked_next_power_of_two()
 }
 
 /// Does a slot hold this hash, as far as it can tell?

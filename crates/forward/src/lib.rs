@@ -32,6 +32,8 @@ pub mod strategy;
 pub mod timer;
 pub mod trace;
 
-pub use engine::{CsChange, CsConfig, CsErasure, CsInfo, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
+pub use engine::{
+    CsChange, CsConfig, CsErasure, CsInfo, Engine, EngineConfig, EngineError, EngineEvent, EngineMemory, TableSizes,
+};
 pub use engine::{Fib, UnsolicitedPolicy};
 pub use pcct::memory::{content_store_bytes, pit_bytes};

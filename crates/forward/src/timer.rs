@@ -34,9 +34,9 @@ const WORDS: usize = SLOTS as usize / 64;
 const UNTIL_LOOK: [u64; 3] = [2_048, 2_048, SLOTS - 1];
 /// Timers of a chunk, which is four cache lines.
 const CHUNK_TIMERS: usize = 15;
-/// Timers that can be there besides some for each entry: more than any worker can set in 2.1 s. This is address space only; a
-/// wheel for few entries has less of it.
-const NEW_TIMERS: usize = 1 << 24;
+/// New timers that a wheel for many entries has room for by default: more than any worker can set in 2.1 s.
+pub const MOST_NEW_TIMERS: usize = 1 << 24;
+/// The same for each entry, so that a wheel for few entries reserves less address space.
 const NEW_TIMERS_PER_ENTRY: usize = 1 << 12;
 /// Timers that can be there for each entry: two mean something, its end and a reminder of the strategy, and the description
 /// above says how many times so many there can be.
@@ -95,6 +95,22 @@ impl Timer {
     }
 }
 
+/// Most timers of a wheel for `entries` entries.
+fn most_timers(entries: usize, new_timers: usize) -> usize {
+    let new = entries.saturating_mul(NEW_TIMERS_PER_ENTRY).min(new_timers);
+    entries.saturating_mul(TIMERS_PER_ENTRY).saturating_add(new)
+}
+
+/// Chunks that hold `timers` timers: the last chunk of every tick may be nearly empty.
+fn chunks(timers: usize) -> usize {
+    timers.div_ceil(CHUNK_TIMERS).saturating_add(SLOTS as usize)
+}
+
+/// Bytes that the timers of a wheel take at most, when it was made with these arguments.
+pub fn timer_bytes(entries: usize, new_timers: usize) -> usize {
+    chunks(most_timers(entries, new_timers)).saturating_mul(size_of::<Chunk>() + size_of::<u32>())
+}
+
 /// What tells a deadline from others, to a tick and within some 50 days.
 #[inline(always)]
 pub fn deadline_mark(deadline: Timestamp) -> u32 {
@@ -149,19 +165,14 @@ pub struct TimerWheel {
 }
 
 impl TimerWheel {
-    /// A wheel without timers that starts to turn at `now`, for so many entries at a time.
+    /// A wheel without timers that starts to turn at `now`, for `entries` entries at a time. `new_timers` is the most timers that may
+    /// be set during 2.1 s.
     ///
     /// # Errors
     /// When the address space for so many timers cannot be had.
-    pub fn new(now: Timestamp, entries: usize) -> Result<Self, TableError> {
-        let chunks = |timers: usize| {
-            // The last chunk of every tick may be nearly empty.
-            let chunks = timers.div_ceil(CHUNK_TIMERS).checked_add(SLOTS as usize)?;
-            u32::try_from(chunks).ok()
-        };
-        let new = entries.saturating_mul(NEW_TIMERS_PER_ENTRY).min(NEW_TIMERS);
-        let most = entries.checked_mul(TIMERS_PER_ENTRY).and_then(|timers| chunks(timers.checked_add(new)?));
-        let (Some(most), Some(expected)) = (most, chunks(entries)) else { return Err(TableError::CapacityTooLarge) };
+    pub fn new(now: Timestamp, entries: usize, new_timers: usize) -> Result<Self, TableError> {
+        let chunks = |timers| u32::try_from(chunks(timers)).map_err(|_| TableError::CapacityTooLarge);
+        let (most, expected) = (chunks(most_timers(entries, new_timers))?, chunks(entries)?);
         Ok(TimerWheel {
             current: now.0 >> TICK_SHIFT,
             slots: Box::new([EMPTY_CHAIN; SLOTS as usize]),
@@ -176,7 +187,7 @@ impl TimerWheel {
     }
 
     /// Sets a timer. One whose deadline has passed comes due with the next tick; [`Timestamp::NEVER`] never does, and
-    /// takes up no room. `false` if there is no room, which takes sixteen million timers in two seconds.
+    /// takes up no room. `false` if there is no room, which takes more new timers in two seconds than the wheel was made for.
     #[inline]
     pub fn schedule(&mut self, deadline: Timestamp, entry: u32, generation: u32, kind: u8) -> bool {
         if deadline == Timestamp::NEVER {

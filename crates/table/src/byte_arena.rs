@@ -100,6 +100,12 @@ pub enum Growth {
     WhenReady,
 }
 
+/// Most bytes of an arena of `capacity_bytes`, with its notes.
+pub fn byte_arena_bytes(capacity_bytes: usize) -> usize {
+    let chunks = capacity_bytes.div_ceil(CHUNK_BYTES);
+    chunks.saturating_mul(CHUNK_BYTES + size_of::<Chunk>() + size_of::<u32>())
+}
+
 /// A fixed-capacity arena for byte strings; see the module's description.
 pub struct ByteArena {
     memory: Mapping,

@@ -38,7 +38,7 @@ pub mod walk;
 
 pub use arena::Arena;
 pub use bucket::{BucketStatistics, BucketTable, Candidates};
-pub use byte_arena::{ByteArena, Growth, MAX_SLOT_BYTES};
+pub use byte_arena::{ByteArena, Growth, MAX_SLOT_BYTES, byte_arena_bytes};
 pub use concurrent::{
     ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, GrowthEntries, RetiredBuckets, WalkCursor,
 };
@@ -52,7 +52,7 @@ pub use pieces::{PIECE_ALIGNMENT, Pieces};
 pub use qsbr::{Qsbr, QsbrReader};
 pub use shared_arena::{SharedArena, SharedArenaReader};
 pub use speed::MemorySpeed;
-pub use tags::bucket_bytes;
+pub use tags::{all_bucket_bytes, bucket_bytes};
 
 /// Memory for a table could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -34,6 +34,11 @@ pub fn bucket_bytes(capacity: usize) -> usize {
     home_buckets(capacity) * SLOTS * size_of::<u64>()
 }
 
+/// Most bytes of a table for `capacity` entries, with all overflow buckets.
+pub fn all_bucket_bytes(capacity: usize) -> usize {
+    (home_buckets(capacity) + overflow_buckets(capacity)) * SLOTS * size_of::<u64>()
+}
+
 /// Number of overflow buckets with which `capacity` entries fit however they are spread: a chain with `m` overflow
 /// buckets holds at least `7 m + 2` entries, because links are made only when a bucket is full.
 pub(crate) fn overflow_buckets(capacity: usize) -> usize {

@@ -10,6 +10,7 @@ use namehop_table::TableError;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::cs_counters::CsCountersByPolicy;
+use crate::timer::MOST_NEW_TIMERS;
 
 /// Which Data enters the Content Store although no PIT entry asked for it. Such Data is never forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -115,6 +116,9 @@ pub struct EngineConfig {
     pub pit_capacity: usize,
     /// Most memory for names longer than 128 bytes and for copies of Interests that cannot be rebuilt from their name.
     pub pit_memory_bytes: usize,
+    /// Most timers that may be set during 2.1 s, about one for each Interest. A PIT entry that finds no room for its timer is kept until
+    /// the PIT is full.
+    pub new_timers: usize,
     /// Longest name of an Interest or Data, in bytes of its VALUE.
     pub max_name_bytes: usize,
     /// Bytes beyond 256 that all names together may have in a second; of deeper names than 16 components, each further one
@@ -153,6 +157,7 @@ impl Default for EngineConfig {
             worker: 0,
             pit_capacity: 131_072,
             pit_memory_bytes: 64 << 20,
+            new_timers: MOST_NEW_TIMERS,
             max_name_bytes: MAX_PACKET_SIZE,
             long_name_bytes_per_s: 12_000_000,
             cs: CsConfig::default(),

@@ -126,7 +126,7 @@ impl Core {
                 Duration::from_millis(config.dead_nonce_lifetime_ms),
                 config.dead_nonce_capacity,
             )?,
-            timers: TimerWheel::new(Timestamp::default(), config.pit_capacity)?,
+            timers: TimerWheel::new(Timestamp::default(), config.pit_capacity, config.new_timers)?,
             measurements: MeasurementTable::new(config.measurement_capacity),
             counters: EngineCounters::default(),
             policy_periods: PolicyPeriods::default(),

@@ -18,6 +18,7 @@ pub(crate) mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
 pub(crate) mod long_names;
+pub mod memory;
 pub(crate) mod new_nexthop;
 pub(crate) mod pit_walk;
 pub(crate) mod retry;
@@ -38,6 +39,7 @@ use crate::strategy::StrategyInstance;
 pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use cs_counters::{CsCounters, CsCountersByPolicy};
 pub use learning::EngineEvent;
+pub use memory::EngineMemory;
 use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
 
 pub use crate::pcct::erasure::CsErasure;

@@ -10,10 +10,20 @@ pub(super) struct DigestNames {
     places: Box<[[u64; 2]]>,
 }
 
+/// Places of a table for `capacity` PIT slots.
+fn places_for(capacity: usize) -> usize {
+    (2 * capacity.max(1)).next_power_of_two()
+}
+
 impl DigestNames {
     /// For at most so many PIT slots. Memory that is never used costs nothing.
     pub(super) fn new(capacity: usize) -> Self {
-        DigestNames { places: vec![[0; 2]; (2 * capacity.max(1)).next_power_of_two()].into_boxed_slice() }
+        DigestNames { places: vec![[0; 2]; places_for(capacity)].into_boxed_slice() }
+    }
+
+    /// Bytes of a table for `capacity` PIT slots.
+    pub(super) fn bytes_for(capacity: usize) -> usize {
+        places_for(capacity) * size_of::<[u64; 2]>()
     }
 
     /// Is a PIT slot here for the name with this hash?

@@ -1,9 +1,60 @@
 //! What pending Interests and cached Data take of memory, from the sizes of the types that hold them.
 
-use namehop_table::bucket_bytes;
+use namehop_table::{all_bucket_bytes, bucket_bytes, byte_arena_bytes};
 
 use super::blocks::{BlockStore, OwnedBlocks};
+use super::digest_names::DigestNames;
 use super::entry::{Entry, PitSlot, SHORT_KEY_BYTES};
+use super::extension_capacity;
+use super::pit_queue::PitQueue;
+use super::prefix_index::PrefixIndex;
+use super::record::{InRecord, RecordBlock, TokenBlock};
+use super::slots::SPARE_ENTRIES;
+
+/// What the cache policy with the most notes keeps for each entry of the table, and besides.
+const POLICY_ENTRY_BYTES: usize = 256;
+const POLICY_BYTES: usize = 1 << 19;
+/// A slot of an arena is in the list of free slots besides.
+const FREE_SLOT_BYTES: usize = size_of::<u32>();
+
+/// Most entries of the table, by what they are for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TableEntries {
+    /// Pending Interests.
+    pub(crate) pending: usize,
+    /// Cached Data.
+    pub(crate) cached: usize,
+}
+
+impl TableEntries {
+    fn all(self) -> usize {
+        self.pending.saturating_add(self.cached).saturating_add(SPARE_ENTRIES)
+    }
+}
+
+/// Most bytes of the table of names with its buckets.
+pub(crate) fn entry_table_bytes(entries: TableEntries) -> usize {
+    let of_entries = entries.all().saturating_mul(size_of::<Entry>() + FREE_SLOT_BYTES);
+    of_entries.saturating_add(all_bucket_bytes(entries.all()))
+}
+
+/// Most bytes of what is kept of `capacity` pending Interests besides their names in the table; `memory_bytes` are those for long names.
+pub(crate) fn pending_bytes(capacity: usize, memory_bytes: usize) -> usize {
+    let records =
+        extension_capacity(capacity).saturating_mul(2 * (size_of::<RecordBlock<InRecord>>() + FREE_SLOT_BYTES));
+    // Blocks of in-records and of out-records are of the same size.
+    let slot = size_of::<PitSlot>() + size_of::<TokenBlock>() + 2 * FREE_SLOT_BYTES;
+    [records, PitQueue::bytes_for(capacity), DigestNames::bytes_for(capacity), byte_arena_bytes(memory_bytes)]
+        .into_iter()
+        .fold(capacity.saturating_mul(slot), usize::saturating_add)
+}
+
+/// Most bytes of cached Data, whose packets have `capacity_bytes`, besides their names in the table.
+pub(crate) fn content_bytes(entries: TableEntries, capacity_bytes: usize) -> usize {
+    [PrefixIndex::bytes_for(entries.cached), byte_arena_bytes(capacity_bytes)]
+        .into_iter()
+        .fold(entries.all().saturating_mul(POLICY_ENTRY_BYTES).saturating_add(POLICY_BYTES), usize::saturating_add)
+}
 
 /// Bytes of an entry, with the block of a name that does not fit into it.
 fn entry_bytes(name_bytes: usize) -> usize {

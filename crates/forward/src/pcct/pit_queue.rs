@@ -119,6 +119,12 @@ impl PitQueue {
         })
     }
 
+    /// Bytes of a queue for `capacity` PIT slots.
+    pub(super) fn bytes_for(capacity: usize) -> usize {
+        let length = capacity.max(1).saturating_mul(2);
+        (length.div_ceil(LINE_POSITIONS) + length.div_ceil(LINE_DEADLINES)).saturating_mul(size_of::<CacheLine>())
+    }
+
     #[inline(always)]
     fn words(&mut self, position: usize) -> &mut [u64] {
         let CacheLine(words) = &mut self.ring[position / LINE_POSITIONS];

@@ -8,7 +8,7 @@
 //! so traffic that asks by full name pays nothing.
 
 use namehop_packet::Timestamp;
-use namehop_table::{CacheLines, PageRequest, TableError};
+use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
 /// A length stays interesting for so long after an Interest asked for it, and all lengths after the first use.
@@ -35,6 +35,11 @@ impl Place {
     }
 }
 
+/// Buckets of an index for `capacity_packets`.
+fn buckets_for(capacity_packets: usize) -> usize {
+    (capacity_packets / 2).clamp(MIN_BUCKETS, MAX_BUCKETS).next_power_of_two()
+}
+
 /// The index.
 pub(super) struct PrefixIndex {
     buckets: CacheLines,
@@ -53,14 +58,19 @@ impl PrefixIndex {
     /// # Errors
     /// When the memory cannot be had.
     pub(super) fn new(capacity_packets: usize) -> Result<Self, TableError> {
-        let buckets = (capacity_packets / 2).clamp(MIN_BUCKETS, MAX_BUCKETS).next_power_of_two();
         Ok(PrefixIndex {
-            buckets: CacheLines::new(buckets, PageRequest::Large)?.named("index of cached prefixes"),
+            buckets: CacheLines::new(buckets_for(capacity_packets), PageRequest::Large)?
+                .named("index of cached prefixes"),
             wanted_until: [Timestamp(0); MAX_NAME_COMPONENTS + 1],
             last_wanted_until: Timestamp(0),
             started: false,
             cursor: 0,
         })
+    }
+
+    /// Bytes of an index for `capacity_packets`.
+    pub(super) fn bytes_for(capacity_packets: usize) -> usize {
+        buckets_for(capacity_packets) * size_of::<CacheLine>()
     }
 
     /// The store is in use: the first time, all lengths become interesting.

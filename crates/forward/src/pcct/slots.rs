@@ -19,7 +19,7 @@ use super::{Pcct, PcctConfig, PitRef, extension_capacity};
 use crate::dispatch::NameDispatch;
 
 /// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
-const SPARE_ENTRIES: usize = 64;
+pub(super) const SPARE_ENTRIES: usize = 64;
 /// TYPE, LENGTH and value of an implicit digest at the end of a name.
 const DIGEST_COMPONENT_BYTES: usize = 2 + DIGEST_BYTES;
 /// Downstreams of a PIT slot that are asked whether they may hold it.

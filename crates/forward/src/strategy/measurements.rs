@@ -282,6 +282,11 @@ struct Entry {
     measurements: Measurements,
 }
 
+/// Entries of a table for `capacity` prefixes.
+fn entries_for(capacity: usize) -> usize {
+    capacity.clamp(1, 1 << 24).div_ceil(WAYS).next_power_of_two() * WAYS
+}
+
 /// Measurements of all prefixes of one worker.
 #[derive(Debug)]
 pub struct MeasurementTable {
@@ -294,8 +299,13 @@ pub struct MeasurementTable {
 impl MeasurementTable {
     /// A table for at least `capacity` prefixes, rounded up to 8 times a power of two and at most 2²⁴.
     pub fn new(capacity: usize) -> Self {
-        let sets = capacity.clamp(1, 1 << 24).div_ceil(WAYS).next_power_of_two();
-        MeasurementTable { slots: vec![Slot::default(); sets * WAYS], entries: Vec::with_capacity(sets * WAYS) }
+        let entries = entries_for(capacity);
+        MeasurementTable { slots: vec![Slot::default(); entries], entries: Vec::with_capacity(entries) }
+    }
+
+    /// Bytes that a table for `capacity` prefixes takes when it is full.
+    pub fn bytes_for(capacity: usize) -> usize {
+        entries_for(capacity) * (size_of::<Slot>() + size_of::<Entry>())
     }
 
     /// Prefixes with measurements.

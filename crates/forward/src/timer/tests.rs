@@ -27,7 +27,7 @@ fn schedule(wheel: &mut TimerWheel, deadline: u64, entry: u32) {
 }
 
 fn wheel(now: u64) -> TimerWheel {
-    TimerWheel::new(Timestamp(now), 1_000).expect("address space")
+    TimerWheel::new(Timestamp(now), 1_000, MOST_NEW_TIMERS).expect("address space")
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod shared;
 use std::fmt;
 use std::ptr::NonNull;
 
-use shared::{Cell, Handle, Shared, SizeClass, give_one, is_small};
+use shared::{Cell, Handle, Shared, SizeClass, cell_bytes, give_one, is_small};
 
 use crate::buffer::PacketBuffer;
 use crate::raw::Header;
@@ -49,6 +49,11 @@ impl BufferPool {
                 SizeClass::new("large packets", LARGE_BYTES, large),
             ),
         }
+    }
+
+    /// Bytes that a pool of so many buffers takes in ordinary memory at most.
+    pub const fn bytes_for(small: usize, large: usize) -> usize {
+        small.saturating_mul(cell_bytes(SMALL_BYTES)).saturating_add(large.saturating_mul(cell_bytes(LARGE_BYTES)))
     }
 
     /// Most small and most large buffers.

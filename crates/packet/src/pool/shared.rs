@@ -27,6 +27,11 @@ pub(super) struct Cell(pub(super) NonNull<Header>);
 // SAFETY: a cell is the only reference to its memory.
 unsafe impl Send for Cell {}
 
+/// Bytes of a buffer for packets of up to `room_bytes`, with its header.
+pub(super) const fn cell_bytes(room_bytes: usize) -> usize {
+    size_of::<Header>() + HEADROOM_BYTES + room_bytes
+}
+
 /// Buffers of one size in ordinary memory.
 pub(super) struct SizeClass {
     free: ArrayQueue<Cell>,
@@ -40,11 +45,10 @@ pub(super) struct SizeClass {
 impl SizeClass {
     pub(super) fn new(contents: &'static str, room_bytes: usize, limit: usize) -> Self {
         let limit = limit.max(1);
-        let cell_bytes = size_of::<Header>() + HEADROOM_BYTES + room_bytes;
         SizeClass {
             free: ArrayQueue::new(limit),
             batches: ArrayQueue::new(limit.div_ceil(BATCH)),
-            pieces: Pieces::new(contents, limit, cell_bytes).ok(),
+            pieces: Pieces::new(contents, limit, cell_bytes(room_bytes)).ok(),
             room_bytes,
         }
     }

@@ -126,6 +126,7 @@ pub(super) fn engine_config(config: &Config, lookahead: usize, worker: usize, wo
         worker: worker as u8,
         pit_capacity: part(forwarding.pit_capacity).max(MIN_PIT_CAPACITY),
         pit_memory_bytes: part(default.pit_memory_bytes),
+        new_timers: default.new_timers,
         cs: CsConfig { capacity_packets: part(cs.capacity_packets), capacity_bytes: part(cs.capacity_bytes), ..cs },
         reserved_packets: part(default.reserved_packets),
         dead_nonce_capacity: part(default.dead_nonce_capacity),
