@@ -4,19 +4,22 @@ The router has one link to the attackers and one to the well-behaved remote appl
 documentation. Local applications and the operator use the router's Unix socket.
 """
 
+import contextlib
 import fcntl
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import threading
 import time
 from types import SimpleNamespace
 
-from attack_limits import CONFIGURATION, DESCRIPTORS, END_SECONDS, EXCHANGES_PER_SECOND, LIFETIME_MS, SHORT_COMMAND_SECONDS, UNCOUNTED
+from attack_limits import CONFIGURATION, DESCRIPTORS, LISTENERS, LOCAL_READERS, LOCAL_ROUTES, END_SECONDS, EXCHANGES_PER_SECOND, LIFETIME_MS, SHORT_COMMAND_SECONDS, UNCOUNTED
 from attack_plans import PLANS
 from conftest import PROGRAM, ROOT, Router, wait_until
+from packets import command, interest, register
 
 ATTACKER = str(ROOT / "target/debug/examples/attack")
 FRIEND_BIND = "192.0.2.66:7000"
@@ -78,9 +81,13 @@ def more_descriptors():
 class AttackedRouter(Router):
     """A router with few descriptors, whose log goes into a pipe that nobody reads until the end."""
 
-    def __init__(self, folder, arena, extra):
-        super().__init__(folder, CONFIGURATION + extra)
+    def __init__(self, folder, arena, extra, group=None):
+        # In little memory its settings have to follow from that.
+        super().__init__(folder, (LISTENERS if group else CONFIGURATION) + extra)
         self.prefix = arena.inside(arena.router)
+        if group:
+            # `ip netns exec` would hide the control groups.
+            self.prefix = [*group.command(), "nsenter", f"--net=/run/netns/{arena.router}"]
 
     def start(self):
         self.write_config()
@@ -126,10 +133,11 @@ class AttackedRouter(Router):
 class Battle:
     """One router under some attacks, or none, and what came of it."""
 
-    def __init__(self, folder, arena, keys, attacks, seconds, together=False, rates=1.0):
+    def __init__(self, folder, arena, keys, attacks, seconds, together=False, rates=1.0, group=None):
+        self.group = group
         self.arena, self.attacks, self.seconds, self.together, self.rates = arena, attacks, seconds, together, rates
         self.locator, self.key, self.certificate = keys.locator, keys.key, keys.certificate
-        self.router = AttackedRouter(folder, arena, f'[management.localhop]\nanchors = ["{keys.certificate}"]\n')
+        self.router = AttackedRouter(folder, arena, f'[management.localhop]\nanchors = ["{keys.certificate}"]\n', group)
         self.processes, self.commands = [], []
 
     def start(self, namespace, name, **options):
@@ -228,15 +236,17 @@ class Battle:
         if attacks:
             time.sleep(HEAD_START_SECONDS)
         victims = self.start_victims()
+        local = LocalLoad(router) if self.group else contextlib.nullcontext()
         start, used = time.monotonic(), router.processor_seconds()
         count, until = 0, time.monotonic() + self.seconds
-        while time.monotonic() < until:
-            self.command("status")
-            self.ask_http()
-            self.command("route", "add", f"/operator/{count}", f"udp4://{FRIEND_BIND}")
-            result.peak_bytes = max(result.peak_bytes, router.resident_bytes())
-            count += 1
-            time.sleep(0.3)
+        with local:
+            while time.monotonic() < until and router.process.poll() is None:
+                self.command("status")
+                self.ask_http()
+                self.command("route", "add", f"/operator/{count}", f"udp4://{FRIEND_BIND}")
+                result.peak_bytes = max(result.peak_bytes, router.resident_bytes())
+                count += 1
+                time.sleep(0.3)
         result.processor = (router.processor_seconds() - used) / (time.monotonic() - start)
         result.victims = {name: report(process) for name, process in victims.items()}
         result.sent = {name: report(process) for name, process in attacks.items()}
@@ -282,6 +292,44 @@ class Battle:
         except subprocess.TimeoutExpired:
             return None
         return json.loads(reply.stdout) if reply.returncode == 0 else None
+
+
+class LocalLoad:
+    """Applications of the router's own host that take memory: some ask for large Data and never read, one adds ever more routes."""
+
+    def __init__(self, router):
+        self.router, self.connections = router, []
+        self.registering = threading.Thread(target=self.register, daemon=True)
+
+    def __enter__(self):
+        for number in range(LOCAL_READERS):
+            connection = self.router.connect()
+            connection.setblocking(False)
+            self.connections.append(connection)
+            for name in range(200):
+                try:
+                    connection.send(interest(f"/open/big/{number}/{name}", nonce=os.urandom(4)))
+                except OSError:
+                    break
+        self.registering.start()
+        return self
+
+    def register(self):
+        with contextlib.suppress(OSError), self.router.connect() as connection:
+            reading = threading.Thread(target=self.read, args=[connection], daemon=True)
+            reading.start()
+            for number in range(LOCAL_ROUTES):
+                connection.sendall(command("rib", "register", register(f"/local/{'x' * 100}/{number}", 0)))
+
+    @staticmethod
+    def read(connection):
+        with contextlib.suppress(OSError):
+            while connection.recv(65536):
+                pass
+
+    def __exit__(self, *_):
+        for connection in self.connections:
+            connection.close()
 
 
 def report(process):

@@ -36,15 +36,7 @@ LIFETIME_MS = 2000
 # Descriptors that the router gets (soft limit, hard limit): fewer than the attackers have connections.
 DESCRIPTORS = (1024, 8192)
 
-# Tables that fill up within the time of a test, as the usual ones do in an hour.
-CONFIGURATION = f"""
-[forwarding]
-pit_capacity = 32768
-[content_store]
-capacity_packets = 8192
-capacity_bytes = "64 MiB"
-[faces]
-all_send_queues_bytes = {ALL_SEND_QUEUES_BYTES}
+LISTENERS = """
 [faces.tcp]
 listen = ["0.0.0.0:6363", "[::]:6363"]
 [faces.udp]
@@ -54,3 +46,18 @@ listen = []
 [metrics]
 listen = "127.0.0.1:9697"
 """
+# Tables that fill up within the time of a test, as the usual ones do in an hour.
+CONFIGURATION = f"""
+[forwarding]
+pit_capacity = 32768
+[content_store]
+capacity_packets = 8192
+capacity_bytes = "64 MiB"
+[faces]
+all_send_queues_bytes = {ALL_SEND_QUEUES_BYTES}
+{LISTENERS}"""
+
+# Limits of control groups in which the router has to survive all attacks at once, in MiB: by `make attack-test`, and as a part of `make test`.
+LITTLE_MEMORY, SHORT_LITTLE_MEMORY = [64, 128, 256], [64]
+# Applications of the router's host that ask for large Data there and read none, and routes that another one registers.
+LOCAL_READERS, LOCAL_ROUTES = 40, 50_000

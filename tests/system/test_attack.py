@@ -11,9 +11,23 @@ from types import SimpleNamespace
 
 import pytest
 from attack_arena import ATTACKER, Arena, Battle
-from attack_limits import ALONE_SECONDS, COMMAND_SECONDS, KEPT, PEACE_SECONDS, RESIDENT_BYTES, SHORT_COMMAND_SECONDS, SHORT_RATES, SHORT_SECONDS, TOGETHER_SECONDS, UNCOUNTED
+from attack_limits import (
+    ALONE_SECONDS,
+    COMMAND_SECONDS,
+    KEPT,
+    LITTLE_MEMORY,
+    PEACE_SECONDS,
+    RESIDENT_BYTES,
+    SHORT_COMMAND_SECONDS,
+    SHORT_LITTLE_MEMORY,
+    SHORT_RATES,
+    SHORT_SECONDS,
+    TOGETHER_SECONDS,
+    UNCOUNTED,
+)
 from attack_plans import PLANS
 from conftest import run_namehop
+from memory_group import MemoryGroup
 
 # Absent: the short form. "every": all attacks, one after the other and together. Else the name of one.
 CHOICE = os.environ.get("ATTACK", "")
@@ -129,3 +143,22 @@ def test_one_attack(arena, keys, peace, tmp_path, attack):
 def test_all_attacks_at_once(arena, keys, peace, tmp_path):
     seconds, rates = (TOGETHER_SECONDS, 1.0) if CHOICE else (SHORT_SECONDS, SHORT_RATES)
     fight("all at once", tmp_path, arena, keys, peace, list(PLANS), seconds, together=True, rates=rates)
+
+
+@pytest.mark.skipif(CHOICE not in ("", "every", "memory"), reason="one attack was chosen")
+@pytest.mark.parametrize("mebibytes", LITTLE_MEMORY if CHOICE else SHORT_LITTLE_MEMORY)
+def test_little_memory(arena, keys, tmp_path, mebibytes):
+    """All attacks at once, and applications of the host that take memory, in a control group: the router lives, and says what it did for that."""
+    seconds, rates = (TOGETHER_SECONDS, 1.0) if CHOICE else (SHORT_SECONDS, SHORT_RATES)
+    with MemoryGroup(mebibytes) as group:
+        result = Battle(tmp_path, arena, keys, list(PLANS), seconds, together=True, rates=rates, group=group).run()
+        kills, peak = group.kills(), group.peak_bytes()
+    dropped = sorted(result.drops.items(), key=lambda item: -item[1])
+    print(f"\n== {mebibytes} MiB: {result.peak_bytes >> 20} MiB resident and {peak >> 20} MiB in the group at most, {kills} killed, slowest command {max(result.commands)[0]:.2f} s")
+    print("  dropped   " + ", ".join(f"{reason} {count}" for (_, reason), count in dropped))
+    print("  answered  " + ", ".join(f"{name} {answered(victim):.0%}" for name, victim in result.victims.items()))
+    failed = [command for command in result.commands if command[2]]
+    print(f"  commands  {len(result.commands)}, {len(failed)} failed: {failed[:3]}")
+    assert (kills, result.exit_code, result.problem) == (0, 0, ""), result.log[-2000:]
+    assert "panicked" not in result.log
+    assert "[content_store] capacity_bytes: " in result.log and "instead of 512 MiB" in result.log, result.log[:4000]

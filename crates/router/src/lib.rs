@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`config`] | the configuration file |
 //! | [`run`](mod@run) | the router as a process |
+//! | [`memory_budget`] | settings that bound memory, fitted to the memory that there is |
 //! | `startup` | its parts, made from the configuration |
 //! | [`worker`] | the engine between its rings |
 //! | `ports` | links that the worker polls by itself, through DPDK |
@@ -35,6 +36,7 @@ mod fib_file;
 mod latency;
 mod log_writer;
 mod logging;
+pub mod memory_budget;
 mod metrics;
 mod neighbours;
 mod paths;

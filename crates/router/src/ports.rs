@@ -27,6 +27,7 @@ use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::Config;
+use crate::memory_budget::Bounds;
 use crate::worker::WorkerHandles;
 use thread::{PortCommand, Ports};
 
@@ -58,8 +59,8 @@ pub struct PortService {
 
 impl PortService {
     /// Without ports.
-    pub fn new(context: PortContext, config: &Config) -> Self {
-        PortService { state: RefCell::new(State::Waiting(Box::new(Ports::new(context, config)))) }
+    pub fn new(context: PortContext, config: &Config, bounds: &Bounds) -> Self {
+        PortService { state: RefCell::new(State::Waiting(Box::new(Ports::new(context, config, bounds)))) }
     }
 
     /// Makes a face, and opens its port unless that is open.

@@ -11,6 +11,7 @@ use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::{Config, StaticPort};
+use crate::memory_budget::Bounds;
 use crate::worker::WorkerHandles;
 
 /// What ports would need of the router.
@@ -30,7 +31,7 @@ pub struct PortService {
 
 impl PortService {
     /// Without ports.
-    pub fn new(_: PortContext, config: &Config) -> Self {
+    pub fn new(_: PortContext, config: &Config, _: &Bounds) -> Self {
         PortService { configured: config.port.clone() }
     }
 

@@ -31,6 +31,7 @@ use crate::api_token::TokenFile;
 use crate::balancing::Balancing;
 use crate::config::{self, Config, ConfigError};
 use crate::control::Control;
+use crate::memory_budget::Budget;
 use crate::neighbours::NeighbourQueue;
 use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
@@ -98,10 +99,14 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         None => Config::default(),
     };
     logging::start(&config.log).map_err(RunError::Log)?;
+    let budget = Budget::of_host(&config);
+    budget.log();
+    let bounds = budget.bounds;
     let control_runtime = new_runtime()?;
-    let mut authenticator = Authenticator::new(&startup::security_config(&config)).map_err(StartError::Trust)?;
+    let mut authenticator =
+        Authenticator::new(&startup::security_config(&config, &bounds)).map_err(StartError::Trust)?;
     let destinations = startup::readvertise_destinations(&config)?;
-    let parts = startup::build(&config, supervisor)?;
+    let parts = startup::build(&config, &bounds, supervisor)?;
     // The state file is locked now: no other router uses the file beside it.
     if authenticator.checks_times()
         && let Some(record) = command_times::record(&config)
@@ -158,6 +163,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         })
         .map_err(|source| StartError::System { what: "cannot start the forwarding thread", source })?;
 
+    let cs = config.content_store.cs_config(bounds.capacity_packets, bounds.capacity_bytes);
     let (watching, workers_to_end) = (supervisor.clone(), handles.clone());
     let keeps_disk = config.content_store.disk.as_ref().is_some_and(|disk| disk.keep);
     let erasures = disk.as_ref().filter(|_| keeps_disk).map(DiskCache::watch_erasures);
@@ -171,7 +177,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 }
             }
         };
-        let saving = Saving::new(Arc::clone(&faces), journal, &saved, &config, erasures);
+        let saving = Saving::new(Arc::clone(&faces), journal, &saved, cs, erasures);
         let policy = PortPolicy::new(&config);
         let workers = (handles, Balancing::new(dispatch, config.forwarding.rebalance));
         let control = Control::new(faces, socket_commands, ports, policy, workers, fib, channels.clone(), saving);

@@ -19,7 +19,6 @@ use namehop_packet::FaceId;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Name, NameRef};
 
-use crate::config::Config;
 use crate::faulty_strategies::FaultyStrategies;
 use crate::state::{
     ContentStoreRecord, FaceRecord, Journal, LoadedStrategyRecord, Record, RouteKey, RouteRecord, RouteTerms,
@@ -104,13 +103,13 @@ impl ClockWatch {
 }
 
 impl Saving {
-    /// Saves into `journal`; without one nothing outlives a restart. `saved` is what the journal held at first, and `disk` tells
+    /// Saves into `journal`; without one nothing outlives a restart. `cs` are the configured settings of the Content Store. `saved` is what the journal held at first, and `disk` tells
     /// of a second tier of the Content Store what it knows of erasures.
     pub fn new(
         faces: Arc<FaceTable>,
         journal: Option<Journal>,
         saved: &SavedState,
-        config: &Config,
+        cs: CsConfig,
         disk: Option<ErasureWatch>,
     ) -> Self {
         let faulty_strategies =
@@ -120,7 +119,7 @@ impl Saving {
             faces,
             journal: RefCell::new(journal),
             is_failing: Cell::new(false),
-            cs: Cell::new(config.content_store.cs_config().changed(change)),
+            cs: Cell::new(cs.changed(change)),
             is_policy_chosen: Cell::new(change.policy.is_some()),
             clock: ClockWatch::new(),
             has_expiries: Cell::new(saved.routes.values().any(|terms| terms.expires_unix_ms.is_some())),

@@ -17,14 +17,14 @@ use namehop_face::socket::{
     FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
 };
 use namehop_forward::dispatch::NameDispatch;
-use namehop_forward::engine::{Engine, EngineError};
+use namehop_forward::engine::{Engine, EngineConfig, EngineError};
 use namehop_forward::fib::{FibError, FibWriter};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::{DispatchKey, HashKey};
 use namehop_manage::authentication::{Anchor, Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
-use namehop_manage::rib::RemoteRouteLimits;
+use namehop_manage::rib::RouteLimits;
 use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{HugePages, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 use namehop_wire::Name;
@@ -32,14 +32,15 @@ use namehop_wire::Name;
 use crate::api_token::TokenError;
 use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
+use crate::memory_budget::Bounds;
 use crate::paths::{self, NoUsablePath};
 use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
 use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
 
-pub use workers::processors;
-use workers::{engine_config, inlet, lookahead, port_set, rings, start_disk, worker_count};
+pub use workers::{engine_settings, processors, worker_count};
+use workers::{inlet, lookahead, port_set, rings, start_disk};
 
 /// One in this many small buffers may wait on congested ports, so that the others stay available.
 const QUEUED_SHARE: usize = 8;
@@ -126,21 +127,24 @@ pub struct Parts {
 ///
 /// # Errors
 /// The first thing that cannot be had; what was opened is closed again.
-pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartError> {
+pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Result<Parts, StartError> {
     // Called between steps that take long, so that the router can be stopped while it starts.
     let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
     config.memory.huge_pages.use_from_now_on();
     // Workers must not wait for the system to clear pages.
     make_memory_ready_ahead();
     let key = HashKey::random();
-    let pool = BufferPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
-    let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
+    let pool = BufferPool::new(bounds.small_buffers, bounds.large_buffers);
+    let faces = Arc::new(FaceTable::with_limit(bounds.max_faces));
     // Fragments of packets that never become whole must not take all memory for large packets.
-    faces.set_reassembly_limit(config.forwarding.large_buffers / 4);
+    faces.set_reassembly_limit(bounds.large_buffers / 4);
     faces.set_workers(worker_count(config));
     insert_internal_face(&faces);
 
     let count = faces.workers();
+    if count > 1 {
+        info!("{count} workers forward");
+    }
     let rings = rings(count);
     let dispatch = Arc::new(NameDispatch::new(count, config.forwarding.dispatch_components, DispatchKey::random()));
     let inlet_of =
@@ -149,7 +153,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
 
     let (event_sender, face_events) = mpsc::unbounded_channel();
     let sockets = SocketService::new(
-        socket_config(config)?,
+        socket_config(config, bounds)?,
         pool.clone(),
         Arc::clone(&faces),
         SocketInlets {
@@ -181,9 +185,10 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     let lookahead = lookahead(config.forwarding.lookahead);
     let (mut workers, mut handles, mut port_controls) = (Vec::new(), Vec::new(), Vec::new());
     for (number, rings) in rings.iter().enumerate() {
-        let engine = Engine::new(engine_config(config, lookahead, number, count), fib.reader(), pool.clone(), key)?;
+        let settings = EngineConfig { lookahead, ..engine_settings(config, bounds, number, count) };
+        let engine = Engine::new(settings, fib.reader(), pool.clone(), key)?;
         let (mut port_set, port_control) = port_set(config, &faces, &event_sender, &wakers[number]);
-        port_set.limit_queues(config.forwarding.small_buffers / QUEUED_SHARE / count);
+        port_set.limit_queues(bounds.small_buffers / QUEUED_SHARE / count);
         let (waker, handover) = (Arc::clone(&wakers[number]), handovers.next());
         let (worker, handle) =
             Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, waker, handover);
@@ -205,7 +210,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         control: PortControls::new(port_controls),
         workers: handles.clone(),
     };
-    let ports = PortService::new(context, config);
+    let ports = PortService::new(context, config, bounds);
     let rings = rings[0].clone();
     Ok(Parts {
         sockets,
@@ -251,7 +256,7 @@ fn insert_internal_face(faces: &FaceTable) {
     let _ = faces.insert_reserved(FaceId::INTERNAL, params);
 }
 
-fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
+fn socket_config(config: &Config, bounds: &Bounds) -> Result<SocketConfig, StartError> {
     let faces = &config.faces;
     let mut unix = Vec::new();
     if faces.unix.enabled {
@@ -260,7 +265,7 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         unix.push(UnixListenerConfig { path, mode: faces.unix.mode_bits().unwrap_or(0o666) });
     }
     let max_connections = connections_for(raise_limit());
-    if max_connections < faces.max_faces {
+    if max_connections < bounds.max_faces {
         info!("file descriptors suffice for {max_connections} connections; more need a higher hard limit (ulimit -Hn)");
     }
     let interfaces = match faces.multicast.interfaces.as_slice() {
@@ -277,8 +282,8 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         websocket_is_local: faces.websocket.is_local(),
         allowed_origins: faces.websocket.allowed_origins.clone(),
         multicast: MulticastConfig { interfaces, is_ad_hoc: faces.multicast.ad_hoc, ..MulticastConfig::default() },
-        max_faces: faces.max_faces,
-        max_strangers_on_ports: config.max_strangers_on_ports(),
+        max_faces: bounds.max_faces,
+        max_strangers_on_ports: config.max_strangers_on_ports(bounds.max_faces),
         max_connections,
         strangers_per_address: faces.strangers_per_address,
         silent_timeout_ms: faces.silent_timeout_s.saturating_mul(1000),
@@ -288,7 +293,7 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
             AutoNumber::Number(bytes) => Some(bytes),
         },
         stream_queue_bytes: usize::try_from(faces.send_queue_bytes.0).unwrap_or(usize::MAX),
-        all_stream_queues_bytes: usize::try_from(faces.all_send_queues_bytes.0).unwrap_or(usize::MAX),
+        all_stream_queues_bytes: bounds.all_send_queues_bytes,
         blocked_timeout_ms: faces.blocked_timeout_s.saturating_mul(1000),
         congestion_marking: faces.congestion_marking,
         self_learning: faces.self_learning,
@@ -298,7 +303,7 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
 }
 
 /// The settings of the management server's authenticator.
-pub fn security_config(config: &Config) -> SecurityConfig {
+pub fn security_config(config: &Config, bounds: &Bounds) -> SecurityConfig {
     let trust = |trust: &Trust| TrustConfig {
         anchors: trust.anchors.iter().map(Anchor::from).collect(),
         certificates: trust.certificates.clone(),
@@ -318,9 +323,10 @@ pub fn security_config(config: &Config) -> SecurityConfig {
             .collect(),
         localhop: trust(&config.management.localhop),
         prefix_announcements: trust(&config.management.prefix_announcements),
-        remote_routes: RemoteRouteLimits {
+        remote_routes: RouteLimits {
             per_face: config.management.max_remote_routes_per_face,
-            total: config.management.max_remote_routes,
+            remote: bounds.max_remote_routes,
+            total: bounds.max_routes,
         },
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use namehop_router::config::{Config, DEFAULT_TOML};
+use namehop_router::memory_budget::Budget;
 
 use crate::failure::Failure;
 use crate::output;
@@ -29,15 +30,16 @@ struct ShowArgs {
     file: Option<PathBuf>,
 }
 
-/// Say whether a configuration file is right
+/// Say whether a configuration file is right, and what a router with it takes of memory
 ///
 /// Finds what 'namehop run' would refuse, for this computer and this user: unknown keys, wrong values, and certificates,
-/// folders and network interfaces that are not there. Opens no listeners; a port in use is not found.
+/// folders and network interfaces that are not there. Opens no listeners; a port in use is not found. Then says how much memory the router
+/// would have here, what each group of settings may take of it, and which settings that are "auto" would be smaller than usual.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  namehop config check /etc/namehop.toml")]
+#[command(after_help = "Examples:\n  namehop config check /etc/namehop.toml\n  namehop config check")]
 struct CheckArgs {
-    /// Configuration file
-    file: PathBuf,
+    /// Configuration file; the defaults without one
+    file: Option<PathBuf>,
 }
 
 impl ConfigArgs {
@@ -49,8 +51,12 @@ impl ConfigArgs {
                 output::print(&config.to_toml())
             }
             ConfigCommand::Check(CheckArgs { file }) => {
-                Config::load(&file).map_err(Failure::failed)?;
-                output::line(format!("{}: ok", file.display()))
+                let (name, config) = match file {
+                    Some(file) => (file.display().to_string(), Config::load(&file).map_err(Failure::failed)?),
+                    None => ("defaults".to_owned(), Config::default()),
+                };
+                output::line(format!("{name}: ok"))?;
+                output::print(&Budget::of_host(&config).describe())
             }
         }
     }

@@ -110,4 +110,9 @@ fn configurations_are_shown_and_checked() {
     assert!(scene.run("config check wrong.toml").failed(1).contains("wrong.toml:2"));
     assert!(scene.run("run --config absent.toml").failed(1).contains("absent.toml"));
     assert!(scene.run("config show shown.toml").ok().contains("pit_capacity"));
+    std::fs::write(scene.path("small.toml"), "[memory]\nlimit = \"100 MiB\"\n").unwrap();
+    let small = scene.run("config check small.toml").ok();
+    assert!(small.contains("memory: 100 MiB for the router, `limit` in section [memory]"), "{small}");
+    assert!(small.contains("[content_store] capacity_bytes: ") && small.contains(" instead of 512 MiB"), "{small}");
+    assert!(scene.run("config check").ok().contains("MiB at most for cached Data"));
 }

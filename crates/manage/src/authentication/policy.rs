@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::command::CommandSignature;
 use super::replay::{Moment, ReplayGuard, TimeRecord};
 use super::trust::{Namespace, TrustError, TrustStore, TrustedKey, UntrustedError};
-use crate::rib::RemoteRouteLimits;
+use crate::rib::RouteLimits;
 
 /// Whom a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct SecurityConfig {
     /// Trust for prefix announcements, which are refused without anchors.
     pub prefix_announcements: TrustConfig,
     /// How many routes both may make.
-    pub remote_routes: RemoteRouteLimits,
+    pub remote_routes: RouteLimits,
 }
 
 /// Under which prefix a command came.
@@ -121,7 +121,7 @@ pub struct Authenticator {
     rules: Vec<LoadedRule>,
     localhop: TrustStore,
     prefix_announcements: TrustStore,
-    remote_routes: RemoteRouteLimits,
+    remote_routes: RouteLimits,
     replay: ReplayGuard,
     /// The start of the monotonic clock.
     started: Instant,
@@ -175,7 +175,7 @@ impl Authenticator {
     }
 
     /// How many routes other hosts may register.
-    pub fn remote_route_limits(&self) -> RemoteRouteLimits {
+    pub fn remote_route_limits(&self) -> RouteLimits {
         self.remote_routes
     }
 

@@ -29,8 +29,8 @@ use namehop_wire::NameRef;
 use thiserror::Error;
 
 use crate::readvertise::MAX_DESTINATIONS;
-pub use remote::RemoteRouteLimits;
 use remote::RemoteRoutes;
+pub use remote::RouteLimits;
 use routes::RouteLists;
 pub use routes::{FLAG_CAPTURE, FLAG_CHILD_INHERIT, Route, RoutesView};
 use tree::{NO_NODE, NameTree, NodeIndex, push_in_small_steps};
@@ -57,6 +57,9 @@ pub enum RibError {
         "there are {0} routes that other computers registered, as many as `max_remote_routes` in [management] allows"
     )]
     TooManyRemote(usize),
+    /// There are as many routes as there may be.
+    #[error("there are {0} routes, as many as `max_routes` in [management] or the memory of this host allows")]
+    TooMany(usize),
 }
 
 /// What a registration did.
@@ -145,8 +148,8 @@ impl Rib {
         Self::default()
     }
 
-    /// An empty table that takes so many routes from other hosts.
-    pub fn with_limits(limits: RemoteRouteLimits) -> Self {
+    /// An empty table with these limits.
+    pub fn with_limits(limits: RouteLimits) -> Self {
         Rib { remote: RemoteRoutes::new(limits), ..Rib::default() }
     }
 
@@ -176,7 +179,7 @@ impl Rib {
         if name.len() > MAX_PREFIX_COMPONENTS {
             return Err(RibError::PrefixTooLong);
         }
-        self.check_remote(name, &route)?;
+        self.check_limits(name, &route)?;
         let node = self.tree.find_or_insert(name).ok_or(RibError::Full)?;
         let (face, origin, expires_at_ms, is_remote) = (route.face, route.origin, route.expires_at_ms, route.is_remote);
         let mut registration = Registration::New;
@@ -266,14 +269,18 @@ impl Rib {
         None
     }
 
-    /// Whether the limits of routes from other hosts leave room for this one. One that exists can always be renewed.
+    /// Whether the limits leave room for this route. One that exists can always be renewed.
     ///
     /// # Errors
     /// Which limit is reached.
-    pub fn check_remote(&self, name: NameRef<'_>, route: &Route) -> Result<(), RibError> {
+    pub fn check_limits(&self, name: NameRef<'_>, route: &Route) -> Result<(), RibError> {
+        let node = self.tree.find(name);
         let is_renewed = |node| self.tree.routes(node).has_remote(route.face, route.origin, &self.lists);
-        if route.is_remote && !self.tree.find(name).is_some_and(is_renewed) {
+        if route.is_remote && !node.is_some_and(is_renewed) {
             self.remote.check(route.face)?;
+        }
+        if self.routes >= self.remote.limits.total && self.route(name, route.face, route.origin).is_none() {
+            return Err(RibError::TooMany(self.routes));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
-//! How many routes other hosts may register.
+//! How many routes there may be, and how many of them other hosts may register.
 //!
-//! A route takes some kilobytes in all tables together, and a neighbour with a trusted key can register as many as it has time for.
+//! A route takes some kilobytes in all tables together, and an application, or a neighbour with a trusted key, can register as many as
+//! it has time for.
 
 use std::collections::HashMap;
 
@@ -8,31 +9,33 @@ use namehop_packet::FaceId;
 
 use super::RibError;
 
-/// Most routes that other hosts may have registered at one time.
+/// Most routes at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RemoteRouteLimits {
-    /// For one face.
+pub struct RouteLimits {
+    /// That other hosts registered for one face.
     pub per_face: usize,
-    /// For all faces together.
+    /// That other hosts registered for all faces together.
+    pub remote: usize,
+    /// Of all, whoever registered them.
     pub total: usize,
 }
 
-impl Default for RemoteRouteLimits {
+impl Default for RouteLimits {
     fn default() -> Self {
-        RemoteRouteLimits { per_face: 1000, total: 10_000 }
+        RouteLimits { per_face: 1000, remote: 10_000, total: usize::MAX }
     }
 }
 
 /// Counts routes that other hosts registered, by face.
 #[derive(Debug, Default)]
 pub(super) struct RemoteRoutes {
-    limits: RemoteRouteLimits,
+    pub(super) limits: RouteLimits,
     pub(super) by_face: HashMap<FaceId, usize>,
     pub(super) total: usize,
 }
 
 impl RemoteRoutes {
-    pub(super) fn new(limits: RemoteRouteLimits) -> Self {
+    pub(super) fn new(limits: RouteLimits) -> Self {
         RemoteRoutes { limits, ..RemoteRoutes::default() }
     }
 
@@ -41,7 +44,7 @@ impl RemoteRoutes {
         let of_face = self.by_face.get(&face).copied().unwrap_or_default();
         if of_face >= self.limits.per_face {
             Err(RibError::TooManyOfFace(of_face))
-        } else if self.total >= self.limits.total {
+        } else if self.total >= self.limits.remote {
             Err(RibError::TooManyRemote(self.total))
         } else {
             Ok(())

@@ -25,7 +25,7 @@ pub struct Route {
     pub expires_at_ms: Option<u64>,
     /// The prefix announcement (a complete Data) that the route was made from.
     pub announcement: Option<Box<[u8]>>,
-    /// A peer on another host registered it, or it was learned from one: it counts against [`RemoteRouteLimits`](super::RemoteRouteLimits).
+    /// A peer on another host registered it, or it was learned from one: it counts against [`RouteLimits`](super::RouteLimits).
     pub is_remote: bool,
 }
 

@@ -13,7 +13,7 @@ use super::{ControlPlane, Management, StateChange};
 use crate::authentication::Authority;
 use crate::nfd::numbers::{origin, route_flags, status_code};
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
-use crate::rib::{RemoteRouteLimits, Rib, RibError, Route};
+use crate::rib::{Rib, RibError, Route, RouteLimits};
 
 /// Routes, and what has to be remembered about carrying them into the FIB.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    pub(super) fn with_limits(limits: RemoteRouteLimits) -> Self {
+    pub(super) fn with_limits(limits: RouteLimits) -> Self {
         Routes { rib: Rib::with_limits(limits), ..Routes::default() }
     }
 }
@@ -50,7 +50,7 @@ impl RouteError {
             RouteError::Dedicated => status_code::NOT_ACCEPTABLE,
             RouteError::Rib(RibError::PrefixTooLong) => status_code::PREFIX_TOO_LONG,
             RouteError::Rib(RibError::Full) => status_code::INTERNAL_ERROR,
-            RouteError::Rib(RibError::TooManyOfFace(_) | RibError::TooManyRemote(_)) => {
+            RouteError::Rib(RibError::TooManyOfFace(_) | RibError::TooManyRemote(_) | RibError::TooMany(_)) => {
                 status_code::INSUFFICIENT_STORAGE
             }
         }
@@ -181,9 +181,9 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    /// Whether other hosts may have this route, too; counts it with its face if not.
+    /// Whether there may be this route, too; counts it with its face if not.
     pub(super) fn check_room(&self, name: NameRef<'_>, route: &Route) -> Result<(), RouteError> {
-        self.routes.borrow().rib.check_remote(name, route).map_err(|error| {
+        self.routes.borrow().rib.check_limits(name, route).map_err(|error| {
             if let Some(face) = self.control.faces().get(route.face) {
                 face.counters.count_transport_drop(LinkDrop::TooManyRoutes);
             }

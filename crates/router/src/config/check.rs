@@ -12,7 +12,7 @@ use namehop_manage::nfd::numbers::origin;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;
-use super::{AutoNumber, AutoPath, Config, StaticFace};
+use super::{AutoPath, Config, StaticFace};
 use crate::logging;
 
 /// Longest path of a Unix socket in bytes: `sun_path` of unix(7) without its final zero.
@@ -39,28 +39,21 @@ impl Config {
 
     fn range_fault(&self) -> Option<Fault> {
         let (forwarding, store, faces, ports) = (&self.forwarding, &self.content_store, &self.faces, &self.ports);
+        let management = &self.management;
         let ranges = [
             ("forwarding.dispatch_components", forwarding.dispatch_components as u64, 1, MAX_COMPONENTS as u64),
             ("forwarding.poll_us", forwarding.poll_us, 0, 1_000_000),
             ("forwarding.longest_pause_us", forwarding.longest_pause_us, 50, 100_000),
-            ("forwarding.pit_capacity", forwarding.pit_capacity as u64, 64, 1 << 28),
             ("forwarding.dead_nonce_list_lifetime_ms", forwarding.dead_nonce_list_lifetime_ms, 50, 600_000),
             ("forwarding.max_name_bytes", forwarding.max_name_bytes as u64, 255, MAX_PACKET_SIZE as u64),
             ("forwarding.long_name_bytes_per_s", forwarding.long_name_bytes_per_s, 0, 1 << 40),
             ("forwarding.max_interest_lifetime_ms", forwarding.max_interest_lifetime_ms, 1, 864_000_000),
-            ("forwarding.measurement_capacity", forwarding.measurement_capacity as u64, 64, 1 << 24),
-            ("forwarding.small_buffers", forwarding.small_buffers as u64, 256, 1 << 24),
-            ("forwarding.large_buffers", forwarding.large_buffers as u64, 64, 1 << 24),
-            ("content_store.capacity_packets", store.capacity_packets as u64, 0, 1 << 28),
-            ("faces.max_faces", faces.max_faces as u64, 4, 65_280),
             ("faces.strangers_per_address", faces.strangers_per_address as u64, 1, 65_280),
             ("faces.silent_timeout_s", faces.silent_timeout_s, 1, 1 << 32),
             ("faces.send_queue_bytes", faces.send_queue_bytes.0, 16_384, 1 << 30),
-            ("faces.all_send_queues_bytes", faces.all_send_queues_bytes.0, 1 << 20, 1 << 40),
             ("faces.blocked_timeout_s", faces.blocked_timeout_s, 1, 1 << 32),
             ("faces.udp.idle_timeout_s", faces.udp.idle_timeout_s, 1, 1 << 32),
-            ("management.max_remote_routes_per_face", self.management.max_remote_routes_per_face as u64, 1, 1 << 24),
-            ("management.max_remote_routes", self.management.max_remote_routes as u64, 1, 1 << 24),
+            ("management.max_remote_routes_per_face", management.max_remote_routes_per_face as u64, 1, 1 << 24),
             ("routing.gateway.cost", self.routing.gateway.cost, 0, 1 << 32),
             ("routing.gateway.refresh_s", self.routing.gateway.refresh_s, 1, 86_400),
             ("ports.idle_timeout_s", ports.idle_timeout_s, 1, 1 << 32),
@@ -76,11 +69,24 @@ impl Config {
             ("forwarding.workers", forwarding.workers, 1, MAX_WORKERS),
             ("forwarding.lookahead", forwarding.lookahead, 1, MAX_LOOKAHEAD),
             ("faces.udp.mtu", faces.udp.mtu, MIN_MTU_BYTES, MAX_PACKET_SIZE),
+            ("forwarding.pit_capacity", forwarding.pit_capacity, 64, 1 << 28),
+            ("forwarding.measurement_capacity", forwarding.measurement_capacity, 64, 1 << 24),
+            ("forwarding.small_buffers", forwarding.small_buffers, 256, 1 << 24),
+            ("forwarding.large_buffers", forwarding.large_buffers, 64, 1 << 24),
+            ("content_store.capacity_packets", store.capacity_packets, 0, 1 << 28),
+            ("faces.max_faces", faces.max_faces, 4, 65_280),
+            ("management.max_remote_routes", management.max_remote_routes, 1, 1 << 24),
+            ("management.max_routes", management.max_routes, 1, 1 << 28),
         ];
-        let automatic = automatic.into_iter().find_map(|(path, value, low, high)| match value {
-            AutoNumber::Auto => None,
-            AutoNumber::Number(value) => range_fault(path, value as u64, low as u64, high as u64),
-        });
+        let sizes = [
+            ("faces.all_send_queues_bytes", faces.all_send_queues_bytes, 1 << 20, 1 << 40),
+            ("memory.limit", self.memory.limit, 1 << 20, 1 << 50),
+        ];
+        let automatic = automatic
+            .into_iter()
+            .map(|(path, value, low, high)| (path, value.number(), low, high))
+            .chain(sizes.into_iter().map(|(path, value, low, high)| (path, value.bytes(), low, high)))
+            .find_map(|(path, value, low, high)| range_fault(path, value? as u64, low as u64, high as u64));
         let out_of_range = |(path, value, low, high)| range_fault(path, value, low, high);
         ranges.into_iter().find_map(out_of_range).or(disk).or(automatic)
     }

@@ -9,14 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use namehop_face::socket::is_loopback_origin;
 
-use super::values::{AutoBool, AutoNumber, AutoPath, ByteSize, addresses};
+use super::automatic::{AutoBool, AutoNumber, AutoPath, AutoSize};
+use super::values::{ByteSize, addresses};
 
 /// `[faces]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faces {
     /// Faces at most, all kinds together.
-    pub max_faces: usize,
+    pub max_faces: AutoNumber,
     /// Faces of strangers of one address.
     pub strangers_per_address: usize,
     /// While strangers' connections take more than half of their places, those without a packet close after so many seconds.
@@ -24,7 +25,7 @@ pub struct Faces {
     /// Bytes that may wait for one slow stream peer.
     pub send_queue_bytes: ByteSize,
     /// Bytes that may wait for all slow stream peers together.
-    pub all_send_queues_bytes: ByteSize,
+    pub all_send_queues_bytes: AutoSize,
     /// A connection closes when its peer has taken nothing for so many seconds while packets wait.
     pub blocked_timeout_s: u64,
     /// NDNLPv2 congestion marking on new Unix, TCP and UDP faces.
@@ -48,11 +49,11 @@ pub struct Faces {
 impl Default for Faces {
     fn default() -> Self {
         Faces {
-            max_faces: 16_384,
+            max_faces: AutoNumber::Auto,
             strangers_per_address: 256,
             silent_timeout_s: 10,
             send_queue_bytes: ByteSize(4 << 20),
-            all_send_queues_bytes: ByteSize(256 << 20),
+            all_send_queues_bytes: AutoSize::Auto,
             blocked_timeout_s: 15,
             congestion_marking: true,
             self_learning: true,

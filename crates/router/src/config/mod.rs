@@ -5,6 +5,7 @@
 //! this computer does not have. `default.toml` documents every key and is what
 //! `namehop config show` starts from.
 
+mod automatic;
 mod check;
 mod environment;
 mod faces;
@@ -25,16 +26,14 @@ use serde::{Deserialize, Serialize};
 
 use fault::Fault;
 
+pub use automatic::{AutoBool, AutoNumber, AutoPath, AutoSize};
 pub use faces::{Faces, Multicast, Tcp, Udp, Unix, WebSocket};
 pub use ports::{Ports, Processor, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;
 pub use strategies::{LoadedStrategy, StaticStrategy};
 pub use trust::TrustAnchor;
-pub use values::{
-    AutoBool, AutoNumber, AutoPath, ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText,
-    UriText,
-};
+pub use values::{ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText, UriText};
 
 /// Every key with its default and what it means.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");

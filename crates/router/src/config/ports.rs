@@ -11,8 +11,9 @@ use namehop_face::registry::places_of_strangers;
 use namehop_face::uri::{FaceUri, PortDriver};
 use namehop_packet::pool::LARGE_BYTES;
 
+use super::automatic::AutoNumber;
 use super::fault::Fault;
-use super::values::{AutoNumber, InterfaceText, IpText, PortAddressText, PortText, UriText};
+use super::values::{InterfaceText, IpText, PortAddressText, PortText, UriText};
 use super::{Config, StaticFace};
 
 /// Addresses of one port, or of one VLAN on it, at most, and of a port with all its VLANs: each costs the kernel's filter some
@@ -196,15 +197,15 @@ impl Config {
         ports.len()
     }
 
-    /// Faces that unknown senders may make on one port.
-    pub(crate) fn max_strangers_on_port(&self) -> usize {
-        let of_all_ports = places_of_strangers(self.faces.max_faces) / SHARE_OF_PORTS;
+    /// Faces that unknown senders may make on one port, of a router with at most `max_faces`.
+    pub(crate) fn max_strangers_on_port(&self, max_faces: usize) -> usize {
+        let of_all_ports = places_of_strangers(max_faces) / SHARE_OF_PORTS;
         of_all_ports.checked_div(self.ports_for_strangers()).unwrap_or(0).min(MAX_STRANGERS_ON_PORT)
     }
 
-    /// Faces that unknown senders may make on all ports together.
-    pub(crate) fn max_strangers_on_ports(&self) -> usize {
-        self.max_strangers_on_port() * self.ports_for_strangers()
+    /// Faces that unknown senders may make on all ports together, of a router with at most `max_faces`.
+    pub(crate) fn max_strangers_on_ports(&self, max_faces: usize) -> usize {
+        self.max_strangers_on_port(max_faces) * self.ports_for_strangers()
     }
 
     /// Does the configuration ask for a port?

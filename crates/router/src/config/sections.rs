@@ -13,12 +13,13 @@ use namehop_face::FacePersistency;
 use namehop_forward::dispatch;
 use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
 use namehop_manage::requests::PitTokens;
-use namehop_manage::rib::RemoteRouteLimits;
+use namehop_manage::rib::RouteLimits;
 use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
 
+use super::automatic::{AutoNumber, AutoPath, AutoSize};
 use super::trust::TrustAnchor;
-use super::values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, UriText, address, as_text, persistency};
+use super::values::{ByteSize, NameText, PortText, UriText, address, as_text, persistency};
 use crate::worker::Idling;
 
 /// `[log]`
@@ -66,7 +67,7 @@ pub struct Forwarding {
     /// Whether names are moved between workers so that all have the same load.
     pub rebalance: bool,
     /// Pending Interests at most.
-    pub pit_capacity: usize,
+    pub pit_capacity: AutoNumber,
     /// Nonces of finished Interests are remembered so long, in milliseconds.
     pub dead_nonce_list_lifetime_ms: u64,
     /// HopLimit for Interests that have none; 0 = leave them without.
@@ -82,13 +83,13 @@ pub struct Forwarding {
     /// Names of the regions this router is in, for forwarding hints.
     pub producer_regions: Vec<NameText>,
     /// FIB prefixes for which strategies keep measurements, at most.
-    pub measurement_capacity: usize,
+    pub measurement_capacity: AutoNumber,
     /// Packets that are looked at together ahead of their turn.
     pub lookahead: AutoNumber,
     /// Packet buffers of 2 KiB, at most.
-    pub small_buffers: usize,
+    pub small_buffers: AutoNumber,
     /// Packet buffers of 9 KiB, at most.
-    pub large_buffers: usize,
+    pub large_buffers: AutoNumber,
 }
 
 impl Default for Forwarding {
@@ -102,7 +103,7 @@ impl Default for Forwarding {
             longest_pause_us: 5_000,
             dispatch_components: dispatch::DEFAULT_COMPONENTS,
             rebalance: true,
-            pit_capacity: engine.pit_capacity,
+            pit_capacity: AutoNumber::Auto,
             dead_nonce_list_lifetime_ms: engine.dead_nonce_lifetime_ms,
             default_hop_limit: engine.default_hop_limit,
             max_name_bytes: engine.max_name_bytes,
@@ -110,10 +111,10 @@ impl Default for Forwarding {
             max_interest_lifetime_ms: engine.max_lifetime_ms,
             accept_unasked_data: engine.accept_unasked_data,
             producer_regions: Vec::new(),
-            measurement_capacity: engine.measurement_capacity,
+            measurement_capacity: AutoNumber::Auto,
             lookahead: AutoNumber::Auto,
-            small_buffers: 32_768,
-            large_buffers: 8_192,
+            small_buffers: AutoNumber::Auto,
+            large_buffers: AutoNumber::Auto,
         }
     }
 }
@@ -143,9 +144,9 @@ pub struct Fib {
 #[serde(deny_unknown_fields, default)]
 pub struct ContentStore {
     /// Data packets at most.
-    pub capacity_packets: usize,
+    pub capacity_packets: AutoNumber,
     /// Memory for them at most.
-    pub capacity_bytes: ByteSize,
+    pub capacity_bytes: AutoSize,
     /// Which packet enters, and which goes when the store is full.
     #[serde(with = "as_text")]
     pub policy: PolicyChoice,
@@ -197,6 +198,8 @@ impl ContentStoreDisk {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
+    /// Memory to which all that is "auto" is fitted.
+    pub limit: AutoSize,
     /// Pages of the large tables.
     #[serde(with = "as_text")]
     pub huge_pages: HugePages,
@@ -204,29 +207,23 @@ pub struct Memory {
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { huge_pages: HugePages::Auto }
+        Memory { limit: AutoSize::Auto, huge_pages: HugePages::Auto }
     }
 }
 
 impl ContentStore {
-    /// The settings of the engine's Content Store.
-    pub fn cs_config(&self) -> CsConfig {
-        CsConfig {
-            capacity_packets: self.capacity_packets,
-            capacity_bytes: usize::try_from(self.capacity_bytes.0).unwrap_or(usize::MAX),
-            policy: self.policy,
-            admit: self.admit,
-            serve: self.serve,
-        }
+    /// The settings of the engine's Content Store, with this room.
+    pub fn cs_config(&self, capacity_packets: usize, capacity_bytes: usize) -> CsConfig {
+        CsConfig { capacity_packets, capacity_bytes, policy: self.policy, admit: self.admit, serve: self.serve }
     }
 }
 
 impl Default for ContentStore {
     fn default() -> Self {
-        let CsConfig { capacity_packets, capacity_bytes, policy, admit, serve } = CsConfig::default();
+        let CsConfig { policy, admit, serve, .. } = CsConfig::default();
         ContentStore {
-            capacity_packets,
-            capacity_bytes: ByteSize(capacity_bytes as u64),
+            capacity_packets: AutoNumber::Auto,
+            capacity_bytes: AutoSize::Auto,
             policy,
             admit,
             serve,
@@ -301,7 +298,9 @@ pub struct Management {
     /// Most routes that other computers may register for one face.
     pub max_remote_routes_per_face: usize,
     /// Most routes that other computers may register together.
-    pub max_remote_routes: usize,
+    pub max_remote_routes: AutoNumber,
+    /// Most routes of all, whoever registered them.
+    pub max_routes: AutoNumber,
     /// Trust for `/localhop/nfd/rib`; without anchors it does not exist.
     pub localhop: Trust,
     /// Trust for prefix announcements; without anchors they are refused.
@@ -310,11 +309,12 @@ pub struct Management {
 
 impl Default for Management {
     fn default() -> Self {
-        let RemoteRouteLimits { per_face, total } = RemoteRouteLimits::default();
+        let RouteLimits { per_face, .. } = RouteLimits::default();
         Management {
             authorizations: Vec::new(),
             max_remote_routes_per_face: per_face,
-            max_remote_routes: total,
+            max_remote_routes: AutoNumber::Auto,
+            max_routes: AutoNumber::Auto,
             localhop: Trust::default(),
             prefix_announcements: Trust::default(),
         }

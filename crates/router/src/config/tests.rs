@@ -106,7 +106,7 @@ fn strangers_on_ports_take_nobody_elses_places() {
         (&*two, 4, 0, 0),
     ] {
         let config = parse(&format!("[faces]\nmax_faces = {max_faces}\n{ports}")).expect("a configuration");
-        let places = (config.max_strangers_on_port(), config.max_strangers_on_ports());
+        let places = (config.max_strangers_on_port(max_faces), config.max_strangers_on_ports(max_faces));
         assert_eq!(places, (on_port, on_ports), "{ports} {max_faces}");
     }
 }
@@ -201,7 +201,9 @@ fn log_levels_and_modules_must_exist() {
 #[test]
 fn types_are_named_in_words() {
     for (text, meaning) in [
-        ("[forwarding]\npit_capacity = \"many\"\n", "expected a whole number, 0 or more"),
+        ("[forwarding]\npoll_us = \"many\"\n", "expected a whole number, 0 or more"),
+        ("[forwarding]\npit_capacity = \"many\"\n", "write one, or \"auto\""),
+        ("[content_store]\ncapacity_bytes = \"many\"\n", "\"2 GiB\", or \"auto\""),
         ("[forwarding]\ndefault_hop_limit = 256\n", "expected a whole number from 0 to 255"),
         ("[[route]]\nprefix = \"/a\"\n", "missing field `nexthop`; `namehop config show`"),
     ] {

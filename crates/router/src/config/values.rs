@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::de::{self, Deserializer, Visitor};
@@ -85,118 +84,6 @@ impl<'de> Deserialize<'de> for ByteSize {
             }
         }
         deserializer.deserialize_any(SizeVisitor)
-    }
-}
-
-/// A number, or `"auto"` to let Namehop choose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AutoNumber {
-    /// What suits the machine.
-    #[default]
-    Auto,
-    /// This one.
-    Number(usize),
-}
-
-impl Serialize for AutoNumber {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            AutoNumber::Auto => serializer.serialize_str("auto"),
-            AutoNumber::Number(number) => number.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for AutoNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberVisitor;
-        impl Visitor<'_> for NumberVisitor {
-            type Value = AutoNumber;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, or \"auto\"")
-            }
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<AutoNumber, E> {
-                let number = usize::try_from(value);
-                number.map(AutoNumber::Number).map_err(|_| E::custom("write a number from 0 on, or \"auto\""))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<AutoNumber, E> {
-                match text {
-                    "auto" => Ok(AutoNumber::Auto),
-                    _ => Err(E::custom(format!("`{text}` is not a number; write one, or \"auto\""))),
-                }
-            }
-        }
-        deserializer.deserialize_any(NumberVisitor)
-    }
-}
-
-/// `true`, `false`, or `"auto"` to let other keys decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AutoBool {
-    /// As other keys say.
-    #[default]
-    Auto,
-    /// This.
-    Is(bool),
-}
-
-impl Serialize for AutoBool {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            AutoBool::Auto => serializer.serialize_str("auto"),
-            AutoBool::Is(value) => serializer.serialize_bool(*value),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for AutoBool {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BoolVisitor;
-        impl Visitor<'_> for BoolVisitor {
-            type Value = AutoBool;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false or \"auto\"")
-            }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<AutoBool, E> {
-                Ok(AutoBool::Is(value))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<AutoBool, E> {
-                match text {
-                    "auto" => Ok(AutoBool::Auto),
-                    _ => Err(E::custom(format!("`{text}` is not true, false or \"auto\""))),
-                }
-            }
-        }
-        deserializer.deserialize_any(BoolVisitor)
-    }
-}
-
-/// A path, or `"auto"` to let Namehop choose.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AutoPath {
-    /// Choose a place that suits the machine and the user.
-    Auto,
-    /// This path.
-    Path(PathBuf),
-}
-
-impl Serialize for AutoPath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            AutoPath::Auto => serializer.serialize_str("auto"),
-            AutoPath::Path(path) => path.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for AutoPath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        match text.as_str() {
-            "auto" => Ok(AutoPath::Auto),
-            "" => Err(de::Error::custom("an empty path; write a path or \"auto\"")),
-            path => Ok(AutoPath::Path(PathBuf::from(path))),
-        }
     }
 }
 

@@ -22,6 +22,7 @@ use super::managed::{ManagedPort, PortPlan, StrangerLimits, network_of};
 use super::open::{DeviceWishes, Memifs, refused};
 use super::silence::Silences;
 use crate::config::{AutoNumber, Config, StaticPort};
+use crate::memory_budget::Bounds;
 use crate::supervise::fault_point;
 
 /// How often links are checked: a link that breaks is noticed after so long at most.
@@ -89,12 +90,12 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    pub(super) fn new(context: PortContext, config: &Config) -> Self {
-        let (forwarding, ports) = (&config.forwarding, &config.ports);
+    pub(super) fn new(context: PortContext, config: &Config, bounds: &Bounds) -> Self {
+        let ports = &config.ports;
         let idle_timeout = Duration::from_secs(ports.idle_timeout_s);
         Ports {
             context,
-            packet_bytes: mempool_bytes(forwarding.small_buffers, forwarding.large_buffers),
+            packet_bytes: mempool_bytes(bounds.small_buffers, bounds.large_buffers),
             devices: if config.may_use_pci() { Devices::Pci } else { Devices::None },
             memifs: Memifs {
                 ring_frames: ports.memif_ring_frames,
@@ -105,7 +106,7 @@ impl Ports {
             self_learning: config.faces.self_learning,
             idle_timeout,
             strangers: StrangerLimits {
-                on_port: config.max_strangers_on_port(),
+                on_port: config.max_strangers_on_port(bounds.max_faces),
                 per_address: config.faces.strangers_per_address,
             },
             configured: config.port.clone(),

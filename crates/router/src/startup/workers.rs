@@ -13,7 +13,7 @@ use namehop_face::ring::{FrameInlet, FrameRing};
 use namehop_face::socket::FaceEvent;
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::NameDispatch;
-use namehop_forward::engine::{CsConfig, EngineConfig};
+use namehop_forward::engine::EngineConfig;
 use namehop_forward::schedule::lookahead_for;
 use namehop_hash::HashKey;
 use namehop_packet::FaceId;
@@ -22,6 +22,7 @@ use namehop_wire::Name;
 use namehop_wire::lp::UsualFrame;
 
 use crate::config::{AutoNumber, Config, ContentStoreDisk, Processor};
+use crate::memory_budget::Bounds;
 use crate::worker::{Worker, WorkerRings, share, usable_processors};
 
 /// Workers when the configuration leaves their number to the machine, at most: memory for tables is divided among them.
@@ -34,19 +35,15 @@ const SOCKET_RING_FRAMES: usize = 8192;
 const CONTROL_RING_FRAMES: usize = 4096;
 
 /// How many workers there are. Without ports in the configuration one is enough for what sockets bring, and costs least.
-pub(super) fn worker_count(config: &Config) -> usize {
-    let count = match config.forwarding.workers {
+pub fn worker_count(config: &Config) -> usize {
+    match config.forwarding.workers {
         AutoNumber::Number(count) => count,
         AutoNumber::Auto if config.has_ports() => {
             let usable = usable_processors().map_or(1, |processors| processors.len());
             (usable.saturating_sub(1)).clamp(1, MAX_AUTO_WORKERS)
         }
         AutoNumber::Auto => 1,
-    };
-    if count > 1 {
-        info!("{count} workers forward");
     }
-    count
 }
 
 /// Where each worker runs: those that are listed, then the last ones that there are, each worker on one of its own as long as
@@ -118,18 +115,18 @@ pub(super) fn port_set(
 }
 
 /// The settings of one of so many engines, which share what is limited.
-pub(super) fn engine_config(config: &Config, lookahead: usize, worker: usize, workers: usize) -> EngineConfig {
+pub fn engine_settings(config: &Config, bounds: &Bounds, worker: usize, workers: usize) -> EngineConfig {
     let (forwarding, store) = (&config.forwarding, &config.content_store);
-    let (default, part) = (EngineConfig::default(), |total| share(total, worker, workers));
-    let cs = store.cs_config();
+    let part = |total| share(total, worker, workers);
+    let cs = store.cs_config(part(bounds.capacity_packets), part(bounds.capacity_bytes));
     EngineConfig {
         worker: worker as u8,
-        pit_capacity: part(forwarding.pit_capacity).max(MIN_PIT_CAPACITY),
-        pit_memory_bytes: part(default.pit_memory_bytes),
-        new_timers: default.new_timers,
-        cs: CsConfig { capacity_packets: part(cs.capacity_packets), capacity_bytes: part(cs.capacity_bytes), ..cs },
-        reserved_packets: part(default.reserved_packets),
-        dead_nonce_capacity: part(default.dead_nonce_capacity),
+        pit_capacity: part(bounds.pit_capacity).max(MIN_PIT_CAPACITY),
+        pit_memory_bytes: part(bounds.pit_memory_bytes),
+        new_timers: bounds.new_timers,
+        cs,
+        reserved_packets: part(bounds.reserved_packets),
+        dead_nonce_capacity: part(bounds.dead_nonce_capacity),
         unsolicited: store.unsolicited,
         accept_unasked_data: forwarding.accept_unasked_data,
         dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
@@ -138,8 +135,8 @@ pub(super) fn engine_config(config: &Config, lookahead: usize, worker: usize, wo
         max_name_bytes: forwarding.max_name_bytes,
         long_name_bytes_per_s: forwarding.long_name_bytes_per_s / workers as u64,
         max_lifetime_ms: forwarding.max_interest_lifetime_ms,
-        measurement_capacity: part(forwarding.measurement_capacity).max(1),
-        lookahead,
+        measurement_capacity: part(bounds.measurement_capacity).max(1),
+        ..EngineConfig::default()
     }
 }
 

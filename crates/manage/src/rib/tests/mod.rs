@@ -115,8 +115,24 @@ fn registering_again_updates_and_reports_only_what_changes() {
 }
 
 #[test]
+fn all_routes_together_are_limited() {
+    let mut rib = Rib::with_limits(RouteLimits { total: 2, ..RouteLimits::default() });
+    let mut fib = FollowingFib::default();
+    let of = |origin| Route { origin, ..route(300, 1, 0) };
+    let mut register = |prefix: &str, origin| rib.register(name(prefix).as_ref(), of(origin), &mut fib);
+    assert_eq!(register("/A", 1), Ok(Registration::New));
+    assert_eq!(register("/B", 1), Ok(Registration::New));
+    assert_eq!(register("/C", 1), Err(RibError::TooMany(2)));
+    assert_eq!(register("/A", 2), Err(RibError::TooMany(2)), "a route of another origin is another one");
+    assert_eq!(register("/A", 1), Ok(Registration::Updated), "one that exists is renewed");
+    assert!(rib.unregister(name("/A").as_ref(), FaceId(300), 1, &mut fib));
+    assert_eq!(rib.register(name("/C").as_ref(), of(1), &mut fib), Ok(Registration::New));
+    assert_eq!((rib.route_count(), rib.entry_count()), (2, 2));
+}
+
+#[test]
 fn routes_from_other_hosts_are_limited_by_face_and_together() {
-    let mut rib = Rib::with_limits(RemoteRouteLimits { per_face: 2, total: 3 });
+    let mut rib = Rib::with_limits(RouteLimits { per_face: 2, remote: 3, ..RouteLimits::default() });
     let mut fib = FollowingFib::default();
     let register = |rib: &mut Rib, fib: &mut FollowingFib, prefix: &str, face, is_remote| {
         rib.register(name(prefix).as_ref(), Route { is_remote, ..route(face, 1, 0) }, fib)
@@ -137,9 +153,9 @@ fn routes_from_other_hosts_are_limited_by_face_and_together() {
     rib.unregister(name("/C").as_ref(), FaceId(300), 0, &mut fib);
     let expiring = Route { is_remote: true, expires_at_ms: Some(5), ..route(302, 1, 0) };
     assert_eq!(rib.register(name("/D").as_ref(), expiring.clone(), &mut fib), Ok(Registration::New));
-    assert_eq!(rib.check_remote(name("/E").as_ref(), &expiring), Err(RibError::TooManyRemote(3)));
+    assert_eq!(rib.check_limits(name("/E").as_ref(), &expiring), Err(RibError::TooManyRemote(3)));
     assert_eq!(rib.expire(5, &mut fib), 1);
-    assert_eq!(rib.check_remote(name("/E").as_ref(), &expiring), Ok(()));
+    assert_eq!(rib.check_limits(name("/E").as_ref(), &expiring), Ok(()));
     rib.remove_face(FaceId(300), &mut fib);
     rib.remove_face(FaceId(301), &mut fib);
     assert_eq!((rib.remote.by_face.len(), rib.remote.total, rib.route_count()), (0, 0, 0));

@@ -267,7 +267,7 @@ fn neighbours_have_a_limited_number_of_routes() {
         let folder = tempfile::tempdir().expect("a folder");
         let (signer, certificate) = key_and_certificate(folder.path(), "/neighbour");
         let localhop = crate::authentication::TrustConfig { anchors: vec![certificate.into()], certificates: None };
-        let remote_routes = crate::rib::RemoteRouteLimits { per_face: 2, total: 3 };
+        let remote_routes = crate::rib::RouteLimits { per_face: 2, remote: 3, total: usize::MAX };
         let security = SecurityConfig { localhop, remote_routes, ..SecurityConfig::default() };
         let fixture = Fixture::with_security(&security);
         let mut time_ms = unix_time_ms();

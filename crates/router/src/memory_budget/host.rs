@@ -1,0 +1,194 @@
+//! How much memory the host has for this process: the least of what the kernel calls available and of what the control groups of the
+//! process, and those above them, leave.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use namehop_table::HugePages;
+
+/// From this limit on, a control group has none.
+const NO_LIMIT_BYTES: u64 = 1 << 60;
+
+/// Memory for this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostMemory {
+    /// Bytes that the process can take before something of it is refused or killed.
+    pub available_bytes: usize,
+    /// What bounds them.
+    pub source: Source,
+    /// Free bytes on huge pages that were set aside, of 2 MiB and of 1 GiB.
+    pub huge_2m_bytes: usize,
+    /// See above.
+    pub huge_1g_bytes: usize,
+}
+
+/// What bounds the memory of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// What the host has left (`MemAvailable`, proc(5)).
+    Host,
+    /// The limit of a control group, by its folder.
+    ControlGroup(PathBuf),
+}
+
+impl fmt::Display for HostMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mebibytes = self.available_bytes >> 20;
+        match &self.source {
+            Source::Host => write!(f, "three quarters of the {mebibytes} MiB that this host has available"),
+            Source::ControlGroup(folder) => {
+                write!(f, "three quarters of the {mebibytes} MiB that the control group {} has left", folder.display())
+            }
+        }
+    }
+}
+
+impl HostMemory {
+    /// Reads the files of the kernel below `root`. `None` where there are none.
+    pub fn read(root: &Path) -> Option<HostMemory> {
+        let host = available_on_host(root).map(|bytes| (bytes, Source::Host));
+        let (bytes, source) = groups(root)
+            .into_iter()
+            .filter_map(|group| Some((group.left_bytes()?, Source::ControlGroup(group.shown))))
+            .chain(host)
+            .min_by_key(|(bytes, _)| *bytes)?;
+        let free = |kibibytes: usize| free_huge_pages(root, kibibytes).saturating_mul(kibibytes << 10);
+        Some(HostMemory {
+            available_bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+            source,
+            huge_2m_bytes: free(2 << 10),
+            huge_1g_bytes: free(1 << 20),
+        })
+    }
+
+    /// Bytes on huge pages that tables take where they may.
+    pub fn pool_bytes_for(&self, huge_pages: HugePages) -> usize {
+        match huge_pages {
+            HugePages::Auto => self.huge_2m_bytes.saturating_add(self.huge_1g_bytes),
+            HugePages::OneGiB => self.huge_1g_bytes,
+            HugePages::TwoMiB => self.huge_2m_bytes,
+            HugePages::Transparent | HugePages::Off => 0,
+        }
+    }
+}
+
+fn available_on_host(root: &Path) -> Option<u64> {
+    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    kibibytes.trim().trim_end_matches(" kB").parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
+fn free_huge_pages(root: &Path, kibibytes: usize) -> usize {
+    let folder = root.join(format!("sys/kernel/mm/hugepages/hugepages-{kibibytes}kB"));
+    let count = |file: &str| number(&folder.join(file)).unwrap_or(0);
+    usize::try_from(count("free_hugepages").saturating_sub(count("resv_hugepages"))).unwrap_or(0)
+}
+
+/// A version of the memory controller: names of its files.
+#[derive(Debug, Clone, Copy)]
+struct Version {
+    /// Where the limits are, of which the smallest counts.
+    limits: &'static [&'static str],
+    usage: &'static str,
+    /// Lines of `memory.stat` with what the kernel takes back before it refuses anything.
+    file_cache: [&'static str; 2],
+}
+
+const V1: Version = Version {
+    limits: &["memory.limit_in_bytes"],
+    usage: "memory.usage_in_bytes",
+    file_cache: ["total_active_file", "total_inactive_file"],
+};
+const V2: Version = Version {
+    limits: &["memory.max", "memory.high"],
+    usage: "memory.current",
+    file_cache: ["active_file", "inactive_file"],
+};
+
+/// A control group of this process.
+#[derive(Debug)]
+struct Group {
+    folder: PathBuf,
+    /// The folder as this process sees it.
+    shown: PathBuf,
+    version: Version,
+}
+
+impl Group {
+    /// Bytes up to the limit; `None` without one.
+    fn left_bytes(&self) -> Option<u64> {
+        let limits = self.version.limits.iter().filter_map(|file| number(&self.folder.join(file)));
+        let limit = limits.filter(|limit| *limit < NO_LIMIT_BYTES).min()?;
+        let used = number(&self.folder.join(self.version.usage)).unwrap_or(0);
+        let stat = fs::read_to_string(self.folder.join("memory.stat")).unwrap_or_default();
+        let of = |name: &&str| {
+            let line = stat.lines().find_map(|line| line.strip_prefix(*name)?.strip_prefix(' '));
+            line.and_then(|number| number.trim().parse::<u64>().ok()).unwrap_or(0)
+        };
+        let cache: u64 = self.version.file_cache.iter().map(of).sum();
+        Some(limit.saturating_sub(used.saturating_sub(cache)))
+    }
+}
+
+/// The control groups of this process with a memory controller, and all above them, as far as they can be seen.
+fn groups(root: &Path) -> Vec<Group> {
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
+    let (mounts, own) = (read("proc/self/mountinfo"), read("proc/self/cgroup"));
+    let mut groups = Vec::new();
+    for mount in mounts.lines().filter_map(Mount::parse) {
+        let Some(path) = own.lines().find_map(|line| mount.path_of(line)) else { continue };
+        // Where the mount shows another part of the hierarchy, as in some containers, the mount's own folder is the group.
+        let below = path.strip_prefix(mount.root).unwrap_or("");
+        let top = Path::new(mount.point);
+        let own: PathBuf = top.components().chain(Path::new(below.trim_start_matches('/')).components()).collect();
+        for folder in own.ancestors().take_while(|folder| folder.starts_with(top)) {
+            groups.push(Group {
+                folder: root.join(folder.strip_prefix("/").unwrap_or(folder)),
+                shown: folder.to_path_buf(),
+                version: mount.version,
+            });
+        }
+    }
+    groups
+}
+
+/// A mounted hierarchy of control groups that may have the memory controller (proc_pid_mountinfo(5)).
+struct Mount<'a> {
+    /// The group that the mount shows as its root.
+    root: &'a str,
+    point: &'a str,
+    version: Version,
+}
+
+impl<'a> Mount<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (mount, filesystem) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        let mut filesystem = filesystem.split(' ');
+        let (kind, options) = (filesystem.next()?, filesystem.nth(1).unwrap_or_default());
+        let version = match kind {
+            "cgroup2" => V2,
+            "cgroup" if options.split(',').any(|option| option == "memory") => V1,
+            _ => return None,
+        };
+        Some(Mount { root: if root == "/" { "" } else { root }, point, version })
+    }
+
+    /// The group of this process, from a line of cgroups(7) "hierarchy:controllers:path" that is about this hierarchy.
+    fn path_of<'b>(&self, line: &'b str) -> Option<&'b str> {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_here = match self.version.usage == V2.usage {
+            true => controllers.is_empty(),
+            false => controllers.split(',').any(|controller| controller == "memory"),
+        };
+        is_here.then_some(path)
+    }
+}
+
+/// The number in a file; `None` for "max" as well.
+fn number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}

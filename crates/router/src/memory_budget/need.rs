@@ -1,0 +1,91 @@
+//! What a router with certain bounds takes of memory at most.
+
+use namehop_packet::BufferPool;
+
+use super::Bounds;
+use crate::config::Config;
+use crate::startup::engine_settings;
+
+/// Program, heap, threads and what serves HTTP, of a router without traffic.
+const BASE_BYTES: usize = 20 << 20;
+/// Rings and lists of a worker.
+const WORKER_BYTES: usize = 2 << 20;
+/// DPDK with what its drivers take. It has memory of its own for all packet buffers besides.
+const PORTS_BYTES: usize = 48 << 20;
+/// A face with its transport and its counters, and the 16 KiB that may wait for it beside the budget of all send queues.
+const FACE_BYTES: usize = (16 << 10) + (6 << 10);
+/// A route in the RIB, in the FIB, and in the list of what is saved: a million with short names take 260 MB, and twice as much after a restart.
+pub(super) const ROUTE_BYTES: usize = 1 << 10;
+/// What a route that another host registered takes besides, with its announcement.
+const REMOTE_ROUTE_BYTES: usize = 3 << 10;
+/// What is kept of an incomplete packet beside its buffer.
+const INCOMPLETE_PACKET_BYTES: usize = 1_700;
+/// Index of the second tier of the Content Store for each GiB of it, and buffers of each worker.
+const DISK_INDEX_BYTES_PER_GIB: usize = 5 << 20;
+const DISK_WORKER_BYTES: usize = 7 << 20;
+
+/// Memory for one purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// What it is for.
+    pub purpose: &'static str,
+    /// The settings that bound it.
+    pub settings: &'static str,
+    /// Most bytes.
+    pub bytes: usize,
+}
+
+/// What everything may take with these bounds, most first.
+pub fn needs(config: &Config, bounds: &Bounds, workers: usize) -> Vec<Need> {
+    let Bounds { small_buffers, large_buffers, max_faces, max_routes, .. } = *bounds;
+    let of_engine = engine_settings(config, bounds, 0, workers).memory();
+    let of_all = |bytes: usize| bytes.saturating_mul(workers);
+    let buffers = BufferPool::bytes_for(small_buffers, large_buffers);
+    let ports = if config.has_ports() { PORTS_BYTES.saturating_add(buffers) } else { 0 };
+    let disk = config.content_store.disk.as_ref().map_or(0, |disk| {
+        let gibibytes = usize::try_from(disk.capacity_bytes.0.div_ceil(1 << 30)).unwrap_or(usize::MAX);
+        gibibytes.saturating_mul(DISK_INDEX_BYTES_PER_GIB).saturating_add(of_all(DISK_WORKER_BYTES))
+    });
+    let remote_routes = bounds.max_remote_routes.saturating_mul(REMOTE_ROUTE_BYTES);
+    let need = |purpose, settings, bytes| Need { purpose, settings, bytes };
+    let mut needs = vec![
+        need("program and threads", "[forwarding] workers", BASE_BYTES.saturating_add(of_all(WORKER_BYTES))),
+        need("packet buffers", "[forwarding] small_buffers, large_buffers", buffers),
+        need("ports", "[forwarding] small_buffers, large_buffers", ports),
+        need("incomplete packets", "[forwarding] large_buffers", (large_buffers / 4) * INCOMPLETE_PACKET_BYTES),
+        need("pending Interests", "[forwarding] pit_capacity", of_all(of_engine.pit)),
+        need("dead nonce list", "[forwarding] pit_capacity", of_all(of_engine.dead_nonces)),
+        need("measurements of strategies", "[forwarding] measurement_capacity", of_all(of_engine.measurements)),
+        need("cached Data", "[content_store] capacity_bytes, capacity_packets", of_all(of_engine.content_store)),
+        need("second tier of the cache", "[content_store.disk] capacity_bytes", disk),
+        need("send queues", "[faces] all_send_queues_bytes", bounds.all_send_queues_bytes),
+        need("faces", "[faces] max_faces", max_faces.saturating_mul(FACE_BYTES)),
+        need(
+            "routes",
+            "[management] max_routes, max_remote_routes",
+            max_routes.saturating_mul(ROUTE_BYTES).saturating_add(remote_routes),
+        ),
+    ];
+    needs.retain(|need| need.bytes > 0);
+    needs.sort_by_key(|need| std::cmp::Reverse(need.bytes));
+    needs
+}
+
+/// Bytes that everything may take of memory that is not on huge pages of the pool, which has room for `pool_bytes` of tables.
+pub(super) fn total(config: &Config, bounds: &Bounds, workers: usize, pool_bytes: usize) -> usize {
+    let all = needs(config, bounds, workers).iter().map(|need| need.bytes).fold(0, usize::saturating_add);
+    let tables = engine_settings(config, bounds, 0, workers).memory();
+    let on_pool = (tables.total() - tables.measurements).saturating_mul(workers).min(pool_bytes);
+    all - on_pool
+}
+
+/// Bytes that one more cached packet takes besides the packet.
+pub(super) fn cached_packet_bytes() -> usize {
+    const MANY: usize = 1 << 20;
+    use namehop_forward::{CsConfig, EngineConfig};
+    let of = |capacity_packets| {
+        let cs = CsConfig { capacity_packets, capacity_bytes: 0, ..CsConfig::default() };
+        EngineConfig { cs, ..EngineConfig::default() }.memory().content_store
+    };
+    (of(MANY) - of(0)).div_ceil(MANY)
+}
