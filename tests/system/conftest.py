@@ -47,6 +47,7 @@ ALONE = {
     "test_latency.py",
     "test_lossy_port.py",
     "test_overload.py",
+    "test_start.py",
     "test_strangers.py",
 }
 

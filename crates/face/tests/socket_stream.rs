@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use namehop_face::socket::{ListenError, SocketConfig, SocketService};
+use namehop_face::socket::{ListenError, SocketCommand, SocketConfig, SocketService};
 use namehop_face::{FaceFlags, FacePersistency, FaceTable, FaceUri, FrameInlet, LinkDrop, SocketInlets, Waker};
 use namehop_packet::{BufferPool, FaceScope};
 use socket_support::*;
@@ -383,6 +383,10 @@ fn a_service_opened_on_one_thread_runs_on_another() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
         tokio::task::LocalSet::new().block_on(&runtime, service.run(command_receiver))
     });
+    assert!(!path.exists(), "nobody can connect before the router can answer");
+    let (reply, opened) = tokio::sync::oneshot::channel();
+    commands.blocking_send(SocketCommand::Open { reply }).expect("service runs");
+    opened.blocking_recv().expect("an answer").expect("listeners");
     let mut client = std::os::unix::net::UnixStream::connect(&path).expect("connect");
     client.set_read_timeout(Some(PATIENCE)).expect("time-out");
     client.write_all(&packet(5, 17)).expect("write");

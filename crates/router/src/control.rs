@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use namehop_face::FaceUri;
 use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
-use namehop_face::socket::{CreateError, SocketCommand};
+use namehop_face::socket::{CreateError, ListenError, SocketCommand};
 use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
@@ -103,6 +103,19 @@ impl Control {
         // Without an answer the service has ended, and the router is about to.
         if self.sockets.send(SocketCommand::AwaitStart { reply }).await.is_ok() {
             let _ = answer.await;
+        }
+    }
+
+    /// Has the socket service listen.
+    ///
+    /// # Errors
+    /// What could not be opened.
+    pub async fn open_sockets(&self) -> Result<(), ListenError> {
+        let (reply, answer) = oneshot::channel();
+        // Without an answer the service has ended, and the router is about to.
+        match self.sockets.send(SocketCommand::Open { reply }).await {
+            Ok(()) => answer.await.unwrap_or(Ok(())),
+            Err(_) => Ok(()),
         }
     }
 

@@ -23,7 +23,7 @@ use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
 use namehop_forward::engine::EngineEvent;
 use namehop_manage::authentication::Authenticator;
-use namehop_manage::http::HttpServer;
+use namehop_manage::http::{BoundHttp, HttpServer};
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_packet::{BufferPool, FaceId};
 
@@ -37,6 +37,8 @@ use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
+use crate::worker::WorkerRings;
+
 use crate::{api_token, command_times, fib_file, logging, metrics, power, restore, worker};
 
 /// Commands that may wait for the socket service.
@@ -132,10 +134,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     } = parts;
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
-        true => {
-            let bound = control_runtime.block_on(HttpServer::bind(config.metrics.listen));
-            Some(bound.map_err(StartError::Http)?.allow_hosts(config.metrics.allowed_hosts.clone()))
-        }
+        true => Some(BoundHttp::new(config.metrics.listen).map_err(StartError::Http)?),
         false => None,
     };
     let token = match config.metrics.enabled && config.api.enabled {
@@ -215,9 +214,14 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 // It ends when all is loaded.
                 tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
             }
+            // Each worker has answered by then.
             management.control().sample_latency(NonZeroU32::new(config.metrics.latency_sample)).await;
+            // From here on the router is found: everything that it takes to answer is there.
+            management.control().open_sockets().await?;
+            let metrics = metrics.map(BoundHttp::listen).transpose()?;
             announce(&channels, restored, metrics.as_ref().map(HttpServer::local_address), &config.api, token.as_ref());
             if let Some(server) = metrics {
+                let server = server.allow_hosts(config.metrics.allowed_hosts.clone());
                 let server = match config.api.enabled {
                     true => {
                         let (inside, answering) = management.inside();
@@ -229,49 +233,15 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 metrics::serve(server, &management, supervisor.clone());
             }
             tell_service_manager(NotifyState::Ready);
+            Ok(())
         };
-        tokio::select! {
+        let started: Result<(), StartError> = tokio::select! {
             biased;
-            _ = supervisor.ended() => {}
-            () = starting => {}
-        }
-
-        let mut frames = Vec::with_capacity(CONTROL_BURST);
-        let (from_worker, from_neighbours) = (&rings.to_control, &rings.to_control_from_neighbours);
-        let mut neighbours = NeighbourQueue::new(Instant::now());
-        let waker = Arc::clone(from_worker.waker());
-        let has_work =
-            || !from_worker.is_empty() || !from_neighbours.is_empty() || management.control().workers().has_events();
-        let ended = supervisor.ended();
-        tokio::pin!(ended);
-        loop {
-            let next_turn = neighbours.next_turn(Instant::now());
-            tokio::select! {
-                biased;
-                _ = &mut ended => break,
-                () = waker.wait(has_work) => {}
-                () = sleep_until(next_turn.unwrap_or_else(Instant::now).into()), if next_turn.is_some() => {}
-            }
-            from_worker.pop_burst(&mut frames, CONTROL_BURST);
-            for frame in frames.drain(..) {
-                management.receive(frame.buffer.bytes());
-            }
-            from_neighbours.pop_burst(&mut frames, from_neighbours.capacity());
-            for frame in frames.drain(..) {
-                if let Some((face, _)) = neighbours.push(frame.face, frame.buffer) {
-                    count_refused(management.control(), face);
-                }
-            }
-            let now = Instant::now();
-            for buffer in std::iter::from_fn(|| neighbours.pop(now)).take(MAX_OTHERS_AT_ONCE) {
-                management.receive(buffer.bytes());
-            }
-            let next_event = || management.control().workers().next_event();
-            for (worker, event) in std::iter::from_fn(next_event).take(MAX_OTHERS_AT_ONCE) {
-                engine_event(&management, worker, event);
-            }
-            // Commands that wait for other threads go on in tasks of their own.
-            tokio::task::yield_now().await;
+            _ = supervisor.ended() => Ok(()),
+            started = starting => started,
+        };
+        if started.is_ok() {
+            serve(&management, &rings, &supervisor).await;
         }
         info!("shutting down");
         tell_service_manager(NotifyState::Stopping);
@@ -282,16 +252,58 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         management.control().saving().sync();
         management.control().shut_down_ports().await;
         management.control().shut_down_sockets().await;
+        started
     };
     // A panic is known to the supervisor already. Here it only means that there is no control thread any more, and nobody
     // who can send commands to the sockets, which end by that.
-    let _ = panic::catch_unwind(AssertUnwindSafe(|| LocalSet::new().block_on(&control_runtime, control)));
+    let started = panic::catch_unwind(AssertUnwindSafe(|| LocalSet::new().block_on(&control_runtime, control)));
     supervisor.expect_ends();
     workers_to_end.shutdown();
     let _ = forwarding.join();
     // What the workers have evicted last is written.
     disk.into_iter().for_each(DiskCache::stop);
-    Ok(())
+    Ok(started.unwrap_or(Ok(()))?)
+}
+
+/// Serves commands, and what the engines ask for, until the router ends.
+async fn serve(management: &Rc<Management<Control>>, rings: &WorkerRings, supervisor: &Supervisor) {
+    let mut frames = Vec::with_capacity(CONTROL_BURST);
+    let (from_worker, from_neighbours) = (&rings.to_control, &rings.to_control_from_neighbours);
+    let mut neighbours = NeighbourQueue::new(Instant::now());
+    let waker = Arc::clone(from_worker.waker());
+    let has_work =
+        || !from_worker.is_empty() || !from_neighbours.is_empty() || management.control().workers().has_events();
+    let ended = supervisor.ended();
+    tokio::pin!(ended);
+    loop {
+        let next_turn = neighbours.next_turn(Instant::now());
+        tokio::select! {
+            biased;
+            _ = &mut ended => break,
+            () = waker.wait(has_work) => {}
+            () = sleep_until(next_turn.unwrap_or_else(Instant::now).into()), if next_turn.is_some() => {}
+        }
+        from_worker.pop_burst(&mut frames, CONTROL_BURST);
+        for frame in frames.drain(..) {
+            management.receive(frame.buffer.bytes());
+        }
+        from_neighbours.pop_burst(&mut frames, from_neighbours.capacity());
+        for frame in frames.drain(..) {
+            if let Some((face, _)) = neighbours.push(frame.face, frame.buffer) {
+                count_refused(management.control(), face);
+            }
+        }
+        let now = Instant::now();
+        for buffer in std::iter::from_fn(|| neighbours.pop(now)).take(MAX_OTHERS_AT_ONCE) {
+            management.receive(buffer.bytes());
+        }
+        let next_event = || management.control().workers().next_event();
+        for (worker, event) in std::iter::from_fn(next_event).take(MAX_OTHERS_AT_ONCE) {
+            engine_event(management, worker, event);
+        }
+        // Commands that wait for other threads go on in tasks of their own.
+        tokio::task::yield_now().await;
+    }
 }
 
 /// A single-threaded runtime, one for each of the router's threads.

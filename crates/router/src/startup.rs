@@ -123,7 +123,7 @@ pub struct Parts {
     pub disk: Option<DiskCache>,
 }
 
-/// Opens listeners and state file and makes all tables.
+/// Opens the state file, makes all tables, and binds the sockets of listeners, on which nobody is heard yet.
 ///
 /// # Errors
 /// The first thing that cannot be had; what was opened is closed again.

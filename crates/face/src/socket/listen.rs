@@ -1,5 +1,7 @@
-//! Opening the sockets the service listens on. Nothing here needs a runtime, so that a router learns of a taken port
-//! before it starts anything.
+//! Opening the sockets the service listens on, in two steps. Sockets are bound first, so that a router learns of a taken port before it
+//! starts anything. They listen when the router can answer: until then the kernel refuses connections, and peers need not wait.
+//!
+//! Nothing here needs a runtime.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,29 +27,53 @@ const SERVER_BACKLOG: u32 = 1024;
 /// Bytes beyond those on their way that the kernel takes on a stranger's connection.
 const UNSENT_BYTES: u32 = 128 * 1024;
 
-/// An open socket and the address it got.
+/// A bound socket and the address it got.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) socket: Socket,
     pub(super) local: SocketAddr,
 }
 
-/// Listens on a TCP address for a server that is not part of the socket service. If no interface has the address yet, the server is
-/// reached as soon as one has.
-///
-/// # Errors
-/// What the kernel said.
-pub fn tcp_listener(address: SocketAddr) -> io::Result<std::net::TcpListener> {
-    let Bound { socket, .. } = bound_tcp("metrics", address, SERVER_BACKLOG)?;
-    Ok(socket.into())
+/// A bound TCP socket of a server that is not part of the socket service.
+#[derive(Debug)]
+pub struct BoundTcp(Bound);
+
+impl BoundTcp {
+    /// Binds a socket. If no interface has the address yet, the server is reached as soon as one has.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn new(address: SocketAddr) -> io::Result<Self> {
+        bound_tcp("metrics", address).map(BoundTcp)
+    }
+
+    /// The address that it got.
+    pub fn local_address(&self) -> SocketAddr {
+        self.0.local
+    }
+
+    /// Begins to take connections.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn listen(self) -> io::Result<std::net::TcpListener> {
+        self.0.listen(SERVER_BACKLOG)?;
+        Ok(self.0.socket.into())
+    }
 }
 
-fn bound_tcp(protocol: &'static str, address: SocketAddr, backlog: u32) -> io::Result<Bound> {
+impl Bound {
+    /// Begins to take connections.
+    pub(super) fn listen(&self, backlog: u32) -> io::Result<()> {
+        self.socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))
+    }
+}
+
+fn bound_tcp(protocol: &'static str, address: SocketAddr) -> io::Result<Bound> {
     let socket = internet_socket(address, Type::STREAM, Protocol::TCP)?;
     // Without this a restarted router would have to wait for old connections to time out.
     socket.set_reuse_address(true)?;
     bind(&socket, protocol, address)?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
     with_local(socket)
 }
 
@@ -68,14 +94,9 @@ fn bind(socket: &Socket, protocol: &'static str, address: SocketAddr) -> io::Res
     }
 }
 
-/// Opens a listening TCP socket (also for WebSocket). `Ok(None)` when this computer has no IPv6 and its
-/// wildcard or loopback address was asked for.
-pub(super) fn tcp(
-    protocol: &'static str,
-    address: SocketAddr,
-    config: &SocketConfig,
-) -> Result<Option<Bound>, ListenError> {
-    unless_family_is_missing(protocol, address, bound_tcp(protocol, address, config.backlog))
+/// Binds a TCP socket (also for WebSocket). `Ok(None)` when this host has no IPv6 and its wildcard or loopback address was asked for.
+pub(super) fn tcp(protocol: &'static str, address: SocketAddr) -> Result<Option<Bound>, ListenError> {
+    unless_family_is_missing(protocol, address, bound_tcp(protocol, address))
 }
 
 /// Opens a unicast UDP socket.
@@ -253,17 +274,22 @@ mod tests {
     fn a_taken_port_is_named_and_a_missing_address_is_waited_for() {
         let config = SocketConfig::without_listeners();
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let first = tcp("TCP", any, &config).expect("first").expect("IPv4");
-        let error = tcp("TCP", first.local, &config).expect_err("taken");
+        let listening = |address| {
+            let bound = tcp("TCP", address).expect("bound").expect("family");
+            bound.listen(1).expect("listens");
+            bound
+        };
+        let first = listening(any);
+        let error = tcp("TCP", first.local).expect_err("taken");
         assert!(matches!(error, ListenError::PortInUse { .. }));
         assert!(error.to_string().contains("is in use by another program"), "{error}");
         let first = udp(any, &config).expect("first").expect("IPv4");
         assert!(matches!(udp(first.local, &config), Err(ListenError::PortInUse { .. })));
         for missing in ["203.0.113.9:0", "[2001:db8::9]:0"] {
             let missing: SocketAddr = missing.parse().expect("address");
-            let first = tcp("TCP", missing, &config).expect("waits").expect("family");
+            let first = listening(missing);
             assert_eq!((first.local.ip(), is_own_address(first.local)), (missing.ip(), false));
-            assert!(matches!(tcp("TCP", first.local, &config), Err(ListenError::PortInUse { .. })));
+            assert!(matches!(tcp("TCP", first.local), Err(ListenError::PortInUse { .. })));
             let first = udp(missing, &config).expect("waits").expect("family");
             assert_eq!(first.local.ip(), missing.ip());
             assert!(matches!(udp(first.local, &config), Err(ListenError::PortInUse { .. })));

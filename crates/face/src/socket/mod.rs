@@ -1,7 +1,8 @@
 //! Faces over sockets: Unix, TCP, UDP (unicast and multicast) and WebSocket, served by one thread.
 //!
-//! [`SocketService::new`] opens every listener, so that a taken port or a missing permission is known at once; an address or
-//! multicast interface that is not there yet is waited for.
+//! [`SocketService::new`] binds the sockets of every listener, so that a taken port or a missing permission is known at once; an address or
+//! multicast interface that is not there yet is waited for. Peers are heard from [`SocketCommand::Open`] on, which comes when the router
+//! can answer them: until then the Unix socket is not there, TCP connections are refused, and datagrams wait in the kernel.
 //! [`SocketService::run`] serves them on a tokio `LocalSet`. Received packets go to the worker through one ring,
 //! packets to send come through another; the worker may be a task on the same `LocalSet` or a thread of its own.
 //!
@@ -70,7 +71,7 @@ pub use config::{
 };
 pub use datagram_io::kernel_drops;
 pub use error::{CreateError, ListenError};
-pub use listen::tcp_listener;
+pub use listen::BoundTcp;
 pub use locality::{is_loopback_origin, shows_no_proxy};
 
 /// What the control thread asks of the service.
@@ -103,10 +104,15 @@ pub enum SocketCommand {
         /// Gets the one before.
         reply: oneshot::Sender<Option<Box<LatencyRecorder>>>,
     },
-    /// Say when all listeners are served and the multicast faces are made.
+    /// Say when the multicast faces are made.
     AwaitStart {
         /// Gets word of it.
         reply: oneshot::Sender<()>,
+    },
+    /// Begin to listen, and to hear the peers of UDP sockets.
+    Open {
+        /// Gets what could not be opened, if anything.
+        reply: oneshot::Sender<Result<(), ListenError>>,
     },
     /// Close everything and return from [`SocketService::run`].
     Shutdown,
@@ -135,7 +141,6 @@ pub struct SocketService {
     to_workers: SocketInlets,
     from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
-    unix: Vec<unix::Bound>,
     tcp: Vec<Bound>,
     websocket: Vec<Bound>,
     udp: Vec<Bound>,
@@ -143,10 +148,10 @@ pub struct SocketService {
 }
 
 impl SocketService {
-    /// Opens every listener of `config`.
+    /// Binds the socket of every listener of `config`.
     ///
     /// # Errors
-    /// When one cannot be opened; those opened before are closed again.
+    /// When one cannot be bound; those bound before are closed again.
     pub fn new(
         config: SocketConfig,
         pool: BufferPool,
@@ -155,27 +160,24 @@ impl SocketService {
         from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Result<Self, ListenError> {
-        let mut unix = Vec::new();
-        for one in &config.unix {
-            unix.push(unix::listen(one, config.backlog)?);
-        }
+        config.unix.iter().try_for_each(unix::check)?;
         let (mut tcp, mut websocket, mut udp) = (Vec::new(), Vec::new(), Vec::new());
         for &address in &config.tcp {
-            tcp.extend(listen::tcp("TCP", address, &config)?);
+            tcp.extend(listen::tcp("TCP", address)?);
         }
         for &address in &config.websocket {
-            websocket.extend(listen::tcp("WebSocket", address, &config)?);
+            websocket.extend(listen::tcp("WebSocket", address)?);
         }
         for &address in &config.udp {
             udp.extend(listen::udp(address, &config)?);
         }
         let multicast = multicast::join(&config)?;
-        Ok(SocketService { config, pool, faces, to_workers, from_worker, events, unix, tcp, websocket, udp, multicast })
+        Ok(SocketService { config, pool, faces, to_workers, from_worker, events, tcp, websocket, udp, multicast })
     }
 
     /// Addresses listened on, with the ports that the kernel chose (NFD management protocol, `faces/channels`).
     pub fn local_uris(&self) -> Vec<FaceUri> {
-        let unix = self.unix.iter().map(unix::Bound::local_uri);
+        let unix = self.config.unix.iter().map(unix::local_uri);
         let tcp = self.tcp.iter().map(|bound| FaceUri::tcp(bound.local));
         let websocket = self.websocket.iter().map(|bound| FaceUri::web_socket(bound.local));
         let udp = self.udp.iter().map(|bound| FaceUri::udp(bound.local));
@@ -205,12 +207,16 @@ impl SocketService {
         ));
         let mut tasks = JoinSet::new();
         let watched = |source| ListenError::System { action: "watch a socket for events", source };
-        let listeners =
-            Listeners { tcp: self.tcp, websocket: self.websocket, udp: self.udp, multicast: self.multicast };
-        for bound in self.unix {
-            tasks.spawn_local(unix::keep(Rc::clone(&shared), bound.watch().map_err(watched)?));
+        for bound in self.udp {
+            let limit_bytes = shared.config.datagram_queue_bytes;
+            let channel = udp::Channel::new(bound.socket, bound.local, udp::Audience::Anybody, limit_bytes);
+            shared.channels.borrow_mut().push(channel.map_err(watched)?);
         }
-        listeners.start(&shared, &mut tasks).map_err(watched)?;
+        if shared.config.multicast.interfaces != MulticastInterfaces::Off {
+            let memberships = multicast::Memberships::open(&shared, self.multicast).map_err(watched)?;
+            tasks.spawn_local(memberships.keep());
+        }
+        let mut listeners = Some(Listeners { tcp: self.tcp, websocket: self.websocket });
         tasks.spawn_local(follow::follow(Rc::clone(&shared)));
         tasks.spawn_local(silence::run(Rc::clone(&shared)));
         tasks.spawn_local(keep_alive::run(Rc::clone(&shared)));
@@ -237,6 +243,10 @@ impl SocketService {
                 }
                 // Commands are taken only after that.
                 SocketCommand::AwaitStart { reply } => drop(reply.send(())),
+                SocketCommand::Open { reply } => {
+                    let opened = listeners.take().map_or(Ok(()), |listeners| listeners.open(&shared, &mut tasks));
+                    let _ = reply.send(opened);
+                }
                 SocketCommand::Shutdown => break,
             }
         }
@@ -246,38 +256,37 @@ impl SocketService {
     }
 }
 
+/// Sockets that are bound and do not listen yet.
 struct Listeners {
     tcp: Vec<Bound>,
     websocket: Vec<Bound>,
-    udp: Vec<Bound>,
-    multicast: Vec<multicast::Joined>,
 }
 
 impl Listeners {
-    fn start(self, shared: &Rc<Shared>, tasks: &mut JoinSet<()>) -> io::Result<()> {
+    /// Begins to listen, on Unix sockets last: when their files are there, everything is.
+    fn open(self, shared: &Rc<Shared>, tasks: &mut JoinSet<()>) -> Result<(), ListenError> {
+        let listening = |protocol, bound: Bound, loopback_is_local| {
+            let listening =
+                bound.listen(shared.config.backlog).and_then(|()| TcpListener::from_std(bound.socket.into()));
+            let socket = listening.map_err(|error| ListenError::internet(protocol, bound.local, error))?;
+            Ok(InternetListener { socket, loopback_is_local })
+        };
         for bound in self.tcp {
-            let socket = TcpListener::from_std(bound.socket.into())?;
-            let listener = InternetListener { socket, loopback_is_local: shared.config.tcp_is_local };
+            let listener = listening("TCP", bound, shared.config.tcp_is_local)?;
             tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, tcp::serve_accepted));
         }
         for bound in self.websocket {
-            let socket = TcpListener::from_std(bound.socket.into())?;
-            let listener = InternetListener { socket, loopback_is_local: shared.config.websocket_is_local };
+            let listener = listening("WebSocket", bound, shared.config.websocket_is_local)?;
             tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, websocket::serve_accepted));
         }
-        for bound in self.udp {
-            let channel = udp::Channel::new(
-                bound.socket,
-                bound.local,
-                udp::Audience::Anybody,
-                shared.config.datagram_queue_bytes,
-            )?;
-            shared.channels.borrow_mut().push(Rc::clone(&channel));
-            tasks.spawn_local(udp::receive(Rc::clone(shared), Rc::clone(&channel)));
-            tasks.spawn_local(udp::expire(Rc::clone(shared), channel));
+        for channel in shared.channels.borrow().iter() {
+            tasks.spawn_local(udp::receive(Rc::clone(shared), Rc::clone(channel)));
+            tasks.spawn_local(udp::expire(Rc::clone(shared), Rc::clone(channel)));
         }
-        if shared.config.multicast.interfaces != MulticastInterfaces::Off {
-            tasks.spawn_local(multicast::Memberships::open(shared, self.multicast)?.keep());
+        for config in &shared.config.unix {
+            let bound = unix::listen(config, shared.config.backlog)?.watch();
+            let bound = bound.map_err(|source| ListenError::System { action: "watch a socket for events", source })?;
+            tasks.spawn_local(unix::keep(Rc::clone(shared), bound));
         }
         Ok(())
     }

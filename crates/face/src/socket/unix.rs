@@ -64,7 +64,7 @@ pub(super) struct Bound<S = Socket> {
 impl<S> Bound<S> {
     /// URI of this end.
     pub(super) fn local_uri(&self) -> FaceUri {
-        FaceUri::Unix(self.config.path.to_string_lossy().into_owned())
+        local_uri(&self.config)
     }
 }
 
@@ -116,13 +116,32 @@ async fn listen_again(config: &UnixListenerConfig, backlog: u32) -> Bound<UnixLi
     }
 }
 
+/// Whether a socket can be made at the path: another forwarder that listens there is an error, as [`listen`] would find.
+pub(super) fn check(config: &UnixListenerConfig) -> Result<(), ListenError> {
+    let path = config.path.as_path();
+    let failed = |error| ListenError::file(path, error);
+    make_directory(path).map_err(failed)?;
+    remove_stale(path, &SockAddr::unix(path).map_err(failed)?)
+}
+
+/// Makes the folder of a socket file.
+fn make_directory(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        Some(directory) => fs::create_dir_all(directory),
+        None => Ok(()),
+    }
+}
+
+/// URI of a listener.
+pub(super) fn local_uri(config: &UnixListenerConfig) -> FaceUri {
+    FaceUri::Unix(config.path.to_string_lossy().into_owned())
+}
+
 /// Opens a listening Unix socket.
 pub(super) fn listen(config: &UnixListenerConfig, backlog: u32) -> Result<Bound, ListenError> {
     let path = config.path.as_path();
     let failed = |error| ListenError::file(path, error);
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        fs::create_dir_all(directory).map_err(failed)?;
-    }
+    make_directory(path).map_err(failed)?;
     let address = SockAddr::unix(path).map_err(failed)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None).map_err(failed)?;
     match socket.bind(&address) {

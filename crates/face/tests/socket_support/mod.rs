@@ -76,6 +76,9 @@ pub fn with_service<F: Future<Output = ()>>(
     };
     runtime.block_on(local.run_until(async {
         let service = spawn_local(service.run(command_receiver));
+        let (reply, opened) = oneshot::channel();
+        shutdown.send(SocketCommand::Open { reply }).await.expect("service runs");
+        opened.await.expect("an answer").expect("listeners");
         test(harness).await;
         shutdown.send(SocketCommand::Shutdown).await.expect("service runs");
         tokio::time::timeout(PATIENCE, service).await.expect("shuts down").expect("no panic").expect("no error");

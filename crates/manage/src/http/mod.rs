@@ -25,7 +25,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, get};
-use namehop_face::socket::tcp_listener;
+use namehop_face::socket::BoundTcp;
 use thiserror::Error;
 #[cfg(any(test, feature = "testing"))]
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -80,7 +80,51 @@ pub enum HttpError {
 /// What all paths of the API begin with, in every version.
 const API_PATHS: &str = "/api/";
 
-/// The HTTP server, bound and ready to run.
+/// The address of an HTTP server, which is taken, and on which nobody listens yet.
+#[derive(Debug)]
+pub struct BoundHttp {
+    socket: BoundTcp,
+}
+
+impl BoundHttp {
+    /// Takes an address, if need be one that no interface has yet; port 0 lets the kernel choose.
+    ///
+    /// # Errors
+    /// Why that is not possible, and what to do.
+    pub fn new(address: SocketAddr) -> Result<Self, HttpError> {
+        let socket = BoundTcp::new(address).map_err(|error| HttpError::of(address, error))?;
+        Ok(BoundHttp { socket })
+    }
+
+    /// The address.
+    pub fn local_address(&self) -> SocketAddr {
+        self.socket.local_address()
+    }
+
+    /// Begins to take connections. Needs a runtime.
+    ///
+    /// # Errors
+    /// As [`BoundHttp::new`].
+    pub fn listen(self) -> Result<HttpServer, HttpError> {
+        let address = self.local_address();
+        let listener = self.socket.listen().and_then(TcpListener::from_std);
+        let listener = listener.map_err(|error| HttpError::of(address, error))?;
+        Ok(HttpServer { listener, address, allowed_hosts: Vec::new(), api: None })
+    }
+}
+
+impl HttpError {
+    fn of(address: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => HttpError::AddressInUse(address),
+            io::ErrorKind::PermissionDenied => HttpError::Permission(address),
+            io::ErrorKind::AddrNotAvailable => HttpError::NoSuchAddress(address),
+            _ => HttpError::Other { address, source },
+        }
+    }
+}
+
+/// The HTTP server, ready to run: connections wait.
 #[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
@@ -90,22 +134,6 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens on an address, if need be as soon as an interface has it; port 0 lets the kernel choose. Needs a runtime.
-    ///
-    /// # Errors
-    /// Why that is not possible, and what to do.
-    pub async fn bind(address: SocketAddr) -> Result<Self, HttpError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => HttpError::AddressInUse(address),
-            io::ErrorKind::PermissionDenied => HttpError::Permission(address),
-            io::ErrorKind::AddrNotAvailable => HttpError::NoSuchAddress(address),
-            _ => HttpError::Other { address, source },
-        };
-        let listener = tcp_listener(address).and_then(TcpListener::from_std).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        Ok(HttpServer { listener, address, allowed_hosts: Vec::new(), api: None })
-    }
-
     /// Names under which clients may ask for this server, besides `localhost` and addresses; `*` = every name.
     #[must_use]
     pub fn allow_hosts(self, allowed_hosts: Vec<String>) -> Self {

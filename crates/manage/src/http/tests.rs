@@ -13,6 +13,11 @@ fn every_endpoint_is_documented() {
     }
 }
 
+/// A server on a loopback address that takes connections.
+pub(super) fn listening() -> HttpServer {
+    BoundHttp::new(SocketAddr::from(([127, 0, 0, 1], 0))).and_then(BoundHttp::listen).expect("listens")
+}
+
 async fn get(address: SocketAddr, path: &str) -> String {
     get_from(address, path, "localhost").await
 }
@@ -28,7 +33,7 @@ async fn get_from(address: SocketAddr, path: &str, host: &str) -> String {
 
 #[tokio::test]
 async fn the_server_answers_over_http() {
-    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let server = listening();
     let address = server.local_address();
     let task = tokio::spawn(server.run(Snapshot::default));
     let metrics = get(address, "/metrics").await;
@@ -43,7 +48,7 @@ async fn the_server_answers_over_http() {
 
 #[tokio::test]
 async fn a_failing_snapshot_is_a_server_error() {
-    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let server = listening();
     let address = server.local_address();
     let task = tokio::spawn(server.run(|| panic!("no snapshot today")));
     assert!(get(address, "/metrics").await.starts_with("HTTP/1.1 500"));
@@ -52,16 +57,16 @@ async fn a_failing_snapshot_is_a_server_error() {
 
 #[tokio::test]
 async fn a_taken_port_is_named() {
-    let first = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
-    let error = HttpServer::bind(first.local_address()).await.expect_err("taken");
+    let first = listening();
+    let error = BoundHttp::new(first.local_address()).expect_err("taken");
     assert!(error.to_string().contains(&first.local_address().port().to_string()), "{error}");
     let missing = SocketAddr::from(([192, 0, 2, 1], 0));
-    assert_eq!(HttpServer::bind(missing).await.expect("waits").local_address().ip(), missing.ip());
+    assert_eq!(BoundHttp::new(missing).expect("waits").local_address().ip(), missing.ip());
 }
 
 #[tokio::test]
 async fn requests_for_another_host_are_refused() {
-    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let server = listening();
     let address = server.local_address();
     let task = tokio::spawn(server.allow_hosts(vec!["router.example".to_owned()]).run(Snapshot::default));
     for path in ["/metrics", "/"] {
@@ -76,7 +81,7 @@ async fn requests_for_another_host_are_refused() {
 
 #[tokio::test]
 async fn clients_that_send_nothing_are_closed_and_keep_nobody_out() {
-    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let server = listening();
     let address = server.local_address();
     let task = tokio::spawn(server.run(Snapshot::default));
     let mut silent = Vec::new();
@@ -99,7 +104,7 @@ async fn clients_that_send_nothing_are_closed_and_keep_nobody_out() {
 
 /// A server whose snapshots take a while.
 async fn slow_server() -> (SocketAddr, tokio::task::JoinHandle<()>) {
-    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let server = listening();
     let address = server.local_address();
     let snapshot = || {
         std::thread::sleep(std::time::Duration::from_millis(300));

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::*;
-use crate::http::HttpServer;
+use crate::http::tests::listening;
 use crate::metrics::Snapshot;
 use crate::server::ControlPlane;
 
@@ -25,7 +25,7 @@ struct Served {
 }
 
 async fn served() -> Served {
-    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let server = listening();
     let (address, management) = (server.local_address(), management());
     let (inside, answering) = management.inside();
     spawn_local(answering);
