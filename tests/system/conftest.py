@@ -42,6 +42,7 @@ ALONE = {
     "test_congested_port.py",
     "test_disk_cache.py",
     "test_disk_devices.py",
+    "test_footprint.py",
     "test_idle.py",
     "test_interfaces.py",
     "test_latency.py",

@@ -24,7 +24,7 @@ use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
 use namehop_store::PolicyKind;
-use namehop_table::{CacheLine, CacheLines, PageRequest, is_memory_ready, make_memory_ready_ahead};
+use namehop_table::{CacheLine, CacheLines, PageRequest, Readiness, is_memory_ready, make_memory_ready_ahead};
 use namehop_wire::Name;
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
 use namehop_wire::security::DigestSigner;
@@ -205,7 +205,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let how = arguments.next();
     match how.as_deref() {
-        None | Some("ahead" | "slow") => make_memory_ready_ahead(),
+        None | Some("ahead" | "slow") => make_memory_ready_ahead(Readiness::BeforeUse),
         Some("here") => {}
         Some(_) => return Err("usage: fill_tables [ahead|slow|here] [EXCHANGES_PER_S]".into()),
     }

@@ -62,10 +62,10 @@ impl DeadNonceList {
         lines_for(capacity).map_or(usize::MAX, |lines| lines.saturating_mul(size_of::<CacheLine>()))
     }
 
-    /// Has the memory made ready: it will be needed soon. Costs next to nothing after the first call.
+    /// Has the memory made ready when more than a few pairs were inserted, or are about to be: `packets` may each bring one.
     #[inline(always)]
-    pub fn expect_use(&mut self) {
-        self.lines.note_used(1);
+    pub fn expect_use(&mut self, packets: usize) {
+        self.lines.note_uses(packets);
     }
 
     /// Remembers a pair from now on, where `hash` is [`hash_with_nonce`](namehop_hash::hash_with_nonce) of it.

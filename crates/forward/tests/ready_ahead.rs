@@ -14,7 +14,7 @@ use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp,
 };
-use namehop_table::{is_memory_ready, make_memory_ready_ahead};
+use namehop_table::{Readiness, is_memory_ready, make_memory_ready_ahead};
 use namehop_wire::Name;
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
 use namehop_wire::security::DigestSigner;
@@ -88,7 +88,7 @@ fn interest(kind: &str, number: u32) -> Vec<u8> {
 
 #[test]
 fn filling_cache_and_pit_takes_next_to_no_page_faults() {
-    make_memory_ready_ahead();
+    make_memory_ready_ahead(Readiness::BeforeUse);
     let mut filling = Filling::new();
     Filling::wait_until_ready();
     filling.faults = 0;

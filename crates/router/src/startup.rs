@@ -26,7 +26,7 @@ use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_manage::rib::RouteLimits;
 use namehop_packet::{BufferPool, FaceId, FaceScope};
-use namehop_table::{HugePages, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
+use namehop_table::{HugePages, PageKind, Readiness, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 use namehop_wire::Name;
 
 use crate::api_token::TokenError;
@@ -131,8 +131,8 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
     // Called between steps that take long, so that the router can be stopped while it starts.
     let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
     config.memory.huge_pages.use_from_now_on();
-    // Workers must not wait for the system to clear pages.
-    make_memory_ready_ahead();
+    // Workers must not wait for the system to clear pages. Where sockets bring packets, the kernel keeps some while they do.
+    make_memory_ready_ahead(if config.has_ports() { Readiness::BeforeUse } else { Readiness::AfterFewUses });
     let key = HashKey::random();
     let pool = BufferPool::new(bounds.small_buffers, bounds.large_buffers);
     let faces = Arc::new(FaceTable::with_limit(bounds.max_faces));

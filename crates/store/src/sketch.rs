@@ -64,7 +64,7 @@ impl Sketch {
     /// Counts a name.
     #[inline]
     pub(crate) fn count(&mut self, hash: u64) {
-        self.lines.note_used(1);
+        self.lines.note_uses(1);
         let line = self.line_of(hash);
         if self.missed(line) > 0 {
             self.halve(line);

@@ -8,7 +8,9 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
-use crate::pages::{BASE_ALIGNMENT, FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
+use crate::pages::{
+    BASE_ALIGNMENT, FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, Order, PageKind, PageRequest, ReadyAhead,
+};
 use crate::prefetch::prefetch_line_of;
 use crate::{TableError, touched};
 
@@ -45,12 +47,13 @@ impl<T: Default> Arena<T> {
         let bytes_of = |count: u32, size: usize| (count as usize).checked_mul(size).ok_or(TableError::CapacityTooLarge);
         let slots = MemoryNeed {
             expected_bytes: bytes_of(expected.min(capacity), size_of::<T>())?,
-            ..MemoryNeed::entries::<T>(bytes_of(capacity, size_of::<T>())?)
+            ..MemoryNeed::entries::<T>(bytes_of(capacity, size_of::<T>())?).used_from_start()
         };
         let free = MemoryNeed {
             contents: "free slots",
             bytes: bytes_of(capacity, size_of::<u32>())?,
             expected_bytes: bytes_of(expected.min(capacity), size_of::<u32>())?,
+            order: Order::FromStart,
         };
         let (slots, free) = (Mapping::new(slots, pages)?, Mapping::new(free, pages)?);
         let mut mark = FillMark::new(size_of::<T>());

@@ -6,7 +6,7 @@
 //! full, so a lookup of something absent reads no line in vain. Memory is reserved when the table is made; nothing is
 //! allocated afterwards.
 
-use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
+use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
 use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, matching, overflow_buckets, tag_of};
 use crate::{TableError, TableFull, touched};
@@ -104,6 +104,8 @@ pub struct BucketTable {
     overflow_in_use: usize,
     entries: usize,
     capacity: usize,
+    /// Says how many entries there are, so that all buckets are ready before there are many.
+    mark: FillMark,
 }
 
 impl BucketTable {
@@ -115,11 +117,11 @@ impl BucketTable {
         let home_count = home_buckets(capacity);
         let bucket_count = home_count + overflow_buckets(capacity);
         let memory = Mapping::new(MemoryNeed::all("buckets", bucket_count * size_of::<Bucket>()), pages)?;
+        let mut mark = FillMark::new(size_of::<Bucket>());
         // Any home bucket may be the first to be used.
-        let home_bytes = home_count * size_of::<Bucket>();
-        let all_at_once = ReadyAhead { unit_bytes: 0, first_bytes: home_bytes, most_lead_bytes: 0, can_wait: false };
-        memory.make_ready_ahead(&mut FillMark::new(home_bytes), all_at_once);
+        memory.make_ready_as_a_whole(&mut mark, home_count * size_of::<Bucket>());
         Ok(BucketTable {
+            mark,
             buckets: Buckets { memory, count: bucket_count },
             home_mask: home_count - 1,
             fresh_overflow: home_count,
@@ -183,6 +185,9 @@ impl BucketTable {
             self.buckets.get_mut(tail).set(LINK_SLOT, LINK, overflow as u32);
         }
         self.entries += 1;
+        if self.mark.note(self.entries) {
+            self.buckets.memory.took_few_uses();
+        }
         Ok(())
     }
 

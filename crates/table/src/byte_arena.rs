@@ -130,7 +130,7 @@ impl ByteArena {
         if chunk_count >= u32::MAX as usize / UNITS_PER_CHUNK {
             return Err(TableError::CapacityTooLarge);
         }
-        let memory = Mapping::new(MemoryNeed::all("byte strings", chunk_count * CHUNK_BYTES), pages)?;
+        let memory = Mapping::new(MemoryNeed::all("byte strings", chunk_count * CHUNK_BYTES).used_from_start(), pages)?;
         let mut mark = FillMark::new(CHUNK_BYTES);
         memory.make_ready_ahead(
             &mut mark,

@@ -45,8 +45,8 @@ pub use concurrent::{
 pub use handover::{HandoverReceiver, HandoverSender, handover_ring};
 pub use lines::{CacheLine, CacheLines};
 pub use pages::{
-    HugePages, PageKind, PageRequest, TableMemory, UnknownHugePages, is_memory_ready, make_memory_ready_ahead,
-    table_memory, table_memory_by_pages, table_memory_in_use,
+    HugePages, PageKind, PageRequest, Readiness, TableMemory, UnknownHugePages, is_memory_ready,
+    make_memory_ready_ahead, table_memory, table_memory_by_pages, table_memory_in_use,
 };
 pub use pieces::{PIECE_ALIGNMENT, Pieces};
 pub use qsbr::{Qsbr, QsbrReader};

@@ -2,7 +2,9 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::pages::{BASE_ALIGNMENT, FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
+use crate::pages::{
+    BASE_ALIGNMENT, FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, Order, PageKind, PageRequest, ReadyAhead,
+};
 use crate::prefetch::prefetch_read;
 use crate::{TableError, touched};
 
@@ -15,22 +17,28 @@ pub struct CacheLine(pub [u64; 8]);
 pub struct CacheLines {
     memory: Mapping,
     count: usize,
-    /// Says how far lines that are used in order are in use, or with 1 that others are.
+    /// Says how far lines that are used in order are in use, or how often others were.
     mark: FillMark,
+    /// Uses of lines that are used anywhere.
+    uses: usize,
 }
 
 impl CacheLines {
     /// `count` lines of zeros.
     pub fn new(count: usize, pages: PageRequest) -> Result<Self, TableError> {
+        Self::with_order(count, pages, Order::Anywhere)
+    }
+
+    fn with_order(count: usize, pages: PageRequest, order: Order) -> Result<Self, TableError> {
         let bytes = count.checked_mul(size_of::<CacheLine>()).ok_or(TableError::CapacityTooLarge)?;
-        let memory = Mapping::new(MemoryNeed::all("cache lines", bytes), pages)?;
-        Ok(CacheLines { memory, count, mark: FillMark::new(size_of::<CacheLine>()) })
+        let memory = Mapping::new(MemoryNeed { order, ..MemoryNeed::all("cache lines", bytes) }, pages)?;
+        Ok(CacheLines { memory, count, mark: FillMark::new(size_of::<CacheLine>()), uses: 0 })
     }
 
     /// `count` lines of zeros of which the first are used first: the next ones are made ready as
     /// [`note_used`](Self::note_used) says.
     pub fn used_in_order(count: usize, pages: PageRequest) -> Result<Self, TableError> {
-        let mut lines = Self::new(count, pages)?;
+        let mut lines = Self::with_order(count, pages, Order::FromStart)?;
         let ahead = ReadyAhead {
             unit_bytes: size_of::<CacheLine>(),
             first_bytes: BASE_ALIGNMENT,
@@ -41,13 +49,11 @@ impl CacheLines {
         Ok(lines)
     }
 
-    /// `count` lines of zeros of which any may be used first: all are made ready when [`note_used`](Self::note_used) is called
-    /// for the first time.
+    /// `count` lines of zeros of which any may be used first: all are made ready when
+    /// [`note_uses`](Self::note_uses) has told of the first uses, or of a few hundred ([`Readiness`](crate::Readiness)).
     pub fn used_anywhere(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let mut lines = Self::new(count, pages)?;
-        let bytes = count.saturating_mul(size_of::<CacheLine>());
-        let whole = ReadyAhead { unit_bytes: bytes, first_bytes: 0, most_lead_bytes: 0, can_wait: false };
-        lines.memory.make_ready_ahead(&mut lines.mark, whole);
+        lines.memory.make_ready_as_a_whole(&mut lines.mark, 0);
         Ok(lines)
     }
 
@@ -58,10 +64,19 @@ impl CacheLines {
         self
     }
 
-    /// The first `lines` are in use, or some of these lines anywhere.
+    /// The first `lines` are in use.
     #[inline(always)]
     pub fn note_used(&mut self, lines: usize) {
         self.mark.note(lines);
+    }
+
+    /// `uses` more lines are about to be used, anywhere.
+    #[inline(always)]
+    pub fn note_uses(&mut self, uses: usize) {
+        self.uses = self.uses.saturating_add(uses);
+        if self.mark.note(self.uses) {
+            self.memory.took_few_uses();
+        }
     }
 
     /// Number of lines.

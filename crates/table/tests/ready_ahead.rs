@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_table::{
-    Arena, BucketTable, ByteArena, CacheLines, Growth, PageRequest, Pieces, is_memory_ready, make_memory_ready_ahead,
+    Arena, BucketTable, ByteArena, CacheLines, Growth, PageRequest, Pieces, Readiness, is_memory_ready,
+    make_memory_ready_ahead,
 };
 use nix::sys::resource::{UsageWho, getrusage};
 
@@ -44,7 +45,7 @@ fn memory_is_touched_before_it_is_needed() {
         let faults = faults_of(8_000, 100, |_| assert!(arena.allocate().is_some()));
         assert!(faults >= if pages == PageRequest::Ordinary { 400 } else { 1 }, "{faults} faults");
     }
-    make_memory_ready_ahead();
+    make_memory_ready_ahead(Readiness::BeforeUse);
     for pages in [PageRequest::Ordinary, PageRequest::Large] {
         // Slots of 256 bytes: 500 pages of 4 KiB, then some of 2 MiB.
         let mut arena = Arena::<[u64; 32]>::new(1 << 20, pages).expect("memory");
@@ -87,7 +88,7 @@ fn memory_is_touched_before_it_is_needed() {
 
         // Large enough that faults on huge pages would be noticed, too.
         let mut lines = CacheLines::used_anywhere(1 << 20, pages).expect("memory");
-        lines.note_used(1);
+        lines.note_uses(1);
         let faults = faults_of(100_000, 100_000, |number| lines[number * 7_919 % (1 << 20)].0 = [1; 8]);
         assert!(faults <= 2, "{faults} faults of lines anywhere on {pages:?} pages");
 

@@ -101,7 +101,7 @@ impl<S: Schedule> Engine<S> {
     pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         self.advance(now, out);
         if !burst.is_empty() {
-            self.core.dead_nonces.expect_use();
+            self.core.dead_nonces.expect_use(burst.len());
         }
         self.core.note_strategies(self.fib.strategies_version());
         self.run(now, burst, out);

@@ -59,7 +59,7 @@ impl PrefixIndex {
     /// When the memory cannot be had.
     pub(super) fn new(capacity_packets: usize) -> Result<Self, TableError> {
         Ok(PrefixIndex {
-            buckets: CacheLines::new(buckets_for(capacity_packets), PageRequest::Large)?
+            buckets: CacheLines::used_anywhere(buckets_for(capacity_packets), PageRequest::Large)?
                 .named("index of cached prefixes"),
             wanted_until: [Timestamp(0); MAX_NAME_COMPONENTS + 1],
             last_wanted_until: Timestamp(0),
@@ -110,6 +110,7 @@ impl PrefixIndex {
 
     /// Makes `entry` the newest under the prefix with this hash.
     pub(super) fn insert(&mut self, hash: u64, entry: u32) {
+        self.buckets.note_uses(1);
         let (bucket, tag) = self.place_of(hash);
         let places = &mut self.buckets[bucket].0;
         let same = places.iter().position(|&word| Place::from_word(word).is_some_and(|place| place.tag == tag));

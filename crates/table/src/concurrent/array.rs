@@ -255,7 +255,7 @@ mod mapped {
         pub(super) fn new(home_count: usize, count: usize, pages: PageRequest) -> Result<Self, TableError> {
             let bytes_of = |count: usize| count * size_of::<Bucket>();
             let expected_bytes = bytes_of(home_count + (count - home_count) / USED_OVERFLOW_PART);
-            let need = MemoryNeed { contents: "shared buckets", bytes: bytes_of(count), expected_bytes };
+            let need = MemoryNeed { expected_bytes, ..MemoryNeed::all("shared buckets", bytes_of(count)) };
             let mapping = Mapping::new(need, pages)?;
             if bytes_of(home_count) >= AHEAD_BYTES {
                 // Nobody knows in which order they are filled, only that all will be.

@@ -10,7 +10,7 @@
 //!
 //! Nobody but the router needs this: before [`make_memory_ready_ahead`] is called, there is neither thread nor lead.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ const ORDINARY_BYTES: usize = HUGE_2M_BYTES;
 /// Memory that can wait does up to here. The system has ordinary pages at hand, but a virtual machine may have to ask for each huge one
 /// (64 MiB of ordinary ones took 22 ms, of huge ones 90 to 210), and whoever fills a cache for the first time shares the processors with that.
 const ORDINARY_BYTES_TO_WAIT_FOR: usize = 256 << 20;
+/// Memory that is used anywhere is made ready as a whole from so many uses on: a router with a few commands an hour does without.
+const FEW_USES: usize = 256;
 /// How often a mark is told, in bytes of what is filled.
 const TELL_BYTES: usize = 16 << 10;
 /// Between two steps for memory that can wait. Clearing memory takes from other processors what they share with this one, so a
@@ -41,13 +43,32 @@ const REST: Duration = Duration::from_millis(2);
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const LOOK_FOR: Duration = Duration::from_millis(100);
 
-/// Is memory of tables that are made from now on to be made ready?
-static IS_WANTED: AtomicBool = AtomicBool::new(false);
+/// When memory that is used anywhere is made ready, which is all of it at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// Before its first use, so that nobody waits. For a router from which much is expected at once.
+    BeforeUse,
+    /// When it has had a few hundred uses. Until then it is on ordinary pages, of which each use takes at most one: a router that does little
+    /// stays small.
+    AfterFewUses,
+}
+
+/// How memory of tables that are made from now on is made ready: not at all (0), or as [`Readiness`] says.
+static WANTED: AtomicU8 = AtomicU8::new(0);
 
 /// From now on, the memory of tables is made ready by another thread, ahead of whoever fills them. Tables made before are not
 /// changed.
-pub fn make_memory_ready_ahead() {
-    IS_WANTED.store(true, Ordering::Relaxed);
+pub fn make_memory_ready_ahead(readiness: Readiness) {
+    WANTED.store(1 + readiness as u8, Ordering::Relaxed);
+}
+
+fn is_wanted() -> bool {
+    WANTED.load(Ordering::Relaxed) > 0
+}
+
+/// Whether memory that is used anywhere stays small until it has had a few uses.
+pub(super) fn starts_small() -> bool {
+    WANTED.load(Ordering::Relaxed) == 1 + Readiness::AfterFewUses as u8
 }
 
 /// Is all memory ready that is to be ready by now? For tests and measurements.
@@ -85,12 +106,14 @@ impl FillMark {
         }
     }
 
-    /// So many units are in use. To be called whenever there are more than ever before.
+    /// So many units are in use. To be called whenever there are more than ever before. `true` when the thread was told.
     #[inline(always)]
-    pub(crate) fn note(&mut self, units: usize) {
-        if units >= self.tell_at {
+    pub(crate) fn note(&mut self, units: usize) -> bool {
+        let is_told = units >= self.tell_at;
+        if is_told {
             self.tell(units);
         }
+        is_told
     }
 
     /// Can the first `units` be used without waiting for the system? Asks for the first memory with this mark.
@@ -144,18 +167,19 @@ pub(crate) struct ReadyAhead {
 impl Mapping {
     /// Has the memory made ready ahead of a mark, if that is wanted in this process.
     pub(crate) fn make_ready_ahead(&self, mark: &mut FillMark, ahead: ReadyAhead) {
-        if !IS_WANTED.load(Ordering::Relaxed) {
+        if !is_wanted() {
             return;
         }
         let first_told = ahead.first_bytes / ahead.unit_bytes.max(1) / FIRST_TOLD_PART;
         mark.tell_at = mark.tell_at.min(mark.tell_every.min(first_told).max(1));
         let is_filled_by_and_by = ahead.unit_bytes.max(ahead.first_bytes) < HUGE_2M_BYTES;
+        let is_whole = ahead.unit_bytes >= self.range.bytes;
         let ordinary_bytes = match self.kind {
             PageKind::Transparent if is_filled_by_and_by && ahead.can_wait => ORDINARY_BYTES_TO_WAIT_FOR,
             PageKind::Transparent if is_filled_by_and_by => ORDINARY_BYTES,
-            _ => 0,
+            _ => self.range.ordinary_bytes,
         };
-        if ordinary_bytes > 0 {
+        if self.kind == PageKind::Transparent && ordinary_bytes > 0 {
             self.range.keep_off_huge_pages(ordinary_bytes);
         }
         let ready_bytes = Arc::new(AtomicUsize::new(0));
@@ -168,10 +192,43 @@ impl Mapping {
             ready_bytes: Arc::clone(&ready_bytes),
             fill: Arc::clone(&mark.told),
             ahead,
+            gathers: is_whole && self.kind == PageKind::Transparent && starts_small(),
         });
         if has_thread && mark.ready_bytes.is_none() {
             (mark.ready_bytes, mark.ready_units) = (Some(ready_bytes), 0);
         }
+    }
+}
+
+impl Mapping {
+    /// Has the memory, which is used anywhere, made ready as a whole, as [`Readiness`] says, if that is wanted in this process. The mark counts
+    /// uses, and its owner calls [`took_few_uses`](Self::took_few_uses) when it is told. Where readiness is wanted before use, `first_bytes` are
+    /// ready at once.
+    pub(crate) fn make_ready_as_a_whole(&self, mark: &mut FillMark, first_bytes: usize) {
+        let bytes = self.range.bytes;
+        if self.better.is_none() {
+            if self.kind == PageKind::Transparent && starts_small() {
+                self.range.keep_off_huge_pages(bytes);
+            }
+            let first_bytes = if starts_small() { 0 } else { first_bytes };
+            let whole = ReadyAhead { unit_bytes: bytes, first_bytes, most_lead_bytes: 0, can_wait: false };
+            self.make_ready_ahead(mark, whole);
+        }
+        if is_wanted() {
+            mark.tell_at = if starts_small() { FEW_USES } else { 1 };
+            // Once is enough.
+            mark.tell_every = usize::MAX;
+        }
+    }
+
+    /// Moves what is in the memory to the huge pages that wait for it, if any do. To be called when the mark was told.
+    pub(crate) fn took_few_uses(&mut self) {
+        let Some(better) = self.better.take() else { return };
+        touch_soon(&better, 0, better.range.bytes);
+        let bytes = self.range.bytes.min(better.range.bytes);
+        // SAFETY: both are mapped for at least so many bytes, and are different memory. `&mut self` is the owner's, so nobody writes meanwhile.
+        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr(), better.base.as_ptr(), bytes) };
+        *self = *better;
     }
 }
 
@@ -191,6 +248,7 @@ pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
         ready_bytes: Arc::new(AtomicUsize::new(0)),
         fill: Arc::new(AtomicUsize::new(1)),
         ahead: ReadyAhead { unit_bytes: end, first_bytes: end, most_lead_bytes: 0, can_wait: false },
+        gathers: false,
     });
 }
 
@@ -207,6 +265,8 @@ struct Region {
     ready_bytes: Arc<AtomicUsize>,
     fill: Arc<AtomicUsize>,
     ahead: ReadyAhead,
+    /// Ordinary pages that are in use by then are to become huge ones.
+    gathers: bool,
 }
 
 /// A step of making memory ready.
@@ -232,12 +292,12 @@ impl Region {
         if wanted <= self.ready {
             return None;
         }
-        let wanted = wanted.next_multiple_of(self.page_bytes_at(wanted)).min(self.bytes);
+        let wanted = self.end_of_page(wanted).min(self.bytes);
         if self.is_whole() {
             return Some(self.step_from(self.ready, wanted, WHOLE_COUNTS_AS_LEAD_BYTES));
         }
         // Where the thread was overtaken, it goes on ahead of whoever fills the memory, not beside.
-        let start = self.ready.max(used.next_multiple_of(self.page_bytes_at(used)));
+        let start = self.ready.max(self.end_of_page(used));
         (start < wanted).then(|| self.step_from(start, wanted, self.ready.saturating_sub(used)))
     }
 
@@ -246,9 +306,12 @@ impl Region {
         Step { start, end: wanted.min((start / step_bytes + 1) * step_bytes), lead }
     }
 
-    /// Pages at the start may be smaller.
-    fn page_bytes_at(&self, offset: usize) -> usize {
-        if offset <= self.ordinary_bytes { BASE_ALIGNMENT } else { self.page_bytes }
+    /// The next end of a page from `offset` on. Pages at the start may be smaller.
+    fn end_of_page(&self, offset: usize) -> usize {
+        match offset.checked_sub(self.ordinary_bytes) {
+            None | Some(0) => offset.next_multiple_of(BASE_ALIGNMENT),
+            Some(behind) => behind.next_multiple_of(self.page_bytes).saturating_add(self.ordinary_bytes),
+        }
     }
 }
 
@@ -320,7 +383,7 @@ impl Helper {
     /// Makes one step, where the lead is shortest. `false` when all is ready but what can wait until `rest_until`.
     fn work(&self, rest_until: &mut Instant) -> bool {
         let is_resting = Instant::now() < *rest_until;
-        let (range, step, ready_bytes, can_wait) = {
+        let (range, step, ready_bytes, can_wait, gathers) = {
             let mut regions = self.regions();
             regions.retain(|region| region.range.strong_count() > 0 && region.ready < region.bytes);
             let steps = regions.iter().enumerate().filter(|(_, region)| !(is_resting && region.ahead.can_wait));
@@ -330,10 +393,16 @@ impl Helper {
             // Noted at once: what cannot be made ready now is touched by whoever needs it.
             region.ready = step.end;
             self.is_busy.store(true, Ordering::SeqCst);
-            (region.range.upgrade(), step, Arc::clone(&region.ready_bytes), region.ahead.can_wait)
+            let (can_wait, gathers) = (region.ahead.can_wait, region.gathers);
+            (region.range.upgrade(), step, Arc::clone(&region.ready_bytes), can_wait, gathers)
         };
         if let Some(range) = range {
-            range.touch(step.start, step.end - step.start);
+            let bytes = step.end - step.start;
+            if gathers {
+                // A system that cannot be asked for it gathers the ordinary pages by itself after a while.
+                let _ = range.make_huge(step.start, bytes);
+            }
+            range.touch(step.start, bytes);
         }
         ready_bytes.store(step.end, Ordering::Relaxed);
         if can_wait {

@@ -22,7 +22,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use crate::TableError;
 
 pub(crate) use ahead::{FillMark, MOST_LEAD_BYTES, ReadyAhead, touch_soon, wake_helper};
-pub use ahead::{is_memory_ready, make_memory_ready_ahead};
+pub use ahead::{Readiness, is_memory_ready, make_memory_ready_ahead};
 pub use policy::{HugePages, PageKind, PageRequest, UnknownHugePages};
 pub use report::{TableMemory, table_memory, table_memory_by_pages, table_memory_in_use};
 
@@ -31,6 +31,8 @@ const MEBIBYTE: usize = 1 << 20;
 const HEAP_BYTES: usize = 64 << 10;
 const HUGE_2M_BYTES: usize = 2 * MEBIBYTE;
 const HUGE_1G_BYTES: usize = 1024 * MEBIBYTE;
+/// What is used from its start on has so much of it on ordinary pages before those of the pool begin.
+const ORDINARY_START_BYTES: usize = 512 << 10;
 /// Alignment of every mapping: a page, which is at least this on all systems.
 pub(crate) const BASE_ALIGNMENT: usize = 4096;
 
@@ -43,12 +45,33 @@ pub(crate) struct MemoryNeed {
     pub(crate) bytes: usize,
     /// How much of it, from the start, the table is made for: what may be set aside at once.
     pub(crate) expected_bytes: usize,
+    /// In which order it is used.
+    pub(crate) order: Order,
+}
+
+/// In which order memory is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// From its start on: where little is used, that is at the start.
+    FromStart,
+    /// Anywhere.
+    Anywhere,
 }
 
 impl MemoryNeed {
-    /// All of it is expected to be used.
+    /// All of it is expected to be used, anywhere.
     pub(crate) fn all(contents: &'static str, bytes: usize) -> Self {
-        MemoryNeed { contents, bytes, expected_bytes: bytes }
+        MemoryNeed { contents, bytes, expected_bytes: bytes, order: Order::Anywhere }
+    }
+
+    /// The same from its start on.
+    pub(crate) fn used_from_start(self) -> Self {
+        MemoryNeed { order: Order::FromStart, ..self }
+    }
+
+    /// What the report says of memory for this need.
+    fn on(&self, mapping: &Mapping, pool_bytes: usize) -> TableMemory {
+        TableMemory { contents: self.contents, bytes: self.bytes, pool_bytes, pages: mapping.kind }
     }
 
     /// The same for entries of a type, with its module.
@@ -66,6 +89,8 @@ pub(crate) struct Mapping {
     base: NonNull<u8>,
     range: Arc<Range>,
     kind: PageKind,
+    /// Huge pages of the pool, not touched yet, to which what is in the memory moves when it has had a few uses.
+    better: Option<Box<Mapping>>,
 }
 
 // SAFETY: a mapping is plain memory that this value owns; nothing about it is tied to a thread. It hands out raw
@@ -81,8 +106,10 @@ pub(crate) struct Range {
     base: NonNull<u8>,
     /// From `base` on: what was asked for, up to the end of a page of the pool.
     bytes: usize,
-    /// Smallest piece in which the system gives it, as far as is known.
+    /// Smallest piece in which the system gives it behind the start on ordinary pages, as far as is known.
     page_bytes: usize,
+    /// From `base` on, bytes that are on ordinary pages whatever the others are on.
+    ordinary_bytes: usize,
     /// How it was taken from the heap, if it was.
     heap: Option<Layout>,
 }
@@ -110,14 +137,16 @@ impl Mapping {
         }
         let from_pool = pages.pool_kinds().iter().find_map(|&kind| Self::from_pool(need, kind));
         let (mapping, pool_bytes) = match from_pool {
+            Some((better, pool_bytes)) if need.order == Order::Anywhere && ahead::starts_small() => {
+                report::add(better.range.mapped.addr().get(), need.on(&better, pool_bytes));
+                let now = Self::without_pool(need.bytes, false)?;
+                report::add(now.range.mapped.addr().get(), TableMemory { bytes: 0, ..need.on(&now, 0) });
+                return Ok(Mapping { better: Some(Box::new(better)), ..now });
+            }
             Some((mapping, pool_bytes)) => (mapping, pool_bytes),
             None => (Self::without_pool(need.bytes, pages != HugePages::Off)?, 0),
         };
-        let MemoryNeed { contents, bytes, .. } = need;
-        report::add(
-            mapping.range.mapped.addr().get(),
-            TableMemory { contents, bytes, pool_bytes, pages: mapping.kind },
-        );
+        report::add(mapping.range.mapped.addr().get(), need.on(&mapping, pool_bytes));
         Ok(mapping)
     }
 
@@ -132,8 +161,16 @@ impl Mapping {
         let MemoryNeed { contents, bytes, .. } = need;
         report::add(mapped.addr().get(), TableMemory { contents, bytes, pool_bytes: 0, pages: kind });
         let bytes = layout.size();
-        let range = Range { mapped, mapped_bytes: bytes, base, bytes, page_bytes: BASE_ALIGNMENT, heap: Some(layout) };
-        Ok(Mapping { base, range: Arc::new(range), kind })
+        let range = Range {
+            mapped,
+            mapped_bytes: bytes,
+            base,
+            bytes,
+            page_bytes: BASE_ALIGNMENT,
+            ordinary_bytes: 0,
+            heap: Some(layout),
+        };
+        Ok(Mapping { base, range: Arc::new(range), kind, better: None })
     }
 
     /// Memory on transparent huge pages if they are wanted and offered, else on ordinary pages.
@@ -149,7 +186,8 @@ impl Mapping {
     }
 
     /// Memory whose expected part is on pages of this kind from the system's pool, and the size of that part; `None` if
-    /// the pool has too few, or if a page would stay mostly empty.
+    /// the pool has too few, or if a page would stay mostly empty. What is used from its start on begins on ordinary pages: so a table that
+    /// is hardly used takes no page of the pool, which is memory that nothing else can have.
     #[cfg(target_os = "linux")]
     fn from_pool(need: MemoryNeed, kind: PageKind) -> Option<(Self, usize)> {
         let (page_bytes, size) = match kind {
@@ -160,19 +198,24 @@ impl Mapping {
         if need.expected_bytes < page_bytes / 2 {
             return None;
         }
-        let pool_bytes = need.expected_bytes.checked_next_multiple_of(page_bytes)?;
-        let all_bytes = need.bytes.max(pool_bytes);
+        let ordinary_bytes = if need.order == Order::FromStart { ORDINARY_START_BYTES } else { 0 };
+        let pool_bytes =
+            (need.expected_bytes - ordinary_bytes.min(need.expected_bytes)).checked_next_multiple_of(page_bytes)?;
+        // The ordinary pages are the last ones of a range that is aligned as a whole.
+        let before_bytes = ordinary_bytes.next_multiple_of(page_bytes);
+        let all_bytes = need.bytes.saturating_sub(ordinary_bytes).max(pool_bytes).checked_add(before_bytes)?;
         let length = NonZeroUsize::new(pool_bytes)?;
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE | MapFlags::MAP_HUGETLB | size;
-        let reserved = Reserved::new(all_bytes, page_bytes).ok()?.replace_start(pool_bytes, |start| {
+        let reserved = Reserved::new(all_bytes, page_bytes).ok()?.replace_part(before_bytes, pool_bytes, |start| {
             // SAFETY: takes addresses that nobody uses, or fails.
             unsafe { mmap_anonymous(Some(start), length, READ_AND_WRITE, flags) }.ok()
         })?;
-        if all_bytes - pool_bytes >= HUGE_2M_BYTES && transparent_pages_offered() {
+        let rest_bytes = all_bytes - before_bytes - pool_bytes;
+        if rest_bytes >= HUGE_2M_BYTES && transparent_pages_offered() {
             // SAFETY: the rest of the range begins behind the pages from the pool.
-            advise_huge_pages(unsafe { reserved.base.add(pool_bytes) }, all_bytes - pool_bytes);
+            advise_huge_pages(unsafe { reserved.base.add(before_bytes + pool_bytes) }, rest_bytes);
         }
-        Some((reserved.keep(kind), pool_bytes))
+        Some((reserved.skip(before_bytes - ordinary_bytes).keep_with_start(kind, ordinary_bytes), pool_bytes))
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -186,13 +229,16 @@ impl Mapping {
         self.base
     }
 
+    /// The pages that it is on, or moves to.
     pub(crate) fn kind(&self) -> PageKind {
-        self.kind
+        self.better.as_ref().map_or(self.kind, |better| better.kind)
     }
 
     /// Says what is in it, for [`table_memory`] and the like.
     pub(crate) fn name(&self, contents: &'static str) {
-        report::rename(self.range.mapped.addr().get(), contents);
+        for mapping in std::iter::once(self).chain(self.better.as_deref()) {
+            report::rename(mapping.range.mapped.addr().get(), contents);
+        }
     }
 }
 
@@ -230,6 +276,25 @@ impl Range {
 
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn touch(&self, _start: usize, _bytes: usize) -> bool {
+        false
+    }
+
+    /// Has the system put a part that was kept off huge pages on such pages, whatever is in it. `false` where it cannot.
+    #[cfg(target_os = "linux")]
+    fn make_huge(&self, start: usize, bytes: usize) -> bool {
+        use nix::libc::{MADV_COLLAPSE, MADV_HUGEPAGE, madvise};
+        if start.checked_add(bytes).is_none_or(|end| end > self.bytes) {
+            return false;
+        }
+        // SAFETY: the part is inside the memory, as was just checked.
+        let first = unsafe { self.base.add(start) }.as_ptr().cast();
+        // SAFETY: the part is mapped as long as this value lives. The first advice changes nothing that is in it, and with the second the
+        // system moves what is in it to huge pages, as it may at any time; whoever uses it meanwhile waits for that.
+        unsafe { madvise(first, bytes, MADV_HUGEPAGE) == 0 && madvise(first, bytes, MADV_COLLAPSE) == 0 }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn make_huge(&self, _start: usize, _bytes: usize) -> bool {
         false
     }
 
@@ -283,39 +348,55 @@ impl Reserved {
         Ok(Reserved { mapped, mapped_bytes, base, bytes })
     }
 
-    /// Gives back the first `start_bytes` from `base` on and has `map` put other memory there. `None` if that fails: then all is given
-    /// back but these bytes, which may belong to somebody else by then.
+    /// Gives back `part_bytes` from `offset` on, counted from `base`, and has `map` put other memory there. `None` if that fails: then all is
+    /// given back but these bytes, which may belong to somebody else by then.
     #[cfg(target_os = "linux")]
-    fn replace_start(
+    fn replace_part(
         self,
-        start_bytes: usize,
+        offset: usize,
+        part_bytes: usize,
         map: impl FnOnce(NonZeroUsize) -> Option<NonNull<c_void>>,
     ) -> Option<Self> {
         let Reserved { mapped, mapped_bytes, base, bytes } = self;
         std::mem::forget(self);
-        let before = base.addr().get() - mapped.addr().get();
-        let start = base.cast::<c_void>();
-        unmap(start, start_bytes);
+        // SAFETY: the caller names a part of the range.
+        let start = unsafe { base.add(offset) }.cast::<c_void>();
+        let before = start.addr().get() - mapped.addr().get();
+        unmap(start, part_bytes);
         let replaced = map(start.addr());
         if replaced == Some(start) {
             return Some(Reserved { mapped, mapped_bytes, base, bytes });
         }
         if let Some(elsewhere) = replaced {
             // A system that does not know the flag takes the address for a wish.
-            unmap(elsewhere, start_bytes);
+            unmap(elsewhere, part_bytes);
         }
         if before > 0 {
             unmap(mapped, before);
         }
-        let behind = mapped_bytes - before - start_bytes;
+        let behind = mapped_bytes - before - part_bytes;
         if behind > 0 {
             // SAFETY: the range that was reserved reaches so far.
-            unmap(unsafe { start.byte_add(start_bytes) }, behind);
+            unmap(unsafe { start.byte_add(part_bytes) }, behind);
         }
         None
     }
 
+    /// The same range without its first bytes, which are not used.
+    #[cfg(target_os = "linux")]
+    fn skip(self, bytes: usize) -> Self {
+        let Reserved { mapped, mapped_bytes, base, bytes: all } = self;
+        std::mem::forget(self);
+        // SAFETY: the caller skips a part of the range.
+        Reserved { mapped, mapped_bytes, base: unsafe { base.add(bytes) }, bytes: all - bytes }
+    }
+
     fn keep(self, kind: PageKind) -> Mapping {
+        self.keep_with_start(kind, 0)
+    }
+
+    /// The memory, whose first `ordinary_bytes` are on ordinary pages.
+    fn keep_with_start(self, kind: PageKind, ordinary_bytes: usize) -> Mapping {
         let Reserved { mapped, mapped_bytes, base, bytes } = self;
         std::mem::forget(self);
         let page_bytes = match kind {
@@ -323,7 +404,8 @@ impl Reserved {
             PageKind::Huge2M | PageKind::Transparent => HUGE_2M_BYTES,
             PageKind::Ordinary => BASE_ALIGNMENT,
         };
-        Mapping { base, range: Arc::new(Range { mapped, mapped_bytes, base, bytes, page_bytes, heap: None }), kind }
+        let range = Range { mapped, mapped_bytes, base, bytes, page_bytes, ordinary_bytes, heap: None };
+        Mapping { base, range: Arc::new(range), kind, better: None }
     }
 }
 

@@ -65,7 +65,7 @@ fn pages_from_the_pool_are_used_as_long_as_there_are_some() {
         assert_eq!(check(need(4 * MEBIBYTE), HugePages::OneGiB), without, "a mostly empty page");
         // Of a table that can be enlarged, only what it is made for takes pages from the pool.
         let free = free_in_pool(2048);
-        let enlargeable = MemoryNeed { contents: "test", bytes: 40 * MEBIBYTE, expected_bytes: 6 * MEBIBYTE };
+        let enlargeable = MemoryNeed { expected_bytes: 6 * MEBIBYTE, ..need(40 * MEBIBYTE) };
         assert_eq!(check(enlargeable, HugePages::TwoMiB), PageKind::Huge2M);
         let mapping = Mapping::with_pages(MemoryNeed { bytes: 1 << 36, ..enlargeable }, HugePages::TwoMiB);
         assert_eq!(mapping.expect("memory").kind(), PageKind::Huge2M);
@@ -164,7 +164,7 @@ fn memory_of_others_that_lies_in_the_gap_is_left_alone() {
         reserved.base = unsafe { reserved.base.add(surplus_before) };
         let bytes = bytes.min(8 * PAGE - surplus_before);
         let mut theirs = None;
-        let replaced = reserved.replace_start(bytes, |start| {
+        let replaced = reserved.replace_part(0, bytes, |start| {
             let length = NonZeroUsize::new(PAGE).expect("not 0");
             // SAFETY: takes addresses that nobody uses, as another thread could.
             let other = unsafe { mmap_anonymous(Some(start), length, READ_AND_WRITE, flags) }.expect("a gap");
@@ -187,7 +187,7 @@ fn memory_of_others_that_lies_in_the_gap_is_left_alone() {
 fn what_is_put_in_the_gap_is_part_of_the_range() {
     const PAGE: usize = BASE_ALIGNMENT;
     let reserved = Reserved::new(8 * PAGE, 1).expect("address space");
-    let replaced = reserved.replace_start(4 * PAGE, |start| {
+    let replaced = reserved.replace_part(0, 4 * PAGE, |start| {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE;
         // SAFETY: takes addresses that nobody uses.
         unsafe { mmap_anonymous(Some(start), NonZeroUsize::new(4 * PAGE)?, READ_AND_WRITE, flags) }.ok()
@@ -199,5 +199,5 @@ fn what_is_put_in_the_gap_is_part_of_the_range() {
     let address = elsewhere.mapped;
     std::mem::forget(elsewhere);
     let reserved = Reserved::new(8 * PAGE, 1).expect("address space");
-    assert!(reserved.replace_start(PAGE, |_| Some(address)).is_none());
+    assert!(reserved.replace_part(0, PAGE, |_| Some(address)).is_none());
 }
