@@ -15,10 +15,10 @@ COMPLETIONS = bash-completion/completions/namehop zsh/site-functions/_namehop fi
 SHELL_OF_bash-completion/completions/namehop = bash
 SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
-SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
+SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q --durations=20 tests/system
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz ebpf-test path-table openapi soak results cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test link-test fuzz ebpf-test path-table openapi soak results cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -74,6 +74,11 @@ attack-test: setup-test ## floods and other attacks on a router and on P4Runtime
 	cargo build --locked --package namehop-traffic --example attack
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q -s tests/system/test_attack.py tests/system/test_attack_proxies.py tests/system/test_attack_p4runtime.py
+
+link-test: setup-test ## faults of links over each kind of face, as root; 'make test' leaves out those that differ least from others
+	cargo build --locked --package namehop
+	LINKS=every NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" \
+		.venv/bin/pytest -q tests/system/test_link_faults.py tests/system/test_link_state.py
 
 path-table: setup-test ## what namehop cat makes of paths of all kinds: the table of docs/benchmarks.md (RATES="2 5", DELAYS, SEGMENTS, LOSSES, DURATION)
 	cargo build --release --locked --package namehop

@@ -1,4 +1,7 @@
-"""Faults of links over each kind of face, with a second next hop and without one. What is common to Ethernet and IP is in test_link_state."""
+"""Faults of links over each kind of face, with a second next hop and without one. What is common to Ethernet and IP is in test_link_state.
+
+`make link-test` runs all of them. Those that differ least from others are left out of `make test`, because they wait for silence.
+"""
 
 import os
 import signal
@@ -13,6 +16,8 @@ from port_links import GROUP, Link, ip, needs_root, ports, start
 from test_dead_paths import FAR, NEAR, Path
 
 pytestmark = needs_root
+
+LONG = pytest.mark.skipif(not os.environ.get("LINKS"), reason="by `make link-test` only")
 
 BLOCKED_S = 4
 # One queue at each end, which is all that AF_XDP looks at here.
@@ -48,13 +53,14 @@ def holds(near, face, second, cut, mend, known_s=KNOWN_S):
 # Interfaces that are ports.
 
 
-INTERFACE_CELLS = [
-    ("xdp", "interface down"), ("xdp", "link cut"), ("xdp", "interface removed"), ("xdp", "peer killed"),
-    ("dev", "interface removed"), ("dev", "peer killed"), ("dev", "peer stopped"),
-]  # fmt: skip
+# By driver and fault: which of them `make test` leaves out.
+INTERFACE_CELLS = {
+    ("xdp", "link cut"): [], ("xdp", "interface down"): LONG, ("xdp", "interface removed"): LONG, ("xdp", "peer killed"): LONG,
+    ("dev", "peer killed"): [], ("dev", "peer stopped"): LONG, ("dev", "interface removed"): LONG,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("driver, fault", INTERFACE_CELLS)
+@pytest.mark.parametrize("driver, fault", [pytest.param(*cell, marks=marks) for cell, marks in INTERFACE_CELLS.items()])
 def test_an_interface(make_router, driver, fault):
     with Link(f"elf{os.getpid()}", *QUEUES) as link:
         addresses = [f"02:00:00:00:00:0{end + 1}" for end in (0, 1)]
@@ -150,14 +156,14 @@ def faces(near, far, good, scheme):
     return face, near.json("face", "create", good.tcp_uri)["face_id"]
 
 
-@pytest.mark.parametrize("scheme", ["udp", "tcp", "ws"])
+@pytest.mark.parametrize("scheme", ["udp", pytest.param("tcp", marks=LONG), pytest.param("ws", marks=LONG)])
 def test_a_path_that_drops_everything(far_away, scheme):
     path, near, far, good = far_away
     face, second = faces(near, far, good, scheme)
     holds(near, face, second, path.cut, path.mend, BLOCKED_S)
 
 
-@pytest.mark.parametrize("scheme", ["udp", "tcp", "ws"])
+@pytest.mark.parametrize("scheme", ["udp", "tcp", pytest.param("ws", marks=LONG)])
 def test_another_address(far_away, scheme):
     """The host moves to another address: what it sends leaves from there, and what it loses meanwhile goes elsewhere."""
     path, near, far, good = far_away

@@ -34,7 +34,7 @@ pub enum Verdict {
 }
 
 impl Silence {
-    /// Notes that something is sent to the peer.
+    /// Notes that something is sent to the peer, other than the answer to a question.
     pub fn note_sent(&self) {
         self.is_awaited.set(true);
     }

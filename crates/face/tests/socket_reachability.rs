@@ -130,8 +130,11 @@ fn a_configured_peer_that_has_answered_and_falls_silent_is_down_until_it_sends()
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         assert!(face.is_up() && service.events.is_empty());
         peer.send_to(&ANSWER, server).await.expect("send");
-        // So does one to which nothing is sent.
+        // So does one to which nothing is sent but answers, and it is not asked.
+        service.send(face.id(), &ANSWER);
+        receives(&peer, &ANSWER).await;
         tokio::time::sleep(Duration::from_millis(2_000)).await;
+        assert!(peer.try_recv(&mut [0; 100]).is_err());
         assert!(face.is_up() && service.events.is_empty());
         let start = Instant::now();
         service.send(face.id(), &packet(5, 2));

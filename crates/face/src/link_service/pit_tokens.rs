@@ -58,6 +58,7 @@ impl LinkService {
     /// Answers the question of the peer, if it has asked one, and asks the one that is wanted.
     pub(super) fn ask_and_answer(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
         if std::mem::take(&mut self.owes_answer) {
+            self.face.pit_tokens.count_answer();
             self.send_knows_tokens(KnowsPitTokens::Tells, pool, frames);
         }
         if std::mem::take(&mut self.owes_question) {

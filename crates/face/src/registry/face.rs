@@ -195,6 +195,11 @@ impl Face {
         self.pit_tokens.take_answered()
     }
 
+    /// How often such questions of the peer were answered.
+    pub fn answers_sent(&self) -> u64 {
+        self.pit_tokens.answers()
+    }
+
     /// Largest frame to send, in bytes: what the link carries, or less if management said so.
     pub fn mtu_bytes(&self) -> usize {
         let link = self.link_mtu_bytes.load(Ordering::Relaxed);

@@ -68,6 +68,8 @@ pub(crate) struct PitTokens {
     is_question_wanted: AtomicBool,
     /// The peer has answered a question.
     has_answered: AtomicBool,
+    /// Answers to questions of the peer.
+    answers: AtomicU64,
 }
 
 impl PitTokens {
@@ -79,6 +81,7 @@ impl PitTokens {
             next_question_ns: AtomicU64::new(0),
             is_question_wanted: AtomicBool::new(false),
             has_answered: AtomicBool::new(false),
+            answers: AtomicU64::new(0),
         }
     }
 
@@ -103,6 +106,16 @@ impl PitTokens {
     #[cold]
     pub(crate) fn note_known(&self) {
         self.change(|state| state | KNOWN);
+    }
+
+    /// Counts an answer to a question of the peer.
+    pub(crate) fn count_answer(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Answers to questions of the peer, so far.
+    pub(super) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_mode(&self, mode: PitTokenMode) {

@@ -128,7 +128,10 @@ impl DatagramLink {
     pub(super) fn queue(&self, buffer: PacketBuffer) -> Result<(), LinkDrop> {
         let peer = self.peer().ok_or(LinkDrop::LinkDown)?;
         peer.activity.note_use();
-        peer.silence.note_sent();
+        // Who has just answered a question need not answer: two routers would ask each other for ever.
+        if buffer.bytes() != ANSWER {
+            peer.silence.note_sent();
+        }
         self.channel.borrow().outlets.push(peer, buffer)
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Silences {
 #[derive(Default)]
 struct Peer {
     silence: Silence,
-    /// Frames when they were last counted.
+    /// Frames when they were last counted, those sent without answers to questions.
     received: u64,
     sent: u64,
     is_down: bool,
@@ -39,7 +39,8 @@ impl Peer {
     /// Counts frames; whether the peer has been heard.
     fn count(&mut self, face: &Face) -> bool {
         let received = face.counters.sum(|worker| worker.received.frames.get());
-        let sent = face.counters.sum(|worker| worker.sent.frames.get());
+        // Who has just answered a question need not answer: two routers would ask each other for ever.
+        let sent = face.counters.sum(|worker| worker.sent.frames.get()).saturating_sub(face.answers_sent());
         let is_heard = received != std::mem::replace(&mut self.received, received);
         let has_sent = sent != std::mem::replace(&mut self.sent, sent);
         if face.take_answered() {

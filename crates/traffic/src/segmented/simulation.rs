@@ -276,11 +276,9 @@ fn show(scene: &Scene) -> Shown {
 
 /// Fast and slow, short and long paths, small and large segments, one and two fetches, with losses and without; of each the median of
 /// [`SEEDS`] runs. Left out are queues for fewer than two segments: in them one that comes a little early is lost.
-#[test]
-fn paths_of_all_kinds_are_filled_without_long_queues() {
+fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64) {
     let mut wrong = Vec::new();
-    let rates = [2, 5, 20, 100].map(|mbit| (mbit, 20.0)).into_iter().chain([(1000, 8.0)]);
-    for (mbit, limit_s) in rates {
+    for &mbit in rates_mbit {
         for (ms, segment_bytes) in [20, 60, 100].into_iter().flat_map(|ms| [(ms, 1300), (ms, 8000)]) {
             let bits_per_second = mbit * 1_000_000;
             let queue_bytes = bits_per_second * ms / 8000;
@@ -313,6 +311,21 @@ fn paths_of_all_kinds_are_filled_without_long_queues() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn slow_paths_are_filled_without_long_queues() {
+    assert_filled_without_long_queues(&[2, 5, 20], 20.0);
+}
+
+#[test]
+fn fast_paths_are_filled_without_long_queues() {
+    assert_filled_without_long_queues(&[100], 20.0);
+}
+
+#[test]
+fn very_fast_paths_are_filled_without_long_queues() {
+    assert_filled_without_long_queues(&[1000], 8.0);
 }
 
 #[test]
