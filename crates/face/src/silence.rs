@@ -5,9 +5,12 @@
 //! it for the time that a peer may be blocked, its face is down. Peers that run another forwarder ignore the question and stay up.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 /// Looks in the time that a peer may be blocked.
 pub const LOOKS: u32 = 5;
+/// Time between two questions to a peer that is down.
+pub const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What is known of how a peer answers.
 #[derive(Debug, Default)]

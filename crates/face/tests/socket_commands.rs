@@ -267,7 +267,7 @@ fn web_pages_from_elsewhere_need_permission() {
     });
 }
 
-/// Whoever else sends does not wait behind all that one client could bring.
+/// A flooding client fills a small part of the ring: frames of other peers do not wait behind all of its frames.
 #[test]
 fn a_websocket_flood_leaves_most_of_the_ring_to_others() {
     let mut config = quick_config();
@@ -279,7 +279,7 @@ fn a_websocket_flood_leaves_most_of_the_ring_to_others() {
         let flooding = tokio::task::spawn_local(async move {
             while flooder.send(Message::Binary(packet(5, 40).into())).await.is_ok() {}
         });
-        // Nobody takes anything.
+        // No worker takes frames from the ring.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let before = service.to_worker.len();
         tokio::time::sleep(Duration::from_millis(300)).await;

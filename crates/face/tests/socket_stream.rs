@@ -190,7 +190,7 @@ fn a_flood_on_one_face_lets_others_through() {
     });
 }
 
-/// Whoever else sends does not wait behind all that a flood could bring.
+/// A flooding peer fills a small part of the ring: frames of other peers do not wait behind all of its frames.
 #[test]
 fn a_flood_leaves_most_of_the_ring_to_others() {
     let (config, path, _directory) = unix_config();
@@ -199,7 +199,7 @@ fn a_flood_leaves_most_of_the_ring_to_others() {
         let (flood, quiet) = (packet(5, 40), packet(6, 40));
         let flooding = tokio::task::spawn_local(async move { flooder.write_all(&vec![flood; 20_000].concat()).await });
         let _first = service.created().await;
-        // Nobody takes anything.
+        // No worker takes frames from the ring.
         tokio::time::sleep(Duration::from_millis(300)).await;
         let waiting = service.to_worker.len();
         assert!((1024..2048).contains(&waiting), "{waiting} frames wait");

@@ -8,8 +8,8 @@ use std::cell::Cell;
 
 use namehop_wire::MAX_PACKET_SIZE;
 
-/// Frames that all streams together hand over in one round: a small part of the ring, a millisecond or two of work. While so many wait
-/// for a worker, streams with a backlog hand over nothing to it.
+/// Frames that all streams together hand over in one round: a small part of the ring, a millisecond or two of work. While so many frames
+/// wait for a worker, streams with a backlog hand over nothing to it.
 pub(super) const FRAMES_PER_ROUND: usize = 1024;
 /// Most frames of one stream in one round.
 const MAX_SHARE_FRAMES: usize = 256;

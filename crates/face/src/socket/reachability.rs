@@ -32,12 +32,11 @@ use super::shared::{Link, Shared, SocketFace};
 use super::silence::QUESTION;
 use super::udp::{Channel, Peer};
 use crate::registry::FacePersistency;
+use crate::silence::PROBE_INTERVAL;
 
 /// How long after its last refusal a peer is not used. Longer than the kernel looks in vain for a hardware address, which takes 3 s, and
 /// the time between two probes: so a host that is gone from its network stays down.
 const DOWN: Duration = Duration::from_secs(4);
-/// Time between two probes of a peer that is down.
-const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 /// How long errors are not believed after a packet of the peer has shown them to be wrong: anybody can forge them.
 const TRUSTED: Duration = Duration::from_secs(1);
 /// Room for what comes with a message of the error queue.

@@ -348,8 +348,8 @@ impl Shared {
         self.push(&self.to_workers.streams, face, 0, packet)
     }
 
-    /// The same for a stream that brings more than its share: its packets wait until few others do, so that those of other faces do not
-    /// wait behind them.
+    /// The same for a stream with a backlog. Refuses the packet while [`FRAMES_PER_ROUND`] frames wait for its worker, so that packets of
+    /// other faces do not wait behind the backlog.
     pub(super) fn deliver_backlog(&self, face: FaceId, packet: &[u8]) -> Result<(), LinkDrop> {
         if self.to_workers.streams.waiting_before(face, packet) >= FRAMES_PER_ROUND {
             return Err(LinkDrop::ReceiveRingFull);

@@ -128,7 +128,7 @@ impl DatagramLink {
     pub(super) fn queue(&self, buffer: PacketBuffer) -> Result<(), LinkDrop> {
         let peer = self.peer().ok_or(LinkDrop::LinkDown)?;
         peer.activity.note_use();
-        // Who has just answered a question need not answer: two routers would ask each other for ever.
+        // An answer calls for no answer: otherwise two routers would ask each other for ever.
         if buffer.bytes() != ANSWER {
             peer.silence.note_sent();
         }

@@ -7,8 +7,8 @@
 //! [`GRACE_NS`] as new: for so long the worker that had the names before is still offered the Data that its pending Interests
 //! wait for, and an entry that was moved stays.
 //!
-//! Each worker's store has an equal part of the capacity. So the capacity is only used up when all stores are: when one is full and
-//! another has room, names whose Data fills the one are given to the other, as far as their loads allow.
+//! Each worker's store has an equal part of the capacity. The capacity is used up when all stores are full. When one is full and
+//! another has room, entries with much Data move from the first worker to the second, as far as the loads allow.
 //!
 //! What is cached is not moved. The former owner evicts it in time like all that nobody asks for. The new owner may have Data of the
 //! entry in its cache from an earlier time, and erases that before the entry is moved or divided: so nobody is answered with what is
@@ -171,8 +171,7 @@ impl Balancer {
                 break;
             }
             let Some(moved) = take_fitting(&mut entries, from, loads[from] - loads[to], u64::MAX) else {
-                let heaviest = entries.iter().find(|load| load.worker == from && !dispatch.is_divided(load.entry));
-                plan.divide = heaviest.map(|load| load.entry);
+                plan.divide = heaviest_undivided(&entries, from, dispatch).map(|load| load.entry);
                 break;
             };
             loads[from] -= moved.weight;
@@ -204,7 +203,8 @@ impl Balancer {
         let with_room = numbered().filter(|(_, store)| store.has_room_beside(full));
         let Some((to, _)) = with_room.min_by_key(|(_, store)| store.packets) else { return plan };
         let mut load_of_new_owner = loads[to];
-        while plan.moves.len() < MAX_MOVES && 100 * data[from] > (100 + TOLERATED_PERCENT) * data[to] {
+        let is_uneven = |data: &[u64]| 100 * data[from] > (100 + TOLERATED_PERCENT) * data[to];
+        while plan.moves.len() < MAX_MOVES && is_uneven(&data) {
             let allowed = most_allowed.saturating_sub(load_of_new_owner);
             let Some(moved) = take_fitting(&mut entries, from, data[from] - data[to], allowed) else { break };
             data[from] -= moved.weight;
@@ -212,8 +212,8 @@ impl Balancer {
             load_of_new_owner += moved.samples;
             plan.moves.push(EntryMove { entry: moved.entry, to: to as u8 });
         }
-        if plan.moves.is_empty() && 100 * data[from] > (100 + TOLERATED_PERCENT) * data[to] {
-            let heaviest = entries.iter().find(|each| each.worker == from && !dispatch.is_divided(each.entry));
+        if plan.moves.is_empty() && is_uneven(&data) {
+            let heaviest = heaviest_undivided(&entries, from, dispatch);
             plan.divide = heaviest.filter(|each| 2 * each.weight > data[from] - data[to]).map(|each| each.entry);
         }
         plan
@@ -252,6 +252,11 @@ fn extremes(loads: &[u64]) -> Option<(usize, usize)> {
     let (from, _) = numbered().max_by_key(|&(_, load)| load)?;
     let (to, _) = numbered().min_by_key(|&(_, load)| load)?;
     Some((from, to))
+}
+
+/// The heaviest entry of a worker that is not divided; the heaviest entries come first.
+fn heaviest_undivided<'a>(entries: &'a [Weighed], worker: usize, dispatch: &NameDispatch) -> Option<&'a Weighed> {
+    entries.iter().find(|each| each.worker == worker && !dispatch.is_divided(each.entry))
 }
 
 /// Takes the first entry of a worker that weighs at most half of the difference to another one, which may get so many more packets:

@@ -118,9 +118,7 @@ fn a_set_gives_its_workers_in_order() {
 }
 
 fn set(workers: &[u8]) -> WorkerSet {
-    let mut set = WorkerSet::default();
-    workers.iter().for_each(|&worker| set.insert(worker));
-    set
+    workers.iter().copied().collect()
 }
 
 #[test]

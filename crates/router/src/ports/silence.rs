@@ -7,16 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use namehop_face::registry::{Face, FacePersistency};
-use namehop_face::silence::{LOOKS, Silence, Verdict};
+use namehop_face::silence::{LOOKS, PROBE_INTERVAL, Silence, Verdict};
 use namehop_face::socket::FaceEvent;
 use namehop_packet::{FaceId, LinkType};
 use tracing::info;
 
 use super::PortContext;
 use super::managed::ManagedPort;
-
-/// Time between two questions to a peer that is silent.
-const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What is known of the peers of all ports.
 pub(super) struct Silences {
@@ -39,7 +36,7 @@ impl Peer {
     /// Counts frames; whether the peer has been heard.
     fn count(&mut self, face: &Face) -> bool {
         let received = face.counters.sum(|worker| worker.received.frames.get());
-        // Who has just answered a question need not answer: two routers would ask each other for ever.
+        // An answer calls for no answer: otherwise two routers would ask each other for ever.
         let sent = face.counters.sum(|worker| worker.sent.frames.get()).saturating_sub(face.answers_sent());
         let is_heard = received != std::mem::replace(&mut self.received, received);
         let has_sent = sent != std::mem::replace(&mut self.sent, sent);
