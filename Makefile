@@ -108,7 +108,7 @@ results: build ## measure what docs/results holds, in an hour or two, as root (R
 cost-test: setup-cost ## instructions and cache misses of packets, which may not grow by more than 5 %
 	$(PACKET_COST) test
 
-cost-record: setup-cost ## record what cost-test compares with, in crates/bench/packet-costs.toml
+cost-record: setup-cost ## record what cost-test compares with, in lab/bench/packet-costs.toml
 	$(PACKET_COST) record
 
 target/release/namehop-p4:
@@ -119,7 +119,7 @@ install: $(if $(PROGRAM),$(INSTALLED_P4),build) ## install the programs (PROGRAM
 	install -D -m 755 $(INSTALLED_P4) $(DESTDIR)$(PREFIX)/bin/namehop-p4
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
-	install -D -m 644 crates/router/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
+	install -D -m 644 router/daemon/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
 	install -D -m 644 packaging/namehop-ports.conf $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop-ports.conf
 	$(INSTALLED) manual $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETIONS)))

@@ -1,4 +1,4 @@
-"""The attacks: what each sends, from where, and how fast. The sending is done by crates/traffic/examples/attack."""
+"""The attacks: what each sends, from where, and how fast. The sending is done by router/traffic/examples/attack."""
 
 from dataclasses import dataclass, field
 

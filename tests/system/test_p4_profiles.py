@@ -13,7 +13,7 @@ from test_p4_runtime import Switch, Wire, refusal
 
 pytestmark = needs_root
 
-EVERYTHING = (ROOT / "crates/p4/programs/everything.p4").read_text()
+EVERYTHING = (ROOT / "p4/compile/programs/everything.p4").read_text()
 # What frames begin with that come to the program. They are treated as IPv4 once the value set has their kind.
 KIND = 0x88B5
 HEADER = bytes.fromhex("020000000001" "020000000077" "88b5")

@@ -1,5 +1,5 @@
 /* What a loadable program offers to the one that runs it on ports: a list of functions, the only thing that it exports. The
-   same list stands in Rust, in crates/switch/src/ffi.rs; whoever changes one changes the other and P4_HOST_VERSION. */
+   same list stands in Rust, in p4/switch/src/ffi.rs; whoever changes one changes the other and P4_HOST_VERSION. */
 #ifndef P4_HOST_H
 #define P4_HOST_H
 
@@ -30,7 +30,7 @@ struct p4_host {
     const char *name;
     /* Entries and default actions of the program, as commands of the player; the last one is NULL. */
     const char *const *entries;
-    /* Names and widths of all that can be changed, as JSON: see crates/p4/src/control/describe.rs. */
+    /* Names and widths of all that can be changed, as JSON: see p4/compile/src/control/describe.rs. */
     const char *description;
     /* Packets go in place, through one function; otherwise they are copied. */
     bool straight;

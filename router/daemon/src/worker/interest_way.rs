@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// The folder that holds the folders of crates.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const FOLDERS: [&str; 3] = ["core", "io", "router"];
 const DOCUMENTATION: &str = include_str!("../../../../docs/architecture.md");
 /// Most files on the way.
 const MOST_FILES: usize = 40;
@@ -37,8 +39,10 @@ fn defines(file: &Path, function: &str) -> bool {
 fn an_interests_way_is_as_documented() {
     let section = DOCUMENTATION.split("\n## ").find(|section| section.starts_with("An Interest's way")).expect("there");
     let mut sources = Vec::new();
-    for name in fs::read_dir(CRATES).expect("a folder").map(|entry| entry.expect("an entry").path().join("src")) {
-        source_files(&name, &mut sources);
+    for folder in FOLDERS {
+        for entry in fs::read_dir(Path::new(ROOT).join(folder)).expect("a folder of crates") {
+            source_files(&entry.expect("a crate").path().join("src"), &mut sources);
+        }
     }
     let mut passed: BTreeSet<PathBuf> = BTreeSet::new();
     let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();

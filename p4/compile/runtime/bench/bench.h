@@ -51,7 +51,7 @@ uint64_t mixed(uint64_t number);
 #define PORT_OF(entry) ((uint32_t)((entry) & 7))
 #define VALUE_OF(entry) ((uint64_t)PORT_OF(entry) << 55)
 
-/* How a measurement ends when something is not installed; the same number stands in crates/p4/src/bench.rs. */
+/* How a measurement ends when something is not installed; the same number stands in p4/compile/src/bench.rs. */
 #define P4_EXIT_MISSING 3
 
 void fail(const char *what);

@@ -1,4 +1,4 @@
-//! The functions of a loadable program as C has them: `crates/p4/runtime/host.h`, which has to change together with this
+//! The functions of a loadable program as C has them: `p4/compile/runtime/host.h`, which has to change together with this
 //! file.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
