@@ -97,10 +97,10 @@ openapi: setup ## write docs/openapi.json, the description of the HTTP API, from
 
 ebpf-test: setup-test ## loaded strategies: 100,000 random programs and 1,000,000 damaged object files, in all forms in which programs run (SEED=1)
 	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_PROGRAMS=100000 cargo test --locked --package namehop-ebpf --lib long_programs_do_the_same
-	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_OBJECTS=1000000 cargo test --locked --package namehop-forward --lib damaged_programs_do_the_same
+	NAMEHOP_EBPF_SEED=$(or $(SEED),1) NAMEHOP_EBPF_OBJECTS=1000000 cargo test --locked --package namehop-engine --lib damaged_programs_do_the_same
 
 soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
-	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test pipelines -- --nocapture soak
+	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-engine --test pipelines -- --nocapture soak
 
 results: build ## measure what docs/results holds, in an hour or two, as root (RUNS=3 runs of each; PIECES=reproduce for one of links, sweeps, reproduce)
 	scripts/results.sh $(or $(RUNS),3) $(PIECES)

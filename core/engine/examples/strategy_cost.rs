@@ -2,15 +2,15 @@
 //! the Data that comes back, through the whole engine. Tables are small and near, so that the strategy's share is at its largest.
 //!
 //!     clang -O2 -target bpf -I sdk -c sdk/strategies/random.c -o random.o
-//!     cargo run --release -p namehop-forward --example strategy_cost -- random=random.o
+//!     cargo run --release -p namehop-engine --example strategy_cost -- random=random.o
 
 use std::time::{Duration, Instant};
 
-use namehop_forward::engine::CsConfig;
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::schedule::Burst;
-use namehop_forward::strategy::{StrategyInstance, StrategyProgram, StrategyRegistry, registry};
-use namehop_forward::{Engine, EngineConfig};
+use namehop_engine::engine::CsConfig;
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::schedule::Burst;
+use namehop_engine::strategy::{StrategyInstance, StrategyProgram, StrategyRegistry, registry};
+use namehop_engine::{Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp,

@@ -2,9 +2,9 @@
 //!
 //! A process of its own, because the tables of the whole process are added up.
 
-use namehop_forward::fib::FibWriter;
-use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::{CsConfig, Engine, EngineConfig, EngineMemory};
+use namehop_engine::fib::FibWriter;
+use namehop_engine::strategy::StrategyInstance;
+use namehop_engine::{CsConfig, Engine, EngineConfig, EngineMemory};
 use namehop_hash::HashKey;
 use namehop_packet::BufferPool;
 use namehop_store::PolicyKind;

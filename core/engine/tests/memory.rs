@@ -4,9 +4,9 @@
 //! A process of its own, because what it takes is measured.
 #![cfg(target_os = "linux")]
 
-use namehop_forward::fib::FibWriter;
-use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::{CsConfig, Engine, EngineConfig};
+use namehop_engine::fib::FibWriter;
+use namehop_engine::strategy::StrategyInstance;
+use namehop_engine::{CsConfig, Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
 use namehop_table::HugePages;

@@ -9,7 +9,7 @@ mod model;
 use model::engines::Division;
 use model::runner::Runner;
 use model::scenario::{Action, Scenario, any_scenario};
-use namehop_forward::schedule::{
+use namehop_engine::schedule::{
     BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
     SpeculativePairs,
 };

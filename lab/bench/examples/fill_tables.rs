@@ -17,10 +17,10 @@ use std::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use namehop_forward::engine::CsConfig;
-use namehop_forward::fib::FibWriter;
-use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::{Engine, EngineConfig};
+use namehop_engine::engine::CsConfig;
+use namehop_engine::fib::FibWriter;
+use namehop_engine::strategy::StrategyInstance;
+use namehop_engine::{Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
 use namehop_store::PolicyKind;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use namehop_forward::flow::{BlockTicks, FlowBlock};
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::flow::{BlockTicks, FlowBlock};
+use namehop_engine::schedule::ScheduleKind;
 use namehop_simulate::workload::WorkloadShape;
 use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::schedule::ScheduleKind;
 use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 

@@ -40,7 +40,7 @@ use std::time::Duration;
 use namehop_bench::lpm::LpmError;
 use namehop_bench::memory::{MemoryError, MemoryOptions};
 use namehop_bench::workload::{WorkloadError, WorkloadParameters};
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::schedule::ScheduleKind;
 use namehop_simulate::run::SimulationError;
 
 pub use context::{Context, Instruments};

@@ -1,7 +1,7 @@
 //! The upper bound of the forwarding rate, for the papers' computers and for this one.
 
 use namehop_bench::schedule::PacketKind;
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::schedule::ScheduleKind;
 use namehop_model::throughput::{Bottleneck, Computer, Cost, PacketCosts};
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_router::config::ByteSize;
+use namehop_daemon::config::ByteSize;
 
 /// Reads a duration: a number with one of the units `ms`, `s`, `m`, `h`, `d`, or several of them, as in
 /// `1h30m`. `0` needs no unit.

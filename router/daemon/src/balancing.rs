@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use namehop_forward::dispatch::{
-    Balancer, EntryLoad, EntryMove, MAX_COMPONENTS, NameDispatch, Plan, SAMPLED, StoreUse,
-};
-use namehop_forward::engine::CsInfo;
+use namehop_engine::dispatch::{Balancer, EntryLoad, EntryMove, MAX_COMPONENTS, NameDispatch, Plan, SAMPLED, StoreUse};
+use namehop_engine::engine::CsInfo;
 use namehop_manage::server::{DispatchEntry, DispatchError};
 use namehop_packet::Timestamp;
 use namehop_wire::NameRef;

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
+use namehop_engine::engine::{CsChange, CsInfo};
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::strategy::{StrategyInstance, StrategyRegistry};
+use namehop_engine::trace::TraceRequest;
 use namehop_face::FaceUri;
 use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, ListenError, SocketCommand};
-use namehop_forward::engine::{CsChange, CsInfo};
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
-use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{
     ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PowerStatus, StateChange,
     WorkerStatus,

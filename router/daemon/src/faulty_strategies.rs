@@ -1,6 +1,6 @@
 //! Loaded strategies that ended the router by a signal: the next start does not load them by itself.
 //!
-//! Their labels ([`namehop_forward::strategy::program::label`]) are lines of a file beside the state file, to which the handler of
+//! Their labels ([`namehop_engine::strategy::program::label`]) are lines of a file beside the state file, to which the handler of
 //! fatal signals appends. A label is removed when its strategy is loaded or unloaded by command.
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use namehop_forward::strategy::program::{blame, label};
+use namehop_engine::strategy::program::{blame, label};
 use tracing::warn;
 
 use crate::state::{open_own, sibling};

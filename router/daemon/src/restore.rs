@@ -17,10 +17,10 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, error, warn};
 
+use namehop_engine::strategy::{StrategyInstance, registry};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, PitTokenMode};
 use namehop_face::socket::CreateError;
-use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::rib::Route;

@@ -18,10 +18,10 @@ use tokio::time::sleep_until;
 use tracing::{debug, info, warn};
 
 use namehop_disk::DiskCache;
+use namehop_engine::engine::EngineEvent;
 use namehop_face::ring::{Frame, FrameInlet};
 use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
-use namehop_forward::engine::EngineEvent;
 use namehop_manage::authentication::Authenticator;
 use namehop_manage::http::{BoundHttp, HttpServer};
 use namehop_manage::server::{ControlPlane, Management};

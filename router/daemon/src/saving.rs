@@ -8,9 +8,9 @@ use std::time::Instant;
 use tracing::{error, info, warn};
 
 use namehop_disk::ErasureWatch;
+use namehop_engine::engine::{CsChange, CsConfig};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FacePersistency, FaceTable};
-use namehop_forward::engine::{CsChange, CsConfig};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_manage::rib::Route;

@@ -9,6 +9,10 @@ use tokio::sync::mpsc;
 use tracing::{debug, info};
 
 use namehop_disk::DiskCache;
+use namehop_engine::dispatch::NameDispatch;
+use namehop_engine::engine::{Engine, EngineConfig, EngineError};
+use namehop_engine::fib::{FibError, FibWriter};
+use namehop_engine::strategy::StrategyInstance;
 use namehop_face::FaceUri;
 use namehop_face::port::PortControls;
 use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
@@ -16,10 +20,6 @@ use namehop_face::ring::{FrameInlet, FrameRing, SocketInlets};
 use namehop_face::socket::{
     FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
 };
-use namehop_forward::dispatch::NameDispatch;
-use namehop_forward::engine::{Engine, EngineConfig, EngineError};
-use namehop_forward::fib::{FibError, FibWriter};
-use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::{DispatchKey, HashKey};
 use namehop_manage::authentication::{Anchor, Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::http::HttpError;

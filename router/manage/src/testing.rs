@@ -9,14 +9,14 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_engine::engine::{CsChange, CsInfo};
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::strategy::{StrategyInstance, StrategyRegistry};
+use namehop_engine::trace::TraceRequest;
 use namehop_face::FaceUri;
 use namehop_face::capture::{CaptureClock, CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
-use namehop_forward::engine::{CsChange, CsInfo};
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
-use namehop_forward::trace::TraceRequest;
 use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};

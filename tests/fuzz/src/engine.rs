@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use namehop_forward::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
-use namehop_forward::strategy::{STRATEGIES, StrategyInstance};
+use namehop_engine::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
+use namehop_engine::strategy::{STRATEGIES, StrategyInstance};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp,

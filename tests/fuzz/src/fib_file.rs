@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use namehop_forward::fib::{FibCursor, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
+use namehop_engine::fib::{FibCursor, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
 use namehop_hash::{HashKey, hash_name};
 use namehop_manage::fib_file::{FibFile, FileError, Part, SnapshotWriter};
 use namehop_packet::FaceId;

@@ -3,7 +3,7 @@
 use namehop_ebpf::instruction::{INSTRUCTION_BYTES, Instruction};
 use namehop_ebpf::testing::{BYTES, INTERFACE, Random, Shape, compare_forms, long_program, program_from};
 use namehop_ebpf::verify;
-use namehop_forward::strategy::StrategyProgram;
+use namehop_engine::strategy::StrategyProgram;
 
 /// The bytes as an object file, as instructions, as choices of instructions, and as the seed of a long program: whatever the verifier
 /// lets pass does no harm, and the same in all forms.

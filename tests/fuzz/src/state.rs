@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use namehop_router::state::{Journal, Record, SavedState, StateError};
+use namehop_daemon::state::{Journal, Record, SavedState, StateError};
 
 use crate::files::Folder;
 

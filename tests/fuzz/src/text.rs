@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use namehop_daemon::config::Config;
+use namehop_engine::strategy::{StrategyError, StrategyInstance};
 use namehop_face::uri::FaceUri;
-use namehop_forward::strategy::{StrategyError, StrategyInstance};
 use namehop_manage::client::{RouteLine, parse_route_file};
-use namehop_router::config::Config;
 use namehop_traffic::client_conf::{Candidate, ClientConfError, Environment, Origin};
 use namehop_traffic::target::TransportUri;
 use namehop_wire::{Name, NameRef};

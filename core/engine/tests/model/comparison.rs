@@ -1,6 +1,6 @@
 //! Comparing what the engine has sent with what the model has sent.
 
-use namehop_forward::schedule::Schedule;
+use namehop_engine::schedule::Schedule;
 use namehop_packet::{Outgoing, PacketKind};
 use namehop_wire::NameRef;
 use proptest::prelude::*;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use namehop_forward::counters::EngineCounters;
-use namehop_forward::dispatch::{ENTRIES, NameDispatch};
-use namehop_forward::engine::{CsChange, Engine, EngineConfig, TableSizes};
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::schedule::Schedule;
-use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::trace::TraceRequest;
+use namehop_engine::counters::EngineCounters;
+use namehop_engine::dispatch::{ENTRIES, NameDispatch};
+use namehop_engine::engine::{CsChange, Engine, EngineConfig, TableSizes};
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::schedule::Schedule;
+use namehop_engine::strategy::StrategyInstance;
+use namehop_engine::trace::TraceRequest;
 use namehop_hash::{DispatchKey, HashKey};
 use namehop_packet::{BufferPool, FaceId, FaceInfo, Incoming, LinkFields, Outgoing, Timestamp};
 use namehop_wire::{Name, NameRef};

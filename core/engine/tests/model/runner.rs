@@ -4,10 +4,10 @@ mod actions;
 
 use std::collections::BTreeMap;
 
-use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
-use namehop_forward::fib::{self, FibWriter};
-use namehop_forward::schedule::{Burst, Schedule};
-use namehop_forward::strategy::{StrategyInstance, registry};
+use namehop_engine::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
+use namehop_engine::fib::{self, FibWriter};
+use namehop_engine::schedule::{Burst, Schedule};
+use namehop_engine::strategy::{StrategyInstance, registry};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
 use namehop_store::PolicyKind;

@@ -1,6 +1,6 @@
 //! Bursts of any length: each packet has its turn once, in its order, however the hint plane divides them.
 
-use namehop_forward::EngineConfig;
+use namehop_engine::EngineConfig;
 
 use crate::router::*;
 

@@ -1,7 +1,7 @@
 //! The Content Store: what it answers, what enters, what leaves.
 
-use namehop_forward::engine::CsCounters;
-use namehop_forward::{CsChange, CsConfig, CsErasure, EngineConfig};
+use namehop_engine::engine::CsCounters;
+use namehop_engine::{CsChange, CsConfig, CsErasure, EngineConfig};
 use namehop_packet::{DropReason, FaceId};
 use namehop_store::{PolicyKind, Progress};
 

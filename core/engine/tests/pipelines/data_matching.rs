@@ -59,12 +59,12 @@ fn a_face_that_asked_twice_gets_the_data_once() {
 
 #[test]
 fn unsolicited_data_is_never_forwarded_and_cached_by_policy() {
-    use namehop_forward::UnsolicitedPolicy::{AdmitAll, AdmitLocal, AdmitNetwork, DropAll};
+    use namehop_engine::UnsolicitedPolicy::{AdmitAll, AdmitLocal, AdmitNetwork, DropAll};
     for (policy, from_local, from_network) in
         [(DropAll, 0, 0), (AdmitLocal, 1, 0), (AdmitNetwork, 0, 1), (AdmitAll, 1, 1)]
     {
         for (face, cached) in [(APP, from_local), (PRODUCER, from_network)] {
-            let config = namehop_forward::EngineConfig { unsolicited: policy, ..Default::default() };
+            let config = namehop_engine::EngineConfig { unsolicited: policy, ..Default::default() };
             let mut router = Router::with_default_route_and(config);
             router.recv(face, data("/A")).expect(&[]);
             assert_eq!(router.cs_len(), cached, "{policy:?} from {face}");
@@ -163,7 +163,7 @@ fn a_full_name_does_not_let_a_stranger_into_the_cache() {
 
 #[test]
 fn data_from_anybody_can_be_accepted() {
-    let config = namehop_forward::EngineConfig { accept_unasked_data: true, ..Default::default() };
+    let config = namehop_engine::EngineConfig { accept_unasked_data: true, ..Default::default() };
     let mut router = Router::with_default_route_and(config);
     router.recv(CONSUMER, interest("/A")).sent();
     router.recv(PRODUCER2, data("/A")).expect(&["D256 /A"]);
@@ -172,9 +172,8 @@ fn data_from_anybody_can_be_accepted() {
 
 #[test]
 fn unasked_data_is_cached_by_the_policy_for_unsolicited_data() {
-    let unsolicited = namehop_forward::UnsolicitedPolicy::AdmitNetwork;
-    let mut router =
-        Router::with_default_route_and(namehop_forward::EngineConfig { unsolicited, ..Default::default() });
+    let unsolicited = namehop_engine::UnsolicitedPolicy::AdmitNetwork;
+    let mut router = Router::with_default_route_and(namehop_engine::EngineConfig { unsolicited, ..Default::default() });
     router.recv(CONSUMER, interest("/A")).sent();
     router.recv(PRODUCER2, data("/A")).expect(&[]);
     assert_eq!((router.cs_len(), router.pit_len()), (1, 1));

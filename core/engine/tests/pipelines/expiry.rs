@@ -1,6 +1,6 @@
 //! The end of PIT entries.
 
-use namehop_forward::EngineConfig;
+use namehop_engine::EngineConfig;
 use namehop_packet::Timestamp;
 
 use crate::router::*;

@@ -107,9 +107,8 @@ fn nothing_is_asked_for_on_behalf_of_a_downstream_that_is_gone() {
 
 #[test]
 fn when_all_downstreams_are_gone_the_next_one_is_new() {
-    let unsolicited = namehop_forward::UnsolicitedPolicy::AdmitAll;
-    let mut router =
-        Router::with_default_route_and(namehop_forward::EngineConfig { unsolicited, ..Default::default() });
+    let unsolicited = namehop_engine::UnsolicitedPolicy::AdmitAll;
+    let mut router = Router::with_default_route_and(namehop_engine::EngineConfig { unsolicited, ..Default::default() });
     router.recv(CONSUMER, interest("/A")).sent();
     router.engine.remove_face(FaceId(CONSUMER));
     let misses = router.engine.counters().cs_misses;

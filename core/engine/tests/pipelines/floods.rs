@@ -1,13 +1,13 @@
 //! Floods: tables that are full, and what they do to others.
 
-use namehop_forward::engine::CsConfig;
-use namehop_forward::fib::FibWriter;
-use namehop_forward::schedule::{
+use namehop_engine::engine::CsConfig;
+use namehop_engine::fib::FibWriter;
+use namehop_engine::schedule::{
     BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
     SpeculativePairs,
 };
-use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::{Engine, EngineConfig, EngineEvent};
+use namehop_engine::strategy::StrategyInstance;
+use namehop_engine::{Engine, EngineConfig, EngineEvent};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, PacketBuffer, PacketKind,

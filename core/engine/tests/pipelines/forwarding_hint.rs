@@ -1,6 +1,6 @@
 //! Forwarding hints: which delegation leads the way, and where a hint has done its work.
 
-use namehop_forward::EngineConfig;
+use namehop_engine::EngineConfig;
 use namehop_packet::DropReason;
 
 use crate::router::*;

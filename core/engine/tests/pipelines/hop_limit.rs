@@ -1,6 +1,6 @@
 //! HopLimit (NDN packet specification, interest.rst "HopLimit").
 
-use namehop_forward::EngineConfig;
+use namehop_engine::EngineConfig;
 use namehop_packet::DropReason;
 use namehop_wire::lp::NackReason;
 

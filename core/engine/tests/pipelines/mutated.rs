@@ -1,6 +1,6 @@
 //! Packets that were damaged on the way: whatever they decode to, the engine stays in order.
 
-use namehop_forward::EngineConfig;
+use namehop_engine::EngineConfig;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;

@@ -1,7 +1,7 @@
 //! New next hops while Interests are pending: who is told, and that it never takes long.
 
-use namehop_forward::EngineConfig;
-use namehop_forward::fib::NextHop;
+use namehop_engine::EngineConfig;
+use namehop_engine::fib::NextHop;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;

@@ -1,6 +1,6 @@
 //! What counts as a request for policies that compare how often Data is asked for: all Interests for it, whatever name they have.
 
-use namehop_forward::{CsConfig, EngineConfig};
+use namehop_engine::{CsConfig, EngineConfig};
 
 use crate::packets::InterestMaker;
 use crate::router::*;

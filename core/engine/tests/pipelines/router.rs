@@ -6,9 +6,9 @@
 
 use std::fmt::Write;
 
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::{StrategyInstance, registry};
-use namehop_forward::{CsErasure, Engine, EngineConfig};
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::strategy::{StrategyInstance, registry};
+use namehop_engine::{CsErasure, Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer,

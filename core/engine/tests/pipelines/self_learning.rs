@@ -1,6 +1,6 @@
 //! The self-learning strategy and the control plane.
 
-use namehop_forward::EngineEvent;
+use namehop_engine::EngineEvent;
 use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
 

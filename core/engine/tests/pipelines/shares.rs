@@ -1,6 +1,6 @@
 //! Who has to give up pending Interests when the PIT is full: those that hold many.
 
-use namehop_forward::EngineConfig;
+use namehop_engine::EngineConfig;
 use namehop_packet::{DropReason, FaceId, FaceScope, LinkType, PacketKind};
 
 use crate::floods::small_pit;

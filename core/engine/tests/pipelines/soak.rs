@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use namehop_forward::{CsConfig, EngineConfig, UnsolicitedPolicy};
+use namehop_engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
 use namehop_packet::{FaceId, FaceScope, LinkType};
 use namehop_wire::lp::NackReason;
 
@@ -135,7 +135,7 @@ fn random_traffic_leaves_nothing_behind() {
             router.face(CONSUMER2, FaceScope::NonLocal, LinkType::PointToPoint);
         }
         for event in router.engine.take_events() {
-            if let namehop_forward::EngineEvent::AnnouncementWanted { request, .. } = event {
+            if let namehop_engine::EngineEvent::AnnouncementWanted { request, .. } = event {
                 announced += 1;
                 router.announcement_reply(request, None);
             }

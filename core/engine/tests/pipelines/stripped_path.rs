@@ -1,14 +1,14 @@
 //! The path that publications measured, under every schedule: Interests out to the first next hop, Data back to those who
 //! asked, repeated Interests answered from the cache, and nothing of the rest of the protocol.
 
-use namehop_forward::engine::CsConfig;
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::schedule::{
+use namehop_engine::engine::CsConfig;
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::schedule::{
     BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
     SpeculativePairs, Stripped,
 };
-use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::{Engine, EngineConfig};
+use namehop_engine::strategy::StrategyInstance;
+use namehop_engine::{Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer,

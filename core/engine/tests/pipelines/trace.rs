@@ -1,7 +1,7 @@
 //! Packet trace: which packets, and what it says about them.
 
-use namehop_forward::EngineEvent;
-use namehop_forward::trace::TraceRequest;
+use namehop_engine::EngineEvent;
+use namehop_engine::trace::TraceRequest;
 use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::lp::NackReason;
 

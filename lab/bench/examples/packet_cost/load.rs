@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 
 use namehop_bench::Permutation;
 use namehop_bench::workload::{Workload, WorkloadParameters};
+use namehop_engine::fib::{FibWriter, NextHop};
+use namehop_engine::schedule::{Burst, Naive, Schedule};
+use namehop_engine::strategy::StrategyInstance;
+use namehop_engine::{CsConfig, Engine, EngineConfig};
 use namehop_face::link_service::Reassembler;
 use namehop_face::{FaceFlags, FaceParams, FaceTable, FaceUri, LinkService};
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::schedule::{Burst, Naive, Schedule};
-use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::{CsConfig, Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,

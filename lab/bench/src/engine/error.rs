@@ -1,6 +1,6 @@
 //! Why the engine could not be measured.
 
-use namehop_forward::fib::FibError;
+use namehop_engine::fib::FibError;
 use namehop_store::PolicyKind;
 use namehop_wire::DecodeError;
 

@@ -1,6 +1,6 @@
 //! From measurements of single passes to the figures of a schedule: means over workers, medians over runs.
 
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::schedule::ScheduleKind;
 use namehop_table::clock::cycles_per_second;
 
 use super::costs::Costs;

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use namehop_forward::engine::EngineConfig;
-use namehop_forward::schedule::Schedule;
+use namehop_engine::engine::EngineConfig;
+use namehop_engine::schedule::Schedule;
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::MAX_PACKET_SIZE;
 

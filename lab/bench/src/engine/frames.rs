@@ -1,8 +1,8 @@
 //! The packets of the measurement: Ethernet frames with NDNLPv2 and an Interest or Data inside, of which only name, Nonce
 //! and PIT token change. On the stripped path the Interest or Data stands in the frame alone.
 
+use namehop_engine::schedule::Schedule;
 use namehop_face::encapsulation::{ETHERTYPE_NDN, HEADER_BYTES, MacAddress};
-use namehop_forward::schedule::Schedule;
 use namehop_packet::PacketBuffer;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::tlv::{Writer, types};

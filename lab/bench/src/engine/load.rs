@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use namehop_forward::schedule::Schedule;
+use namehop_engine::schedule::Schedule;
 use namehop_packet::{PacketBuffer, Timestamp};
 use namehop_table::clock::cycles_per_second;
 

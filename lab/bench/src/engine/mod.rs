@@ -53,12 +53,12 @@ use std::fmt;
 use std::sync::Barrier;
 use std::thread;
 
+use namehop_daemon::worker::{pin_to_processor, usable_processors};
+use namehop_engine::fib::FibStatistics;
+use namehop_engine::schedule::{Burst, Schedule, ScheduleKind, Stripped};
 use namehop_face::FaceUri;
-use namehop_forward::fib::FibStatistics;
-use namehop_forward::schedule::{Burst, Schedule, ScheduleKind, Stripped};
 use namehop_hash::HashKey;
 use namehop_packet::BufferPool;
-use namehop_router::worker::{pin_to_processor, usable_processors};
 
 use crate::counters::{Counters, CountersUnavailable, Events};
 use crate::memory::DramFigures;

@@ -3,9 +3,9 @@
 //! After every worker has warmed up, they take turns of some milliseconds, so that all have their part of the times at which the
 //! machine is faster or slower. Figures are medians of turns, and of ratios of turns next to each other.
 
-use namehop_forward::counters::EngineCounters;
-use namehop_forward::flow::BlockTicks;
-use namehop_forward::schedule::{Burst, Naive, Schedule, ScheduleKind, Timed};
+use namehop_engine::counters::EngineCounters;
+use namehop_engine::flow::BlockTicks;
+use namehop_engine::schedule::{Burst, Naive, Schedule, ScheduleKind, Timed};
 use namehop_simulate::workload::Workload as Requested;
 use namehop_store::PolicyKind;
 

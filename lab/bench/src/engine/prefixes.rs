@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use namehop_forward::fib::{FibAddition, FibWriter, NextHop};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_engine::fib::{FibAddition, FibWriter, NextHop};
+use namehop_engine::strategy::StrategyInstance;
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_wire::NameRef;
 

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_disk::DiskReport;
+use namehop_engine::counters::EngineCounters;
+use namehop_engine::flow::BlockTicks;
+use namehop_engine::schedule::Schedule;
 use namehop_face::encapsulation::{HEADER_BYTES, MacAddress};
-use namehop_forward::counters::EngineCounters;
-use namehop_forward::flow::BlockTicks;
-use namehop_forward::schedule::Schedule;
 use namehop_packet::{PacketBuffer, Timestamp};
 use namehop_table::clock::cycles_per_second;
 use namehop_wire::lp::LpPacket;

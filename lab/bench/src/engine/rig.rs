@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use namehop_daemon::worker::{Worker, WorkerHandle, WorkerRings};
 use namehop_disk::DiskTier;
 use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
+use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
+use namehop_engine::fib::FibWriter;
+use namehop_engine::schedule::Schedule;
+use namehop_engine::strategy::StrategyInstance;
 use namehop_face::encapsulation::{Framing, MacAddress, Peer};
 use namehop_face::port::{PortControl, PortId, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceParams, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
-use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
-use namehop_forward::fib::FibWriter;
-use namehop_forward::schedule::Schedule;
-use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
-use namehop_router::worker::{Worker, WorkerHandle, WorkerRings};
 use namehop_table::clock::cycles;
 use tokio::sync::mpsc::unbounded_channel;
 

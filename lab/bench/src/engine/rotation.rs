@@ -7,7 +7,7 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use namehop_forward::schedule::{Burst, Schedule, ScheduleKind, ScheduleTask, Stripped};
+use namehop_engine::schedule::{Burst, Schedule, ScheduleKind, ScheduleTask, Stripped};
 
 use super::EngineBenchError;
 use super::costs::Samples;

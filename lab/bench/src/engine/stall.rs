@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_disk::{DiskCache, DiskReport, DiskSettings, DiskState, Worker as DiskWorker};
-use namehop_forward::schedule::Burst;
+use namehop_engine::schedule::Burst;
 use serde::Serialize;
 
 use super::requests::{Requests, Work};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use namehop_dpdk::{Devices, Eal};
-use namehop_forward::flow::FlowBlock;
+use namehop_engine::flow::FlowBlock;
 use namehop_simulate::run::{Plan, Source, run};
 use namehop_simulate::workload::{Workload, WorkloadKind, WorkloadShape};
 use namehop_store::PolicyKind;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use namehop_forward::schedule::Schedule;
+use namehop_engine::schedule::Schedule;
 use namehop_packet::PacketBuffer;
 
 use super::load::{HIGH_NONCE, Load};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use namehop_forward::fib::{FibCursor, FibWriter};
+use namehop_engine::fib::{FibCursor, FibWriter};
 use namehop_manage::fib_file::{FibFile, FileError, Part, SnapshotWriter};
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use namehop_forward::fib::{FibAddition, FibError, FibWriter, NextHop};
+use namehop_engine::fib::{FibAddition, FibError, FibWriter, NextHop};
 use namehop_hash::HashKey;
 use namehop_manage::fib_file::FileError;
 use namehop_packet::FaceId;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use namehop_daemon::worker::pin_to_processor;
 use namehop_packet::BufferPool;
-use namehop_router::worker::pin_to_processor;
 use namehop_traffic::loadgen::{Consumer, ConsumerCounts, ConsumerPlan, Idle, PortLink, Producer, ReplyPattern};
 
 use super::place::{Place, Side};

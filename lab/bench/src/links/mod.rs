@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use namehop_daemon::worker::usable_processors;
 use namehop_packet::BufferPool;
-use namehop_router::worker::usable_processors;
 use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::{Load, LoadError};
 use serde::Serialize;

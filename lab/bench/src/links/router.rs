@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::Command;
 
-use namehop_forward::strategy::registry::full_name;
+use namehop_engine::strategy::registry::full_name;
 use namehop_manage::client::{ClientError, Controller};
 use namehop_manage::nfd::ControlParameters;
 use namehop_manage::nfd::names::module;

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use namehop_daemon::worker::usable_processors;
 use namehop_manage::server::LatencyStatus;
 use namehop_packet::BufferPool;
-use namehop_router::worker::usable_processors;
 use namehop_store::PolicyChoice;
 use namehop_traffic::loadgen::{
     ConsumerPlan, DataShape, Names, Pacing, Pattern, Reply, ReplyKind, ReplyPattern, numbered_name,
@@ -338,7 +338,7 @@ fn write_fib(file: &Path, setting: &Setting, nexthop: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use namehop_router::config::Config;
+    use namehop_daemon::config::Config;
     use namehop_store::PolicyKind;
 
     use super::*;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use namehop_daemon::config::Config;
 use namehop_packet::BufferPool;
-use namehop_router::config::Config;
 use namehop_traffic::loadgen::Load;
 
 use super::figures::{Turn, of_turns};

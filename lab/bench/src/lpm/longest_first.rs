@@ -1,6 +1,6 @@
 //! The router's FIB: longest-first search, buckets of all depths prefetched at once.
 
-use namehop_forward::fib::{FibGuess, FibReader, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
+use namehop_engine::fib::{FibGuess, FibReader, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
 use namehop_hash::HashKey;
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;

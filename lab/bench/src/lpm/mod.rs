@@ -13,7 +13,7 @@ mod patricia;
 mod record;
 mod two_stage;
 
-use namehop_forward::fib::FibError;
+use namehop_engine::fib::FibError;
 use namehop_hash::PrefixHashes;
 use namehop_table::TableError;
 use namehop_wire::NameRef;

@@ -1,7 +1,7 @@
 //! Blocks of the flow of packets and forwarding speed, measured in the engine with each policy.
 
-use namehop_forward::flow::FlowBlock;
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::flow::FlowBlock;
+use namehop_engine::schedule::ScheduleKind;
 use namehop_store::PolicyKind;
 
 use crate::context::Context;

@@ -3,7 +3,7 @@
 use namehop_bench::counters::CounterFigures;
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketKind, ScheduleFigures};
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::schedule::ScheduleKind;
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 use namehop_store::PolicyKind;
 

@@ -3,8 +3,8 @@
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::{EngineMeasurements, EngineParameters};
-use namehop_forward::flow::FlowBlock;
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::flow::FlowBlock;
+use namehop_engine::schedule::ScheduleKind;
 use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
 use namehop_store::PolicyKind;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use namehop_router::config::{Config, DEFAULT_TOML};
-use namehop_router::memory_budget::Budget;
+use namehop_daemon::config::{Config, DEFAULT_TOML};
+use namehop_daemon::memory_budget::Budget;
 
 use crate::failure::Failure;
 use crate::output;

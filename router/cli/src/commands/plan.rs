@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_forward::fib::fib_bytes;
-use namehop_forward::{content_store_bytes, pit_bytes};
+use namehop_engine::fib::fib_bytes;
+use namehop_engine::{content_store_bytes, pit_bytes};
 use namehop_model::cache::FilterModel;
 use namehop_model::plan::{Bounds, Demand, Limit, Machine, Need, Tables, need};
 use namehop_model::power::server::{Load, Power};

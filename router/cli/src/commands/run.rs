@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use namehop_router::RunOptions;
+use namehop_daemon::RunOptions;
 
 use crate::failure::Failure;
 
@@ -22,6 +22,6 @@ pub struct RunArgs {
 
 impl RunArgs {
     pub fn run(self) -> Result<(), Failure> {
-        namehop_router::run(&RunOptions { config: self.config }).map_err(Failure::failed)
+        namehop_daemon::run(&RunOptions { config: self.config }).map_err(Failure::failed)
     }
 }

@@ -3,10 +3,10 @@
 //! Looks at nothing but the configuration, so that the answer is the same on every computer.
 
 use namehop_disk::{MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
+use namehop_engine::dispatch::{MAX_COMPONENTS, MAX_WORKERS};
+use namehop_engine::schedule::MAX_LOOKAHEAD;
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
-use namehop_forward::dispatch::{MAX_COMPONENTS, MAX_WORKERS};
-use namehop_forward::schedule::MAX_LOOKAHEAD;
 use namehop_manage::nfd::names::{self, module};
 use namehop_manage::nfd::numbers::origin;
 use namehop_wire::{MAX_PACKET_SIZE, Name};

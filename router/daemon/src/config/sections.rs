@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use namehop_disk::DiskSettings;
+use namehop_engine::dispatch;
+use namehop_engine::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
 use namehop_face::FacePersistency;
-use namehop_forward::dispatch;
-use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
 use namehop_manage::requests::PitTokens;
 use namehop_manage::rib::RouteLimits;
 use namehop_store::PolicyChoice;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use namehop_forward::strategy::program::MAX_OBJECT_FILE_BYTES;
-use namehop_forward::strategy::{STRATEGIES, StrategyProgram, StrategyRegistry};
+use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
+use namehop_engine::strategy::{STRATEGIES, StrategyProgram, StrategyRegistry};
 use namehop_wire::Name;
 use serde::{Deserialize, Serialize};
 

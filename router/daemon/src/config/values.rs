@@ -9,10 +9,10 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use namehop_engine::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_face::FacePersistency;
 use namehop_face::port::PortAddress;
 use namehop_face::uri::{FaceUri, Host, PortOptions};
-use namehop_forward::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_wire::Name;

@@ -82,7 +82,7 @@ pub(super) fn total(config: &Config, bounds: &Bounds, workers: usize, pool_bytes
 /// Bytes that one more cached packet takes besides the packet.
 pub(super) fn cached_packet_bytes() -> usize {
     const MANY: usize = 1 << 20;
-    use namehop_forward::{CsConfig, EngineConfig};
+    use namehop_engine::{CsConfig, EngineConfig};
     let of = |capacity_packets| {
         let cs = CsConfig { capacity_packets, capacity_bytes: 0, ..CsConfig::default() };
         EngineConfig { cs, ..EngineConfig::default() }.memory().content_store

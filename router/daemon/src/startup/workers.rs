@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 use tracing::info;
 
 use namehop_disk::{DiskCache, OpenError, Worker as DiskWorker};
+use namehop_engine::dispatch::NameDispatch;
+use namehop_engine::engine::EngineConfig;
+use namehop_engine::schedule::lookahead_for;
 use namehop_face::port::{PortControl, PortSet};
 use namehop_face::registry::FaceTable;
 use namehop_face::ring::{FrameInlet, FrameRing};
 use namehop_face::socket::FaceEvent;
 use namehop_face::wake::Waker;
-use namehop_forward::dispatch::NameDispatch;
-use namehop_forward::engine::EngineConfig;
-use namehop_forward::schedule::lookahead_for;
 use namehop_hash::HashKey;
 use namehop_packet::FaceId;
 use namehop_table::MemorySpeed;

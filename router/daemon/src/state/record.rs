@@ -7,7 +7,7 @@ use base64ct::{Base64, Encoding};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-use namehop_forward::engine::{CsChange, CsConfig};
+use namehop_engine::engine::{CsChange, CsConfig};
 
 /// One change. Names and URIs are in their text forms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! A worker's dealings with the others in a turn: it gives them what is theirs and takes what they have for it.
 
-use namehop_forward::schedule::Schedule;
+use namehop_engine::schedule::Schedule;
 use namehop_packet::{FaceId, Timestamp};
 
 use super::handover::Handed;

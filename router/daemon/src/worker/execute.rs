@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
+use namehop_engine::engine::CsErasure;
+use namehop_engine::schedule::Schedule;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::port::QueueCounts;
-use namehop_forward::engine::CsErasure;
-use namehop_forward::schedule::Schedule;
 use namehop_manage::server::{EngineStatus, HandoverCounters, QueueStatus, WorkerStatus};
 use namehop_packet::Timestamp;
 use namehop_store::Progress;

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use namehop_engine::engine::Engine;
+use namehop_engine::schedule::Schedule;
 use namehop_face::link_service::{DroppedInterest, LinkService, Reassembler};
 use namehop_face::port::{self, PortOutput, PortSet};
 use namehop_face::registry::Face;
 use namehop_face::uri::FaceUri;
-use namehop_forward::engine::Engine;
-use namehop_forward::schedule::Schedule;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, PacketBuffer, Timestamp};
 
 /// What the worker knows of a face.
@@ -229,9 +229,9 @@ impl LinkTimers {
 
 #[cfg(test)]
 mod tests {
+    use namehop_engine::schedule::Burst;
     use namehop_face::encapsulation::NDN_GROUP;
     use namehop_face::registry::{FaceFlags, FaceParams, FaceTable, FaceUpdate};
-    use namehop_forward::schedule::Burst;
 
     use super::super::tests::small_engine;
     use super::*;

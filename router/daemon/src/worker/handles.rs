@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use namehop_engine::engine::{CsChange, CsInfo, EngineEvent};
+use namehop_engine::fib::NextHop;
+use namehop_engine::trace::TraceRequest;
 use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
-use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
-use namehop_forward::fib::NextHop;
-use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{EngineStatus, WorkerStatus};
 use namehop_packet::FaceId;
 use namehop_wire::Name;

@@ -20,13 +20,13 @@ mod tests;
 use std::sync::Arc;
 use std::time::Instant;
 
+use namehop_engine::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_face::counters::{LinkDrop, LinkDropTotals};
 use namehop_face::link_service::{CongestionMarker, DroppedInterest};
 use namehop_face::port::PortId;
 use namehop_face::sampling::SampleGaps;
 use namehop_face::wait_watch::{INTERVAL_NS, TARGET_NS};
 use namehop_face::wake::Waker;
-use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_manage::server::HandoverCounters;
 use namehop_packet::in_place::{extract_in_place, push_in_place};
 use namehop_packet::{

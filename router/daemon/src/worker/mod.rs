@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use namehop_disk::DiskTier;
+use namehop_engine::engine::Engine;
+use namehop_engine::schedule::{Burst, Schedule};
 use namehop_face::capture::{CaptureRecorder, Direction};
 use namehop_face::counters::LinkDrop;
 use namehop_face::latency::LatencyRecorder;
@@ -39,8 +41,6 @@ use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wait_watch::WaitWatch;
 use namehop_face::wake::Waker;
-use namehop_forward::engine::Engine;
-use namehop_forward::schedule::{Burst, Schedule};
 use namehop_packet::{BufferPool, FaceId, IncomingBurst, Outgoing, PacketBuffer, Timestamp};
 
 use command::{Mailbox, Settled, WorkerMailbox};

@@ -1,6 +1,6 @@
 //! A worker under another schedule: measurements give schedules turns over the same tables.
 
-use namehop_forward::schedule::Schedule;
+use namehop_engine::schedule::Schedule;
 
 use super::Worker;
 

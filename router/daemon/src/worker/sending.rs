@@ -1,11 +1,11 @@
 //! The end of a worker's turn: packets become frames, which go to ports, to the rings of sockets and of the control thread, or to the
 //! workers that have the ports.
 
+use namehop_engine::schedule::Schedule;
 use namehop_face::capture::{CaptureRecorder, Direction};
 use namehop_face::counters::LinkDrop;
 use namehop_face::port::PortSet;
 use namehop_face::ring::Frame;
-use namehop_forward::schedule::Schedule;
 use namehop_packet::{BufferPool, FaceId, FaceScope, Outgoing, PacketBuffer, Timestamp};
 use tracing::warn;
 

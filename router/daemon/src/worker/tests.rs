@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use namehop_engine::engine::{CsConfig, Engine, EngineConfig};
+use namehop_engine::fib::FibWriter;
+use namehop_engine::schedule::Burst;
+use namehop_engine::strategy::StrategyInstance;
 use namehop_face::counters::LinkDrop;
 use namehop_face::port::PortSet;
 use namehop_face::registry::{Face, FaceFlags, FaceParams, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
-use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
-use namehop_forward::fib::FibWriter;
-use namehop_forward::schedule::Burst;
-use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, Timestamp};
 use tokio::sync::mpsc::unbounded_channel;

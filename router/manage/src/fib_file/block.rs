@@ -10,7 +10,7 @@ use namehop_wire::tlv::{put_var_number, read_var_number};
 use namehop_wire::{Name, NameRef};
 
 use super::{BLOCK_BYTES, FileError};
-use namehop_forward::fib::{FibAddition, FibError, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
+use namehop_engine::fib::{FibAddition, FibError, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
 
 /// Records that are added to a FIB together.
 const GROUP: usize = 128;

@@ -24,7 +24,7 @@ use namehop_wire::tlv::{Writer, read_var_number};
 
 use super::block::{MAX_BLOCK_BYTES, PrefixBlock};
 use super::{BLOCK_BYTES, FaceWord, FileError, Part};
-use namehop_forward::fib::{MAX_NEXTHOPS, NextHops};
+use namehop_engine::fib::{MAX_NEXTHOPS, NextHops};
 
 /// Version of what is written, and the only one that is read.
 pub(super) const VERSION: u32 = 1;

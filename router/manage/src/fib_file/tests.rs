@@ -8,7 +8,7 @@ use namehop_wire::Name;
 use proptest::prelude::*;
 
 use super::*;
-use namehop_forward::fib::{FibCursor, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
+use namehop_engine::fib::{FibCursor, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
 
 type Entries = BTreeMap<Name, Vec<NextHop>>;
 

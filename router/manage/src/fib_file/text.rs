@@ -9,7 +9,7 @@ use namehop_wire::Name;
 
 use super::block::{MAX_VALUE_BYTES, PrefixBlock};
 use super::{FaceWord, FileError, LineFault, Part};
-use namehop_forward::fib::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
+use namehop_engine::fib::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
 
 /// Longest line; names are far shorter.
 const MAX_LINE_BYTES: usize = 1 << 20;

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use namehop_disk::{DiskReport, DiskState};
-use namehop_forward::engine::CsCounters;
+use namehop_engine::engine::CsCounters;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;

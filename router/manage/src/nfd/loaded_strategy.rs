@@ -1,7 +1,7 @@
 //! Strategies that were loaded, as the dataset `strategy-choice/loaded` tells of them: Namehop's own addition to the NFD
 //! management protocol. The numbers are those of application use.
 
-use namehop_forward::strategy::ParameterInfo;
+use namehop_engine::strategy::ParameterInfo;
 use namehop_wire::Name;
 use namehop_wire::tlv::{Writer, types::nfd};
 

@@ -6,7 +6,7 @@ use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
 
 /// Most bytes that the object file of a strategy may have.
-pub use namehop_forward::strategy::program::MAX_OBJECT_FILE_BYTES;
+pub use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
 
 /// Most bytes of it that fit into a command, which is one packet of up to 8,800 with the name, the parameters and a signature. Longer
 /// files come over HTTP or are named in the configuration: were they cut into commands, the router would have to keep the pieces that

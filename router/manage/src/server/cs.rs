@@ -1,6 +1,6 @@
 //! Module `cs`: settings of the Content Store, and erasing from it.
 
-use namehop_forward::engine::{CsChange, CsCounters, CsInfo};
+use namehop_engine::engine::{CsChange, CsCounters, CsInfo};
 use namehop_store::{PolicyChoice, PolicyKind};
 
 use super::reply::not_saved;

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use namehop_forward::fib::{FibError, NextHop};
+use namehop_engine::fib::{FibError, NextHop};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 

@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use namehop_forward::fib::{FibError, FibWriter, MAX_NEXTHOPS, NextHop};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_engine::fib::{FibError, FibWriter, MAX_NEXTHOPS, NextHop};
+use namehop_engine::strategy::StrategyInstance;
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use namehop_forward::fib::FibCursor;
+use namehop_engine::fib::FibCursor;
 use namehop_packet::FaceId;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};

@@ -8,7 +8,7 @@ use std::collections::{HashSet, VecDeque};
 use namehop_packet::FaceId;
 
 use crate::fib_file::{Added, FileError, PrefixBlock};
-use namehop_forward::fib::{FibCursor, FibError};
+use namehop_engine::fib::{FibCursor, FibError};
 
 use super::{ControlPlane, Management};
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use namehop_forward::strategy::{StrategyError, StrategyInstance, StrategyProgram};
+use namehop_engine::strategy::{StrategyError, StrategyInstance, StrategyProgram};
 use namehop_wire::{Name, NameRef};
 use tracing::warn;
 

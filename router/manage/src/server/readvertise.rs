@@ -4,8 +4,8 @@
 //! The FIB says through which faces a destination is reached. It is looked up again when a prefix of the destination's commands
 //! gets or loses a next hop.
 
-use namehop_forward::fib::FibWriter;
-use namehop_forward::strategy::StrategyInstance;
+use namehop_engine::fib::FibWriter;
+use namehop_engine::strategy::StrategyInstance;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::NameRef;
 use namehop_wire::lp::LpPacket;

@@ -9,8 +9,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use namehop_engine::fib::FibCursor;
 use namehop_face::counters::LinkDrop;
-use namehop_forward::fib::FibCursor;
 use namehop_packet::DropReason;
 use namehop_wire::Name;
 use namehop_wire::security::unix_time_ms;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use namehop_forward::strategy::StrategyError;
+use namehop_engine::strategy::StrategyError;
 use tokio::task::yield_now;
 
 use super::reply::not_saved;

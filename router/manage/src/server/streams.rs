@@ -12,9 +12,9 @@ use std::task::Poll;
 use namehop_packet::FaceId;
 
 use crate::fib_file::SnapshotWriter;
+use namehop_engine::fib::FibCursor;
 use namehop_face::FaceUri;
 use namehop_face::registry::{FacePersistency, FaceTable};
-use namehop_forward::fib::FibCursor;
 use namehop_wire::data::content_type;
 use namehop_wire::tlv::types::{NAME, SEGMENT_NAME_COMPONENT};
 use namehop_wire::tlv::{Nni, Writer};

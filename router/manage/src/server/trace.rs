@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use namehop_forward::trace::{PacketTrace, TraceRequest};
+use namehop_engine::trace::{PacketTrace, TraceRequest};
 use namehop_wire::tlv::Writer;
 
 use super::verbs::{Action, Verb, bad_request};
@@ -141,7 +141,7 @@ impl<C: ControlPlane> Management<C> {
 
 /// A packet in words, in not more than fits into a response.
 fn encoded(worker: usize, trace: &PacketTrace) -> Vec<u8> {
-    let words = |step: &namehop_forward::trace::TraceStep| TracedStep {
+    let words = |step: &namehop_engine::trace::TraceStep| TracedStep {
         stage: step.stage().name().to_owned(),
         text: step.to_string(),
     };

@@ -1,6 +1,6 @@
 //! Strategies that can be chosen.
 
-use namehop_forward::strategy::{ParameterInfo, StrategyInfo};
+use namehop_engine::strategy::{ParameterInfo, StrategyInfo};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,7 +1,7 @@
 //! What each action of a scenario does to the engine and to the model.
 
-use namehop_forward::engine::CsChange;
-use namehop_forward::schedule::Schedule;
+use namehop_engine::engine::CsChange;
+use namehop_engine::schedule::Schedule;
 use namehop_packet::{FaceId, LinkFields};
 use namehop_wire::lp::{NackReason, PitToken};
 use proptest::prelude::*;

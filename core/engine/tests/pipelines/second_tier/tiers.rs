@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use namehop_disk::{DiskCache, DiskSettings, DiskState, MIN_CAPACITY_BYTES, Worker};
-use namehop_forward::{CsConfig, EngineConfig};
+use namehop_engine::{CsConfig, EngineConfig};
 use namehop_hash::{HashKey, hash_name};
 use namehop_packet::Timestamp;
 use tempfile::TempDir;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use namehop_daemon::worker::Worker;
+use namehop_engine::schedule::Burst;
 use namehop_face::ring::Frame;
-use namehop_forward::schedule::Burst;
 use namehop_packet::{FaceId, Timestamp};
-use namehop_router::worker::Worker;
 use namehop_table::clock::{cycles, cycles_per_second};
 use namehop_wire::lp::{LpHeader, PitToken, UsualFrame, encode_packet};
 use namehop_wire::peek::name_value;

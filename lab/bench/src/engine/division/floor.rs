@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
 
+use namehop_daemon::worker::{BURST, Handover};
 use namehop_packet::{BufferPool, PacketBuffer};
-use namehop_router::worker::{BURST, Handover};
 use namehop_table::clock::{cycles, cycles_per_second};
 use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use namehop_forward::schedule::Naive;
+use namehop_engine::schedule::Naive;
 use namehop_table::touched::touched_lines;
 
 use super::*;

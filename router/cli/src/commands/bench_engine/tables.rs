@@ -2,7 +2,7 @@
 
 use namehop_bench::counters::CounterFigures;
 use namehop_bench::schedule::{ByPacket, PacketCosts, ScheduleFigures, Spread};
-use namehop_forward::schedule::ScheduleKind;
+use namehop_engine::schedule::ScheduleKind;
 
 use super::{FloodRow, Report};
 use crate::output::{Align, Table, properties};

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use namehop_bench::machine::available_memory_bytes;
+use namehop_daemon::power::read_server;
 use namehop_model::plan::Machine;
 use namehop_model::power::server::Server;
 use namehop_model::throughput::{Computer, Cost, PacketCosts};
-use namehop_router::power::read_server;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use namehop_daemon::power::read_server;
 use namehop_model::power::cpu::Assignment;
 use namehop_model::power::router::{Router, Traffic};
 use namehop_model::power::server::{Load, Power, Server};
 use namehop_reproduce::{Chart, ChartKind, Series};
-use namehop_router::power::read_server;
 use serde::Serialize;
 
 use super::rates::Rates;

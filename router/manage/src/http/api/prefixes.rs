@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use namehop_forward::fib::FibCursor;
+use namehop_engine::fib::FibCursor;
 use namehop_wire::Name;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use namehop_forward::strategy::{STRATEGIES, registry};
+use namehop_engine::strategy::{STRATEGIES, registry};
 use namehop_wire::Name;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};

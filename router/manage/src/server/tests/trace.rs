@@ -1,6 +1,6 @@
 //! Packet trace: who gets what, and when it ends.
 
-use namehop_forward::trace::{PacketTrace, TraceStep, TraceSubject};
+use namehop_engine::trace::{PacketTrace, TraceStep, TraceSubject};
 use namehop_packet::{DropReason, FaceId, Timestamp};
 
 use super::*;

@@ -71,7 +71,7 @@ fn names_that_come_in_turns_are_all_counted() {
         bench.run();
         bench.sent();
     }
-    let mut balancer = namehop_forward::dispatch::Balancer::default();
+    let mut balancer = namehop_engine::dispatch::Balancer::default();
     balancer.measure(bench.now, &bench.dispatch);
     let samples: u32 = balancer.loads().iter().map(|load| load.samples).sum();
     assert!((40..80).contains(&samples), "{samples} of {}", 60 * SAMPLED.get());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use namehop_forward::fib::NextHop;
+use namehop_engine::fib::NextHop;
 use serde_json::json;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_forward::trace::{PacketTrace, TraceStep, TraceSubject};
+use namehop_engine::trace::{PacketTrace, TraceStep, TraceSubject};
 use namehop_packet::{DropReason, FaceId, Timestamp};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
