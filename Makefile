@@ -57,7 +57,7 @@ check: setup ## formatting and lints
 	cargo clippy --package namehop --no-default-features --locked -- -D warnings
 
 unit-test: setup ## tests of every crate, including the short deterministic fuzz run
-	cargo test --workspace --locked
+	scripts/unit-tests.py
 
 model-test: setup ## the lock-free tables under a model checker, all interleavings of small programs
 	RUSTFLAGS="--cfg loom" cargo test --locked --package namehop-table --lib --target-dir target/loom model_

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Runs the tests of all crates. `make unit-test` runs it.
+
+Cargo runs one test executable after the other, and most of them wait for timers and sockets for a part of their time. This script has cargo
+build them, and runs as many at a time as the host has CPUs, the longest first. The examples in the documentation run beside them.
+The output of an executable appears when it has failed. Arguments are passed to each executable: `scripts/unit-tests.py some::test`.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+CARGO = ["cargo", "test", "--workspace", "--locked"]
+DOCUMENTATION = "examples in the documentation"
+# What takes longest is begun first. The others take seconds.
+LONGEST = [
+    DOCUMENTATION,
+    "namehop-p4 lib",
+    "namehop-bench lib",
+    "namehop-fuzz-checks deterministic",
+    "namehop-traffic lib",
+    "namehop command",
+    "namehop-p4 run",
+    "namehop-face socket_reachability",
+]
+COUNTS = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.MULTILINE)
+
+
+def executables():
+    """Has cargo build all test executables; name, path and package folder of each."""
+    build = subprocess.Popen([*CARGO, "--no-run", "--message-format=json-render-diagnostics"], stdout=subprocess.PIPE, text=True)
+    found = []
+    for line in build.stdout:
+        message = json.loads(line)
+        if message["reason"] != "compiler-artifact" or not message["executable"] or not message["profile"]["test"]:
+            continue
+        target, folder = message["target"], Path(message["manifest_path"]).parent
+        package = re.search(r'^name = "(.+)"', (folder / "Cargo.toml").read_text(), re.MULTILINE)[1]
+        name = target["name"] if target["kind"] == ["test"] else target["kind"][0]
+        found.append((f"{package} {name}", message["executable"], folder))
+    if build.wait() != 0:
+        sys.exit(build.returncode)
+    return found
+
+
+def run(name, command, folder):
+    """Runs one; its name, exit code, seconds and output."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+") as output:
+        code = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT).returncode
+        output.seek(0)
+        return name, code, time.monotonic() - began, output.read()
+
+
+def main():
+    # An interrupt ends the script at once, and with it all that run in its process group.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    arguments = sys.argv[1:]
+    jobs = [(name, [path, *arguments], folder) for name, path, folder in executables()]
+    jobs.append((DOCUMENTATION, [*CARGO, "--doc", "--", *arguments], Path.cwd()))
+    missing = set(LONGEST) - {name for name, _, _ in jobs}
+    assert not missing, f"LONGEST names what is not there: {', '.join(missing)}"
+    jobs.sort(key=lambda job: LONGEST.index(job[0]) if job[0] in LONGEST else len(LONGEST))
+    passed = failed = 0
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for done in as_completed([pool.submit(run, *job) for job in jobs]):
+            name, code, seconds, output = done.result()
+            counts = [(int(good), int(bad)) for good, bad in COUNTS.findall(output)]
+            good, bad = sum(good for good, _ in counts), sum(bad for _, bad in counts)
+            # It may have ended without a word.
+            bad = max(bad, int(code != 0))
+            passed, failed = passed + good, failed + bad
+            print(f"{'FAILED' if bad else 'ok'}  {name}: {good} passed, {seconds:.1f} s", flush=True)
+            if bad:
+                print(output, flush=True)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
