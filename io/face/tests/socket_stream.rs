@@ -206,6 +206,13 @@ fn a_flood_leaves_most_of_the_ring_to_others() {
         let mut other = UnixStream::connect(&path).await.expect("connect");
         let face = service.created().await;
         other.write_all(&quiet).await.expect("write");
+        // The flood fills every slot that becomes free, so the other frame must be in the ring before the first is taken.
+        for _ in 0..1000 {
+            if service.to_worker.len() > waiting {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         for _ in 0..waiting {
             assert_ne!(service.next_frame().await.face, face.id());
         }
