@@ -6,7 +6,7 @@ use namehop_manage::nfd::{
     ChannelStatus, CodecError, ControlResponse, CsInfo, DatasetItem, DropCount, FaceEventNotification, FaceQueryFilter,
     FaceStatus, FibEntry, GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items, encode_item,
 };
-use namehop_traffic::segmented::versioned_name;
+use namehop_traffic::segmented::ObjectMetadata;
 use namehop_wire::security::NullSigner;
 use namehop_wire::tlv::Writer;
 use namehop_wire::{Data, DataBuilder, Name};
@@ -64,10 +64,9 @@ pub fn rdr_metadata(bytes: &[u8]) {
             Data::decode(&packet).expect("own encoding")
         }
     };
-    let Some(name) = versioned_name(&data) else { return };
-    let element = name.to_element();
-    let again = DataBuilder::new(data.name).content(element.as_slice()).sign(&NullSigner);
+    let Some(metadata) = ObjectMetadata::read(&data) else { return };
+    let again = DataBuilder::new(data.name).content(metadata.content()).sign(&NullSigner);
     // The name was in the packet, perhaps with the LENGTH of its element in fewer bytes than that of the Content.
     let Ok(again) = again else { return assert!(bytes.len() > 8000) };
-    assert_eq!(versioned_name(&Data::decode(&again).expect("own encoding")), Some(name));
+    assert_eq!(ObjectMetadata::read(&Data::decode(&again).expect("own encoding")), Some(metadata));
 }

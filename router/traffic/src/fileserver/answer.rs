@@ -5,13 +5,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use namehop_wire::builder::DataBuilder;
 use namehop_wire::data::content_type;
-use namehop_wire::tlv::{Writer, types};
+use namehop_wire::tlv::Writer;
 use namehop_wire::{BuildError, ComponentRef, MAX_PACKET_SIZE, Name};
 use tracing::debug;
 
 use super::directory::{Directory, Opened, Unreadable, since_epoch_ns};
 use super::request::{FileRequest, LISTING, Wanted};
 use super::{Fate, FileServerError, FileServerOptions};
+use crate::segmented::ObjectMetadata;
 
 /// Elements of metadata (ndn6-file-server).
 const SEGMENT_SIZE: u32 = 0xF500;
@@ -104,12 +105,15 @@ impl Answerer {
         if opened.is_directory() {
             name.push(ComponentRef::keyword(LISTING));
         }
+        let last = || Name::new().append_segment(last_segment(opened.size_bytes(), self.options.segment_bytes));
+        let object = ObjectMetadata {
+            name: name.append_version(opened.version()),
+            final_block: (!opened.is_directory()).then(last),
+        };
         let mut writer = Writer::new();
-        writer.raw(&name.append_version(opened.version()).to_element());
+        writer.raw(&object.content());
         let metadata = &opened.metadata;
         if !opened.is_directory() {
-            let last = Name::new().append_segment(last_segment(opened.size_bytes(), self.options.segment_bytes));
-            writer.element(types::FINAL_BLOCK_ID, last.value());
             writer.nni(SEGMENT_SIZE, self.options.segment_bytes as u64).nni(SIZE, opened.size_bytes());
         }
         writer.nni(MODE, u64::from(metadata.mode()));

@@ -6,16 +6,16 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use namehop_wire::Data;
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::data::content_type;
 use namehop_wire::security::DigestSigner;
-use namehop_wire::tlv::{Reader, types};
-use namehop_wire::{Data, NameRef};
+use namehop_wire::tlv::Reader;
 use tempfile::TempDir;
 
 use super::*;
 use crate::endpoint::{ExpressError, Response, RouteOptions};
-use crate::segmented::{FetchOptions, InOrder, fetch, versioned_name};
+use crate::segmented::{FetchOptions, InOrder, ObjectMetadata, fetch};
 use crate::testing::Loopback;
 
 const SEGMENT_BYTES: usize = 100;
@@ -75,7 +75,7 @@ impl Scene {
     /// The versioned name of what stands there.
     async fn versioned(&self, uri: &str) -> Name {
         let metadata = self.metadata(uri).await;
-        versioned_name(&metadata.data().unwrap()).unwrap()
+        ObjectMetadata::read(&metadata.data().unwrap()).unwrap().name
     }
 
     async fn is_refused(&self, uri: &str) -> bool {
@@ -144,19 +144,19 @@ async fn metadata_say_what_there_is() {
     let data = response.data().unwrap();
     assert!(name("/F/file/32=metadata").is_prefix_of(data.name));
     assert_eq!((data.content_type, data.freshness_ms), (content_type::BLOB, Some(1)));
-    assert_eq!(versioned_name(&data).unwrap(), name("/F/file/v=1700000000123456789"));
+    let metadata = ObjectMetadata::read(&data).unwrap();
+    assert_eq!(metadata.name, name("/F/file/v=1700000000123456789"));
+    assert_eq!(metadata.final_block, Some(Name::new().append_segment(2)));
     assert_eq!((number(&data, 0xF500), number(&data, 0xF502)), (Some(100), Some(250)));
     assert_eq!(number(&data, 0xF504).map(|mode| mode & 0o170_000), Some(0o100_000));
     assert_eq!(number(&data, 0xF50C), Some(1_700_000_000_123_456_789));
     assert!(number(&data, 0xF506) > Some(1_700_000_000_000_000_000) && number(&data, 0xF50A).is_some());
-    let mut reader = Reader::new(data.content);
-    let last = std::iter::from_fn(|| reader.read_element().ok()).find(|element| element.typ == types::FINAL_BLOCK_ID);
-    let last = NameRef::from_value(last.unwrap().value).unwrap().last().unwrap().as_segment();
-    assert_eq!(last, Some(2));
 
     let response = scene.metadata("/F").await;
     let data = response.data().unwrap();
-    assert!(name("/F/32=ls").is_prefix_of(versioned_name(&data).unwrap().as_ref()));
+    let metadata = ObjectMetadata::read(&data).unwrap();
+    assert!(name("/F/32=ls").is_prefix_of(metadata.name.as_ref()));
+    assert_eq!(metadata.final_block, None);
     assert_eq!((number(&data, 0xF500), number(&data, 0xF502)), (None, None));
     assert_eq!(number(&data, 0xF504).map(|mode| mode & 0o170_000), Some(0o040_000));
 }

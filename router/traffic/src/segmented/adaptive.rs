@@ -5,8 +5,8 @@
 //! room is soon taken. Windows are fractions of Interests, and Interests are paced, so that paths that hold less than two segments are
 //! filled without a queue as well. Once in five seconds the path is emptied, so that all fetches see how long it is without a queue.
 //!
-//! A fetch begins with one Interest, for the round-trip time, then two at once, whose Data come as far apart as the line takes for one,
-//! and then somewhat fewer than the path holds by that rate. From there the window grows by half in a round trip until a queue shows.
+//! A fetch begins with one Interest, unless it is known to have more, then two at once, whose Data come as far apart as the line takes for
+//! one, and then somewhat fewer than the path holds by that rate. From there the window grows by half in a round trip until a queue shows.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -139,6 +139,16 @@ impl Adaptive {
         }
     }
 
+    /// Begins with two Interests. The Data of the first tells the round-trip time then, and that of both the rate.
+    pub(super) fn skip_first(&mut self) {
+        self.begin_pair();
+    }
+
+    fn begin_pair(&mut self) {
+        (self.phase, self.size) = (Phase::Pair(None), 2.0);
+        self.bound();
+    }
+
     /// Interests that may be in flight.
     pub(super) fn size(&self) -> usize {
         self.size.ceil() as usize
@@ -199,7 +209,7 @@ impl Adaptive {
             self.end_drain(sent_at, rtt);
         }
         match self.phase {
-            Phase::First => (self.phase, self.size) = (Phase::Pair(None), 2.0),
+            Phase::First => self.begin_pair(),
             Phase::Pair(None) => self.phase = Phase::Pair(Some(now)),
             Phase::Pair(Some(first)) => self.begin_flight(now.saturating_duration_since(first)),
             Phase::Start => self.size += if self.size < self.held / FAR { 1.0 } else { START_GROWTH },

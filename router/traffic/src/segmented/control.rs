@@ -36,6 +36,13 @@ impl CongestionControl {
         Self { law, last_arrival: None, last_reduction: None }
     }
 
+    /// Begins with two Interests instead of one, for a flow that is known to have more than one. To be called before the flow begins.
+    pub(super) fn skip_first(&mut self) {
+        if let Law::Adaptive(adaptive) = &mut self.law {
+            adaptive.skip_first();
+        }
+    }
+
     /// Interests that may be in flight.
     pub fn window(&self) -> usize {
         match &self.law {

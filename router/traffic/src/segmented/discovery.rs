@@ -5,7 +5,7 @@ use std::str::FromStr;
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::data::content_type;
 use namehop_wire::lp::NackReason;
-use namehop_wire::tlv::{Reader, types};
+use namehop_wire::tlv::{Reader, Writer, types};
 use namehop_wire::{Data, Name, NameRef};
 
 use super::fetcher::{FetchError, FetchOptions};
@@ -76,8 +76,9 @@ pub(super) struct Found {
 
 #[derive(Debug)]
 pub(super) enum FoundObject {
-    /// Segments under this name, numbered in this form; a Data that came already, if any.
-    Segments { name: Name, numbering: Numbering, first: Option<Response> },
+    /// Segments under this name, numbered in this form. `first` is the first of them, if it came already; `expected_last` is the number of the
+    /// last one according to metadata.
+    Segments { name: Name, numbering: Numbering, first: Option<Response>, expected_last: Option<u64> },
     /// A Data that is no segment: it is the whole object.
     Single(Response),
 }
@@ -90,7 +91,7 @@ pub(super) async fn discover(endpoint: &Endpoint, name: &Name, options: &FetchOp
     }
     if options.discovery == Discovery::None || last.is_some_and(is_version) {
         let numbering = Numbering::of_object(name.as_ref());
-        let object = FoundObject::Segments { name: name.clone(), numbering, first: None };
+        let object = FoundObject::Segments { name: name.clone(), numbering, first: None, expected_last: None };
         return Ok(Found { method: DiscoveryMethod::Given, object });
     }
     match options.discovery {
@@ -142,25 +143,55 @@ fn object_of_metadata(data: &Data<'_>, name: &Name, options: &FetchOptions) -> R
     if data.content_type == content_type::NACK {
         return Err(FetchError::ProducerNack(name.clone()));
     }
-    let versioned = versioned_name(data).ok_or_else(|| bad("it holds no name"))?;
-    if !name.is_prefix_of(versioned.as_ref()) {
+    let metadata = ObjectMetadata::read(data).ok_or_else(|| bad("it holds no name"))?;
+    if !name.is_prefix_of(metadata.name.as_ref()) {
         return Err(bad("it names another object"));
     }
-    let numbering = Numbering::of_object(versioned.as_ref());
-    Ok(FoundObject::Segments { name: versioned, numbering, first: None })
+    let numbering = Numbering::of_object(metadata.name.as_ref());
+    let expected_last = metadata.final_block.as_ref().and_then(|end| numbering.segment(end.last()?));
+    Ok(FoundObject::Segments { name: metadata.name, numbering, first: None, expected_last })
 }
 
-/// The versioned name of an object that its metadata holds: the first Name in the Content (Realtime Data Retrieval).
-/// Whatever else is there belongs to extensions. `None` when there is none.
-pub fn versioned_name(data: &Data<'_>) -> Option<Name> {
-    let mut reader = Reader::new(data.content);
-    while !reader.is_empty() {
-        let element = reader.read_element().ok()?;
-        if element.typ == types::NAME {
-            return NameRef::from_value(element.value).ok().map(|name| name.to_owned());
+/// Metadata of an object (Realtime Data Retrieval): the elements in the Content that this crate uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectMetadata {
+    /// The versioned name of the object: the first Name.
+    pub name: Name,
+    /// The component of the last segment: a FinalBlockId behind the Name, as ndn6-file-server and this crate's publisher add it. A Name of
+    /// one component.
+    pub final_block: Option<Name>,
+}
+
+impl ObjectMetadata {
+    /// Reads the Content of `data`; `None` if it holds no Name. All other elements are ignored.
+    pub fn read(data: &Data<'_>) -> Option<Self> {
+        let mut reader = Reader::new(data.content);
+        let name = loop {
+            let element = reader.read_element().ok()?;
+            if element.typ == types::NAME {
+                break NameRef::from_value(element.value).ok()?.to_owned();
+            }
+        };
+        let mut final_block = None;
+        while let Ok(element) = reader.read_element() {
+            if element.typ == types::FINAL_BLOCK_ID {
+                let component = NameRef::from_value(element.value).ok().filter(|name| name.len() == 1);
+                final_block = component.map(|name| name.to_owned());
+                break;
+            }
         }
+        Some(Self { name, final_block })
     }
-    None
+
+    /// The Content of a metadata Data.
+    pub fn content(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.raw(&self.name.to_element());
+        if let Some(end) = &self.final_block {
+            writer.element(types::FINAL_BLOCK_ID, end.value());
+        }
+        writer.into_vec()
+    }
 }
 
 async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
@@ -174,7 +205,8 @@ async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> 
     let object = match found.last().and_then(Numbering::of) {
         Some((numbering, segment)) => {
             let name = found.without_last(1).to_owned();
-            FoundObject::Segments { name, numbering, first: (segment == 0).then_some(response) }
+            let first = (segment == 0).then_some(response);
+            FoundObject::Segments { name, numbering, first, expected_last: None }
         }
         None if is_whole(&data, name) => FoundObject::Single(response),
         None => return Err(FetchError::PartOf(found.to_owned())),

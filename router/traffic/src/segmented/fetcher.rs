@@ -348,9 +348,10 @@ pub async fn fetch(
             fetcher.output.finish(0).await?;
             return Ok(fetcher.report(found.method, started));
         }
-        FoundObject::Segments { name, numbering, first } => {
+        FoundObject::Segments { name, numbering, first, expected_last } => {
             fetcher.name = name;
             fetcher.numbering = numbering;
+            fetcher.transfer.expect_last(expected_last);
             first
         }
     };

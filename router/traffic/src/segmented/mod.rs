@@ -29,7 +29,7 @@ mod verification;
 pub use congestion::WindowKind;
 pub use control::CongestionControl;
 pub use counts::{EndError, FetchCounts};
-pub use discovery::{Discovery, DiscoveryMethod, versioned_name};
+pub use discovery::{Discovery, DiscoveryMethod, ObjectMetadata};
 pub use fetcher::{FetchError, FetchOptions, FetchProgress, FetchReport, fetch};
 pub use output::{Discard, FileOutput, InOrder, LayoutError, Output, OutputError};
 pub use publisher::{Content, PublishError, PublishOptions, PublishedObject, PublisherCounters};

@@ -13,6 +13,7 @@ use namehop_wire::security::Signer;
 use namehop_wire::{BuildError, ComponentRef, Interest, MAX_PACKET_SIZE, Name, NameRef};
 use tracing::debug;
 
+use super::discovery::ObjectMetadata;
 use super::metadata_name;
 use crate::endpoint::{Answer, Endpoint, Request};
 
@@ -299,11 +300,15 @@ impl PublishedObject {
     fn metadata_packet(&self) -> Result<Vec<u8>, PublishError> {
         let name = metadata_name(&self.name).append_version(now_us()).append_segment(0);
         let last = Name::new().append_segment(0);
+        let metadata = ObjectMetadata {
+            name: self.versioned.clone(),
+            final_block: Some(Name::new().append_segment(self.last_segment)),
+        };
         self.sign(
             DataBuilder::new(name)
                 .freshness_ms(self.options.metadata_freshness_ms)
                 .final_block_id(last.last().unwrap_or(ComponentRef::generic(b"")))
-                .content(self.versioned.to_element()),
+                .content(metadata.content()),
         )
     }
 

@@ -59,6 +59,8 @@ pub(super) struct Transfer {
     /// How far behind the first missing segment others are asked for.
     reorder_limit: u64,
     final_segment: Option<u64>,
+    /// Number of the last segment that exists as far as is known before the first one has come.
+    expected_last: u64,
     next_new: u64,
     first_missing: u64,
     /// Segments that have arrived behind the first missing one.
@@ -80,6 +82,7 @@ impl Transfer {
             counts: FetchCounts::default(),
             reorder_limit: reorder_limit.max(1),
             final_segment: None,
+            expected_last: 0,
             next_new: 0,
             first_missing: 0,
             arrived: BTreeSet::new(),
@@ -128,14 +131,21 @@ impl Transfer {
         Some(self.start(now, request))
     }
 
+    /// Sets the number of the last segment according to metadata. It is a hint: the segments decide where the object ends.
+    pub(super) fn expect_last(&mut self, expected_last: Option<u64>) {
+        self.expected_last = expected_last.unwrap_or(0);
+        if self.expected_last > 0 {
+            self.control.skip_first();
+        }
+    }
+
     /// Whether a segment is to be asked for, as soon as congestion control allows it.
     fn has_request(&self) -> bool {
-        // The first segment normally tells how many there are: asking for more before would ask
-        // for segments that do not exist.
-        let first_alone = self.first_missing == 0 && self.next_new > 0;
+        // The first segment normally tells how many there are. Until it has come, no segment is requested that need not exist.
+        let beyond_expected = self.first_missing == 0 && self.next_new > self.expected_last;
         let beyond_end = self.final_segment.is_some_and(|last| self.next_new > last);
         let too_far_ahead = self.next_new - self.first_missing >= self.reorder_limit;
-        !self.again.is_empty() || !(first_alone || beyond_end || too_far_ahead)
+        !self.again.is_empty() || !(beyond_expected || beyond_end || too_far_ahead)
     }
 
     /// When an Interest may leave although nothing arrives before; `None` while only Data, or a time-out, can make room.

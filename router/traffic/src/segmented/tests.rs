@@ -144,6 +144,33 @@ async fn metadata_found_by_prefix_is_not_taken_for_the_object() {
 }
 
 #[tokio::test]
+async fn metadata_is_only_a_hint_where_the_object_ends() {
+    for expected_last in [0, 1, 2, 9, u64::MAX] {
+        let hub = Loopback::new();
+        let producer = hub.endpoint();
+        producer.produce(&name("/O"), move |request| {
+            let asked = request.interest.name.to_owned();
+            let data = match asked.last().and_then(|last| last.as_segment()) {
+                Some(segment) if segment <= 2 => {
+                    let end = Name::new().append_segment(2);
+                    DataBuilder::new(asked).content([segment as u8; 10]).final_block_id(end.last().unwrap())
+                }
+                Some(_) => return Answer::None,
+                None => {
+                    let end = Name::new().append_segment(expected_last);
+                    let metadata = ObjectMetadata { name: name("/O/v=7"), final_block: Some(end) };
+                    DataBuilder::new(name("/O/32=metadata/v=1/seg=0")).content(metadata.content())
+                }
+            };
+            Answer::Data(data.sign(&DigestSigner).unwrap())
+        });
+        producer.register_route(&name("/O"), &RouteOptions::default()).await.unwrap();
+        let (output, report) = get(&hub, "/O", &impatient()).await.unwrap();
+        assert_eq!((output.len(), report.segments, report.counts.timeouts), (30, 3, 0), "{expected_last}");
+    }
+}
+
+#[tokio::test]
 async fn without_metadata_auto_discovery_falls_back_to_the_prefix() {
     let hub = Loopback::new();
     let producer = hub.endpoint();

@@ -56,6 +56,18 @@ impl Flow {
 }
 
 #[test]
+fn the_first_may_be_skipped() {
+    let mut flow = Flow::new(10.0);
+    flow.window.skip_first();
+    assert_eq!(flow.send(0), 2, "two at once");
+    flow.now += 100 * MS;
+    flow.arrive(100 * MS);
+    flow.now += 20 * MS;
+    flow.arrive(120 * MS);
+    assert_eq!((flow.window.size(), flow.window.phase), (3, Phase::Steady), "the path holds five");
+}
+
+#[test]
 fn the_first_flight_is_what_the_path_holds_by_the_rate_of_the_first_data() {
     // The path holds five.
     let flow = Flow::begun(10.0, 100 * MS, 20 * MS);

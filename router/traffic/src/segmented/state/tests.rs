@@ -25,6 +25,17 @@ fn requests(transfer: &mut Transfer, now: Instant) -> Vec<u64> {
 }
 
 #[test]
+fn segments_that_metadata_tells_of_need_not_wait_for_the_first() {
+    let (mut transfer, now) = (transfer(4.0, 100), Instant::now());
+    transfer.expect_last(Some(2));
+    assert_eq!(requests(&mut transfer, now), [0, 1, 2]);
+    arrive(&mut transfer, now, 1, None);
+    assert_eq!(requests(&mut transfer, now), [], "the first has not come");
+    arrive(&mut transfer, now, 0, None);
+    assert_eq!(requests(&mut transfer, now).first(), Some(&3), "the end is not known");
+}
+
+#[test]
 fn the_first_segment_goes_alone_and_the_rest_in_order() {
     let (mut transfer, now) = (transfer(4.0, 100), Instant::now());
     assert_eq!(requests(&mut transfer, now), [0]);
