@@ -1,4 +1,4 @@
-//! What the engine counts: packets, cache hits, and every discarded packet by a named reason.
+//! Counters of an engine: packets, cache hits, and dropped packets by reason.
 //!
 //! Counters are plain integers with one writer, the worker that owns the engine; readers get copies.
 
@@ -29,15 +29,15 @@ pub struct EngineCounters {
     pub unsatisfied_interests: u64,
     /// Interests answered from the Content Store.
     pub cs_hits: u64,
-    /// Interests that the Content Store was asked for in vain.
+    /// Interests that the Content Store could not answer.
     pub cs_misses: u64,
-    /// Data that the policy did not let into the Content Store.
+    /// Data that the cache policy rejected.
     pub cs_rejected: u64,
     /// Data that could not be cached although the policy allowed it (no memory, or too many hints for one name).
     pub cs_no_room: u64,
-    /// Data whose implicit digest was computed, because its name was asked for by that.
+    /// Data packets whose implicit digest was computed because a pending Interest names a digest.
     pub digests: u64,
-    /// Interests that joined a pending PIT entry.
+    /// Interests that were aggregated with a pending PIT entry.
     pub aggregated_interests: u64,
     /// Self-learning events lost because the control plane did not fetch them in time.
     pub lost_events: u64,
@@ -46,7 +46,7 @@ pub struct EngineCounters {
 }
 
 impl EngineCounters {
-    /// Counts what did not become cached.
+    /// Counts Data that was not cached.
     #[inline]
     pub(crate) fn note_stored(&mut self, stored: Stored) {
         self.cs_rejected += u64::from(stored == Stored::Rejected);
@@ -55,9 +55,9 @@ impl EngineCounters {
 }
 
 impl AddAssign for EngineCounters {
-    /// Adds those of another engine.
+    /// Adds the counters of another engine.
     fn add_assign(&mut self, other: EngineCounters) {
-        // By name, so that none is left out.
+        // By name, so that the compiler reports a missing counter.
         let EngineCounters {
             in_interests,
             in_data,

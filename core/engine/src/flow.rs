@@ -1,50 +1,50 @@
-//! Where the time of a packet goes: a clock for the blocks of the published flow of packets (Takemasa, thesis, Osaka University
-//! 2019, figures 3.3, 5.1 and 5.2).
+//! A clock that measures the blocks of the published packet flow (Takemasa, thesis, Osaka University 2019, figures 3.3,
+//! 5.1 and 5.2).
 //!
-//! Which clock an engine has is part of its schedule's type. With [`Untimed`], which all schedules but
-//! [`Timed`](crate::schedule::Timed) have, nothing is left of it in the program.
+//! The clock of an engine is part of its schedule's type. With [`Untimed`], which all schedules except
+//! [`Timed`](crate::schedule::Timed) have, the clock compiles to nothing.
 
 use namehop_table::clock::cycles_in_order;
 
-/// A stretch of the way of a packet. B1 to B13 are the names of the thesis in figures 5.1 and 5.2.
+/// A block of the packet flow. B1 to B13 are the names of the thesis in figures 5.1 and 5.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowBlock {
-    /// An Interest is decoded: B1, with the next one. (Receiving it is not part of the engine.)
+    /// An Interest is decoded: part of B1. (Receiving it is not part of the engine.)
     InterestDecoding,
-    /// All prefixes of its name are hashed: B1.
+    /// All prefixes of the Interest's name are hashed: part of B1.
     InterestHashing,
-    /// The cache policy notes what was asked for, and what the store answers: B2.
+    /// The cache policy records the requested name and the result of the lookup: B2.
     HistoryUpdate,
     /// The name is looked up in the Content Store: B3.
     StoreLookup,
     /// Cached Data is copied into a packet: B4.
     StoreFetch,
-    /// The incoming face is noted in the PIT: B5.
+    /// The incoming face is recorded in the PIT: B5.
     PitInsertion,
     /// Longest prefix match: B6.
     FibLookup,
     /// The Interest is handed to its outgoing face: B7.
     InterestTransmission,
-    /// Data is decoded: B8, with the next one.
+    /// Data is decoded: part of B8.
     DataDecoding,
-    /// Its name is hashed: B8.
+    /// The Data's name is hashed: part of B8.
     DataHashing,
-    /// Its PIT entry is looked up: B9, with the next one.
+    /// The PIT entry of the Data is looked up: part of B9.
     PitLookup,
-    /// The PIT entry is removed: B9.
+    /// The PIT entry is removed: part of B9.
     PitRemoval,
-    /// Data is copied into the Content Store, and what has to leave for it is freed: B10.
+    /// Data is copied into the Content Store, and the memory of its victim is freed: B10.
     StoreInsertion,
-    /// Data is handed to the face that asked for it: B11.
+    /// Data is handed to its downstream faces: B11.
     DataTransmission,
-    /// The cache policy says which packet has to leave: B12.
+    /// The cache policy chooses the victim: B12.
     Eviction,
-    /// The cache policy says whether Data enters: B13.
+    /// The cache policy decides whether Data is admitted: B13.
     Admission,
 }
 
 impl FlowBlock {
-    /// All of them, in the order of their numbers.
+    /// All blocks, in the order of their discriminants.
     pub const ALL: [FlowBlock; 16] = [
         FlowBlock::InterestDecoding,
         FlowBlock::InterestHashing,
@@ -65,15 +65,15 @@ impl FlowBlock {
     ];
 }
 
-/// Divides the time of packets among blocks.
+/// Divides the processing time of packets among blocks.
 pub trait BlockClock: Default + Send + 'static {
-    /// A block begins.
+    /// Starts a block.
     fn start(&mut self);
-    /// A block ends, and the next one begins.
+    /// Ends `block` and starts the next one.
     fn lap(&mut self, block: FlowBlock);
 }
 
-/// No clock.
+/// A clock that measures nothing and occupies no memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Untimed;
 
@@ -85,11 +85,11 @@ impl BlockClock for Untimed {
     fn lap(&mut self, _: FlowBlock) {}
 }
 
-/// Longer laps are interruptions by the system, in ticks: some microseconds.
+/// Laps longer than this, in ticks, are counted as interruptions by the operating system. It is some microseconds.
 const INTERRUPTION_TICKS: u64 = 20_000;
 
-/// The processor's time-stamp counter. Each lap waits until the instructions in front of it are done, so blocks do not overlap, which
-/// those of an engine without clock do: their sum is more than such an engine takes.
+/// A clock that reads the CPU's time-stamp counter. Each lap waits for all earlier instructions, so blocks do not
+/// overlap. They do overlap in an engine without a clock, so the sum of all blocks exceeds the time of such an engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlockTicks {
     last: u64,
@@ -114,19 +114,19 @@ impl BlockClock for BlockTicks {
         } else {
             self.interruptions += 1;
         }
-        // What the lines above took belongs to no block.
+        // Excludes the time of the lines above from all blocks.
         self.last = cycles_in_order();
     }
 }
 
 impl BlockTicks {
-    /// Ticks of the time-stamp counter in all laps of a block, and how many laps there were. Interruptions are left out; what the
-    /// clock itself takes in each lap is not.
+    /// Returns the ticks of the time-stamp counter in all laps of `block`, and the number of laps. Interruptions are
+    /// excluded; the clock's own time in each lap is included.
     pub fn of(&self, block: FlowBlock) -> (u64, u64) {
         (self.ticks[block as usize], self.laps[block as usize])
     }
 
-    /// What was measured since `earlier`.
+    /// Returns the ticks and laps measured since `earlier`.
     pub fn since(&self, earlier: &BlockTicks) -> BlockTicks {
         let difference = |now: [u64; FlowBlock::ALL.len()], before: [u64; FlowBlock::ALL.len()]| {
             std::array::from_fn(|block| now[block] - before[block])
@@ -139,15 +139,15 @@ impl BlockTicks {
         }
     }
 
-    /// Laps that were left out because the system had interrupted them.
+    /// Returns the number of laps that were excluded as interruptions.
     pub fn interruptions(&self) -> u64 {
         self.interruptions
     }
 
-    /// Ticks of a lap in which nothing happens: to be subtracted from each.
+    /// Returns the ticks of an empty lap, to be subtracted from each measured lap.
     ///
-    /// The median of the means of several runs. A single lap says little, because some counters advance in steps as long as the lap
-    /// (26 ticks on an AMD EPYC of family 26), and interruptions lengthen few runs.
+    /// It is the median of the means of several runs. A single lap says little, because some counters advance in steps
+    /// as long as the lap (26 ticks on an AMD EPYC of family 26), and interruptions lengthen only few runs.
     pub fn of_empty_lap() -> u64 {
         const RUNS: usize = 101;
         const LAPS: u64 = 100;
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(clock.interruptions(), before + 1, "a millisecond is no block");
     }
 
-    /// What is subtracted is what laps take in which nothing happens, to a few ticks.
+    /// Empty laps take what `of_empty_lap` returns, to a few ticks.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn empty_laps_take_what_is_subtracted() {
@@ -196,7 +196,7 @@ mod tests {
             let (mean, subtracted) = (ticks as f64 / laps as f64, BlockTicks::of_empty_lap() as f64);
             (mean - subtracted).abs() < 0.25 * subtracted
         };
-        // The machine may be busy, so one of several attempts has to do.
+        // The machine may be busy, so one of several attempts has to succeed.
         assert!((0..20).any(|_| is_close()));
     }
 

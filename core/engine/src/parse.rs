@@ -1,28 +1,28 @@
-//! Decoding of packets, before anything is decided about them.
+//! Decoding of packets, before any forwarding decision.
 //!
-//! This is a stage of its own: whoever has several engines looks at the names in between, and gives each packet to the engine
-//! it belongs to.
+//! Decoding is a separate stage, so that a caller with several engines can read the names of a burst and pass each
+//! packet to its owner.
 
 use namehop_packet::Incoming;
 use namehop_wire::lp::NackReason;
 use namehop_wire::tlv::types;
 use namehop_wire::{DataLayout, InterestLayout, NameRef};
 
-/// Packets with fewer bytes have no name that is worth asking about.
+/// Packets with fewer bytes are not checked for a long name before they are decoded.
 const LONG_NAME_BYTES: usize = 256;
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Kind {
-    /// An Interest; its layout is there.
+    /// An Interest; [`Parsed::interest`] is its layout.
     Interest,
-    /// Data; its layout is there.
+    /// Data; [`Parsed::data`] is its layout.
     Data,
-    /// A Nack, whose Interest is decoded when it has its turn: Nacks are rare.
+    /// A Nack. Its Interest is decoded when the Nack is handled, because Nacks are rare.
     Nack(NackReason),
-    /// An Interest that will probably be refused for the length of its name, and was not looked at further.
+    /// An Interest that will probably be refused for the length of its name, and was not decoded.
     Unread,
-    /// Nothing that can be forwarded.
+    /// A packet that cannot be forwarded.
     #[default]
     Malformed,
 }
@@ -31,14 +31,15 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
     pub(crate) kind: Kind,
-    /// Only of an Interest.
+    /// Valid only for an Interest.
     pub(crate) interest: InterestLayout,
-    /// Only of Data.
+    /// Valid only for Data.
     pub(crate) data: DataLayout,
 }
 
 impl Parsed {
-    /// Decodes a packet; an Interest that is large enough for a long name only if `may_read` holds for its bytes.
+    /// Decodes a packet. An Interest that is large enough for a long name is decoded only if `may_read` returns `true`
+    /// for its bytes.
     #[inline(always)]
     pub(crate) fn parse(&mut self, packet: &Incoming, may_read: impl FnOnce(&[u8]) -> bool) {
         let bytes = packet.buffer.bytes();
@@ -52,7 +53,7 @@ impl Parsed {
         };
     }
 
-    /// The name of an Interest or Data, `packet`.
+    /// Returns the name of `packet`, an Interest or Data.
     #[inline]
     pub(crate) fn name<'a>(&self, packet: &'a Incoming) -> NameRef<'a> {
         let layout = if self.kind == Kind::Interest { &self.interest.name } else { &self.data.name };

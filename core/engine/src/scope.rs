@@ -1,4 +1,4 @@
-//! Scope prefixes: names that may not leave this computer, or not go further than one hop.
+//! Scope prefixes: names that may not leave this host, or may not travel further than one hop.
 
 use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
 
@@ -12,14 +12,14 @@ const LOCALHOP: &[u8] = b"\x08\x08localhop";
 pub(crate) enum NameScope {
     /// `/localhost`: such packets stay between local faces.
     Localhost,
-    /// `/localhop`: Interests from other computers go to local faces only.
+    /// `/localhop`: Interests from non-local faces are sent only to local faces.
     Localhop,
-    /// All others go anywhere.
+    /// All other names, without a limit.
     Anywhere,
 }
 
 impl NameScope {
-    /// Scope of a Name VALUE.
+    /// Returns the scope of a Name VALUE.
     #[inline]
     pub(crate) fn of(name: &[u8]) -> Self {
         if name.starts_with(LOCALHOST) {
@@ -32,22 +32,22 @@ impl NameScope {
     }
 }
 
-/// What of an Interest limits where it may go.
+/// The properties of an Interest that limit where it may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InterestLimits {
-    /// Of its name.
+    /// Scope of the Interest's name.
     pub(crate) scope: NameScope,
-    /// The downstream that asks.
+    /// The downstream face.
     pub(crate) from: FaceId,
-    /// Scope of that face; non-local if the face is gone.
+    /// Scope of that face; non-local if the face was removed.
     pub(crate) from_scope: FaceScope,
     /// HopLimit that the next hop would see.
     pub(crate) hop_limit: Option<u8>,
 }
 
 impl InterestLimits {
-    /// May the Interest go to this face? Not back where it came from unless the link is ad hoc, and to other computers
-    /// only if its scope and its HopLimit allow.
+    /// Returns whether the Interest may be sent to `face`. It may return to its own face only on an ad hoc link, and it
+    /// reaches a non-local face only if its scope and its HopLimit allow.
     #[inline(always)]
     pub(crate) fn may_go_to(&self, face: &FaceInfo) -> bool {
         if face.id == self.from && face.link_type != LinkType::AdHoc {

@@ -1,4 +1,4 @@
-//! Settings of an engine, and what it reports of its tables.
+//! Settings of an engine, and the state that it reports about its tables.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -12,7 +12,7 @@ use namehop_wire::{MAX_PACKET_SIZE, Name};
 use super::cs_counters::CsCountersByPolicy;
 use crate::timer::MOST_NEW_TIMERS;
 
-/// Which Data enters the Content Store although no PIT entry asked for it. Such Data is never forwarded.
+/// Which unsolicited Data is cached. Such Data is never forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnsolicitedPolicy {
     /// None.
@@ -35,7 +35,7 @@ impl UnsolicitedPolicy {
         UnsolicitedPolicy::AdmitAll,
     ];
 
-    /// How it is written in a configuration, as in NFD.
+    /// Returns the name of the policy in a configuration, as in NFD.
     pub const fn name(self) -> &'static str {
         match self {
             UnsolicitedPolicy::DropAll => "drop-all",
@@ -69,20 +69,20 @@ impl FromStr for UnsolicitedPolicy {
 /// Settings of the Content Store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CsConfig {
-    /// Most cached packets.
+    /// Maximum number of cached packets.
     pub capacity_packets: usize,
-    /// Most memory for cached packets.
+    /// Maximum memory for cached packets, in bytes.
     pub capacity_bytes: usize,
-    /// What enters, and what leaves when it is full.
+    /// The cache policy: admission and eviction.
     pub policy: PolicyChoice,
-    /// May Data enter?
+    /// Whether Data is admitted.
     pub admit: bool,
-    /// May Interests be answered from it?
+    /// Whether cached Data is used to answer Interests.
     pub serve: bool,
 }
 
 impl CsConfig {
-    /// These settings after a change.
+    /// Returns these settings after a change.
     #[must_use]
     pub fn changed(self, change: CsChange) -> Self {
         CsConfig {
@@ -110,44 +110,46 @@ impl Default for CsConfig {
 /// Settings of one engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineConfig {
-    /// Number of the worker: first byte of its PIT tokens.
+    /// Number of the worker: the first byte of its PIT tokens.
     pub worker: u8,
-    /// Most PIT entries.
+    /// Maximum number of PIT entries.
     pub pit_capacity: usize,
-    /// Most memory for names longer than 128 bytes and for copies of Interests that cannot be rebuilt from their name.
+    /// Maximum memory, in bytes, for names longer than 128 bytes and for copies of Interests that cannot be rebuilt
+    /// from their name.
     pub pit_memory_bytes: usize,
-    /// Most timers that may be set during 2.1 s, about one for each Interest. A PIT entry that finds no room for its timer is kept until
-    /// the PIT is full.
+    /// Maximum number of timers set during 2.1 s, about one for each Interest. A PIT entry that gets no timer is kept
+    /// until the PIT is full.
     pub new_timers: usize,
-    /// Longest name of an Interest or Data, in bytes of its VALUE.
+    /// Maximum length of the name of an Interest or Data, in bytes of its VALUE.
     pub max_name_bytes: usize,
-    /// Bytes beyond 256 that all names together may have in a second; of deeper names than 16 components, each further one
-    /// counts as 8 bytes. Names of up to 128 bytes count nothing.
+    /// Name bytes beyond 256 per name that are accepted per second, summed over all names. Each component beyond the
+    /// 16th counts as 8 bytes. Names of up to 128 bytes cost nothing.
     pub long_name_bytes_per_s: u64,
     /// Content Store.
     pub cs: CsConfig,
-    /// Address space is set aside for at least so many cached packets, so that the Content Store can be enlarged later.
+    /// Number of cached packets for which address space is reserved at least, so that the Content Store can be enlarged
+    /// later.
     pub reserved_packets: usize,
-    /// Data that nobody asked for.
+    /// Which unsolicited Data is cached.
     pub unsolicited: UnsolicitedPolicy,
-    /// May Data from any other computer satisfy an Interest? If not, only Data from a face that the Interest was sent to may,
-    /// and Data from local faces.
+    /// Whether Data from any non-local face may satisfy an Interest. If `false`, only Data from local faces and from
+    /// faces that the Interest was sent to may.
     pub accept_unasked_data: bool,
-    /// How long the Dead Nonce List remembers, in milliseconds.
+    /// How long the Dead Nonce List keeps a nonce, in milliseconds.
     pub dead_nonce_lifetime_ms: u64,
-    /// Most nonces that the Dead Nonce List remembers.
+    /// Maximum number of nonces in the Dead Nonce List.
     pub dead_nonce_capacity: usize,
-    /// HopLimit for Interests that come without; 0 leaves them without.
+    /// HopLimit that is added to Interests without one; 0 adds none.
     pub default_hop_limit: u8,
-    /// Names of the regions that this router belongs to: a forwarding hint that leads here has done its work.
+    /// Names of the regions that this router belongs to. A forwarding hint that names one of them is removed.
     pub producer_regions: Vec<Name>,
-    /// Longest time that a PIT entry is kept, in milliseconds, whatever lifetime its Interest asks for.
+    /// Maximum time that an Interest is pending, in milliseconds, regardless of its InterestLifetime.
     pub max_lifetime_ms: u64,
-    /// FIB prefixes for which strategies keep measurements.
+    /// Maximum number of FIB prefixes for which strategies keep measurements.
     pub measurement_capacity: usize,
-    /// Packets of a burst that are looked at together ahead of their turn, from 1 to 64. More of them keep more memory
-    /// accesses under way, but what was fetched must still be in the cache when its packet has its turn.
-    /// [`lookahead_for`](crate::schedule::lookahead_for) says what suits a machine.
+    /// Number of packets that the prefetch stages of a burst process together, from 1 to 64. More packets keep more
+    /// memory accesses in flight, but prefetched lines must still be cached when their packet is handled.
+    /// [`lookahead_for`](crate::schedule::lookahead_for) returns a suitable value for a host.
     pub lookahead: usize,
 }
 
@@ -175,10 +177,10 @@ impl Default for EngineConfig {
     }
 }
 
-/// Why there is no engine, or a setting cannot be changed.
+/// An error from creating an engine or changing a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// Memory for the tables cannot be had.
+    /// The memory for the tables cannot be allocated.
     #[error("memory for the tables: {0}")]
     Table(#[from] TableError),
 }
@@ -186,28 +188,28 @@ pub enum EngineError {
 /// State of the Content Store (NFD management protocol, CS information dataset).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CsInfo {
-    /// Most cached packets.
+    /// Maximum number of cached packets.
     pub capacity: usize,
-    /// May Data enter?
+    /// Whether Data is admitted.
     pub admit: bool,
-    /// May Interests be answered from it?
+    /// Whether cached Data is used to answer Interests.
     pub serve: bool,
-    /// Cached packets.
+    /// Number of cached packets.
     pub entries: usize,
-    /// Interests answered.
+    /// Interests answered from the Content Store.
     pub hits: u64,
-    /// Interests that found nothing.
+    /// Interests that the Content Store could not answer.
     pub misses: u64,
-    /// Which packet enters, and which goes when the store is full.
+    /// The cache policy: admission and eviction.
     pub policy: PolicyChoice,
-    /// What each policy did as long as it was in use.
+    /// Counters of each policy while it was in use.
     pub by_policy: CsCountersByPolicy,
-    /// The second tier, on disk; `None` when there is none.
+    /// The second tier, on disk; `None` if there is none.
     pub disk: Option<DiskReport>,
 }
 
 impl AddAssign for CsInfo {
-    /// Adds the Content Store of another engine, which has the same settings.
+    /// Adds the Content Store of another engine, which must have the same settings.
     fn add_assign(&mut self, other: CsInfo) {
         let CsInfo { capacity, admit, serve, entries, hits, misses, policy, by_policy, disk } = other;
         self.capacity += capacity;
@@ -223,16 +225,16 @@ impl AddAssign for CsInfo {
     }
 }
 
-/// A change of the Content Store's settings; `None` leaves a setting as it is.
+/// A change of the Content Store's settings; `None` leaves a setting unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CsChange {
-    /// Most cached packets.
+    /// Maximum number of cached packets.
     pub capacity: Option<usize>,
-    /// What enters, and what leaves when it is full.
+    /// The cache policy: admission and eviction.
     pub policy: Option<PolicyChoice>,
-    /// May Data enter?
+    /// Whether Data is admitted.
     pub admit: Option<bool>,
-    /// May Interests be answered from it?
+    /// Whether cached Data is used to answer Interests.
     pub serve: Option<bool>,
 }
 
@@ -249,7 +251,7 @@ pub struct TableSizes {
     pub measurements: usize,
     /// Entries of the PIT-CS composite table.
     pub pcct: usize,
-    /// Timers, with those that mean nothing any more.
+    /// Timers, including stale ones.
     pub timers: usize,
 }
 

@@ -1,7 +1,8 @@
-//! What strategies see and do, implemented over the tables.
+//! [`StrategyContext`], implemented over the tables of an engine.
 //!
-//! One context serves one PIT slot during one trigger. It knows the packet at hand: for an arriving Interest the buffer
-//! itself, so that the first upstream gets it without copying; for arriving Data the buffer and its announcement.
+//! A context serves one PIT slot during one trigger. It holds the packet that caused the trigger: for an arriving
+//! Interest the buffer itself, so that the first upstream gets it without a copy; for arriving Data the buffer and its
+//! announcement.
 
 use std::cell::Cell;
 
@@ -24,31 +25,31 @@ use crate::trace::TraceStep;
 /// Where the bytes of the arriving Interest are.
 #[derive(Debug)]
 pub(crate) enum Carrier {
-    /// In its own buffer, as it came in.
+    /// In its own buffer, as received.
     Held(PacketBuffer),
-    /// In the packet with this index among those going out, with Nonce and HopLimit of that one.
+    /// In the outgoing packet with this index, which has another Nonce and HopLimit.
     Sent(usize),
 }
 
 /// An Interest that has just arrived.
 #[derive(Debug)]
 pub(crate) struct InterestAtHand {
-    /// `None` when it is used up and went nowhere.
+    /// `None` if the Interest was consumed without being sent.
     pub(crate) carrier: Option<Carrier>,
-    /// The packet as it came in, when the one in `carrier` was made from it with changes.
+    /// The packet as received, if the one in `carrier` is a modified copy.
     pub(crate) original: Option<PacketBuffer>,
-    /// Offsets in the packet; 0 for what is not there.
+    /// Offset in the packet; 0 if the field is absent.
     pub(crate) nonce_at: u16,
     pub(crate) hop_limit_at: u16,
     pub(crate) nonce: u32,
     pub(crate) limits: InterestLimits,
     pub(crate) congestion_mark: u64,
-    /// When it was received, if that is measured and it was not sent yet.
+    /// The time of reception, if it is measured and was not yet passed on to an outgoing packet.
     pub(crate) stamp: Stamp,
 }
 
 impl InterestAtHand {
-    /// The Interest of an in-record, which is to be built anew.
+    /// The Interest of an in-record, which has to be rebuilt to be sent.
     pub(crate) fn pending(record: &InRecord, limits: InterestLimits) -> Self {
         InterestAtHand {
             carrier: None,
@@ -62,7 +63,7 @@ impl InterestAtHand {
         }
     }
 
-    /// The packet as it came in, as long as nothing was sent in its buffer.
+    /// Returns the packet as received, unless its buffer was already sent.
     pub(crate) fn take_original(&mut self) -> Option<PacketBuffer> {
         if self.original.is_some() {
             return self.original.take();
@@ -80,20 +81,20 @@ impl InterestAtHand {
 /// Data that has just arrived.
 #[derive(Debug)]
 pub(crate) struct DataAtHand {
-    /// `None` when it is sent.
+    /// `None` after the Data was sent.
     pub(crate) buffer: Option<PacketBuffer>,
     pub(crate) source: DataSource,
-    /// The prefix announcement that came with it.
+    /// The prefix announcement that is attached to the Data.
     pub(crate) announcement: Option<PacketBuffer>,
-    /// Does the announcement go on downstream?
+    /// Whether the announcement is forwarded downstream.
     pub(crate) pass_announcement: bool,
 }
 
-/// The packet that made the engine call the strategy.
+/// The packet that triggered the strategy call.
 pub(crate) enum AtHand<'a> {
-    /// None: a timer, a new next hop, a Nack.
+    /// No packet: a timer, a new next hop, or a Nack.
     Nothing,
-    /// None: a pending Interest is sent again.
+    /// No packet: a pending Interest is retried.
     Retry,
     /// An Interest.
     Interest(&'a mut InterestAtHand),
@@ -108,21 +109,24 @@ pub(crate) struct Context<'a> {
     pub(crate) route: Route<'a>,
     pub(crate) now: Timestamp,
     pub(crate) pit: PitRef,
-    /// Face of the packet at hand; [`FaceId::INVALID`] without one.
+    /// Face of the packet at hand; [`FaceId::INVALID`] without a packet.
     pub(crate) ingress: FaceId,
     /// CongestionMark of an arriving Nack.
     pub(crate) nack_mark: u64,
     pub(crate) at_hand: AtHand<'a>,
-    /// Whether a next hop was not eligible because its link is down, or because it has refused an Interest that is sent again.
+    /// Whether a next hop was ineligible because its link is down, or because it returned a Nack for an Interest that
+    /// is retried.
     pub(crate) has_barred: Cell<bool>,
 }
 
 impl<'a> Context<'a> {
-    /// Calls the strategy. If it sends nothing because all next hops are down, the downstreams get a Nack NoRoute.
+    /// Calls the strategy. If the strategy sends nothing because all next hops are down, the downstreams get a Nack
+    /// NoRoute.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
         self.core.tracing.note(|| TraceStep::Asked(trigger));
         match self.route.nexthops {
-            // Whatever strategy was chosen, commands reach the router, so that nobody locks the operator out.
+            // Management Interests reach the router under any strategy, so that a strategy choice cannot lock the
+            // operator out.
             [FaceId::INTERNAL] => strategy::dispatch_to_router(trigger, self),
             _ => strategy::dispatch(self.route.strategy, trigger, self),
         }
@@ -144,8 +148,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Calls the strategy for a pending Interest although no packet has come, and settles what comes of it. If anything
-    /// does, that is something of its own to be traced.
+    /// Calls the strategy for a pending Interest without an arriving packet, and settles the PIT entry. Steps taken
+    /// here get a trace of their own.
     pub(crate) fn dispatch_alone(&mut self, trigger: Trigger) {
         let is_traced = self.core.tracing.is_on() && self.core.trace_pending(self.now, self.pit);
         self.dispatch(trigger);
@@ -155,7 +159,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Without an arriving Interest: the pending one that may go to `face` and has most hops left.
+    /// Without an arriving Interest: returns the pending one that may be sent to `face` and has the largest HopLimit.
     pub(crate) fn best_pending(&self, face: &FaceInfo) -> Option<InRecord> {
         self.core
             .pending_for(self.now, self.pit, face)
@@ -163,13 +167,13 @@ impl<'a> Context<'a> {
             .copied()
     }
 
-    /// Without an arriving Interest: is one pending that may go to `face`?
+    /// Without an arriving Interest: returns whether a pending one may be sent to `face`.
     #[cold]
     fn has_pending_for(&self, face: &FaceInfo) -> bool {
         self.best_pending(face).is_some()
     }
 
-    /// Has this face answered with a Nack, or gone down, where an Interest is sent again?
+    /// Returns whether `face` returned a Nack, or went down, for an Interest that is retried.
     fn is_barred_by_nack(&self, face: FaceId) -> bool {
         let mut records = self.core.pcct.out_records(self.pit);
         let is_barred = matches!(self.at_hand, AtHand::Retry)
@@ -180,7 +184,7 @@ impl<'a> Context<'a> {
         is_barred
     }
 
-    /// Ends the PIT entry if it is due, else sees to it that a timer watches over it. Called once, last.
+    /// Ends the PIT entry if it has expired; otherwise arms its timer. Must be called once, last.
     #[inline]
     pub(crate) fn settle(&mut self) {
         if self.core.pcct.slot(self.pit).expiry > self.now {
@@ -211,14 +215,14 @@ impl<'a> Context<'a> {
 }
 
 impl Core {
-    /// What limits where the Interest of an in-record may go.
+    /// Returns the limits on where the Interest of an in-record may be sent.
     pub(crate) fn pending_limits(&self, pit: PitRef, record: &InRecord) -> InterestLimits {
         let from_scope = self.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
         let scope = NameScope::of(self.pcct.name(pit.entry));
         InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
     }
 
-    /// The in-records that have not ended and whose Interest may go to `face`.
+    /// Returns the in-records that have not expired and whose Interest may be sent to `face`.
     pub(crate) fn pending_for<'a>(
         &'a self,
         now: Timestamp,

@@ -1,4 +1,4 @@
-//! What the control plane does with an engine: faces, Content Store, settings, reports.
+//! Control operations on an engine: faces, Content Store, settings, reports.
 
 use namehop_disk::DiskReport;
 use namehop_packet::{DropCounters, FaceId, FaceInfo};
@@ -13,14 +13,14 @@ use crate::pcct::content::ContentStore;
 use crate::schedule::Schedule;
 use crate::trace::TraceRequest;
 
-/// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase`] looks at.
+/// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase`] examines.
 const ENTRIES_PER_ERASE: usize = 8_192;
-/// Cached Data that one call of [`Engine::cs_settle`] moves or evicts: each costs some accesses to memory.
+/// Cached Data packets that one call of [`Engine::cs_settle`] moves or evicts. Each costs several memory accesses.
 const PACKETS_PER_SETTLING: usize = 256;
 
 impl<S: Schedule> Engine<S> {
-    /// Adds a face, or changes what is known of it. Interests that wait for a face that has gone down are sent elsewhere in the
-    /// next calls of [`advance`](Self::advance), or answered with a Nack.
+    /// Adds a face or updates it. If the face goes down, the Interests pending on it are retried in the next calls of
+    /// [`advance`](Self::advance), or answered with a Nack.
     pub fn set_face(&mut self, info: FaceInfo) {
         let goes_down = self.core.faces.is_up(info.id) && !info.is_up;
         self.core.faces.set(info);
@@ -30,21 +30,21 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Says of a face that is there whether it is a stranger: a peer on another computer that came by itself. All of them together
-    /// keep no more than half of a full PIT from the others. Without a word a face is none.
+    /// Marks an existing face as belonging to an unsolicited remote peer, or not. All such faces together can keep at
+    /// most half of a full PIT from the others. The default is `false`.
     pub fn set_stranger(&mut self, id: FaceId, is_stranger: bool) {
         if self.core.faces.exists(id) {
             self.core.pcct.set_stranger(id, is_stranger);
         }
     }
 
-    /// Traces packets as asked for here from now on, in place of what was asked for before; each is reported as
+    /// Replaces the current trace request; `None` ends tracing. Each traced packet is reported as
     /// [`EngineEvent::Traced`](super::EngineEvent::Traced).
     pub fn trace(&mut self, request: Option<TraceRequest>) {
         self.core.tracing.set(request);
     }
 
-    /// Removes a face. Its records in the PIT are ignored from now on. Interests that wait for it are sent elsewhere in the next
+    /// Removes a face. Its records in the PIT are ignored from now on. Interests pending on it are retried in the next
     /// calls of [`advance`](Self::advance), or answered with a Nack.
     pub fn remove_face(&mut self, id: FaceId) {
         let is_asked = self.core.faces.is_asked(id);
@@ -55,28 +55,28 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Does this face exist?
+    /// Returns whether the face exists.
     #[inline]
     pub fn has_face(&self, id: FaceId) -> bool {
         self.core.faces.exists(id)
     }
 
-    /// Does the link of this face work? `None` when the face does not exist.
+    /// Returns whether the link of the face is up; `None` if the face does not exist.
     pub fn is_face_up(&self, id: FaceId) -> Option<bool> {
         self.core.faces.get(id).map(|face| face.is_up)
     }
 
-    /// Discarded packets that came in on a face; `None` when it does not exist.
+    /// Returns the dropped packets received on a face; `None` if the face does not exist.
     pub fn face_drops(&self, id: FaceId) -> Option<&DropCounters> {
         self.core.faces.drops(id)
     }
 
-    /// Totals since the start.
+    /// Returns the totals since the start.
     pub fn counters(&self) -> &EngineCounters {
         &self.core.counters
     }
 
-    /// Number of entries in each table, as of the last call with a time.
+    /// Returns the number of entries in each table, as of the last call with a time.
     pub fn table_sizes(&self) -> TableSizes {
         TableSizes {
             pit: self.core.pcct.pit_len(),
@@ -88,14 +88,14 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// What the Content Store did since the start.
+    /// Returns the Content Store's counters since the start.
     fn cs_totals(&self) -> CsCounters {
         let EngineCounters { cs_hits, cs_misses, cs_rejected, .. } = self.core.counters;
         let ContentStore { insertions, evictions, .. } = self.core.pcct.content;
         CsCounters { hits: cs_hits, misses: cs_misses, insertions, evictions, rejections: cs_rejected }
     }
 
-    /// State of the Content Store.
+    /// Returns the state of the Content Store.
     pub fn cs_info(&self) -> CsInfo {
         let content = &self.core.pcct.content;
         let policy = content.policy();
@@ -115,12 +115,12 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Changes settings of the Content Store. They hold from now on; what follows for the packets in it is done by
-    /// [`cs_settle`](Self::cs_settle). A larger capacity than at any time before costs time in proportion to the size of the
-    /// tables. The capacity may end up smaller than asked for; see [`cs_info`](Self::cs_info).
+    /// Changes settings of the Content Store. They take effect at once; [`cs_settle`](Self::cs_settle) then moves or
+    /// evicts the cached packets. A capacity larger than every earlier one takes time in proportion to the size of the
+    /// tables. The resulting capacity may be smaller than requested; see [`cs_info`](Self::cs_info).
     ///
     /// # Errors
-    /// When the memory for a larger capacity or another policy cannot be had; then nothing has changed but the flags.
+    /// If the memory for a larger capacity or another policy cannot be allocated. Then only the flags have changed.
     pub fn cs_configure(&mut self, change: CsChange) -> Result<(), EngineError> {
         let before = (self.core.pcct.content.policy().kind, self.cs_totals());
         let pcct = &mut self.core.pcct;
@@ -133,22 +133,24 @@ impl<S: Schedule> Engine<S> {
         Ok(())
     }
 
-    /// Does a bounded part of what [`cs_configure`](Self::cs_configure) entails: evicts what is too much, and lets the packets go
-    /// over to the newer policy. To be called until it is done; packets may come meanwhile. Dropping the policy that is given
-    /// back at the end frees much memory.
+    /// Does a bounded part of the work that [`cs_configure`](Self::cs_configure) requires: evicts packets beyond the
+    /// capacity and moves packets to the new policy. Call it until it reports completion; packets may be processed in
+    /// between. The policy that is returned at the end owns much memory, which dropping it frees.
     pub fn cs_settle(&mut self) -> Progress {
         self.core.pcct.settle_content(PACKETS_PER_SETTLING)
     }
 
-    /// Erases up to `limit` cached Data under a prefix and returns how many. Looks at a bounded number of entries: call it
-    /// again with the same `erasure`, which starts as the default, until so many are erased or it is complete. Data that
-    /// is cached in the meantime may stay. An erasure starts where the last one ended, so a sequence of limited ones does
-    /// not look at the same entries again and again.
+    /// Erases up to `limit` cached Data packets under a prefix and returns the number. Each call examines a bounded
+    /// number of entries. Call it again with the same `erasure`, which starts as the default, until `limit` is reached
+    /// or the erasure is complete. Data that is cached in the meantime may stay. An erasure starts where the previous
+    /// one ended, so a sequence of limited erasures does not examine the same entries repeatedly.
     ///
-    /// Everything on the disk under the prefix is erased as well, whatever the limit; how many those are nobody knows.
+    /// Everything on the disk under the prefix is erased too, regardless of `limit`; the number of packets erased there
+    /// is unknown.
     pub fn cs_erase(&mut self, prefix: NameRef<'_>, limit: usize, erasure: &mut CsErasure) -> usize {
         let is_meant = |name: &[u8]| name.starts_with(prefix.value());
-        // First on the disk, so that nothing comes from there into memory meanwhile; and at the end what went there meanwhile.
+        // The disk is erased first, so that nothing is read from it into memory meanwhile, and again at the end for
+        // packets written to it meanwhile.
         if !erasure.has_begun() {
             self.erase_on_disk(prefix);
         }
@@ -165,8 +167,8 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Compares everything that is counted twice: tables, lists, memory. For tests and fuzzers; takes time linear in the
-    /// size of the tables. An error says what does not agree.
+    /// Checks that the redundant state of tables, lists and memory is consistent. For tests and fuzzers; takes time
+    /// linear in the size of the tables. The error describes the inconsistency.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.core.pcct.check_invariants()?;
         for pit in self.core.pcct.all_slots() {
@@ -178,7 +180,7 @@ impl<S: Schedule> Engine<S> {
         Ok(())
     }
 
-    /// Is nothing pending? Then the engine holds no packet but cached Data.
+    /// Returns whether nothing is pending. Then the engine holds no packet except cached Data.
     pub fn is_idle(&self) -> bool {
         let waits_for_disk = self.core.disk_reads.as_ref().is_some_and(|reads| reads.len() > 0);
         self.core.pcct.pit_len() == 0 && self.core.learning.is_idle() && !waits_for_disk

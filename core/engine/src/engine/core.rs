@@ -1,6 +1,7 @@
-//! Everything an engine has but the FIB: tables, faces, timers, counters.
+//! The state of an engine except the FIB: tables, faces, timers, counters.
 //!
-//! Kept apart from the FIB so that a pipeline can hold a FIB match, which borrows the reader, while it changes the rest.
+//! It is separate from the FIB so that a pipeline can hold a FIB match, which borrows the reader, while it changes the
+//! rest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,16 +37,17 @@ use crate::strategy::MeasurementTable;
 use crate::timer::{Timer, TimerWheel};
 use crate::trace::{TraceStep, Tracing};
 
-/// Times that memory is cleared for one new PIT entry before it is refused.
+/// Maximum number of times that memory is reclaimed for one new PIT entry before it is refused.
 const MAX_RECLAIMS: usize = 4;
-/// Chunks of memory that are looked at for one to be cleared.
+/// Maximum number of memory chunks examined to find one to reclaim.
 const CHUNKS_LOOKED_AT: usize = 8;
-/// PIT entries given up for one record outside a PIT entry: one in four PIT entries may have such.
+/// PIT entries evicted for one record outside a PIT entry: one in four PIT entries may have such records.
 const EVICTIONS_FOR_RECORDS: usize = 16;
-/// PIT entries that are left to those who joined them, where one is to be given up. Somebody sent an Interest for each.
+/// Maximum number of PIT entries reassigned to an aggregated downstream during one eviction. Each of them cost some
+/// downstream an Interest.
 const MAX_HANDED_OVER: usize = 64;
 
-/// Least time between two reports that the same limit makes it drop packets.
+/// Minimum time between two reports of the same limit.
 const LIMIT_REPORT_INTERVAL_MS: u64 = 60_000;
 
 /// The engine without its FIB.
@@ -72,31 +74,31 @@ pub(crate) struct Core {
     pub(crate) long_names: LongNames,
     pub(crate) max_lifetime_ms: u64,
     pub(crate) dead_nonce_lifetime_ms: u64,
-    /// Packets of a group that the hint plane works on at a time.
+    /// Number of packets that the prefetch stages process together.
     pub(crate) lookahead: usize,
-    /// How names of a burst are hashed.
+    /// The SIMD lanes that hash the names of a burst.
     pub(crate) lanes: Lanes,
-    /// What the FIB said at the start of the burst, and the serial number of the first PIT entry since it last said
-    /// something else.
+    /// The FIB's strategies version at the start of the burst, and the serial number of the first PIT entry since it
+    /// last changed.
     pub(crate) strategies_version: u64,
     pub(crate) strategies_since: u32,
     /// Time of the last call.
     pub(crate) now: Timestamp,
     random: SplitMix64,
-    /// When limits that make it drop packets are reported again.
+    /// The earliest time of the next report for each limit.
     next_limit_reports: [Timestamp; DropReason::COUNT],
-    /// Reused lists.
+    /// Lists that are reused to avoid allocations.
     pub(crate) matches: Vec<PitRef>,
     pub(crate) downstreams: Vec<Downstream>,
     pub(crate) answered: Vec<(InRecord, Downstream)>,
     pub(crate) due: Vec<Timer>,
     owners: Vec<u32>,
-    /// Absent when there is only one engine.
+    /// `None` if there is only one engine.
     pub(crate) dispatch: Option<Arc<NameDispatch>>,
-    /// Packets of other engines that were found out as such.
+    /// Packets that turned out to belong to another engine.
     pub(crate) misdirected: Vec<Incoming>,
     pub(crate) tracing: Tracing,
-    /// Interests that wait for the second tier of the Content Store; absent when there is none.
+    /// Interests that wait for the second tier of the Content Store; `None` if there is none.
     pub(crate) disk_reads: Option<Box<DiskReads>>,
 }
 
@@ -146,7 +148,8 @@ impl Core {
             strategies_version: 0,
             strategies_since: 0,
             now: Timestamp::default(),
-            // Seeded by the key, of which what others see of the numbers says nothing. Each worker has numbers of its own.
+            // Seeded from the secret hash key; the outputs that peers can observe do not reveal it. Each worker has its
+            // own sequence.
             random: SplitMix64::seed_from_u64(hash_with_nonce(
                 hash_name(&key, b"random numbers"),
                 config.worker.into(),
@@ -164,7 +167,7 @@ impl Core {
         })
     }
 
-    /// A random number.
+    /// Returns a random number.
     pub(crate) fn random(&mut self) -> u64 {
         self.random.next_u64()
     }
@@ -179,12 +182,12 @@ impl Core {
         }
     }
 
-    /// Does a forwarding hint that names `delegation` lead to the region of this router?
+    /// Returns whether a forwarding hint that names `delegation` has reached the region of this router.
     pub(crate) fn is_producer_region(&self, delegation: NameRef<'_>) -> bool {
         self.producer_regions.iter().any(|region| delegation.is_prefix_of(region.as_ref()))
     }
 
-    /// Hands a packet to its face.
+    /// Sends a packet to its face.
     #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
@@ -203,16 +206,15 @@ impl Core {
         push_in_place(out, move || Outgoing { face, kind, buffer, fields: fields() });
     }
 
-    /// Removes the records of faces that do not exist any more, so that strategies neither wait for them nor count on
-    /// them.
+    /// Removes the records of faces that no longer exist, so that strategies neither wait for them nor count them.
     pub(crate) fn forget_removed_faces(&mut self, pit: PitRef) {
         let faces = &self.faces;
         self.pcct.remove_in_records(pit, |record| !faces.exists(record.face));
         self.pcct.remove_out_records(pit, |record| !faces.exists(record.face));
     }
 
-    /// Opens a PIT slot for `key`, which `face` asks for, giving up old PIT entries when there is no room. `found` is what the
-    /// table has under the key. `packet` is kept with the slot.
+    /// Opens a PIT slot for `key`, requested by `face`, and evicts other PIT entries if there is no room. `found` is
+    /// the table's lookup result for the key. `packet` is kept with the slot.
     pub(crate) fn open_slot(
         &mut self,
         now: Timestamp,
@@ -225,7 +227,7 @@ impl Core {
             if !self.evict(now, face) {
                 return Err(DropReason::PitFull);
             }
-            // The evicted slot may be all that kept the entry alive.
+            // The evicted slot may have been the last one of the entry.
             found = self.pcct.look_up(key);
         }
         for _ in 0..=MAX_RECLAIMS {
@@ -265,7 +267,7 @@ impl Core {
         Err(DropReason::PitFull)
     }
 
-    /// Gives up what is pending under one of the forwarding hints in use with a name, for another hint that `face` asks for.
+    /// Evicts the entry of one forwarding hint of a name to make room for another hint that `face` uses.
     #[cold]
     fn give_up_hint(&mut self, now: Timestamp, found: Found, face: FaceId) {
         let Found::Variant(known) = found else { return };
@@ -282,11 +284,11 @@ impl Core {
         }
     }
 
-    /// Gives up a PIT entry of a face that holds many, for one of `newcomer`. Its downstreams are told nothing. `false` when the
-    /// newcomer itself holds too many.
+    /// Evicts a PIT entry of a face that holds many, for a new one of `newcomer`. Its downstreams get no Nack. Returns
+    /// `false` if the newcomer itself holds too many.
     fn evict(&mut self, now: Timestamp, newcomer: FaceId) -> bool {
         let Some(mut victim) = self.pcct.victim(newcomer) else { return false };
-        // What others have joined meanwhile is theirs then.
+        // An entry that other downstreams have joined is reassigned to one of them.
         for _ in 0..MAX_HANDED_OVER {
             let faces = &self.faces;
             let waits = |record: &InRecord| record.expiry > now && faces.exists(record.face);
@@ -300,16 +302,16 @@ impl Core {
         true
     }
 
-    /// Ends a PIT entry before its time, which counts for the face that holds it: in a flood mostly the same one, whose counters
-    /// are at hand then. Where nothing has to be given up, nothing is paid for this.
+    /// Evicts a PIT entry and counts the drop for the face that holds it. In a flood this is mostly the same face,
+    /// whose counters are then cached. Without evictions this costs nothing.
     fn give_up_slot(&mut self, now: Timestamp, pit: PitRef) {
         self.count_drop(self.pcct.holder(pit), DropReason::PitEvicted);
         self.end_slot(now, pit);
     }
 
-    /// Gives up PIT entries of faces that hold many until there is room for what PIT entries have outside themselves: more
-    /// selectors of one name, more downstreams, more upstreams, long tokens. For `newcomer`, and not `kept`. `false` when room is
-    /// not what is wanting, or none was made.
+    /// Evicts PIT entries of faces that hold many until there is room for a record outside PIT entries: more selectors
+    /// of one name, more downstreams, more upstreams, long tokens. The room is for `newcomer`, and `kept` is not
+    /// evicted. Returns `false` if no room is missing, or if none could be made.
     #[cold]
     pub(crate) fn make_room_for_records(&mut self, now: Timestamp, newcomer: FaceId, kept: Option<PitRef>) -> bool {
         if !self.pcct.records_are_used_up() {
@@ -327,8 +329,8 @@ impl Core {
         false
     }
 
-    /// Gives up all entries that hold memory of one chunk, PIT slots and Data alike, so that any size fits again. PIT slots of
-    /// faces that hold few of them are spared, unless there are some in all chunks that are looked at.
+    /// Evicts all entries that hold memory of one chunk, PIT slots and Data alike, so that any size fits again. Chunks
+    /// with PIT slots of faces that hold few are spared, unless all examined chunks have some.
     fn reclaim_memory(&mut self, now: Timestamp) {
         let mut owners = std::mem::take(&mut self.owners);
         for _ in 0..CHUNKS_LOOKED_AT {
@@ -352,15 +354,14 @@ impl Core {
         if self.pcct.entry(entry).in_use() { self.pcct.slots(entry).next() } else { None }
     }
 
-    /// Refuses names that are too long, before anything is done with them.
+    /// Refuses names longer than the maximum, before any other work on them.
     #[inline]
     pub(crate) fn check_length(&self, name: NameRef<'_>) -> Result<(), DropReason> {
         if name.value().len() <= self.max_name_bytes { Ok(()) } else { Err(DropReason::NameTooLong) }
     }
 
-    /// Refuses a packet by the length of its name alone, before more of it is looked at: one that
-    /// [`admit_name`](Self::admit_name) would refuse for its length. `total` is what is left
-    /// of the allowance.
+    /// Refuses an undecoded packet that [`admit_name`](Self::admit_name) would refuse for the length of its name.
+    /// `total` is the rest of the allowance of all faces.
     #[inline]
     pub(crate) fn check_unread(&self, face: FaceId, packet: &[u8], total: &Allowance) -> Result<(), DropReason> {
         match long_name_bytes(packet) {
@@ -370,7 +371,7 @@ impl Core {
         }
     }
 
-    /// Refuses names that are too long, and long ones when there were too many of them lately. To be called before the name is
+    /// Refuses names longer than the maximum, and long ones beyond the rate limit. Must be called before the name is
     /// hashed.
     #[inline]
     pub(crate) fn admit_name(&mut self, face: FaceId, name: NameRef<'_>) -> Result<(), DropReason> {
@@ -378,13 +379,13 @@ impl Core {
         if self.long_names.take(face, name) { Ok(()) } else { Err(DropReason::TooManyLongNames) }
     }
 
-    /// Puts the nonce of an Interest on the Dead Nonce List.
+    /// Adds the nonce of an Interest to the Dead Nonce List.
     pub(crate) fn insert_dead_nonce(&mut self, now: Timestamp, name_hash: u64, nonce: u32) {
         self.dead_nonces.insert(hash_with_nonce(name_hash, nonce), now);
     }
 }
 
-/// Is the last component of this name an implicit digest? `hashes` are those of the name.
+/// Returns whether the last component of `name` is an implicit digest. `hashes` must be those of the name.
 pub(crate) fn names_digest(name: &[u8], hashes: &PrefixHashes) -> bool {
     let depth = hashes.depth();
     // Component types are in their shortest form, so the first byte of the component is its type or above 252.

@@ -1,21 +1,21 @@
-//! What the Content Store did under each policy.
+//! Counters of the Content Store for each cache policy.
 
 use std::ops::{AddAssign, Sub};
 
 use namehop_store::PolicyKind;
 
-/// What the Content Store did, in Interests and Data.
+/// Counters of the Content Store, in Interests and Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CsCounters {
-    /// Interests answered.
+    /// Interests answered from the Content Store.
     pub hits: u64,
-    /// Interests that found nothing.
+    /// Interests that the Content Store could not answer.
     pub misses: u64,
-    /// Data that entered under a name of which none was there.
+    /// Data that was inserted under a name that was not cached.
     pub insertions: u64,
-    /// Data that left to make room.
+    /// Data that was evicted.
     pub evictions: u64,
-    /// Data that the policy did not let in.
+    /// Data that the policy rejected.
     pub rejections: u64,
 }
 
@@ -33,7 +33,7 @@ impl AddAssign for CsCounters {
 impl Sub for CsCounters {
     type Output = CsCounters;
 
-    /// What came after `earlier`.
+    /// Returns the counts since `earlier`.
     fn sub(self, earlier: CsCounters) -> CsCounters {
         CsCounters {
             hits: self.hits - earlier.hits,
@@ -45,7 +45,7 @@ impl Sub for CsCounters {
     }
 }
 
-/// For each policy, what the Content Store did as long as that policy was in use.
+/// Counters of the Content Store for each policy, while that policy was in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsCountersByPolicy([CsCounters; PolicyKind::ALL.len()]);
 
@@ -56,18 +56,18 @@ impl Default for CsCountersByPolicy {
 }
 
 impl CsCountersByPolicy {
-    /// Adds what was done under a policy.
+    /// Adds counters for a policy.
     pub fn add(&mut self, policy: PolicyKind, counters: CsCounters) {
         self.0[policy as usize] += counters;
     }
 
-    /// Policies under which anything was done.
+    /// Returns the policies with a counter above zero.
     pub fn used(&self) -> impl Iterator<Item = (PolicyKind, CsCounters)> {
         let all = PolicyKind::ALL.iter().map(|&policy| (policy, self.0[policy as usize]));
         all.filter(|(_, counters)| *counters != CsCounters::default())
     }
 
-    /// All policies together.
+    /// Returns the sum over all policies.
     pub fn total(&self) -> CsCounters {
         let mut total = CsCounters::default();
         self.0.iter().for_each(|&counters| total += counters);
@@ -76,29 +76,29 @@ impl CsCountersByPolicy {
 }
 
 impl AddAssign for CsCountersByPolicy {
-    /// Adds those of another engine.
+    /// Adds the counters of another engine.
     fn add_assign(&mut self, other: CsCountersByPolicy) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
     }
 }
 
-/// Divides the totals of an engine among the policies that it had.
+/// Divides the totals of an engine among the policies it has used.
 #[derive(Debug, Default)]
 pub(crate) struct PolicyPeriods {
-    /// Of periods that have ended.
+    /// Counters of periods that have ended.
     ended: CsCountersByPolicy,
-    /// Totals when the period began that is under way.
+    /// Totals at the beginning of the current period.
     begin: CsCounters,
 }
 
 impl PolicyPeriods {
-    /// Another policy than `policy` is in use from now on.
+    /// Ends the period of `policy`; another policy is in use from now on.
     pub(crate) fn end(&mut self, policy: PolicyKind, totals: CsCounters) {
         self.ended.add(policy, totals - self.begin);
         self.begin = totals;
     }
 
-    /// What was done until now; `policy` is in use.
+    /// Returns the counters up to now; `policy` is in use.
     pub(crate) fn until_now(&self, policy: PolicyKind, totals: CsCounters) -> CsCountersByPolicy {
         let mut all = self.ended;
         all.add(policy, totals - self.begin);

@@ -1,10 +1,12 @@
-//! Interests that wait for the disk, the second tier of the Content Store.
+//! Interests that wait for a read from disk, the second tier of the Content Store.
 //!
-//! They wait as they came in, without a PIT entry: when the disk has answered, or has taken too long, they have their turn in the
-//! pipelines once more. Several may wait for one read. There is room for [`MAX_WAITING`], and who finds none goes on as if the
-//! disk had nothing. One face gets half of what the disk reads at a time, and beyond that only while it has few that wait, so
-//! that there is something left for the others. Strangers, who may have any number of faces, have half of all that to share in the
-//! same way: the other half is for local applications and for peers that this router was told of.
+//! They wait as received, without a PIT entry. When the read finishes or times out, they pass the pipelines once more.
+//! Several Interests may wait for one read. At most [`MAX_WAITING`] wait at a time; further Interests are processed as
+//! if the disk had no match.
+//!
+//! Once half as many Interests wait as the disk reads at a time, a face gets another place only while it has few
+//! waiting, so that one face cannot take all places. Unsolicited remote peers, which can open any number of faces,
+//! share half of all these limits in the same way. The other half is for local applications and configured peers.
 
 use std::collections::HashMap;
 
@@ -14,27 +16,27 @@ use namehop_packet::{FaceId, Incoming};
 
 use crate::parse::Parsed;
 
-/// Interests that may wait at a time.
+/// Maximum number of Interests that wait at a time.
 const MAX_WAITING: usize = 1024;
-/// Interests that wait before faces with many of them get no more room: half of the reads.
+/// Number of waiting Interests from which faces with many of them get no more room: half of the reads.
 const SHARED_BY_ALL: usize = ReadId::COUNT / 2;
-/// Interests of one face that count as few.
+/// A face with fewer waiting Interests than this has few.
 const FACE_SHARE: u16 = 16;
-/// Strangers get one in so many of the places, and of those that are shared by all.
+/// Unsolicited remote peers get one part in this number of both limits.
 const STRANGERS_PART: usize = 2;
-/// No place.
+/// Index that means none.
 const NONE: u32 = u32::MAX;
 
-/// An Interest in its place, or a free place.
+/// A slot with a waiting Interest, or a free slot.
 struct Place {
     interest: Option<Incoming>,
-    /// Did it come in on the face of a stranger?
+    /// Whether it was received from an unsolicited remote peer.
     is_strangers: bool,
-    /// The one behind it that waits for the same read, or the next free place.
+    /// Index of the next Interest that waits for the same read, or of the next free slot.
     next: u32,
 }
 
-/// First and last of those who wait for one read.
+/// First and last of the Interests that wait for one read.
 #[derive(Clone, Copy)]
 struct Queue {
     first: u32,
@@ -43,26 +45,27 @@ struct Queue {
 
 const EMPTY: Queue = Queue { first: NONE, last: NONE };
 
-/// See the module's description.
+/// The Interests that wait for disk reads. See the module documentation.
 pub(crate) struct DiskReads {
     queues: Box<[Queue]>,
     places: Box<[Place]>,
     free: u32,
     waiting: usize,
-    /// Those of them that strangers have sent.
+    /// Number of them that came from unsolicited remote peers.
     waiting_of_strangers: usize,
-    /// How many of them came in on each face; faces without any are not in it. It has room for all, so it does not grow.
+    /// Number of them by face; faces without any have no entry. The map has capacity for the maximum, so it does not
+    /// grow.
     by_face: HashMap<FaceId, u16>,
-    /// By entry of the name dispatch table: what lies on the disk before this position was written before its names were
-    /// another worker's. Empty until an entry comes back.
+    /// By entry of the name dispatch table: disk positions before this one are stale, because another worker has owned
+    /// these names since they were written. Empty until an entry returns to this worker.
     valid_from: Vec<u64>,
-    /// Scratch for the packet that has its turn.
+    /// Scratch for the packet that is being processed.
     pub(crate) parsed: Parsed,
     pub(crate) hashes: PrefixHashes,
 }
 
 impl DiskReads {
-    /// Nobody waits.
+    /// Creates an empty list.
     pub(crate) fn new() -> Self {
         let next = |place: usize| if place + 1 < MAX_WAITING { place as u32 + 1 } else { NONE };
         DiskReads {
@@ -80,12 +83,12 @@ impl DiskReads {
         }
     }
 
-    /// Interests that wait.
+    /// Returns the number of waiting Interests.
     pub(crate) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Is there room for one more of this face?
+    /// Returns whether one more Interest of this face may wait.
     pub(crate) fn has_room(&self, face: FaceId, is_stranger: bool) -> bool {
         let (waiting, part) = match is_stranger {
             true => (self.waiting_of_strangers, STRANGERS_PART),
@@ -95,7 +98,7 @@ impl DiskReads {
         self.free != NONE && waiting < MAX_WAITING / part && (waiting < SHARED_BY_ALL / part || has_few())
     }
 
-    /// An Interest waits for a read. There [is room](Self::has_room); if not, it is given back.
+    /// Adds an Interest to those that wait for a read. If there [is no room](Self::has_room), it is returned.
     pub(crate) fn push(&mut self, read: ReadId, interest: Incoming, is_stranger: bool) -> Option<Incoming> {
         let taken = self.free;
         let Some(place) = self.places.get_mut(taken as usize) else { return Some(interest) };
@@ -113,7 +116,7 @@ impl DiskReads {
         None
     }
 
-    /// The next Interest that waits for a read, in the order in which they came.
+    /// Removes and returns the oldest Interest that waits for a read.
     pub(crate) fn pop(&mut self, read: ReadId) -> Option<Incoming> {
         let queue = &mut self.queues[read.index()];
         let taken = queue.first;
@@ -135,8 +138,8 @@ impl DiskReads {
         Some(interest)
     }
 
-    /// Entries of the name dispatch table, of so many, come to this worker: what it wrote to the disk before a position does not
-    /// count for their names any more.
+    /// Marks as stale all that this worker wrote to the disk before `position` for these entries of the name dispatch
+    /// table, which return to this worker. The table has `of` entries.
     pub(crate) fn start_anew(&mut self, entries: &[usize], of: usize, position: u64) {
         self.valid_from.resize(of, 0);
         for &entry in entries {
@@ -146,7 +149,7 @@ impl DiskReads {
         }
     }
 
-    /// Does what lies at this position count for the names of an entry?
+    /// Returns whether the disk content at this position is valid for the names of a dispatch entry.
     pub(crate) fn is_valid(&self, entry: usize, position: u64) -> bool {
         self.valid_from.get(entry).is_none_or(|&valid_from| position >= valid_from)
     }

@@ -1,5 +1,5 @@
-//! The faces that an engine knows, by slot, each with its counters of discarded packets. A packet reads only what is in
-//! `slots`: a few bytes for each face, side by side.
+//! The faces of an engine, by slot, each with its drop counters. Forwarding a packet reads only `slots`: a few bytes
+//! for each face, contiguous.
 
 use namehop_packet::{DropCounters, DropReason, FaceId, FaceInfo, FaceScope, LinkType};
 
@@ -7,18 +7,19 @@ use namehop_packet::{DropCounters, DropReason, FaceId, FaceInfo, FaceScope, Link
 const NULL_FACE: FaceInfo =
     FaceInfo { id: FaceId::NULL, scope: FaceScope::Local, link_type: LinkType::PointToPoint, is_up: true };
 
-/// What stands in a slot without a face: a number that belongs to another slot, so that nobody finds it there.
+/// The content of a slot without a face: an id that belongs to another slot, so that no lookup in this one matches it.
 const fn vacant(slot: usize) -> FaceInfo {
     FaceInfo { id: FaceId(slot as u32 ^ 1), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint, is_up: true }
 }
 
 /// All faces.
 pub(crate) struct FaceArray {
-    /// By slot of the face number.
+    /// By slot of the face id.
     slots: Vec<FaceInfo>,
-    /// By slot as well: was an Interest sent to the face? What was not asked can go without any Interest being sent again.
+    /// By slot too: whether an Interest was sent to the face. If not, no Interest has to be retried when the face is
+    /// removed.
     asked: Vec<bool>,
-    /// By slot as well; only of faces that exist, without the null face.
+    /// By slot too; only for faces that exist, without the null face.
     drops: Vec<Option<Box<DropCounters>>>,
     /// The same faces one after another, for strategies that flood.
     list: Vec<FaceInfo>,
@@ -32,7 +33,7 @@ impl FaceArray {
         FaceArray { slots, asked, drops: Vec::new(), list: Vec::new() }
     }
 
-    /// Adds a face or changes what is known of it. A face that was in the same slot before is gone.
+    /// Adds a face or updates it. Another face in the same slot is removed.
     pub(crate) fn set(&mut self, info: FaceInfo) {
         let slot = info.id.slot();
         if self.slots.len() <= slot {
@@ -50,7 +51,7 @@ impl FaceArray {
         }
     }
 
-    /// Removes a face. Nothing happens if there is none with this number, or it is the null face.
+    /// Removes a face. Does nothing if no face has this id, or if it is the null face.
     pub(crate) fn remove(&mut self, id: FaceId) {
         if self.exists(id) && id != FaceId::NULL {
             self.slots[id.slot()] = vacant(id.slot());
@@ -60,20 +61,20 @@ impl FaceArray {
         }
     }
 
-    /// The face with this number, if it exists.
+    /// Returns the face with this id, if it exists.
     #[inline]
     pub(crate) fn get(&self, id: FaceId) -> Option<FaceInfo> {
         let &FaceInfo { id: found, scope, link_type, is_up } = self.slots.get(id.slot())?;
-        // Put together from its parts, which then stay in registers.
+        // Built from its parts, so that they stay in registers.
         if found == id { Some(FaceInfo { id, scope, link_type, is_up }) } else { None }
     }
 
-    /// Whether the face exists and its link works.
+    /// Returns whether the face exists and its link is up.
     pub(crate) fn is_up(&self, id: FaceId) -> bool {
         self.get(id).is_some_and(|face| face.is_up)
     }
 
-    /// Notes that an Interest is sent to a face.
+    /// Records that an Interest is sent to a face.
     #[inline]
     pub(crate) fn note_asked(&mut self, id: FaceId) {
         if let Some(asked) = self.asked.get_mut(id.slot()) {
@@ -81,7 +82,7 @@ impl FaceArray {
         }
     }
 
-    /// May Interests wait for this face?
+    /// Returns whether Interests may be pending on this face.
     pub(crate) fn is_asked(&self, id: FaceId) -> bool {
         self.exists(id) && self.asked.get(id.slot()).is_some_and(|&asked| asked)
     }
@@ -91,12 +92,12 @@ impl FaceArray {
         self.get(id).is_some()
     }
 
-    /// All faces but the null face.
+    /// Returns all faces except the null face.
     pub(crate) fn list(&self) -> &[FaceInfo] {
         &self.list
     }
 
-    /// Counts a packet of this face as discarded.
+    /// Counts a dropped packet for the face it was received on.
     pub(crate) fn count_drop(&mut self, id: FaceId, reason: DropReason) {
         if self.exists(id)
             && let Some(Some(drops)) = self.drops.get_mut(id.slot())

@@ -1,4 +1,4 @@
-//! Interests as bytes: rewriting one that came in, and building one anew from what the PIT remembers of it.
+//! Interests as bytes: rewriting a received one, and rebuilding one from the PIT.
 
 use namehop_packet::{DropReason, PacketBuffer};
 use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
@@ -9,11 +9,11 @@ use super::core::Core;
 use crate::pcct::PitRef;
 use crate::pcct::entry::LIFETIME_ABSENT;
 
-/// Most bytes that a rewrite adds: Nonce, HopLimit, and longer LENGTHs.
+/// Maximum number of bytes that a rewrite adds: Nonce, HopLimit, and longer LENGTHs.
 const REWRITE_GROWTH_BYTES: usize = 16;
 const NONCE_BYTES: usize = 4;
 
-/// What differs between the Interests of one PIT entry.
+/// The fields that differ between the Interests of one PIT entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Variable {
     pub(crate) nonce: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Variable {
 }
 
 impl Variable {
-    /// Writes Nonce and HopLimit over those of an Interest in memory, where they are at these offsets; 0 = it has none.
+    /// Overwrites Nonce and HopLimit of an Interest in place, at these offsets; offset 0 means the field is absent.
     #[inline]
     pub(crate) fn write(self, packet: &mut [u8], nonce_at: u16, hop_limit_at: u16) {
         let nonce_at = usize::from(nonce_at);
@@ -61,7 +61,7 @@ impl Parts<'_> {
             + hop_limit
     }
 
-    /// Writes the packet to `out`, which has exactly its length.
+    /// Writes the packet to `out`, which must have exactly its length.
     fn write(&self, out: &mut [u8]) {
         let mut at = put_header(out, types::INTEREST, self.value_len());
         let mut element = |typ: u32, value: &[u8]| {
@@ -87,7 +87,7 @@ impl Parts<'_> {
 }
 
 impl Core {
-    /// A rewritten copy of an Interest.
+    /// Returns a rewritten copy of an Interest.
     pub(crate) fn rewritten(&self, packet: &[u8], change: &InterestRewrite) -> Result<PacketBuffer, DropReason> {
         let room = packet.len() + REWRITE_GROWTH_BYTES;
         let mut buffer = self.pool.allocate(room).ok_or(DropReason::NoBuffer)?;
@@ -97,11 +97,12 @@ impl Core {
         Ok(buffer)
     }
 
-    /// The pending Interest with this Nonce, and with this HopLimit or none. `None` when there is no buffer for it.
+    /// Builds the pending Interest with this Nonce, and with this HopLimit or none. Returns `None` if no buffer is
+    /// available.
     pub(crate) fn rebuilt_interest(&self, pit: PitRef, variable: Variable) -> Option<PacketBuffer> {
         if let Some(packet) = self.pcct.packet(pit) {
             let nonce = Some(variable.nonce);
-            // The copy has HopLimit and lifetime of the Interest that opened the PIT entry, if that had them.
+            // The stored copy has the HopLimit and lifetime, if any, of the Interest that opened the PIT entry.
             let Variable { hop_limit, .. } = variable;
             let kept = self.pcct.slot(pit).lifetime_ms;
             let lifetime_ms = (kept != LIFETIME_ABSENT).then_some(u64::from(kept));
@@ -127,13 +128,13 @@ impl Core {
         Some(buffer)
     }
 
-    /// InterestLifetime as the PIT keeps it.
+    /// Returns the InterestLifetime in the PIT's representation.
     pub(crate) fn kept_lifetime(lifetime_ms: Option<u64>) -> u32 {
         let longest = u64::from(LIFETIME_ABSENT) - 1;
         lifetime_ms.map_or(LIFETIME_ABSENT, |lifetime_ms| lifetime_ms.min(longest) as u32)
     }
 
-    /// How long the Interest of a PIT slot is pending, in milliseconds.
+    /// Returns how long the Interest of a PIT slot is pending, in milliseconds.
     pub(crate) fn pending_ms(&self, kept_lifetime: u32) -> u64 {
         let asked =
             if kept_lifetime == LIFETIME_ABSENT { DEFAULT_INTEREST_LIFETIME_MS } else { u64::from(kept_lifetime) };

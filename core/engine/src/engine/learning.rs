@@ -1,10 +1,10 @@
-//! What engines report to the control plane, nearly all of it for the self-learning strategy.
+//! Events that an engine reports to the control plane, most of them for the self-learning strategy.
 //!
-//! Announcements are verified and routes are kept by the control plane, so the engine only reports: each report is an
-//! [`EngineEvent`] in a bounded queue that the control plane empties with `take_events`. When an announcement is to be
-//! attached to Data that goes downstream, the Data and the list of its downstreams wait here, no longer in the PIT,
-//! until `announcement_reply` brings the announcement or one second has passed; then the Data is sent with what there is.
-//! Interests that arrive in the meantime are answered by the Content Store or make a new PIT entry.
+//! The control plane verifies announcements and keeps routes, so the engine only reports: each report is an
+//! [`EngineEvent`] in a bounded queue that the control plane empties with `take_events`. If an announcement is to be
+//! attached to Data that goes downstream, the Data and the list of its downstreams leave the PIT and wait here until
+//! `announcement_reply` brings the announcement or one second has passed. Then the Data is sent with the announcement,
+//! or without one. Interests that arrive in the meantime are answered by the Content Store or open a new PIT entry.
 
 use namehop_packet::{DropReason, FaceId, Outgoing, PacketBuffer, Timestamp};
 use namehop_wire::Name;
@@ -16,45 +16,45 @@ use crate::pipelines::outgoing_data::DataSource;
 use crate::schedule::Schedule;
 use crate::trace::PacketTrace;
 
-/// Reports that wait for the control plane; more are lost, and counted.
+/// Maximum number of queued reports; further ones are dropped and counted.
 const MAX_EVENTS: usize = 1024;
-/// Data that waits for an announcement; more is sent without.
+/// Maximum number of Data packets that wait for an announcement; further ones are sent without one.
 const MAX_WAITING: usize = 256;
 /// How long Data waits for an announcement.
 const WAITING_LASTS_MS: u64 = 1_000;
 
-/// Something the control plane should know.
+/// An event reported to the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineEvent {
     /// Data came with a prefix announcement: add a route to `face` if the announcement can be trusted.
     RouteLearned {
-        /// Where the Data came from.
+        /// The face that the Data arrived on.
         face: FaceId,
         /// The announcement: a complete Data packet.
         announcement: Vec<u8>,
     },
-    /// The upstream has no route any more: remove the learnt route for `prefix` by this face.
+    /// The upstream has no route: remove the learned route for `prefix` through this face.
     RouteForgotten {
-        /// The FIB prefix that led there.
+        /// The FIB prefix of the route.
         prefix: Name,
         /// The upstream.
         face: FaceId,
     },
-    /// Data waits for the announcement that covers its name: answer with [`Engine::announcement_reply`].
+    /// Data waits for the announcement that covers its name: reply with [`Engine::announcement_reply`].
     AnnouncementWanted {
-        /// To be given back with the answer.
+        /// Identifies the request in the reply.
         request: u64,
         /// Name of the Data.
         name: Name,
     },
-    /// A limit of the configuration makes the engine drop packets. Reported once a minute at most for each reason.
+    /// A limit of the configuration makes the engine drop packets. Reported at most once a minute for each reason.
     LimitReached {
-        /// Which limit.
+        /// The limit.
         reason: DropReason,
-        /// Where the first such packet came from.
+        /// The face that the first such packet arrived on.
         face: FaceId,
     },
-    /// A packet that somebody [traces](crate::trace) has had its turn.
+    /// A [traced](crate::trace) packet was processed.
     Traced(Box<PacketTrace>),
 }
 
@@ -78,7 +78,7 @@ impl Learning {
         Learning { events: Vec::new(), waiting: Vec::new(), next_request: 0 }
     }
 
-    /// When the first waiting Data is to be sent without an announcement.
+    /// Returns when the first waiting Data is to be sent without an announcement.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         self.waiting.iter().map(|waiting| waiting.deadline).min()
     }
@@ -89,7 +89,7 @@ impl Learning {
 }
 
 impl Core {
-    /// Queues a report. `false` when the queue is full.
+    /// Queues a report. Returns `false` if the queue is full.
     pub(crate) fn report(&mut self, event: EngineEvent) -> bool {
         let room = self.learning.events.len() < MAX_EVENTS;
         if room {
@@ -100,7 +100,7 @@ impl Core {
         room
     }
 
-    /// Lets Data wait for the announcement that covers `name`. Gives the Data back when too much is waiting already.
+    /// Makes Data wait for the announcement that covers `name`. Returns the Data if too many packets are waiting.
     pub(crate) fn await_announcement(
         &mut self,
         now: Timestamp,
@@ -121,7 +121,7 @@ impl Core {
         Ok(())
     }
 
-    /// Sends waiting Data whose time is up.
+    /// Sends waiting Data whose deadline has passed.
     pub(crate) fn send_overdue_data(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut index = 0;
         while index < self.learning.waiting.len() {
@@ -136,13 +136,13 @@ impl Core {
 }
 
 impl<S: Schedule> Engine<S> {
-    /// Empties the queue of reports.
+    /// Empties the queue of reports and returns them.
     pub fn take_events(&mut self) -> Vec<EngineEvent> {
         std::mem::take(&mut self.core.learning.events)
     }
 
-    /// The control plane's answer to [`EngineEvent::AnnouncementWanted`]: the announcement as a complete Data packet, or
-    /// that there is none. Nothing happens when it comes too late.
+    /// Handles the control plane's reply to [`EngineEvent::AnnouncementWanted`]: the announcement as a complete Data
+    /// packet, or `None`. Does nothing if the reply comes too late.
     pub fn announcement_reply(&mut self, request: u64, announcement: Option<&[u8]>, out: &mut Vec<Outgoing>) {
         let core = &mut self.core;
         let Some(index) = core.learning.waiting.iter().position(|waiting| waiting.request == request) else { return };

@@ -1,4 +1,4 @@
-//! What the tables of an engine take of memory at most, from its settings.
+//! The maximum memory that the tables of an engine use, computed from its settings.
 
 use super::config::EngineConfig;
 use crate::dead_nonce_list::DeadNonceList;
@@ -6,12 +6,12 @@ use crate::pcct::memory::{TableEntries, content_bytes, entry_table_bytes, pendin
 use crate::strategy::measurements::MeasurementTable;
 use crate::timer::timer_bytes;
 
-/// Bytes that the tables of an engine take when they are full.
+/// Bytes used by the tables of an engine when they are full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EngineMemory {
     /// Pending Interests with their names, copies and timers.
     pub pit: usize,
-    /// Cached Data, and what the policy notes of them.
+    /// Cached Data, and the cache policy's state.
     pub content_store: usize,
     /// The Dead Nonce List.
     pub dead_nonces: usize,
@@ -20,7 +20,7 @@ pub struct EngineMemory {
 }
 
 impl EngineMemory {
-    /// All of it.
+    /// Returns the sum.
     pub fn total(&self) -> usize {
         let EngineMemory { pit, content_store, dead_nonces, measurements } = *self;
         [content_store, dead_nonces, measurements].into_iter().fold(pit, usize::saturating_add)
@@ -28,11 +28,11 @@ impl EngineMemory {
 }
 
 impl EngineConfig {
-    /// Bytes that the tables of an engine with these settings take at most. It is an upper bound: sizes are rounded up as the tables
-    /// round them, and the cache policy is taken to be the one that notes most.
+    /// Returns the maximum number of bytes that the tables of an engine with these settings use. It is an upper bound:
+    /// sizes are rounded up as in the tables, and the cache policy with the largest state is assumed.
     pub fn memory(&self) -> EngineMemory {
         let entries = TableEntries { pending: self.pit_capacity, cached: self.cs.capacity_packets };
-        // The table of all names is shared by both. What it takes without a cache counts as the PIT's.
+        // PIT and CS share the table of all names. Its size without a cache counts as the PIT's.
         let without_cache = entry_table_bytes(TableEntries { cached: 0, ..entries });
         EngineMemory {
             pit: without_cache

@@ -1,12 +1,12 @@
 //! The engine of one worker: packets in, packets out.
 //!
 //! It owns the PIT-CS composite table, the Dead Nonce List, timers and counters, and reads the FIB that the control
-//! thread writes. It reads no clock and does no input or output: the caller hands in the time and bursts of packets and
-//! takes away what is to be sent. It never panics on what comes from outside, and allocates nothing per packet once its
-//! lists have grown to the size of a burst.
+//! thread writes. It reads no clock and does no input or output: the caller passes the time and bursts of packets, and
+//! gets the packets to send. It never panics on input from outside, and allocates nothing per packet once its lists
+//! have grown to the size of a burst.
 //!
-//! Everything that is discarded is counted under a [`DropReason`], in total
-//! ([`Engine::counters`]) and for the face it came in on ([`Engine::face_drops`]).
+//! Every dropped packet is counted under a [`DropReason`], in total ([`Engine::counters`]) and for the face it was
+//! received on ([`Engine::face_drops`]).
 
 pub mod config;
 pub(crate) mod context;
@@ -44,38 +44,38 @@ use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
 
 pub use crate::pcct::erasure::CsErasure;
 
-/// The FIB as engines use it.
+/// The FIB reader of an engine.
 pub type Fib = FibReader<StrategyInstance>;
 
 /// The forwarding engine of one worker.
 ///
-/// Its output does not depend on the schedule `S`, only its speed does. [`Stripped`](crate::schedule::Stripped) is the
-/// exception, for measurements.
+/// The schedule `S` changes its speed, not its output. [`Stripped`](crate::schedule::Stripped) is the exception, for
+/// measurements.
 pub struct Engine<S: Schedule = Burst> {
     pub(crate) fib: Fib,
     pub(crate) core: Core,
-    /// Hashes of the name, and of the delegation, of a pending Interest.
+    /// Hashes of the name and of the delegation of a pending Interest.
     pub(crate) hashes: PrefixHashes,
     pub(crate) delegation_hashes: PrefixHashes,
-    /// What is known of the packets of a burst.
+    /// The parsed and prefetched state of the packets of a burst.
     pub(crate) burst_state: BurstState,
-    /// Of no size unless blocks are timed.
+    /// Zero-sized unless blocks are timed.
     pub(crate) clock: S::Clock,
     schedule: PhantomData<S>,
 }
 
 impl<S: Schedule<Clock = BlockTicks>> Engine<S> {
-    /// What the clock of blocks has measured since the engine got it.
+    /// Returns what the block clock has measured since the engine got its schedule.
     pub fn block_ticks(&self) -> &BlockTicks {
         &self.clock
     }
 }
 
 impl<S: Schedule> Engine<S> {
-    /// An engine without faces. `key` is the one that the FIB was made with.
+    /// Creates an engine without faces. `key` must be the one that the FIB was created with.
     ///
     /// # Errors
-    /// When the memory for its tables cannot be had.
+    /// If the memory for its tables cannot be allocated.
     pub fn new(config: EngineConfig, fib: Fib, pool: BufferPool, key: HashKey) -> Result<Self, EngineError> {
         let core = Core::new(config, pool, key)?;
         Ok(Engine {
@@ -89,15 +89,15 @@ impl<S: Schedule> Engine<S> {
         })
     }
 
-    /// The same engine with another schedule.
+    /// Returns the same engine with another schedule.
     pub fn with_schedule<T: Schedule>(self) -> Engine<T> {
         let Engine { fib, core, hashes, delegation_hashes, burst_state, .. } = self;
         let clock = T::Clock::default();
         Engine { fib, core, hashes, delegation_hashes, burst_state, clock, schedule: PhantomData }
     }
 
-    /// Handles due timers and then a burst of packets, in order. The burst is emptied; what is to be sent is appended to
-    /// `out`. `now` must not go back between calls.
+    /// Handles due timers and then a burst of packets, in order. Empties the burst and appends the packets to send to
+    /// `out`. `now` must not decrease between calls.
     pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         self.advance(now, out);
         if !burst.is_empty() {
@@ -110,9 +110,9 @@ impl<S: Schedule> Engine<S> {
         self.fib.quiescent();
     }
 
-    /// Hands a decoded packet to its pipeline, and counts it if that discards it.
-    // Left to the compiler, it is a function of its own since pipelines note steps for traces, and what it calls is inlined less:
-    // 90 instructions more for an Interest and 70 for Data, counted by `make cost-test`.
+    /// Passes a decoded packet to its pipeline, and counts it if it is dropped.
+    // Without the attribute, the compiler outlines this function, because pipelines record trace steps, and inlines
+    // less of its callees: 90 more instructions for an Interest and 70 for Data, counted by `make cost-test`.
     #[inline(always)]
     pub(crate) fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
         let face = packet.face;
@@ -137,8 +137,8 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Decodes an Interest that was not decoded for the length of its name, unless it has to be refused for that: more may be
-    /// left for long names than was foreseen.
+    /// Decodes an Interest that was skipped for the length of its name, unless it must be refused for that: the
+    /// allowance for long names may be larger than predicted.
     #[cold]
     fn parse_again(&self, packet: &Incoming) -> Parsed {
         let mut parsed = Parsed::default();
@@ -146,10 +146,10 @@ impl<S: Schedule> Engine<S> {
         parsed
     }
 
-    /// Counts a packet that could not be decoded, or was not. Returns why it is discarded.
+    /// Counts a packet that was not decoded. Returns the drop reason.
     #[cold]
     fn malformed(&mut self, packet: &Incoming) -> DropReason {
-        // Without a name it is not traced, and what becomes of it is no step of the packet before it.
+        // A packet without a name is not traced, and its drop is not a step of the previous packet's trace.
         self.core.end_trace_if_on();
         let counters = &mut self.core.counters;
         let bytes = packet.buffer.bytes();
@@ -157,7 +157,7 @@ impl<S: Schedule> Engine<S> {
         match (bytes.first().copied().map(u32::from), packet.fields.nack) {
             (Some(types::INTEREST), nack) => {
                 counters.in_interests += 1;
-                // Whether it was decoded or not, the reason is the same.
+                // The reason is the same whether the Interest was decoded or not.
                 if nack.is_none() && !S::IS_STRIPPED {
                     refused = self.core.check_unread(packet.face, bytes, &self.core.long_names.total());
                 }
@@ -171,7 +171,7 @@ impl<S: Schedule> Engine<S> {
         refused.err().unwrap_or(DropReason::Malformed)
     }
 
-    /// Handles due timers, and a part of what new next hops and lost faces left to do.
+    /// Handles due timers, and a bounded part of the work that new next hops and lost faces require.
     pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         self.core.now = now;
         self.core.long_names.grow(now);
@@ -188,7 +188,7 @@ impl<S: Schedule> Engine<S> {
         self.continue_new_nexthops(now, out);
     }
 
-    /// When [`advance`](Self::advance) has to be called at the latest; `None` when nothing is waiting for it.
+    /// Returns the latest time for the next call of [`advance`](Self::advance); `None` if nothing waits for it.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         if !self.core.new_nexthops.is_idle() || !self.core.lost_upstreams.is_idle() {
             return Some(self.core.now);
@@ -198,7 +198,7 @@ impl<S: Schedule> Engine<S> {
         timer.into_iter().chain(self.core.learning.next_deadline()).chain(disk).min()
     }
 
-    /// To be called before the worker's thread sleeps for long, so that the FIB writer need not wait for it.
+    /// Must be called before the worker's thread sleeps for long, so that the FIB writer does not wait for it.
     pub fn prepare_to_sleep(&mut self) {
         self.fib.offline();
     }

@@ -1,8 +1,8 @@
-//! Telling strategies of new next hops, a little at a time.
+//! Notifies strategies of new next hops, in bounded parts.
 //!
-//! A new next hop concerns all pending Interests under its prefix. They are found by a walk over the PIT, in parts, and what is
-//! left waits in a short queue. When too many new next hops wait, the one that has waited longest is given up: Interests that
-//! were pending before it came then do not use it unless they are sent again.
+//! A new next hop concerns all pending Interests under its prefix. A walk over the PIT finds them in parts; the rest
+//! waits in a short queue. If too many new next hops wait, the oldest is discarded: Interests that were pending before
+//! it came use it only if they are sent again.
 
 use std::collections::VecDeque;
 
@@ -16,20 +16,22 @@ use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 
-/// New next hops that wait; more push out the oldest.
+/// Maximum number of waiting new next hops; a further one discards the oldest.
 const MAX_WAITING: usize = 64;
-/// A new next hop that not all pending Interests know of yet.
+/// A new next hop that some pending Interests may not have been notified of.
 struct Job {
     prefix: Name,
     depth: usize,
     nexthop: NextHop,
     walk: PitWalk,
-    /// The last slot opened before; later ones were forwarded by the new FIB from the start.
+    /// Serial number of the last slot opened before the change; later slots were forwarded by the new FIB from the
+    /// start.
     last_serial: u32,
 }
 
 impl Job {
-    /// Is this an unsatisfied Interest from before, under the prefix? Looks at one or two cache lines of most slots.
+    /// Returns whether the slot is unsatisfied, under the prefix, and opened before the change. Reads one or two cache
+    /// lines of most slots.
     fn concerns(&self, pcct: &Pcct, pit: PitRef) -> bool {
         let entry = pcct.entry(pit.entry);
         let by_name = entry.delegation_bytes == 0;
@@ -46,10 +48,10 @@ impl Job {
     }
 }
 
-/// New next hops that wait, oldest first.
+/// New next hops whose walk is not finished, oldest first.
 pub(crate) struct NewNextHops {
     waiting: VecDeque<Job>,
-    /// Work that may be done before the next `advance`.
+    /// Work that may be done before the next call of `advance`.
     work_left: usize,
 }
 
@@ -64,11 +66,12 @@ impl NewNextHops {
 }
 
 impl<S: Schedule> Engine<S> {
-    /// A FIB entry got a new next hop: strategies may send pending Interests there. To be called when the FIB has it.
+    /// Notifies strategies that a FIB entry got a new next hop, so that they may send pending Interests there. Must be
+    /// called after the FIB has changed.
     ///
-    /// Up to 4096 PIT slots are looked at, over all calls since the last [`advance`](Self::advance); what is left is done in
-    /// later calls of `advance`, and [`next_deadline`](Self::next_deadline) asks for them. Of more than 64 new next hops that
-    /// wait, the oldest is given up.
+    /// At most 4096 PIT slots are examined over all calls since the last [`advance`](Self::advance). Later calls of
+    /// `advance`, which [`next_deadline`](Self::next_deadline) schedules, do the rest. If more than 64 new next hops
+    /// wait, the oldest is discarded.
     pub fn new_nexthop(&mut self, now: Timestamp, prefix: NameRef<'_>, nexthop: NextHop, out: &mut Vec<Outgoing>) {
         let pcct = &self.core.pcct;
         if pcct.pit_len() == 0 {
@@ -109,7 +112,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Goes on with one new next hop. Returns whether it is done; if not, no work is left.
+    /// Continues with one new next hop. Returns whether it is finished; if not, the work budget is used up.
     fn work_on(&mut self, now: Timestamp, job: &mut Job, out: &mut Vec<Outgoing>) -> bool {
         while self.core.new_nexthops.work_left > 0 {
             let pcct = &self.core.pcct;
@@ -131,7 +134,7 @@ impl<S: Schedule> Engine<S> {
     fn tell_strategy(&mut self, now: Timestamp, pit: PitRef, job: &Job, out: &mut Vec<Outgoing>) {
         self.core.forget_removed_faces(pit);
         let mut context = self.pending_context(now, pit, out);
-        // A longer prefix with next hops of its own hides the one that has changed; and by now the next hop may be gone.
+        // A longer prefix with its own next hops hides the changed one, and the next hop may have been removed since.
         let is_routed_by = context.route.prefix_len == job.depth;
         if is_routed_by && context.route.nexthops.contains(&job.nexthop.face) {
             context.dispatch_alone(Trigger::AfterNewNextHop(job.nexthop));

@@ -1,45 +1,46 @@
-//! A walk over all pending Interests, a little at a time.
+//! A walk over all pending Interests, in bounded parts.
 //!
-//! What happens to a face or to a route concerns any pending Interest, and to find those the whole PIT has to be looked at. That
-//! must not hold up forwarding, so between two calls of [`Engine::advance`](super::Engine::advance) only [`WORK`] is done.
+//! A change of a face or a route can concern any pending Interest, so finding the affected ones takes a walk over the
+//! whole PIT. To keep forwarding going, only [`WORK`] is done between two calls of
+//! [`Engine::advance`](super::Engine::advance).
 
 use crate::pcct::{Pcct, PitRef};
 
-/// Work between two calls of `advance`: 4096 PIT slots looked at, of which 256 may be handed to their strategy.
+/// Work between two calls of `advance`: examining 4096 PIT slots, of which 256 may be passed to their strategy.
 pub(crate) const WORK: usize = 4_096 * LOOK_COST;
-/// What each step costs. A position whose slot has ended is only read, in sequence; a slot is somewhere in memory; a
+/// The cost of each step. A position whose slot has ended is only read, in sequence; a slot is anywhere in memory; a
 /// strategy looks up the FIB and may send a packet.
 pub(crate) const GAP_COST: usize = 1;
 pub(crate) const LOOK_COST: usize = 8;
 pub(crate) const STRATEGY_COST: usize = 128;
-/// Number of positions that are prefetched ahead.
+/// How many positions ahead the walk prefetches.
 const PREFETCH_DISTANCE: u64 = 8;
 
-/// What is at a position of the walk.
+/// The content of a position of the walk.
 pub(crate) enum Met {
     /// A PIT slot.
     Slot(PitRef),
     /// A slot that has ended or moved.
     Gap,
-    /// The end: all slots were met that there were when the walk began.
+    /// The end: the walk has met all slots that existed when it began.
     End,
 }
 
-/// Where in the eviction queue of the PIT a walk goes on.
+/// The position of a walk in the eviction queue of the PIT.
 pub(crate) struct PitWalk {
     next_sequence: u64,
 }
 
 impl PitWalk {
-    /// From the oldest slot on.
+    /// Starts at the oldest slot.
     pub(crate) fn new(pcct: &Pcct) -> Self {
         PitWalk { next_sequence: pcct.queued_sequences().start }
     }
 
-    /// The next position. `prefetch` brings into the cache what will be looked at of a slot some positions ahead.
+    /// Returns the content of the next position. `prefetch` prefetches a slot some positions ahead.
     pub(crate) fn next(&mut self, pcct: &Pcct, prefetch: impl FnOnce(&Pcct, PitRef)) -> Met {
         let queued = pcct.queued_sequences();
-        // Slots at the head may have ended; a slot that was moved to the tail has not, and is met there.
+        // Slots at the head may have ended. A slot that was moved to the tail has not, and is met there.
         let sequence = self.next_sequence.max(queued.start);
         if sequence >= queued.end {
             return Met::End;

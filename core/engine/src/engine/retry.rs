@@ -1,11 +1,12 @@
-//! Sending pending Interests again that what was sent for them cannot answer any more.
+//! Retries of pending Interests whose upstreams cannot answer any more.
 //!
-//! There are two causes. A face goes down or is removed: what was sent to it is lost, as if it had answered with a Nack. Or an
-//! aggregated Interest lives on when the lifetime of what was sent upstream is over: the upstreams have forgotten it. When no other
-//! upstream is expected to answer, the strategy is called as for a new Interest; without a next hop the downstreams get a Nack.
+//! There are two causes. A face goes down or is removed: the Interests sent to it are lost, as if it had returned a
+//! Nack. Or an aggregated Interest outlives the Interest that was sent upstream: the upstreams have forgotten it. If no
+//! other upstream is expected to answer, the strategy is called as for a new Interest; without a next hop the
+//! downstreams get a Nack.
 //!
-//! Neither can loop. A face that goes down leads to at most one retry of each Interest that was sent to it. A retry asks upstream
-//! for as long as any downstream waits, so that another one needs another Interest from downstream.
+//! Neither can loop. A face that goes down causes at most one retry of each Interest that was sent to it. A retry has
+//! the lifetime of the last downstream, so that another retry needs another Interest from downstream.
 
 use namehop_packet::{Outgoing, Timestamp};
 use namehop_wire::lp::NackReason;
@@ -19,14 +20,14 @@ use crate::pcct::record::UpstreamRecord;
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 
-/// An aggregated Interest is not sent again for less than this: the first suppression interval. Interests that come together would
-/// otherwise be sent twice, and the answer would hardly be in time.
+/// Minimum remaining lifetime, in milliseconds, of an aggregated Interest that is retried: the first suppression
+/// interval. Interests that arrive together would otherwise be sent twice, and the answer would hardly be in time.
 const LEAST_LIFETIME_MS: u64 = 10;
 
-/// The search for Interests that were sent to faces that are down or gone.
+/// The search for Interests that were sent to faces that are down or removed.
 pub(crate) struct LostUpstreams {
     walk: Option<PitWalk>,
-    /// Another face went down since the walk began.
+    /// Whether another face went down since the walk began.
     is_again: bool,
 }
 
@@ -41,12 +42,13 @@ impl LostUpstreams {
 }
 
 impl Core {
-    /// A face went down or was removed: what was sent to it is searched for in the next calls of `advance`.
+    /// Starts the search for Interests sent to a face that went down or was removed. The next calls of `advance`
+    /// continue it.
     pub(super) fn upstream_lost(&mut self) {
         if self.pcct.pit_len() == 0 {
             return;
         }
-        // A walk that goes on comes to its end first, however often faces go down.
+        // A walk in progress finishes first, even if more faces go down.
         self.lost_upstreams.is_again = !self.lost_upstreams.is_idle();
         self.lost_upstreams.walk.get_or_insert_with(|| PitWalk::new(&self.pcct));
     }
@@ -55,12 +57,12 @@ impl Core {
         is_pending(record, now) && !self.faces.is_up(record.face)
     }
 
-    /// Does this PIT slot wait for a face that is down or gone?
+    /// Returns whether this PIT slot waits for a face that is down or removed.
     fn has_lost_upstream(&self, now: Timestamp, pit: PitRef) -> bool {
         !self.pcct.slot(pit).is_satisfied() && self.pcct.out_records(pit).any(|record| self.is_lost(record, now))
     }
 
-    /// Does an in-record of this PIT slot live on, while everything that was sent upstream has ended?
+    /// Returns whether an in-record of this PIT slot is still pending while all out-records have expired.
     pub(crate) fn is_starved(&self, now: Timestamp, pit: PitRef) -> bool {
         let slot = self.pcct.slot(pit);
         let is_in_time = !slot.is_satisfied() && slot.expiry >= now.plus_ms(LEAST_LIFETIME_MS);
@@ -70,7 +72,7 @@ impl Core {
     }
 }
 
-/// Is this upstream expected to answer?
+/// Returns whether this upstream is expected to answer.
 pub(crate) fn is_pending(record: &UpstreamRecord, now: Timestamp) -> bool {
     record.nacked().is_none() && record.expiry() > now
 }
@@ -99,7 +101,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Counts lost upstreams as if they had answered that they have no route.
+    /// Marks lost upstreams as if they had returned a Nack NoRoute.
     fn give_up_lost(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
         let core = &mut self.core;
         for index in 0..usize::from(core.pcct.slot(pit).out_count) {
@@ -113,7 +115,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Calls the strategy for a pending Interest as if it had just come, for as long as any downstream waits.
+    /// Calls the strategy for a pending Interest as if it had just arrived, with the lifetime of the last downstream.
     pub(crate) fn retry(&mut self, now: Timestamp, pit: PitRef, out: &mut Vec<Outgoing>) {
         let core = &mut self.core;
         core.forget_removed_faces(pit);

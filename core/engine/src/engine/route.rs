@@ -1,4 +1,4 @@
-//! Which next hops and which strategy an Interest gets.
+//! Selection of the next hops and the strategy of an Interest.
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_packet::{FaceId, PacketBuffer};
@@ -10,11 +10,11 @@ use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
 use crate::trace::TraceStep;
 
-/// Delegations of a forwarding hint that are tried. Every one costs a lookup, so their number must not be the sender's
-/// choice.
+/// Maximum number of delegations of a forwarding hint that are tried. Each costs a lookup, so the sender must not
+/// choose their number.
 const MAX_DELEGATIONS: usize = 8;
 
-/// Next hops and strategy for one Interest.
+/// The next hops and the strategy for one Interest.
 #[derive(Clone, Copy)]
 pub(crate) struct Route<'a> {
     pub(crate) strategy: &'a StrategyInstance,
@@ -22,13 +22,13 @@ pub(crate) struct Route<'a> {
     pub(crate) nexthops: &'a [FaceId],
     /// Hash of the FIB prefix, for measurements.
     pub(crate) prefix_hash: u64,
-    /// Components of the prefix that the next hops are from.
+    /// Number of components of the prefix that the next hops come from.
     pub(crate) prefix_len: usize,
 }
 
 impl<'a> Route<'a> {
-    /// The strategy is chosen by the Interest name, the next hops by the chosen delegation where there is one.
-    // Inlined, so that the parts of matches and routes stay in registers on their way.
+    /// Finds the strategy by the Interest name, and the next hops by the chosen delegation if there is one.
+    // Inlined, so that the parts of matches and routes stay in registers.
     #[inline(always)]
     pub(crate) fn find(
         fib: &'a Fib,
@@ -54,7 +54,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// For a packet trace. The next hops are those of a prefix of `name`.
+    /// Returns the step for a packet trace. The next hops must be those of a prefix of `name`.
     pub(crate) fn trace_step(&self, name: NameRef<'_>) -> TraceStep {
         TraceStep::Route {
             prefix: name.prefix(self.prefix_len).to_owned(),
@@ -63,7 +63,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// The route of a pending Interest. Overwrites both scratch hashes.
+    /// Finds the route of a pending Interest. Overwrites both scratch hashes.
     pub(crate) fn of_pending(
         fib: &'a Fib,
         key: &HashKey,
@@ -72,7 +72,7 @@ impl<'a> Route<'a> {
         name_hashes: &mut PrefixHashes,
         delegation_hashes: &mut PrefixHashes,
     ) -> Self {
-        // Names in the table were checked on their way in; a root name would only mean the default route.
+        // Names in the table were checked at insertion; the fallback, a root name, would only select the default route.
         let name = NameRef::from_value(pcct.name(pit.entry)).unwrap_or_default();
         let delegation = NameRef::from_value(pcct.delegation(pit.entry)).unwrap_or_default();
         let hashed = hash_prefixes(key, name.value(), name_hashes);
@@ -82,7 +82,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// What the FIB says about a delegation; `None` when that has too many components.
+/// Looks up a delegation in the FIB; `None` if it has too many components.
 #[cold]
 fn match_delegation<'a>(
     fib: &'a Fib,
@@ -94,17 +94,17 @@ fn match_delegation<'a>(
     Some(fib.longest_prefix_match(scratch, delegation))
 }
 
-/// A name from a forwarding hint.
+/// A delegation of a forwarding hint.
 #[derive(Clone, Copy)]
 pub(crate) struct Delegation {
-    /// Where it is in the packet.
+    /// Its position in the packet.
     pub(crate) name: NameLayout,
     /// Low half of the hash of the name.
     pub(crate) hash: u32,
 }
 
-/// Chooses the delegation to go by: the first with next hops, and without any the first one, so that Interests with
-/// different hints are never mixed. `None` when the hint names nothing usable.
+/// Chooses the delegation to forward by: the first with next hops, or else the first one, so that Interests with
+/// different hints are never mixed. Returns `None` if the hint has no usable name.
 #[cold]
 pub(crate) fn choose_delegation(
     fib: &Fib,

@@ -1,4 +1,4 @@
-//! What an engine does that is one of several, among which names are divided: see [`dispatch`](crate::dispatch).
+//! Multi-worker operation: name dispatch and misdirected packets. See [`dispatch`](crate::dispatch).
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::pcct::token;
 use crate::schedule::Schedule;
 use crate::trace::TraceStep;
 
-/// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase_entries`] looks at. Fewer than an operator's command
-/// may look at, because this goes on by itself while there is much to forward.
+/// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase_entries`] examines. It is less than for an
+/// operator's command, because this erasure runs during normal forwarding.
 const ENTRIES_PER_ERASE: usize = 1_024;
 
 impl<S: Schedule> Engine<S> {
-    /// Makes it one of several engines among which names are divided. To be called before the first packet.
+    /// Makes this engine one of several that divide the names. Must be called before the first packet.
     pub fn share_dispatch(&mut self, dispatch: Arc<NameDispatch>) {
         self.core.pcct.share_dispatch(Arc::clone(&dispatch));
         self.core.dispatch = Some(dispatch);
     }
 
-    /// Handles Data that belongs to another engine: what nobody here waits for is forgotten without being counted. To be called
-    /// after [`process`](Self::process) of the same turn.
+    /// Handles Data that belongs to another engine: discards what no Interest here waits for, without counting it. Must
+    /// be called after [`process`](Self::process) in the same poll iteration.
     pub fn process_offered(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         burst.retain(|packet| self.awaits(packet));
         self.run(now, burst, out);
@@ -34,7 +34,7 @@ impl<S: Schedule> Engine<S> {
         self.fib.quiescent();
     }
 
-    /// Is an Interest pending that this Data may satisfy?
+    /// Returns whether a pending Interest may be satisfied by this Data.
     fn awaits(&mut self, packet: &Incoming) -> bool {
         let mut parsed = Parsed::default();
         parsed.parse(packet, |_| true);
@@ -53,9 +53,10 @@ impl<S: Schedule> Engine<S> {
         awaits
     }
 
-    /// Erases cached Data, on the disk too, of these entries of the name dispatch table, whose numbers are sorted, before they are given to this
-    /// engine: it may have been cached before its name was another engine's, and be older than what that one had. Returns how
-    /// many. To be called again as [`cs_erase`](Self::cs_erase) is.
+    /// Erases cached Data, also on disk, of these entries of the name dispatch table before they are assigned to this
+    /// engine. `entries` must be sorted. Such Data may have been cached before another engine owned its name, and may
+    /// be older than that engine's. Returns the number erased. Must be called repeatedly, as
+    /// [`cs_erase`](Self::cs_erase).
     pub fn cs_erase_entries(&mut self, entries: &[usize], erasure: &mut CsErasure) -> usize {
         let dispatch = self.core.dispatch.clone();
         let entry_of = |name: &[u8]| dispatch.as_ref()?.entry_of(name);
@@ -69,16 +70,16 @@ impl<S: Schedule> Engine<S> {
         erased
     }
 
-    /// Data and Nacks that came with a PIT token of this engine that leads nowhere, while their name belongs to another engine.
-    /// The token is taken off. To be called after [`process`](Self::process).
+    /// Returns Data and Nacks that arrived with a PIT token of this engine that matches no PIT entry, while their name
+    /// belongs to another engine. Their token is removed. Must be called after [`process`](Self::process).
     pub fn take_misdirected(&mut self) -> impl Iterator<Item = Incoming> + '_ {
         self.core.misdirected.drain(..)
     }
 }
 
 impl Core {
-    /// Is this a packet that came here because of its PIT token alone, and whose name belongs to another engine? The token led
-    /// nowhere.
+    /// Returns whether this packet came here only because of its PIT token, which matched no PIT entry, and its name
+    /// belongs to another engine.
     #[inline]
     pub(crate) fn is_misdirected(&self, packet: &Incoming) -> bool {
         self.dispatch.as_ref().is_some_and(|dispatch| self.belongs_elsewhere(dispatch, packet))
@@ -93,7 +94,7 @@ impl Core {
             && by_name.is_some_and(|owners| !is_here(owners.owner) && !owners.others.iter().any(is_here))
     }
 
-    /// Puts a packet aside for another engine.
+    /// Sets a packet aside for another engine.
     pub(crate) fn put_aside(&mut self, mut packet: Incoming) {
         self.tracing.note(|| TraceStep::OtherWorker);
         packet.fields.pit_token = PitToken::empty();
