@@ -1,18 +1,19 @@
-//! Byte blocks with a limit on their total memory: cached Data in a [`BlockStore`]; long names and copies of Interests in
-//! [`OwnedBlocks`].
+//! Byte blocks with a limit on their total memory: cached Data in a [`BlockStore`]; long names and copies of Interests
+//! in [`OwnedBlocks`].
 //!
-//! A thin layer over [`ByteArena`], which dedicates chunks of memory to block sizes, so a store full of small Data may have no room for a
-//! large one however much is free in total. Then [`BlockStore::starved_chunk`] names all blocks of one chunk: when they are released,
-//! any size fits. Whose they are, Data says itself by its name; in front of other blocks it is written down.
+//! This is a thin layer over [`ByteArena`], which dedicates chunks of memory to block sizes. So a store full of small
+//! Data may have no room for a large one, however much memory is free in total. Then [`BlockStore::starved_chunk`]
+//! returns all blocks of one chunk: after they are released, any size fits. The owner of a Data block is found by the
+//! name in the Data; other blocks store their owner in front of their bytes.
 //!
-//! May assume: owners release every block exactly once and before they forget its handle.
+//! Assumes that owners release every block exactly once, before they drop its handle.
 
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_table::{ByteArena, Growth, PageRequest, TableError};
 
 use super::entry::NONE;
 
-/// Bytes in front of a block with an owner.
+/// Bytes in front of an owned block that store its owner.
 const OWNER_BYTES: usize = 4;
 
 /// Handle of a block.
@@ -21,51 +22,52 @@ const OWNER_BYTES: usize = 4;
 pub(crate) struct Block(u32);
 
 impl Block {
-    /// No block.
+    /// The handle that refers to no block.
     pub(crate) const NONE: Block = Block(u32::MAX);
 
     pub(crate) const fn is_none(self) -> bool {
         self.0 == u32::MAX
     }
 
-    /// For one that is kept among other bytes.
+    /// Returns the handle as bytes, to be stored among other bytes.
     pub(crate) const fn to_bytes(self) -> [u8; 4] {
         self.0.to_ne_bytes()
     }
 
-    /// What [`to_bytes`](Self::to_bytes) gave.
+    /// Reads a handle written by [`to_bytes`](Self::to_bytes).
     pub(crate) const fn from_bytes(bytes: [u8; 4]) -> Self {
         Block(u32::from_ne_bytes(bytes))
     }
 }
 
-/// The store of blocks.
+/// A store of blocks.
 pub(crate) struct BlockStore {
     arena: ByteArena,
-    /// Where the search for a chunk to give up continues.
+    /// The last chunk returned by `starved_chunk`; the search continues behind it.
     cursor: usize,
     live: usize,
 }
 
 impl BlockStore {
-    /// A store of `capacity_bytes`, rounded up to whole chunks of 64 KiB. Memory that is never used costs nothing.
+    /// Creates a store of `capacity_bytes`, rounded up to whole chunks of 64 KiB. Memory that is never used costs
+    /// nothing.
     pub(crate) fn new(capacity_bytes: usize, growth: Growth) -> Result<Self, TableError> {
         Ok(BlockStore { arena: ByteArena::new(capacity_bytes, growth, PageRequest::Large)?, cursor: 0, live: 0 })
     }
 
-    /// Blocks in use.
+    /// Returns the number of blocks in use.
     pub(crate) fn live(&self) -> usize {
         self.live
     }
 
-    /// A block of at least `length` bytes; `None` when there is no room for that size.
+    /// Allocates a block of at least `length` bytes. Returns `None` if there is no room for that size.
     pub(crate) fn allocate(&mut self, length: usize) -> Option<Block> {
         let block = Block(self.arena.allocate(length)?);
         self.live += 1;
         Some(block)
     }
 
-    /// Bytes that a block of `length` bytes has room for, which is what it takes.
+    /// Returns the size of the block that `allocate` returns for `length` bytes.
     pub(crate) fn room(length: usize) -> usize {
         ByteArena::slot_bytes(length).unwrap_or(length)
     }
@@ -75,28 +77,28 @@ impl BlockStore {
         self.arena.copy(from.0, to.0, 0..length);
     }
 
-    /// Returns a block.
+    /// Frees a block.
     pub(crate) fn release(&mut self, block: Block) {
         self.arena.free(block.0);
         self.live -= 1;
     }
 
-    /// The first `length` bytes of a block.
+    /// Returns the first `length` bytes of a block.
     pub(crate) fn bytes(&self, block: Block, length: usize) -> &[u8] {
         self.arena.get(block.0, length)
     }
 
-    /// All bytes of a block.
+    /// Returns all bytes of a block.
     pub(crate) fn all_bytes(&self, block: Block) -> &[u8] {
         self.arena.get(block.0, self.arena.slot_bytes_of(block.0))
     }
 
-    /// The first `length` bytes of a block, writable.
+    /// Returns the first `length` bytes of a block, writable.
     pub(crate) fn bytes_mut(&mut self, block: Block, length: usize) -> &mut [u8] {
         self.arena.get_mut(block.0, length)
     }
 
-    /// Asks for the cache lines of the first `length` bytes of a block, but not for more than `lines`.
+    /// Prefetches the first `length` bytes of a block, but at most `lines` cache lines.
     #[inline]
     pub(crate) fn prefetch(&self, block: Block, length: usize, lines: usize) {
         for line in 0..length.div_ceil(CACHE_LINE_BYTES).min(lines) {
@@ -104,7 +106,7 @@ impl BlockStore {
         }
     }
 
-    /// All blocks of one chunk, a different one each time.
+    /// Returns all blocks of one chunk, of another chunk in each call.
     pub(crate) fn starved_chunk(&mut self) -> impl Iterator<Item = Block> + '_ {
         self.go_on();
         self.chunk_at_cursor()
@@ -131,7 +133,7 @@ impl BlockStore {
     }
 }
 
-/// A store of blocks that know whose they are.
+/// A store of blocks that record their owner, the index of an entry.
 pub(crate) struct OwnedBlocks {
     blocks: BlockStore,
 }
@@ -142,34 +144,34 @@ impl OwnedBlocks {
         Ok(OwnedBlocks { blocks: BlockStore::new(capacity_bytes, growth)? })
     }
 
-    /// Blocks in use.
+    /// Returns the number of blocks in use.
     pub(crate) fn live(&self) -> usize {
         self.blocks.live()
     }
 
-    /// A block of at least `length` bytes; `None` when there is no room for that size.
+    /// Allocates a block of at least `length` bytes. Returns `None` if there is no room for that size.
     pub(crate) fn allocate(&mut self, length: usize, owner: u32) -> Option<Block> {
         let block = self.blocks.allocate(OWNER_BYTES + length)?;
         self.set_owner(block, owner);
         Some(block)
     }
 
-    /// Bytes that a block of `length` bytes takes.
+    /// Returns the memory that a block of `length` bytes takes.
     pub(crate) fn taken(length: usize) -> usize {
         BlockStore::room(OWNER_BYTES + length)
     }
 
-    /// Returns a block.
+    /// Frees a block.
     pub(crate) fn release(&mut self, block: Block) {
         self.blocks.release(block);
     }
 
-    /// The first `length` bytes of a block.
+    /// Returns the first `length` bytes of a block.
     pub(crate) fn bytes(&self, block: Block, length: usize) -> &[u8] {
         &self.blocks.bytes(block, OWNER_BYTES + length)[OWNER_BYTES..]
     }
 
-    /// The first `length` bytes of a block, writable.
+    /// Returns the first `length` bytes of a block, writable.
     pub(crate) fn bytes_mut(&mut self, block: Block, length: usize) -> &mut [u8] {
         &mut self.blocks.bytes_mut(block, OWNER_BYTES + length)[OWNER_BYTES..]
     }
@@ -180,7 +182,7 @@ impl OwnedBlocks {
         self.blocks.prefetch(block, OWNER_BYTES + length, lines);
     }
 
-    /// Names the owner of a block anew.
+    /// Changes the owner of a block.
     pub(crate) fn set_owner(&mut self, block: Block, owner: u32) {
         self.blocks.bytes_mut(block, OWNER_BYTES).copy_from_slice(&owner.to_ne_bytes());
     }
@@ -189,7 +191,7 @@ impl OwnedBlocks {
         self.blocks.bytes(block, OWNER_BYTES).first_chunk().map_or(NONE, |owner| u32::from_ne_bytes(*owner))
     }
 
-    /// Fills `owners` with the owners of all blocks of one chunk, a different one each time.
+    /// Fills `owners` with the owners of all blocks of one chunk, of another chunk in each call.
     pub(crate) fn starved_chunk(&mut self, owners: &mut Vec<u32>) {
         owners.clear();
         self.blocks.go_on();
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(store.starved_chunk().count(), 0);
     }
 
-    /// Nothing is beside them.
+    /// Blocks have no overhead beside the packets.
     #[test]
     fn packets_of_whole_cache_lines_fill_their_memory() {
         let mut store = BlockStore::new(CHUNK_BYTES, Growth::AtOnce).expect("memory");

@@ -5,14 +5,14 @@ use namehop_table::Arena;
 use super::entry::NONE;
 use super::record::{BLOCK_RECORDS, INLINE_RECORDS, RecordBlock};
 
-/// There is no room for another record.
+/// The error that there is no room for another record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-/// Blocks of records of one kind.
+/// The arena of extension blocks for one kind of record.
 pub(super) type Blocks<R> = Arena<RecordBlock<R>>;
 
-/// Block and place in it of the record with this index, which is not inline.
+/// Returns the block of the record with this index, and its index in the block. The record must not be inline.
 pub(super) fn locate<R>(blocks: &Blocks<R>, first: u32, index: usize) -> (u32, usize) {
     let index = index - INLINE_RECORDS;
     let mut block = first;
@@ -22,13 +22,13 @@ pub(super) fn locate<R>(blocks: &Blocks<R>, first: u32, index: usize) -> (u32, u
     (block, index % BLOCK_RECORDS)
 }
 
-/// The records of a slot, walked once.
+/// An iterator over the records of a slot.
 pub(crate) struct Walk<'a, R> {
-    /// Inline ones, or those of one block.
+    /// The inline records, or those of one block.
     piece: std::slice::Iter<'a, R>,
     blocks: &'a Blocks<R>,
     next: u32,
-    /// Records behind this piece.
+    /// Number of records after this piece.
     left: usize,
 }
 
@@ -64,7 +64,7 @@ impl<'a, R> Iterator for Walk<'a, R> {
     }
 }
 
-/// Makes room for a record behind `count` others. `first` is the head of the chain.
+/// Makes room for one more record after the first `count`, at most `most`. `first` is the head of the chain.
 pub(super) fn extend<R: Copy + Default>(
     blocks: &mut Blocks<R>,
     first: &mut u32,
@@ -87,7 +87,7 @@ pub(super) fn extend<R: Copy + Default>(
     Ok(())
 }
 
-/// Gives up the blocks that `count` records do not need.
+/// Frees the blocks that `count` records do not need.
 pub(super) fn truncate<R>(blocks: &mut Blocks<R>, first: &mut u32, count: usize) {
     let mut spare = if count <= INLINE_RECORDS {
         std::mem::replace(first, NONE)
@@ -102,7 +102,7 @@ pub(super) fn truncate<R>(blocks: &mut Blocks<R>, first: &mut u32, count: usize)
     }
 }
 
-/// Keeps the records for which `keep` holds, in their order, and returns how many those are.
+/// Keeps the records for which `keep` returns `true`, in order, and returns their number.
 #[inline]
 pub(super) fn retain<R: Copy>(
     inline: &mut [R; INLINE_RECORDS],
@@ -142,7 +142,7 @@ fn retain_of_many<R: Copy>(
     kept
 }
 
-/// Where a record is.
+/// The position of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Inline(usize),

@@ -1,4 +1,4 @@
-//! Self-check of the table: everything that is counted twice must agree.
+//! Self-check of the table: compares redundant state.
 
 use namehop_store::CachePolicy;
 use namehop_wire::MAX_NAME_COMPONENTS;
@@ -10,7 +10,7 @@ fn agree(what: &str, counted: usize, found: usize) -> Result<(), String> {
     if counted == found { Ok(()) } else { Err(format!("{what}: {counted} counted, {found} found")) }
 }
 
-/// Blocks that hold the records beyond the inline ones.
+/// Returns the number of extension blocks for this number of records.
 fn chain_blocks(records: usize) -> usize {
     records.saturating_sub(super::record::INLINE_RECORDS).div_ceil(super::record::BLOCK_RECORDS)
 }

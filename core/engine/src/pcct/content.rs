@@ -1,8 +1,8 @@
 //! The Content Store: cached Data in the entries of the table.
 //!
-//! Data is copied into a block of its own, with its implicit digest behind it when that is known (`data_digest`). Per (name,
-//! hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no memory for a new
-//! one. The store grows no faster than the system gives memory: packets never wait for that.
+//! Data is copied into a block of its own, followed by its implicit digest if that is known (`data_digest`). An entry,
+//! (name, hint), holds one Data: the newest. The policy chooses the victim if there are too many packets, or no memory
+//! for a new one. The store grows no faster than the system provides memory; packets never wait for that.
 
 use namehop_disk::DiskTier;
 use namehop_hash::{PrefixHashes, hash_name};
@@ -20,7 +20,7 @@ use crate::flow::{BlockClock, FlowBlock};
 
 /// Bytes of an implicit digest.
 pub(crate) const DIGEST_BYTES: usize = 32;
-/// Packets evicted by policy for the memory of one new packet, before a whole chunk of memory is cleared.
+/// Packets evicted by policy to get memory for one new packet, before a whole chunk of memory is cleared.
 const EVICTIONS_FOR_MEMORY: usize = 8;
 
 /// Settings of the Content Store.
@@ -28,26 +28,26 @@ const EVICTIONS_FOR_MEMORY: usize = 8;
 pub(crate) struct ContentConfig {
     pub(crate) capacity_packets: usize,
     pub(crate) capacity_bytes: usize,
-    /// Address space is set aside for at least so many packets.
+    /// Number of packets for which address space is reserved at least.
     pub(crate) reserved_packets: usize,
     pub(crate) policy: PolicyChoice,
-    /// May Data enter?
+    /// Whether Data is admitted.
     pub(crate) admit: bool,
-    /// May Interests be answered?
+    /// Whether cached Data is used to answer Interests.
     pub(crate) serve: bool,
 }
 
-/// State of the Content Store beside the entries.
+/// The state of the Content Store outside the entries.
 pub(crate) struct ContentStore {
     pub(crate) blocks: BlockStore,
     pub(super) policy: Policy,
-    /// Cached Data.
+    /// Number of cached Data packets.
     entries: usize,
-    /// Packets that entered, and packets that left to make room, since the start.
+    /// Packets inserted, and packets evicted, since the start.
     pub(crate) insertions: u64,
     pub(crate) evictions: u64,
     pub(super) index: PrefixIndex,
-    /// Entry where the next erasure starts.
+    /// The entry where the next erasure starts.
     pub(super) next_to_erase: u32,
     pub(crate) capacity: usize,
     pub(crate) admit: bool,
@@ -75,28 +75,28 @@ impl ContentStore {
         })
     }
 
-    /// Is new Data put into the index of prefixes, whatever its length?
+    /// Returns whether new Data is added to the prefix index under prefixes of any length.
     pub(super) fn indexes(&self, now: Timestamp) -> bool {
         self.index.is_any_wanted(now)
     }
 
-    /// Asks for the bucket of a prefix to be brought into the cache.
+    /// Prefetches the index bucket of a prefix.
     pub(super) fn prefetch_prefix(&self, name_hash: u64) {
         self.index.prefetch(name_hash);
     }
 
-    /// Cached Data.
+    /// Returns the number of cached Data packets.
     pub(crate) fn len(&self) -> usize {
         self.entries
     }
 
-    /// What enters and what leaves.
+    /// Returns the cache policy.
     pub(crate) fn policy(&self) -> PolicyChoice {
         self.policy.choice()
     }
 }
 
-/// What a cache lookup asks for.
+/// The parameters of a cache lookup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query<'a> {
     pub(crate) key: &'a Key<'a>,
@@ -105,7 +105,7 @@ pub(crate) struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// Does it ask for Data by exactly its name, and not by a prefix or a digest?
+    /// Returns whether the query matches Data only by its exact name, not by a prefix or a digest.
     #[inline(always)]
     pub(crate) fn asks_by_name(&self) -> bool {
         !self.key.names_digest && !self.selectors.can_be_prefix
@@ -116,35 +116,34 @@ impl Query<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewData<'a> {
     pub(crate) packet: &'a [u8],
-    /// Hashes of its name.
-    /// `None` when no prefix of it is indexed.
+    /// Hashes of its name; `None` if no prefix of it is indexed.
     pub(crate) hashes: Option<&'a PrefixHashes>,
     pub(crate) fresh_until: Timestamp,
-    /// Did anybody ask for it?
+    /// Whether a PIT entry was pending for it.
     pub(crate) is_solicited: bool,
     pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
-    /// Was it read from the disk, which still has it?
+    /// Whether it was read from the disk, which still has it.
     pub(crate) is_from_disk: bool,
 }
 
-/// What became of Data that was to be cached.
+/// The result of caching Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// It is cached.
+    /// The Data is cached.
     Yes,
-    /// The policy does not let it in.
+    /// The policy rejected it.
     Rejected,
     /// There is no memory for it, or the capacity is 0.
     NoRoom,
 }
 
-/// A hint's half hash over all 64 bits, so that it changes place and tag of the prefix index alike.
+/// Spreads the half hash of a hint over 64 bits, so that it changes both bucket and tag in the prefix index.
 fn spread(delegation_hash: u32) -> u64 {
     u64::from(delegation_hash) << 32 | u64::from(delegation_hash)
 }
 
 impl Pcct {
-    /// The cached Data of an entry; empty when it has none.
+    /// Returns the cached Data of an entry; empty if it has none.
     pub(crate) fn data(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
         if !entry.has_data() {
@@ -163,7 +162,7 @@ impl Pcct {
         if query.asks_by_name() { None } else { self.find_data_of_other_name(query, now) }
     }
 
-    /// Finds cached Data whose full name is asked for, or of whose name a prefix is.
+    /// Finds cached Data for an Interest that names an implicit digest or has CanBePrefix.
     fn find_data_of_other_name(&mut self, query: &Query<'_>, now: Timestamp) -> Option<u32> {
         let Query { key, hashes, selectors: Selectors { must_be_fresh, can_be_prefix } } = *query;
         let depth = hashes.depth();
@@ -194,18 +193,18 @@ impl Pcct {
         entry.in_use() && entry.has_data() && (!must_be_fresh || entry.fresh_until > now)
     }
 
-    /// An Interest asks for a name, whether or not cached Data will answer it.
+    /// Records a request for a name, whether cached Data will answer it or not.
     #[inline]
     pub(crate) fn note_request(&mut self, name_hash: u64) {
         self.content.policy.requested(name_hash);
     }
 
-    /// The cached Data of an entry answered an Interest.
+    /// Records that the cached Data of an entry answered an Interest.
     pub(crate) fn note_data_used(&mut self, index: u32) {
         self.content.policy.hit(index);
     }
 
-    /// Caches Data in the entry with its name, in place of what was there.
+    /// Caches Data in the entry with its name, and replaces the Data that the entry had.
     pub(crate) fn store_data(
         &mut self,
         index: u32,
@@ -222,7 +221,7 @@ impl Pcct {
         if self.content.disk.is_some() && !data.is_from_disk {
             self.forget_on_disk(index);
         }
-        // What comes in the place of older Data was let in already.
+        // Data that replaces older Data was admitted already.
         let replaces = self.entry(index).has_data();
         if replaces {
             if self.data(index) == data.packet {
@@ -248,7 +247,7 @@ impl Pcct {
                 return Stored::Rejected;
             }
         }
-        // One leaves for the new one, and one more while there are more than the capacity was changed to.
+        // Evicts one packet for the new one, and another while the store holds more than a lowered capacity.
         for _ in 0..2 {
             if self.content.len() >= self.content.capacity {
                 let victim = self.content.policy.evict();
@@ -298,11 +297,11 @@ impl Pcct {
                 break;
             }
         }
-        // The last eviction may have been what was missing.
+        // The last eviction may have freed enough.
         if let Some(block) = self.content.blocks.allocate(bytes) {
             return Some(block);
         }
-        // Memory is divided among packet sizes in another way than is wanted now: clear one piece of it.
+        // Other packet sizes hold the memory: clear one chunk of it.
         let mut starved = std::mem::take(&mut self.starved);
         starved.clear();
         starved.extend(self.content.blocks.starved_chunk());
@@ -315,7 +314,7 @@ impl Pcct {
         self.content.blocks.allocate(bytes)
     }
 
-    /// The entry whose cached Data lies in a block. Data lies in an entry with its own name.
+    /// Returns the entry of the cached Data in a block, found by the name in the Data.
     pub(super) fn owner_of_data(&self, block: Block) -> Option<u32> {
         let mut packet = Reader::new(self.content.blocks.all_bytes(block));
         let data = packet.read_typed(types::DATA).ok()?;
@@ -324,13 +323,13 @@ impl Pcct {
         self.variants(first).find(|&entry| self.entry(entry).data == block)
     }
 
-    /// Evicts the packet that the policy names. `false` when the store is empty.
+    /// Evicts the packet that the policy chooses. Returns `false` if the store is empty.
     pub(super) fn evict_data(&mut self) -> bool {
         let victim = self.content.policy.evict();
         self.give_up_data(victim)
     }
 
-    /// Removes what the policy has given up; `false` when that is nothing.
+    /// Removes the policy's victim. Returns `false` if there is none.
     #[inline]
     fn give_up_data(&mut self, victim: Option<u32>) -> bool {
         let Some(victim) = victim else { return false };
@@ -343,20 +342,20 @@ impl Pcct {
         true
     }
 
-    /// Removes the Data of an entry, and the entry when nothing else is in it.
+    /// Removes the Data of an entry, and the entry if it holds nothing else.
     pub(crate) fn remove_data(&mut self, index: u32) {
         self.drop_data(index);
         self.free_if_unused(index);
     }
 
-    /// Gives up the Data of an entry, if it has any, for another reason than to make room.
+    /// Removes the Data of an entry, if it has any, for a reason other than eviction.
     fn drop_data(&mut self, index: u32) {
         if self.release_data(index) {
             self.content.policy.removed(index);
         }
     }
 
-    /// Frees the memory of an entry's Data; `false` if it has none. The policy is not told.
+    /// Frees the memory of an entry's Data. Returns `false` if it has none. Does not notify the policy.
     #[inline]
     fn release_data(&mut self, index: u32) -> bool {
         let block = std::mem::replace(&mut self.entry_mut(index).data, Block::NONE);

@@ -1,7 +1,7 @@
 //! Changes of the Content Store's capacity and policy while it is in use.
 //!
-//! A change takes effect at once. What it entails for the packets that are there, evictions and a place in the newer policy, is
-//! done a portion at a time, so that forwarding never waits for it.
+//! A change takes effect at once. Its consequences for the cached packets, evictions and the move to the new policy,
+//! are worked off in bounded parts, so that forwarding never waits for them.
 
 use namehop_store::{Arrival, Parameters, Policy, PolicyChoice, Progress};
 use namehop_table::TableError;
@@ -10,9 +10,9 @@ use super::Pcct;
 use super::prefix_index::PrefixIndex;
 
 impl Pcct {
-    /// Changes how many packets may be cached, and what enters and leaves; `None` leaves a setting as it is. The capacity may be
-    /// limited to what the reserved address space allows. [`settle_content`](Self::settle_content) does the rest. After an error
-    /// everything is as it was.
+    /// Changes the capacity and the policy; `None` leaves a setting unchanged. The capacity may be limited to what the
+    /// reserved address space allows. [`settle_content`](Self::settle_content) does the rest. After an error nothing
+    /// has changed.
     pub(crate) fn configure_content(
         &mut self,
         capacity_packets: Option<usize>,
@@ -23,7 +23,8 @@ impl Pcct {
         if capacity == self.content.capacity && choice == self.content.policy() {
             return Ok(());
         }
-        // Policies are made for a capacity: what they remember of names that are not in the store starts anew with another one.
+        // Policies are created for a capacity. With another capacity, they lose their history of names that are not
+        // cached.
         let slots = entry_limit.max(self.entry_limit);
         let policy = Policy::of(choice.kind, &Parameters { slots, capacity, tuning: choice.tuning })?;
         if entry_limit > self.entry_limit {
@@ -36,7 +37,7 @@ impl Pcct {
         Ok(())
     }
 
-    /// Does up to `portion` packets' share of what changed settings entail. At the end, gives the policy that there was before,
+    /// Evicts or moves up to `portion` packets after a change of settings. At the end, returns the previous policy,
     /// whose memory takes time to free.
     pub(crate) fn settle_content(&mut self, portion: usize) -> Progress {
         for _ in 0..portion {
@@ -52,7 +53,7 @@ impl Pcct {
         self.content.policy.go_on(portion, |packet| {
             let entry = &entries[packet];
             let (name_hash, fresh_until) = (entry.name_hash, entry.fresh_until.0);
-            // Who asked for what is there already is not known any more.
+            // Whether cached Data was solicited is unknown here.
             Arrival { name_hash, now: 0, fresh_until, is_solicited: true }
         })
     }

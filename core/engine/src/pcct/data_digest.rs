@@ -1,8 +1,8 @@
-//! Implicit digests of cached Data: computed when an Interest first asks for one, and kept behind the packet.
+//! Implicit digests of cached Data: computed when an Interest first names one, and stored behind the packet.
 //!
-//! Few Data are ever asked for by their digest, so no room is set aside for it. It goes into what the packet leaves of its
-//! block; where that is too little, the packet moves to a larger block. When there is none, the digest is computed again for
-//! each Interest that names one: other Data does not have to leave for it.
+//! Few Data packets are ever requested by digest, so no memory is reserved for it. The digest goes into the unused rest
+//! of the packet's block; if that is too small, the packet moves to a larger block. If there is no larger block, the
+//! digest is computed again for each Interest that names one: no other Data is evicted for it.
 
 use namehop_wire::data::implicit_digest;
 
@@ -12,7 +12,7 @@ use super::content::DIGEST_BYTES;
 use super::entry::EntryFlags;
 
 impl Pcct {
-    /// The implicit digest of an entry's cached Data.
+    /// Returns the implicit digest of an entry's cached Data.
     pub(super) fn data_digest(&mut self, index: u32) -> [u8; DIGEST_BYTES] {
         let entry = self.entry(index);
         let length = usize::from(entry.data_bytes);
@@ -30,7 +30,7 @@ impl Pcct {
         computed
     }
 
-    /// Sees to it that the digest of an entry's Data fits behind the packet. `false` when there is no memory for that.
+    /// Makes room for the digest behind an entry's Data. Returns `false` if there is no memory for it.
     fn make_room_for_digest(&mut self, index: u32) -> bool {
         let (old, length) = (self.entry(index).data, usize::from(self.entry(index).data_bytes));
         if BlockStore::room(length) >= length + DIGEST_BYTES {

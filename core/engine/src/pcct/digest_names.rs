@@ -1,44 +1,44 @@
-//! Names of which pending Interests ask for certain Data by its implicit digest.
+//! Names of Data that pending Interests request by implicit digest.
 //!
-//! To compute a digest costs more than all else that is done with a packet, so it is done only for Data whose own name
-//! somebody has asked for in this way. Names are known by their keyed hashes alone, which nobody outside can choose: a table
-//! with open addressing that is never more than half full. A false alarm costs one digest.
+//! Computing a digest costs more than all other processing of a packet, so it is done only for Data whose own name is
+//! requested by digest. Names are represented by their keyed hashes alone, which no peer can choose. The table uses
+//! open addressing and is never more than half full. A false match costs one digest.
 
-/// The table.
+/// The table of names.
 pub(super) struct DigestNames {
-    /// Hash of a name, and for how many PIT slots it is here; 0 in a free place. Their number is a power of two.
+    /// Hash of a name, and its number of PIT slots; 0 in a free place. The number of places is a power of two.
     places: Box<[[u64; 2]]>,
 }
 
-/// Places of a table for `capacity` PIT slots.
+/// Returns the number of places for `capacity` PIT slots.
 fn places_for(capacity: usize) -> usize {
     (2 * capacity.max(1)).next_power_of_two()
 }
 
 impl DigestNames {
-    /// For at most so many PIT slots. Memory that is never used costs nothing.
+    /// Creates a table for at most `capacity` PIT slots. Memory that is never used costs nothing.
     pub(super) fn new(capacity: usize) -> Self {
         DigestNames { places: vec![[0; 2]; places_for(capacity)].into_boxed_slice() }
     }
 
-    /// Bytes of a table for `capacity` PIT slots.
+    /// Returns the size in bytes of a table for `capacity` PIT slots.
     pub(super) fn bytes_for(capacity: usize) -> usize {
         places_for(capacity) * size_of::<[u64; 2]>()
     }
 
-    /// Is a PIT slot here for the name with this hash?
+    /// Returns whether a PIT slot requests Data with this name hash by digest.
     pub(super) fn contains(&self, hash: u64) -> bool {
         self.places[self.place_of(hash)][1] > 0
     }
 
-    /// A PIT slot asks for Data with this name by its digest.
+    /// Adds a PIT slot that requests Data with this name by digest.
     pub(super) fn add(&mut self, hash: u64) {
         let [known, count] = &mut self.places[self.place_of(hash)];
         *known = hash;
         *count += 1;
     }
 
-    /// Such a PIT slot has ended.
+    /// Removes such a PIT slot.
     pub(super) fn remove(&mut self, hash: u64) {
         let place = self.place_of(hash);
         self.places[place][1] -= 1;
@@ -47,12 +47,12 @@ impl DigestNames {
         }
     }
 
-    /// PIT slots that it is here for.
+    /// Returns the number of PIT slots in the table.
     pub(super) fn len(&self) -> usize {
         self.places.iter().map(|[_, count]| *count as usize).sum()
     }
 
-    /// Where a hash is, or else where it would be put.
+    /// Returns the place of a hash, or the place where it would be inserted.
     fn place_of(&self, hash: u64) -> usize {
         let mut place = self.wrap(hash as usize);
         while self.places[place][1] > 0 && self.places[place][0] != hash {
@@ -65,7 +65,7 @@ impl DigestNames {
         place & (self.places.len() - 1)
     }
 
-    /// Moves those behind a place that has become free to where they are found without it.
+    /// Moves entries behind a place that became free, so that each is reachable from its home place without it.
     fn close_gap(&mut self, mut gap: usize) {
         let mut next = self.wrap(gap + 1);
         while self.places[next][1] > 0 {
@@ -88,13 +88,13 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Hashes that collide more often than those of names do.
+        /// Uses hashes that collide more often than those of names.
         #[test]
         fn it_knows_what_was_added_and_not_removed(steps in prop::collection::vec((0..24_u64, any::<bool>()), 1..200)) {
             let mut names = DigestNames::new(16);
             let mut model = BTreeMap::<u64, usize>::new();
             for (number, adds) in steps {
-                // Three in a row have the same home, the last of them at the end of the table.
+                // Three consecutive numbers share a home; the last home is the end of the table.
                 let hash = number / 3 * 4 + 3 + ((number % 3) << 32);
                 let count = model.get(&hash).copied().unwrap_or(0);
                 let total: usize = model.values().sum();

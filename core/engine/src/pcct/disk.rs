@@ -1,17 +1,18 @@
-//! What the Content Store does with its second tier: evicted Data goes to the disk, and newer Data makes what is there worthless.
+//! The Content Store's use of its second tier: evicted Data is offered to the disk, and newer Data invalidates the
+//! older one on disk.
 //!
-//! Only Data that is kept under no forwarding hint goes there, because a hint keeps Data apart from others who ask for the same
-//! name; and none under `/localhost`, which means something to this run of this computer alone.
+//! Data under a forwarding hint is never stored on disk, because a hint separates Data from other requests for the same
+//! name. Data under `/localhost` is not either, because it is valid only for the current run of this host.
 
 use super::Pcct;
 use super::content::NewData;
 use crate::scope::NameScope;
 
 impl Pcct {
-    /// The Data of an entry is evicted: the disk may have it.
+    /// Offers the evicted Data of an entry to the disk.
     #[cold]
     pub(super) fn offer_to_disk(&mut self, victim: u32) {
-        // Nothing of the Data is looked at while the disk takes none.
+        // The Data is not read while the disk accepts none.
         if let Some(disk) = self.content.disk.as_mut().filter(|disk| !disk.takes_data()) {
             return disk.note_not_stored();
         }
@@ -23,7 +24,7 @@ impl Pcct {
         self.content.disk = Some(disk);
     }
 
-    /// Hands Data to the disk that the policy does not let into memory: it is evicted the moment it comes.
+    /// Offers Data that the policy rejected to the disk: it counts as evicted on arrival.
     pub(super) fn offer_refused_to_disk(&mut self, index: u32, data: &NewData<'_>) {
         let name_hash = self.entry(index).name_hash;
         if self.may_be_on_disk(index)
@@ -37,7 +38,7 @@ impl Pcct {
         self.entry(index).delegation_bytes == 0 && NameScope::of(self.name(index)) != NameScope::Localhost
     }
 
-    /// What the disk has under the name of an entry is not to be found any more.
+    /// Invalidates the Data on disk under the name of an entry.
     pub(super) fn forget_on_disk(&mut self, index: u32) {
         let (name_hash, has_hint) = (self.entry(index).name_hash, self.entry(index).delegation_bytes > 0);
         if let Some(disk) = &mut self.content.disk
@@ -47,7 +48,7 @@ impl Pcct {
         }
     }
 
-    /// The place in the index of what is on the disk of a name that is asked for, or whose Data may be evicted.
+    /// Prefetches the disk index entry of a name that is requested, or whose Data may be evicted.
     #[inline]
     pub(crate) fn prefetch_on_disk(&self, name_hash: u64) {
         if let Some(disk) = &self.content.disk {
@@ -55,7 +56,7 @@ impl Pcct {
         }
     }
 
-    /// The same of a name whose Data comes in.
+    /// Prefetches the disk index entry of a name whose Data arrives.
     #[inline]
     pub(super) fn prefetch_forgetting(&self, name_hash: u64) {
         if let Some(disk) = &self.content.disk {

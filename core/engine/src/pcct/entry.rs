@@ -1,8 +1,8 @@
-//! What one PCCT entry holds, laid out by cache line.
+//! The memory layout of one PCCT entry, by cache line.
 //!
-//! An entry belongs to one (name, chosen forwarding hint). It leads to PIT slots, one for each combination of CanBePrefix and
-//! MustBeFresh in use, and to one cached Data. Slots lie apart from entries, because most entries of a router with a large
-//! cache hold Data and nothing that is pending.
+//! An entry belongs to one (name, chosen forwarding hint). It refers to PIT slots, one for each combination of
+//! CanBePrefix and MustBeFresh in use, and to one cached Data. Slots are separate from entries, because in a router
+//! with a large cache most entries hold Data and no pending Interest.
 
 use namehop_packet::Timestamp;
 
@@ -10,58 +10,58 @@ use super::blocks::Block;
 use super::record::{INLINE_RECORDS, InRecord, UpstreamRecord};
 use crate::strategy::context::PitScratch;
 
-/// Index that names nothing.
+/// The index that refers to nothing.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Bytes of name and hint together that an entry holds itself; longer ones go to a block.
+/// Bytes of name and hint together that fit into an entry; longer ones go to a block.
 pub(crate) const SHORT_KEY_BYTES: usize = 80;
 
 /// One entry of the table: two cache lines.
 ///
-/// | line | what |
+/// | line | content |
 /// |---|---|
-/// | 0 | identity, handles of slot and Data, freshness: all that a lookup decides on besides the name; start of the name |
+/// | 0 | identity, handles of slot and Data, freshness: all that a lookup needs except the name; start of the name |
 /// | 1 | rest of the name, hint |
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(crate) struct Entry {
     /// Hash of the name alone: the key of the bucket table.
     pub(crate) name_hash: u64,
-    /// Until when the Data is fresh.
+    /// The time until which the Data is fresh.
     pub(crate) fresh_until: Timestamp,
     /// Low half of the hash of the hint; 0 without a hint. Separates hints in the prefix index.
     pub(crate) delegation_hash: u32,
-    /// Counts how often this entry was freed, so that an old PIT token is recognised.
+    /// Number of times this entry was freed; a stale PIT token has another generation.
     pub(crate) generation: u32,
-    /// Next entry of the same name with another hint: a ring through all of them, this one when it is alone.
+    /// Next entry of the same name with another hint: all of them form a ring. The entry itself if it is alone.
     pub(crate) next_variant: u32,
     /// First PIT slot.
     pub(crate) first_slot: u32,
-    /// The cached Data, and its 32-byte digest behind it when that is known.
+    /// The cached Data, followed by its 32-byte digest if that is known.
     pub(crate) data: Block,
-    /// That of the PIT slot that was opened last, in this entry or, before it has had one, in any.
+    /// Serial number of the PIT slot opened last in this entry or, before it has had one, in the table.
     pub(crate) serial: u32,
     pub(crate) name_bytes: u16,
     pub(crate) delegation_bytes: u16,
     pub(crate) data_bytes: u16,
-    /// Components of the name.
+    /// Number of components of the name.
     pub(crate) depth: u8,
     pub(crate) flags: EntryFlags,
-    /// Name and hint; of those that are longer than this, the handle of the block where they are.
+    /// Name and hint, or the handle of their block if they are longer than this.
     pub(crate) short_key: [u8; SHORT_KEY_BYTES],
 }
 
 const _: () = assert!(size_of::<Entry>() == 2 * 64);
 
-/// Yes-or-no facts of an entry, in one byte.
+/// The flags of an entry, in one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EntryFlags(u8);
 
 impl EntryFlags {
-    /// Holds a name.
+    /// The entry holds a name.
     pub(crate) const IN_USE: EntryFlags = EntryFlags(1);
     /// The last component of the name is an implicit digest.
     pub(crate) const NAMES_DIGEST: EntryFlags = EntryFlags(2);
-    /// The digest is behind the Data.
+    /// The digest is stored behind the Data.
     pub(crate) const DIGEST_KNOWN: EntryFlags = EntryFlags(4);
 
     pub(crate) const fn has(self, flag: EntryFlags) -> bool {
@@ -74,7 +74,7 @@ impl EntryFlags {
 }
 
 impl Default for Entry {
-    /// An entry that is not in use.
+    /// Returns an entry that is not in use.
     fn default() -> Self {
         Entry {
             name_hash: 0,
@@ -100,18 +100,18 @@ impl Entry {
         self.flags.has(EntryFlags::IN_USE)
     }
 
-    /// Is the last component of the name an implicit digest?
+    /// Returns whether the last component of the name is an implicit digest.
     pub(crate) fn names_digest(&self) -> bool {
         self.flags.has(EntryFlags::NAMES_DIGEST)
     }
 
-    /// Bytes of name and hint together.
+    /// Returns the number of bytes of name and hint together.
     #[inline]
     pub(crate) fn key_bytes(&self) -> usize {
         usize::from(self.name_bytes) + usize::from(self.delegation_bytes)
     }
 
-    /// Where name and hint are, if they are longer than what fits into the entry.
+    /// Returns the block of name and hint, if they do not fit into the entry.
     #[inline]
     pub(crate) fn long_key(&self) -> Option<Block> {
         let handle = self.short_key.first_chunk().filter(|_| self.key_bytes() > SHORT_KEY_BYTES)?;
@@ -127,7 +127,7 @@ impl Entry {
     }
 }
 
-/// Which PIT slot of an entry: the Interest's selectors.
+/// The selectors of an Interest, which identify a PIT slot of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Selectors {
     pub(crate) can_be_prefix: bool,
@@ -135,7 +135,7 @@ pub(crate) struct Selectors {
 }
 
 impl Selectors {
-    /// As two bits.
+    /// Returns the selectors as two bits.
     pub(crate) const fn bits(self) -> u8 {
         (if self.can_be_prefix { CAN_BE_PREFIX } else { 0 }) | (if self.must_be_fresh { MUST_BE_FRESH } else { 0 })
     }
@@ -161,15 +161,15 @@ const AWAITS_OTHER_WORKERS: u8 = 128;
 pub(crate) struct PitSlot {
     /// When the PIT entry ends.
     pub(crate) expiry: Timestamp,
-    /// When the timer that watches over `expiry` is due; timers for other times are ignored.
+    /// When the timer for `expiry` is due; timers for other times are ignored.
     pub(crate) timer_at: Timestamp,
-    /// Number of this PIT entry since start: tells timers of earlier ones apart.
+    /// Number of this PIT entry since the start: distinguishes it from earlier ones in stale timers.
     pub(crate) serial: u32,
-    /// Where the eviction queue lists it.
+    /// Its position in the eviction queue.
     pub(crate) queue_position: u32,
-    /// InterestLifetime of the latest Interest; [`LIFETIME_ABSENT`] when it carried none.
+    /// InterestLifetime of the latest Interest; [`LIFETIME_ABSENT`] if it had none.
     pub(crate) lifetime_ms: u32,
-    /// Copy of the Interest, when it cannot be rebuilt from name and selectors.
+    /// Copy of the Interest, if it cannot be rebuilt from name and selectors.
     pub(crate) packet: Block,
     /// First extension block of in-records and of out-records.
     pub(crate) more_in: u32,
@@ -192,7 +192,7 @@ const _: () = assert!(std::mem::offset_of!(PitSlot, in_records) == 64);
 pub(crate) const LIFETIME_ABSENT: u32 = u32::MAX;
 
 impl Default for PitSlot {
-    /// A slot that is not in use.
+    /// Returns a slot that is not in use.
     fn default() -> Self {
         PitSlot {
             expiry: Timestamp::NEVER,
@@ -216,7 +216,7 @@ impl Default for PitSlot {
 }
 
 impl PitSlot {
-    /// Resets everything to a new PIT entry. Records are left as they are: the counts say that there are none.
+    /// Resets the slot for a new PIT entry. Records stay as they are: the counts say that there are none.
     pub(crate) fn open(&mut self, selectors: Selectors, serial: u32, queue_position: u32) {
         self.expiry = Timestamp::NEVER;
         self.timer_at = Timestamp::NEVER;
@@ -234,7 +234,7 @@ impl PitSlot {
         self.flags = selectors.bits();
     }
 
-    /// Has it records, or a PIT token, outside itself?
+    /// Returns whether the slot has records or a PIT token in other blocks.
     #[inline]
     pub(crate) fn has_more_records(&self) -> bool {
         let has_long_token = self.in_count > 0 && self.in_records[0].long_token != NONE;
@@ -249,23 +249,23 @@ impl PitSlot {
         self.flags & SATISFIED != 0
     }
 
-    /// Data came. `keep_nonces`: the nonces still have to be remembered, because the Data will not answer from the cache
-    /// for as long as the Dead Nonce List would remember them.
+    /// Marks the slot as satisfied. With `keep_nonces`, its nonces still go to the Dead Nonce List, because the Data
+    /// will not be answered from the cache for as long as that list keeps them.
     pub(crate) fn set_satisfied(&mut self, keep_nonces: bool) {
         self.flags = self.flags & !KEEP_NONCES | SATISFIED | if keep_nonces { KEEP_NONCES } else { 0 };
     }
 
-    /// Have the nonces of the out-records to go to the Dead Nonce List at the end?
+    /// Returns whether the nonces of the out-records go to the Dead Nonce List when the slot ends.
     pub(crate) const fn keeps_nonces(&self) -> bool {
         !self.is_satisfied() || self.flags & KEEP_NONCES != 0
     }
 
-    /// Did the strategy, when the last Interest came, want to be told of Data?
+    /// Returns whether the strategy asked, at the last Interest, to be notified of Data.
     pub(crate) const fn is_measured(&self) -> bool {
         self.flags & MEASURED != 0
     }
 
-    /// Is a timer of the strategy set?
+    /// Returns whether a timer of the strategy is set.
     pub(crate) const fn has_strategy_timer(&self) -> bool {
         self.flags & STRATEGY_TIMER != 0
     }
@@ -274,7 +274,7 @@ impl PitSlot {
         self.flags = self.flags & !STRATEGY_TIMER | if is_set { STRATEGY_TIMER } else { 0 };
     }
 
-    /// May Data of other workers satisfy it, and was it counted for that?
+    /// Returns whether Data of other workers may satisfy the slot, and it was counted for that.
     pub(crate) const fn awaits_other_workers(&self) -> bool {
         self.flags & AWAITS_OTHER_WORKERS != 0
     }
@@ -287,7 +287,7 @@ impl PitSlot {
         self.flags & NON_DISCOVERY != 0
     }
 
-    /// An Interest came: the PIT entry is pending, or pending again. `true` when it was satisfied.
+    /// Makes the PIT entry pending for a new Interest. Returns `true` if it was satisfied.
     #[inline]
     pub(crate) fn renew(&mut self, non_discovery: bool, measured: bool) -> bool {
         let was_satisfied = self.is_satisfied();

@@ -1,15 +1,15 @@
-//! Erasing cached Data by name, a portion at a time, so that forwarding never waits for it.
+//! Erasing cached Data by name, in bounded parts, so that forwarding never waits for it.
 
 use super::Pcct;
 
-/// How far the erasing of cached Data has come; see [`Engine::cs_erase`](crate::Engine::cs_erase).
+/// Progress of an erasure of cached Data; see [`Engine::cs_erase`](crate::Engine::cs_erase).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CsErasure {
     /// `None` before the first step.
     walk: Option<CsErasureWalk>,
 }
 
-/// Once around the entries that were there at the first step.
+/// A walk once around the entries that existed at the first step.
 #[derive(Debug, Clone, Copy)]
 struct CsErasureWalk {
     next: u32,
@@ -18,20 +18,20 @@ struct CsErasureWalk {
 }
 
 impl CsErasure {
-    /// Was it called for?
+    /// Returns whether the first step was done.
     pub(crate) fn has_begun(&self) -> bool {
         self.walk.is_some()
     }
 
-    /// Has every entry been looked at?
+    /// Returns whether every entry was examined.
     pub fn is_complete(&self) -> bool {
         self.walk.is_some_and(|walk| walk.left == 0)
     }
 }
 
 impl Pcct {
-    /// Removes up to `limit` cached Data with names that are meant; returns how many. Looks at no more than `portion` entries
-    /// and notes in `erasure` where to go on.
+    /// Removes up to `limit` cached Data packets for which `is_meant` returns `true` for the name, and returns their
+    /// number. Examines at most `portion` entries and records in `erasure` where to continue.
     pub(crate) fn erase_data(
         &mut self,
         is_meant: impl Fn(&[u8]) -> bool,

@@ -1,4 +1,4 @@
-//! Entries by key: finding, making and freeing them.
+//! Entries by key: lookup, insertion, removal.
 
 use namehop_wire::lp::PitToken;
 
@@ -8,46 +8,46 @@ use super::record::InRecord;
 use super::token::TokenForm;
 use super::{MAX_HINTS, Pcct};
 
-/// What an entry is made for.
+/// The key of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key<'a> {
     /// Name VALUE.
     pub(crate) name: &'a [u8],
     pub(crate) name_hash: u64,
-    /// Components of the name.
+    /// Number of components of the name.
     pub(crate) depth: usize,
-    /// Is the last component an implicit digest?
+    /// Whether the last component is an implicit digest.
     pub(crate) names_digest: bool,
-    /// VALUE of the chosen delegation; empty without forwarding hint.
+    /// VALUE of the chosen delegation; empty without a forwarding hint.
     pub(crate) delegation: &'a [u8],
-    /// Low half of the hash of `delegation`; 0 when it is empty.
+    /// Low half of the hash of `delegation`; 0 if it is empty.
     pub(crate) delegation_hash: u32,
 }
 
-/// Why there is no new entry.
+/// The reason why no entry was inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoEntry {
-    /// Interests with this name are pending under [`MAX_HINTS`] hints already.
+    /// Interests with this name are already pending under [`MAX_HINTS`] hints.
     TooManyHints,
     /// All entries are in use.
     TableFull,
-    /// No memory for the long name.
+    /// There is no memory for the long name.
     NoMemory,
 }
 
-/// What the table has under a name.
+/// The result of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The entry with this name and delegation.
     Exact(u32),
-    /// An entry with this name, and none with this delegation.
+    /// An entry with this name; none has this delegation.
     Variant(u32),
     /// No entry with this name.
     Nothing,
 }
 
 impl Found {
-    /// The entry with this name and delegation.
+    /// Returns the entry with this name and delegation.
     #[inline]
     pub(crate) fn exact(self) -> Option<u32> {
         match self {
@@ -68,17 +68,17 @@ impl Pcct {
         &mut self.entries[index]
     }
 
-    /// Entries in use.
+    /// Returns the number of entries in use.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// How tokens for this table's PIT slots look.
+    /// Returns the layout of tokens for this table's PIT slots.
     pub(crate) fn token_form(&self, worker: u8) -> TokenForm {
         TokenForm::new(worker, self.entries.capacity(), self.slots.capacity())
     }
 
-    /// The entry that a PIT token names, if it is in use and of that generation.
+    /// Returns the entry that a PIT token refers to, if it is in use and its generation matches.
     pub(crate) fn entry_by_token(&self, form: &TokenForm, token: &PitToken) -> Option<u32> {
         let named = form.decode(token).filter(|named| named.entry < self.touched)?;
         let entry = self.entry(named.entry);
@@ -98,21 +98,21 @@ impl Pcct {
         }
     }
 
-    /// Name VALUE of an entry.
+    /// Returns the Name VALUE of an entry.
     #[inline]
     pub(crate) fn name(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
         &self.key_of(entry)[..usize::from(entry.name_bytes)]
     }
 
-    /// VALUE of an entry's chosen delegation; empty without forwarding hint.
+    /// Returns the VALUE of an entry's chosen delegation; empty without a forwarding hint.
     #[inline]
     pub(crate) fn delegation(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
         &self.key_of(entry)[usize::from(entry.name_bytes)..]
     }
 
-    /// Looks for the entry with this key.
+    /// Looks up the entry with this key.
     #[inline]
     pub(crate) fn look_up(&self, key: &Key<'_>) -> Found {
         let mut found = Found::Nothing;
@@ -127,7 +127,7 @@ impl Pcct {
         found
     }
 
-    /// The entry with this name and delegation.
+    /// Returns the entry with this name and delegation.
     pub(crate) fn find(&self, name_hash: u64, name: &[u8], delegation: &[u8]) -> Option<u32> {
         self.table.find(name_hash, |index| self.has_name(index, name) && self.delegation(index) == delegation)
     }
@@ -137,12 +137,12 @@ impl Pcct {
         usize::from(self.entry(index).name_bytes) == name.len() && self.name(index) == name
     }
 
-    /// Any entry with this name; the others are its [`variants`](Self::variants).
+    /// Returns any entry with this name; the others are its [`variants`](Self::variants).
     pub(crate) fn find_name(&self, name_hash: u64, name: &[u8]) -> Option<u32> {
         self.table.find(name_hash, |index| self.has_name(index, name))
     }
 
-    /// All entries with the same name as this one, this one first.
+    /// Returns all entries with the same name as this one, starting with this one.
     pub(crate) fn variants(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let mut next = Some(first);
         std::iter::from_fn(move || {
@@ -152,11 +152,11 @@ impl Pcct {
         })
     }
 
-    /// Makes an entry; the key must not be in the table. `sibling` is any entry with the same name, if there is one. The
-    /// entry is to be given a slot or Data at once, or freed.
+    /// Inserts an entry; the key must not be in the table. `sibling` is any entry with the same name, if there is one.
+    /// The caller must give the entry a slot or Data at once, or free it.
     ///
-    /// Hints are the consumers' choice, so only so many are kept apart under one name, and a new one drives out the one whose
-    /// Data was cached longest ago. The entry without hint, which all others use, counts for nothing in that.
+    /// Consumers choose the hints, so at most [`MAX_HINTS`] entries with a hint are kept for one name. A further one
+    /// evicts the oldest that has no PIT slot. The entry without a hint, which most requests use, does not count.
     pub(crate) fn insert(&mut self, key: &Key<'_>, mut sibling: Option<u32>) -> Result<u32, NoEntry> {
         if let Some(known) = sibling
             && !key.delegation.is_empty()
@@ -164,7 +164,7 @@ impl Pcct {
             sibling = Some(self.make_room_for_hint(known)?);
         }
         if !self.entries.is_next_ready() && self.evict_data() {
-            // Which may have been the Data of the sibling.
+            // The eviction may have freed the sibling.
             sibling = self.find_name(key.name_hash, key.name);
         }
         let key_bytes = key.name.len() + key.delegation.len();
@@ -203,7 +203,7 @@ impl Pcct {
         entry.depth = key.depth as u8;
         entry.flags = EntryFlags::IN_USE;
         entry.flags.set(EntryFlags::NAMES_DIGEST, key.names_digest);
-        // Until a slot is opened, this tells the age of the entry.
+        // Until a slot is opened, this is the age of the entry.
         entry.serial = self.next_serial;
         let bytes = match long_key {
             None => &mut entry.short_key[..],
@@ -219,8 +219,8 @@ impl Pcct {
         Ok(index)
     }
 
-    /// Sees to it that an entry with another hint may be added to those of one name, of which `known` is one. Returns one that
-    /// is there then.
+    /// Makes room for one more entry with a hint under the name of `known`. Returns an entry with that name that
+    /// remains.
     #[cold]
     fn make_room_for_hint(&mut self, known: u32) -> Result<u32, NoEntry> {
         if self.hinted(known).count() < MAX_HINTS {
@@ -233,20 +233,20 @@ impl Pcct {
         Ok(left)
     }
 
-    /// Which of the pending Interests with the name of `known` and a forwarding hint has to go for another one: the oldest of
-    /// those that nobody else waits for, so that whoever uses many hints gives up his own; else the oldest.
+    /// Returns the entry with the name of `known` and a forwarding hint to evict for another hint: the oldest without
+    /// pending Interests of other downstreams, or else the oldest. So a consumer that uses many hints evicts its own.
     #[cold]
     pub(crate) fn hint_to_give_up(&self, known: u32, is_of_others: impl Fn(&InRecord) -> bool) -> Option<u32> {
         let is_own = |&entry: &u32| self.slots(entry).all(|pit| !self.in_records(pit).any(&is_of_others));
         self.oldest(self.hinted(known).filter(is_own)).or_else(|| self.oldest(self.hinted(known)))
     }
 
-    /// The entries with the name of `known` that have a forwarding hint.
+    /// Returns the entries with the name of `known` that have a forwarding hint.
     fn hinted(&self, known: u32) -> impl Iterator<Item = u32> + '_ {
         self.variants(known).filter(|&entry| self.entry(entry).delegation_bytes > 0)
     }
 
-    /// The entry, of some with forwarding hints, that was made or in which a slot was opened longest ago.
+    /// Returns the oldest of some entries with forwarding hints, by insertion or by the last slot opened.
     fn oldest(&self, entries: impl Iterator<Item = u32>) -> Option<u32> {
         entries.max_by_key(|&entry| self.next_serial.wrapping_sub(self.entry(entry).serial))
     }
@@ -269,7 +269,7 @@ impl Pcct {
         self.entries.free(index);
     }
 
-    /// Takes an entry, which is not alone, out of the ring of those with its name.
+    /// Removes an entry from the ring of its name, in which it is not alone.
     #[cold]
     fn leave_ring(&mut self, index: u32, next: u32) {
         let previous = self.variants(index).find(|&other| self.entry(other).next_variant == index);

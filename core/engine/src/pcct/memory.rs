@@ -1,4 +1,4 @@
-//! What pending Interests and cached Data take of memory, from the sizes of the types that hold them.
+//! Memory used by pending Interests and cached Data, computed from the sizes of their types.
 
 use namehop_table::{all_bucket_bytes, bucket_bytes, byte_arena_bytes};
 
@@ -11,13 +11,13 @@ use super::prefix_index::PrefixIndex;
 use super::record::{InRecord, RecordBlock, TokenBlock};
 use super::slots::SPARE_ENTRIES;
 
-/// What the cache policy with the most notes keeps for each entry of the table, and besides.
+/// Bytes of the cache policy with the largest state, for each entry of the table and in addition.
 const POLICY_ENTRY_BYTES: usize = 256;
 const POLICY_BYTES: usize = 1 << 19;
-/// A slot of an arena is in the list of free slots besides.
+/// Each slot of an arena also has a place in the list of free slots.
 const FREE_SLOT_BYTES: usize = size_of::<u32>();
 
-/// Most entries of the table, by what they are for.
+/// Maximum number of entries of the table, by purpose.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableEntries {
     /// Pending Interests.
@@ -32,43 +32,45 @@ impl TableEntries {
     }
 }
 
-/// Most bytes of the table of names with its buckets.
+/// Returns the maximum size in bytes of the table of names with its buckets.
 pub(crate) fn entry_table_bytes(entries: TableEntries) -> usize {
     let of_entries = entries.all().saturating_mul(size_of::<Entry>() + FREE_SLOT_BYTES);
     of_entries.saturating_add(all_bucket_bytes(entries.all()))
 }
 
-/// Most bytes of what is kept of `capacity` pending Interests besides their names in the table; `memory_bytes` are those for long names.
+/// Returns the maximum memory in bytes of `capacity` pending Interests, without their names in the table.
+/// `memory_bytes` is the limit for long names and Interest copies.
 pub(crate) fn pending_bytes(capacity: usize, memory_bytes: usize) -> usize {
     let records =
         extension_capacity(capacity).saturating_mul(2 * (size_of::<RecordBlock<InRecord>>() + FREE_SLOT_BYTES));
-    // Blocks of in-records and of out-records are of the same size.
+    // Blocks of in-records and of out-records have the same size.
     let slot = size_of::<PitSlot>() + size_of::<TokenBlock>() + 2 * FREE_SLOT_BYTES;
     [records, PitQueue::bytes_for(capacity), DigestNames::bytes_for(capacity), byte_arena_bytes(memory_bytes)]
         .into_iter()
         .fold(capacity.saturating_mul(slot), usize::saturating_add)
 }
 
-/// Most bytes of cached Data, whose packets have `capacity_bytes`, besides their names in the table.
+/// Returns the maximum memory in bytes of cached Data with `capacity_bytes` of packets, without their names in the
+/// table.
 pub(crate) fn content_bytes(entries: TableEntries, capacity_bytes: usize) -> usize {
     [PrefixIndex::bytes_for(entries.cached), byte_arena_bytes(capacity_bytes)]
         .into_iter()
         .fold(entries.all().saturating_mul(POLICY_ENTRY_BYTES).saturating_add(POLICY_BYTES), usize::saturating_add)
 }
 
-/// Bytes of an entry, with the block of a name that does not fit into it.
+/// Returns the bytes of an entry, including the block of a name that does not fit into it.
 fn entry_bytes(name_bytes: usize) -> usize {
     let long_name = if name_bytes > SHORT_KEY_BYTES { OwnedBlocks::taken(name_bytes) } else { 0 };
     size_of::<Entry>() + long_name
 }
 
-/// Bytes that so many pending Interests take, each with a Name VALUE of this length and few downstreams.
+/// Returns the bytes of `entries` pending Interests, each with a Name VALUE of `name_bytes` and few downstreams.
 pub fn pit_bytes(entries: usize, name_bytes: usize) -> usize {
     entries * (entry_bytes(name_bytes) + size_of::<PitSlot>()) + bucket_bytes(entries)
 }
 
-/// Bytes that so many cached Data packets take, each of this length and with a Name VALUE of that one. What the policy notes about them,
-/// some bytes each, is not in it.
+/// Returns the bytes of `packets` cached Data packets of `packet_bytes` each, with a Name VALUE of `name_bytes`. The
+/// cache policy's state, some bytes each, is not included.
 pub fn content_store_bytes(packets: usize, packet_bytes: usize, name_bytes: usize) -> usize {
     packets * (entry_bytes(name_bytes) + BlockStore::room(packet_bytes)) + bucket_bytes(packets)
 }
@@ -79,7 +81,8 @@ mod tests {
 
     #[test]
     fn bytes_grow_with_what_is_stored() {
-        // Two lines of an entry, two of what is pending, and a slot of eight bytes in buckets that are between half and full of five.
+        // Two lines of an entry, two of a PIT slot, and eight bytes of a bucket; buckets have between half and all of
+        // five slots in use.
         let of_million = pit_bytes(1_000_000, 30) as f64 / 1e6;
         assert!((256.0 + 12.8..=256.0 + 25.7).contains(&of_million), "{of_million}");
         let small = content_store_bytes(1_000_000, 200, 30);

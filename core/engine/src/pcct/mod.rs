@@ -1,24 +1,24 @@
 //! PIT-CS composite table: pending Interests and cached Data of one worker in one table.
 //!
-//! Entries are keyed by (name, chosen forwarding hint). The bucket table is keyed by the hash of the name alone, and all
-//! entries of one name form a ring, so that Data finds every entry that it may satisfy once it found one. An entry lives
-//! while it has a PIT slot or Data; when an Interest is satisfied, the Data goes into the entry that the Interest made.
+//! Entries are keyed by (name, chosen forwarding hint). The bucket table is keyed by the hash of the name alone, and
+//! all entries of one name form a ring. So Data that finds one entry it may satisfy finds all others. An entry lives
+//! while it has a PIT slot or Data. When an Interest is satisfied, the Data goes into the entry that the Interest made.
 //!
 //! | file | what |
 //! |---|---|
 //! | `entry`, `record` | memory layout |
-//! | `keys` | finding, making and freeing entries |
+//! | `keys` | lookup, insertion and removal of entries |
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records`, `chain` | downstream and upstream records of a slot |
 //! | `content`, `content_settings`, `data_digest`, `erasure`, `prefix_index`, `disk` | the Content Store |
-//! | `digest_names` | what is asked for by its digest |
-//! | `prefetch` | fetches ahead of time |
+//! | `digest_names` | names of Data that Interests request by digest |
+//! | `prefetch` | prefetches |
 //! | `blocks` | memory for Data, long names, copies of Interests |
-//! | `pit_queue`, `shares` | which PIT slot is given up when there are too many |
+//! | `pit_queue`, `shares` | the order in which PIT slots are evicted |
 //! | `token`, `check` | PIT tokens, self-check |
 //!
-//! Nothing here sends packets or knows faces beyond their number. May assume: names are valid Name VALUEs with at most
-//! 64 components.
+//! Nothing here sends packets or knows more of a face than its id. Assumes that names are valid Name VALUEs with at
+//! most 64 components.
 
 pub(crate) mod blocks;
 mod chain;
@@ -60,10 +60,10 @@ use crate::dispatch::NameDispatch;
 pub(crate) use chain::NoRoom;
 pub(crate) use records::{Arrival, Downstream, short_downstream};
 
-/// Most entries with one name and a forwarding hint. One without hint may be there besides.
+/// Maximum number of entries with one name and a forwarding hint. One without a hint may exist in addition.
 pub(crate) const MAX_HINTS: usize = 8;
 
-/// Names one PIT slot. Valid until the slot is closed.
+/// Handle of one PIT slot. Valid until the slot is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PitRef {
     pub(crate) entry: u32,
@@ -73,16 +73,16 @@ pub(crate) struct PitRef {
 /// Sizes of the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PcctConfig {
-    /// Most PIT slots.
+    /// Maximum number of PIT slots.
     pub(crate) pit_capacity: usize,
-    /// Most bytes of long names and Interest copies.
+    /// Maximum bytes of long names and Interest copies.
     pub(crate) memory_bytes: usize,
     pub(crate) content: ContentConfig,
-    /// What names are hashed with.
+    /// The key for hashing names.
     pub(crate) key: HashKey,
 }
 
-/// The table.
+/// The PIT-CS composite table.
 pub(crate) struct Pcct {
     table: BucketTable,
     entries: Arena<Entry>,
@@ -95,28 +95,29 @@ pub(crate) struct Pcct {
     queue: PitQueue,
     shares: Shares,
     pit_capacity: usize,
-    /// Most entries in use: one for each PIT slot and each cached Data there may be.
+    /// Maximum number of entries in use: one for each possible PIT slot and each possible cached Data, and some spare
+    /// ones.
     entry_limit: usize,
     next_serial: u32,
-    /// Entry indices below this one were used at some time.
+    /// Entry indices below this one have been in use at some time.
     touched: u32,
-    /// CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.
+    /// Number of CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.
     pending_prefixes: [u32; MAX_NAME_COMPONENTS + 1],
-    /// Slots whose name ends in an implicit digest, by number of components.
+    /// Number of slots whose name ends in an implicit digest, by number of components.
     pending_digests: [u32; MAX_NAME_COMPONENTS + 1],
-    /// The names of the Data that those ask for.
+    /// Names of the Data that these slots request.
     digest_names: DigestNames,
     key: HashKey,
-    /// The sum of both numbers: pending Interests that Data may satisfy by another name than its own.
+    /// The sum of both numbers: pending Interests that Data of another name may satisfy.
     pending_unusual: u32,
-    /// Told of pending Interests that Data of other workers may satisfy; absent when there is only one worker.
+    /// Counts pending Interests that Data of other workers may satisfy; `None` if there is only one worker.
     dispatch: Option<Arc<NameDispatch>>,
     pub(crate) content: ContentStore,
-    /// Scratch: blocks of a chunk to be emptied.
+    /// Scratch: blocks of a chunk that is cleared.
     starved: Vec<Block>,
 }
 
-/// Extension blocks of each kind for so many PIT slots.
+/// Returns the number of extension blocks of each kind for this PIT capacity.
 fn extension_capacity(pit_capacity: usize) -> usize {
     pit_capacity / 4 + 256
 }

@@ -1,21 +1,25 @@
-//! All PIT slots in the order they were made, so that old ones can be given up when the PIT is full.
+//! All PIT slots in the order in which they were opened, for evicting old ones when the PIT is full.
 //!
-//! A ring of slots, each with the face that holds it, written at its tail. Every slot knows its position, so a slot that
-//! ends writes a gap over itself; no other memory is touched, and gaps at the head are passed over in sequence.
+//! A ring of slots, each with the face that holds it; new ones are written at its tail. Every slot knows its position.
+//! A slot that ends writes a gap over its position and touches no other memory; gaps at the head are skipped in
+//! sequence.
 //!
-//! Timers name PIT slots by their position and serial number. Most timers come due long after their slot has ended, and those that
-//! were set one after another come due one after another: what they look at lies side by side here, while their entries are
-//! scattered over the table.
+//! Timers refer to PIT slots by position and serial number. Most timers fire long after their slot has ended, and
+//! timers set one after another fire one after another. So the positions they read are adjacent here, while their
+//! entries are scattered over the table.
 //!
-//! What is given up belongs to a face that is gone, or else to one that holds much among those whose turn it is: strangers, if all
-//! of them hold more than all others, or else those others ([`Shares`]). A hand goes along the ring from old to new and passes
-//! over slots of faces that hold little; when it has seen all, it begins again at the head. For one victim it looks at no
-//! more than [`LOOKS`] slots. When all of those are held by faces with little, the face that holds most among them gives one
-//! up, if the newcomer holds no more than that; else the newcomer is refused. So a face that holds less than half as much as
-//! the one with most never loses a slot to a face that holds more than itself. To others it loses one only where [`LOOKS`]
-//! slots in a row are held by faces that hold no more than itself: it takes a great many faces to bring that about. While there
-//! are slots of faces that are gone, the hand goes on to the next one of those, past [`LOOKS`] slots at most: then the first one
-//! that was found is given up, and the next search goes on from there.
+//! A victim is the slot of a face that was removed, or else of a face that holds much within one of two groups:
+//! unsolicited remote peers, if together they hold more than all others, or else the others ([`Shares`]). A clock hand
+//! moves along the ring from old to new and skips slots of faces that hold little; after the tail it continues at the
+//! head. It examines at most [`LOOKS`] slots for one victim. If all of them are held by faces with little, the face
+//! that holds most among them loses a slot, if the newcomer holds no more than that face; otherwise the newcomer is
+//! refused.
+//!
+//! So a face that holds less than half as much as the largest holder never loses a slot to a face that holds more than
+//! itself. It loses one to another face only where [`LOOKS`] slots in a row are held by faces that hold no more than
+//! itself, which takes very many faces. While removed faces have slots, the hand continues to the next of these, past
+//! at most [`LOOKS`] slots. If it meets none, the first victim found is evicted, and the next search starts at the slot
+//! after the last one examined.
 
 use std::ops::Range;
 
@@ -25,36 +29,36 @@ use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 use super::PitRef;
 use super::shares::Shares;
 
-/// Gaps at the head that one insertion passes over at most: twice what it adds.
+/// Maximum number of gaps at the head that one insertion skips: twice what it adds.
 const PASS_PER_INSERTION: usize = 2;
-/// Positions that one look ahead looks at at most.
+/// Maximum number of positions that one look-ahead examines.
 const LOOK_AHEAD: u64 = 64;
-/// Slots that are looked at for one victim.
+/// Maximum number of slots examined for one victim.
 const LOOKS: usize = 256;
 
-/// A slot in its place, or a gap: two words of a cache line.
+/// A slot, or a gap: two words of a cache line.
 #[derive(Debug, Clone, Copy)]
 struct Position {
     slot: Option<PitRef>,
     holder: FaceId,
-    /// Of the slot. 0 in a gap.
+    /// Serial number of the slot; 0 in a gap.
     serial: u32,
 }
 
-/// Positions of a cache line.
+/// Positions per cache line.
 const LINE_POSITIONS: usize = 4;
-/// Deadlines of a cache line.
+/// Deadlines per cache line.
 const LINE_DEADLINES: usize = 16;
-/// Lines of positions that are asked for ahead of the one in use.
+/// Number of lines of positions that are prefetched ahead of the one in use.
 const LINES_AHEAD: usize = 4;
 
 impl Position {
-    /// Lines are zero at first, and zeros are a gap.
+    /// Lines are zero initially, and zeros are a gap.
     const GAP: [u64; 2] = [0; 2];
 
     #[inline(always)]
     fn pack(slot: PitRef, holder: FaceId, serial: u32) -> [u64; 2] {
-        // The index of an entry is never the largest number.
+        // The index of an entry is never `u32::MAX`.
         [u64::from(slot.entry + 1) | u64::from(slot.slot) << 32, u64::from(holder.0) | u64::from(serial) << 32]
     }
 
@@ -72,37 +76,37 @@ impl Position {
 /// A search for a victim.
 #[derive(Default)]
 struct Search {
-    /// The best so far, and how early its holder has to give up something.
+    /// The best victim so far, and the rank of its holder.
     found: Option<((bool, u32), PitRef)>,
-    /// Does that face hold much, and belong to those whose turn it is?
+    /// Whether that holder holds much and belongs to the group that has to evict.
     is_much: bool,
     looks: usize,
     is_over: bool,
 }
 
-/// The queue.
+/// The queue of PIT slots.
 pub(crate) struct PitQueue {
     /// [`LINE_POSITIONS`] positions in each line.
     ring: CacheLines,
-    /// By position: the mark of the deadline for which the last timer was set that is to end the slot.
+    /// By position: the mark of the deadline of the last timer that was set to end the slot.
     deadlines: CacheLines,
-    /// Positions there are.
+    /// Number of positions.
     length: usize,
     head: usize,
-    /// Sequence number of the head. Every position gets the next number when something is written there.
+    /// Sequence number of the head. Each write to a position takes the next number.
     head_sequence: u64,
-    /// Positions in use from `head` on, gaps included.
+    /// Number of positions in use from `head` on, including gaps.
     span: usize,
     live: usize,
-    /// Sequence number from which the next victim is looked for.
+    /// Sequence number where the search for the next victim starts.
     hand: u64,
 }
 
 impl PitQueue {
-    /// A queue for at most `capacity` PIT slots.
+    /// Creates a queue for at most `capacity` PIT slots.
     ///
     /// # Errors
-    /// When the memory for it cannot be had.
+    /// If the memory cannot be allocated.
     pub(crate) fn new(capacity: usize) -> Result<Self, TableError> {
         // Twice the capacity, so that gaps and slots together seldom fill it.
         let length = capacity.max(1).checked_mul(2).ok_or(TableError::CapacityTooLarge)?;
@@ -119,7 +123,7 @@ impl PitQueue {
         })
     }
 
-    /// Bytes of a queue for `capacity` PIT slots.
+    /// Returns the size in bytes of a queue for `capacity` PIT slots.
     pub(super) fn bytes_for(capacity: usize) -> usize {
         let length = capacity.max(1).saturating_mul(2);
         (length.div_ceil(LINE_POSITIONS) + length.div_ceil(LINE_DEADLINES)).saturating_mul(size_of::<CacheLine>())
@@ -166,12 +170,11 @@ impl PitQueue {
         }
     }
 
-    /// Appends a slot, which has this serial number and which a face holds, and returns its position. The caller never has more
-    /// slots than the queue was made for.
+    /// Appends a slot with this serial number and holder, and returns its position. The caller must not add more slots
+    /// than the queue's capacity.
     pub(crate) fn push(&mut self, slot: PitRef, holder: FaceId, serial: u32) -> u32 {
         self.pass_gaps(PASS_PER_INSERTION);
-        // In a full ring the tail is where the head was, so that an old slot with gaps behind it becomes the newest without
-        // changing its place.
+        // In a full ring the tail meets the head, so an old slot with gaps behind it becomes the newest without moving.
         while self.span == self.length && self.live < self.length {
             match self.position(self.head).slot {
                 None => self.pass_gaps(1),
@@ -189,7 +192,7 @@ impl PitQueue {
         position as u32
     }
 
-    /// The slot at this position has ended. Returns who held it.
+    /// Removes the slot at this position, which has ended. Returns its holder.
     #[inline]
     pub(crate) fn remove(&mut self, position: u32) -> FaceId {
         let ended = self.position(position as usize);
@@ -199,20 +202,20 @@ impl PitQueue {
         ended.holder
     }
 
-    /// Asks for a position, which the end of its slot writes to.
+    /// Prefetches a position, which is written when its slot ends.
     #[inline]
     pub(crate) fn prefetch(&self, position: u32) {
         self.ring.prefetch(position as usize / LINE_POSITIONS);
     }
 
-    /// Asks for what comes after a position. New slots and timers walk the ring in order, but with so much in between that the
-    /// processor does not notice.
+    /// Prefetches the lines after a position. New slots and timers walk the ring in order, but with so many other
+    /// accesses in between that the hardware prefetcher does not detect it.
     #[inline(always)]
     fn prefetch_ahead(&self, position: usize) {
         self.ring.prefetch(position / LINE_POSITIONS + LINES_AHEAD);
     }
 
-    /// The slot at this position, if it has this serial number: the same one, and still open.
+    /// Returns the slot at this position if it has this serial number: the same slot, still open.
     #[inline(always)]
     pub(crate) fn get_by_serial(&self, position: u32, serial: u32) -> Option<PitRef> {
         self.prefetch_ahead(position as usize);
@@ -220,7 +223,7 @@ impl PitQueue {
         here.slot.filter(|_| here.serial == serial)
     }
 
-    /// A timer was set for this deadline that is to end the slot at this position.
+    /// Records the deadline of a timer that was set to end the slot at this position.
     #[inline(always)]
     pub(crate) fn note_deadline(&mut self, position: u32, mark: u32) {
         let position = position as usize;
@@ -229,7 +232,7 @@ impl PitQueue {
         *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(mark) << shift;
     }
 
-    /// The mark of that deadline.
+    /// Returns the mark of that deadline.
     #[inline(always)]
     pub(crate) fn deadline_mark(&self, position: u32) -> u32 {
         let position = position as usize;
@@ -237,9 +240,9 @@ impl PitQueue {
         (word >> (position % 2 * 32)) as u32
     }
 
-    /// The slot to be given up next for one of `newcomer`: of those that the hand has not passed over, the oldest that is held
-    /// by a face with much, or what comes nearest to that. The caller closes it or hands it over. `None` when the newcomer
-    /// has no right to any.
+    /// Returns the next slot to evict for a new one of `newcomer`: the oldest after the hand that is held by a face
+    /// with much, or else the one ranked highest. The caller closes it or hands it over. Returns `None` if the newcomer
+    /// may not evict any.
     pub(crate) fn victim(&mut self, shares: &Shares, newcomer: FaceId) -> Option<PitRef> {
         let Range { start, end } = self.sequences();
         let mut search = Search::default();
@@ -253,8 +256,8 @@ impl PitQueue {
             .map(|(_, slot)| slot)
     }
 
-    /// Goes on with the search for a victim among some sequence numbers. Returns the number from which to look for the one
-    /// behind it.
+    /// Continues the search for a victim in a range of sequence numbers. Returns the number where the search for the
+    /// next victim starts.
     #[inline]
     fn look(&self, range: Range<u64>, shares: &Shares, search: &mut Search) -> u64 {
         let mut position = self.wrap(self.head + (range.start.min(range.end) - self.head_sequence) as usize);
@@ -279,12 +282,12 @@ impl PitQueue {
         range.end.max(range.start)
     }
 
-    /// Who holds the slot at this position.
+    /// Returns the holder of the slot at this position.
     pub(crate) fn holder(&self, position: u32) -> FaceId {
         self.position(position as usize).holder
     }
 
-    /// From now on another face holds the slot at this position.
+    /// Changes the holder of the slot at this position.
     pub(crate) fn hand_over(&mut self, position: u32, holder: FaceId) {
         let position = position as usize;
         let Position { slot, serial, .. } = self.position(position);
@@ -293,24 +296,24 @@ impl PitQueue {
         }
     }
 
-    /// All slots, oldest first, with the faces that hold them.
+    /// Returns all slots, oldest first, with their holders.
     pub(crate) fn with_holders(&self) -> impl Iterator<Item = (PitRef, FaceId)> + '_ {
         let positions = (0..self.span).map(|offset| self.position(self.wrap(self.head + offset)));
         positions.filter_map(|position| Some((position.slot?, position.holder)))
     }
 
-    /// All slots, oldest first.
+    /// Returns all slots, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PitRef> + '_ {
         self.with_holders().map(|(slot, _)| slot)
     }
 
-    /// Sequence numbers in use, from head to tail, gaps included. A slot keeps its number until it ends or moves to the
-    /// tail.
+    /// Returns the sequence numbers in use, from head to tail, including gaps. A slot keeps its number until it ends or
+    /// moves to the tail.
     pub(crate) fn sequences(&self) -> Range<u64> {
         self.head_sequence..self.head_sequence + self.span as u64
     }
 
-    /// The slot with a sequence number; `None` when there is a gap or the number is not in use.
+    /// Returns the slot with a sequence number; `None` if it is a gap or the number is not in use.
     pub(crate) fn at(&self, sequence: u64) -> Option<PitRef> {
         if !self.sequences().contains(&sequence) {
             return None;
@@ -318,8 +321,9 @@ impl PitQueue {
         self.position(self.wrap(self.head + (sequence - self.head_sequence) as usize)).slot
     }
 
-    /// For a look ahead: the slot that would be the next victim from a sequence number on, and the number from which to look
-    /// for the one behind it. No slot when there are many gaps before it; then the next look begins behind those.
+    /// For prefetching: returns the slot that would be the next victim from a sequence number on, and the number where
+    /// the search for the one after it starts. Returns no slot if many gaps come first; then the next search starts
+    /// after these.
     #[inline]
     pub(crate) fn next_victim_from(&self, sequence: u64, shares: &Shares) -> (Option<PitRef>, u64) {
         let Range { start, end } = self.sequences();

@@ -1,5 +1,5 @@
-//! Fetches for the hint plane: what the pipelines will touch, asked for ahead of time. Nothing here changes the table, and
-//! any index may be given.
+//! Prefetches for the prefetch plane: the memory that the pipelines will touch. Nothing here changes the table, and any
+//! index may be passed.
 
 use arrayvec::ArrayVec;
 use namehop_hash::{PrefixHashes, hash_with_nonce};
@@ -11,32 +11,34 @@ use super::entry::{Entry, PitSlot};
 use super::{Pcct, PitRef};
 use crate::schedule::MAX_BURST;
 
-/// Lines of cached Data that are asked for; the processor notices the run and fetches the rest itself.
+/// Number of lines of cached Data that are prefetched; the hardware prefetcher detects the sequence and fetches the
+/// rest.
 const DATA_LINES: usize = 8;
 
-/// What is expected of the table while packets of a burst are handled, in their order: where new entries will lie, and what
-/// has to go for them.
+/// The expected state of the table while packets of a burst are handled in order: where new entries will be, and which
+/// ones will be evicted for them.
 #[derive(Debug)]
 pub(crate) struct Forecast {
-    /// PIT slots in use.
+    /// Number of PIT slots in use.
     pit_len: usize,
-    /// Sequence number from which to look for the next slot that is given up.
+    /// Sequence number where the search for the next victim starts.
     next_victim: u64,
-    /// Entries in use. Free ones are a stack, so this tells how many of those that are free now will have been taken.
+    /// Number of entries in use. Free entries form a stack, so this tells how many of the currently free ones will be
+    /// taken.
     entries: usize,
-    /// The same of PIT slots.
+    /// Number of allocated PIT slots, used in the same way.
     slots: usize,
-    /// PIT slots that Data frees and that no Interest has taken again. Which ones they are, only their entries tell; the Data
-    /// brings them into the cache.
+    /// Number of PIT slots that Data frees and no Interest has taken again. Only their entries tell which ones they
+    /// are; the Data prefetches them.
     freed_slots: usize,
-    /// Entries that Data frees and that no Interest has taken again, the last one first to be taken.
+    /// Entries that Data frees and no Interest has taken again; the last one is taken first.
     freed: ArrayVec<u32, MAX_BURST>,
-    /// How far the cached Data that will be displaced was foreseen.
+    /// How far the victims of new Data were predicted.
     victims: Ahead,
 }
 
 impl Pcct {
-    /// A forecast from the present state on.
+    /// Starts a forecast from the current state.
     #[inline]
     pub(crate) fn forecast(&self) -> Forecast {
         Forecast {
@@ -50,12 +52,12 @@ impl Pcct {
         }
     }
 
-    /// An Interest will probably make an entry with a PIT slot. Asks for all lines of both, and returns the entry if it is taken
-    /// from a PIT entry that is given up.
+    /// Predicts an Interest that makes an entry with a PIT slot. Prefetches all lines of both, and returns the entry if
+    /// its PIT slot will be evicted.
     #[inline]
     pub(crate) fn foresee_entry(&self, forecast: &mut Forecast) -> Option<u32> {
         let evicted = self.foresee_eviction(forecast);
-        // What was freed last is taken first.
+        // The entry freed last is taken first.
         if let Some(index) = evicted.map(|pit| pit.entry).or_else(|| self.foresee_free_entry(forecast)) {
             self.prefetch_entry(index);
         }
@@ -65,7 +67,7 @@ impl Pcct {
         evicted.map(|pit| pit.entry)
     }
 
-    /// A PIT slot will be opened. The one that is given up for it, with its entry.
+    /// Predicts the opening of a PIT slot. Returns the slot that will be evicted for it, with its entry.
     #[inline]
     fn foresee_eviction(&self, forecast: &mut Forecast) -> Option<PitRef> {
         if forecast.pit_len < self.pit_capacity {
@@ -77,7 +79,7 @@ impl Pcct {
         victim
     }
 
-    /// The entry that will be taken from the free ones.
+    /// Predicts the free entry that will be taken.
     #[inline]
     fn foresee_free_entry(&self, forecast: &mut Forecast) -> Option<u32> {
         let taken_before = forecast.entries.saturating_sub(self.entries.len());
@@ -85,7 +87,7 @@ impl Pcct {
         forecast.freed.pop().or_else(|| self.entries.upcoming(taken_before))
     }
 
-    /// The PIT slot that will be taken from those that are free now, if it is one of them.
+    /// Predicts the PIT slot that will be taken, if it is one of those that are free now.
     #[inline]
     fn foresee_free_slot(&self, forecast: &mut Forecast) -> Option<u32> {
         let taken_before = forecast.slots.saturating_sub(self.slots.len());
@@ -97,7 +99,7 @@ impl Pcct {
         self.slots.upcoming(taken_before)
     }
 
-    /// Data will come, probably for this entry. Returns the one whose Data it will probably displace.
+    /// Predicts Data, probably for this entry. Returns the entry whose Data it will probably evict.
     #[inline]
     pub(crate) fn foresee_data(&self, entry: Option<u32>, forecast: &mut Forecast) -> Option<u32> {
         if entry.is_some() {
@@ -111,38 +113,40 @@ impl Pcct {
         // The entry ends with its PIT entry, unless the Data stays in it.
         if let Some(freed) = if stays { victim } else { entry } {
             forecast.entries = forecast.entries.saturating_sub(1);
-            // There is room for one entry of each packet.
+            // `freed` has room for one entry per packet of a burst.
             let _ = forecast.freed.try_push(freed);
         }
         victim
     }
 
-    /// Are hashes of a Data name needed although its PIT token leads to an entry with this name? They are while Interests
-    /// with CanBePrefix or with an implicit digest are pending, or while such Interests were lately answered.
+    /// Returns whether the hashes of a Data name are needed even if its PIT token leads to an entry with this name.
+    /// They are while Interests with CanBePrefix or with an implicit digest are pending, and for some time after an
+    /// Interest with CanBePrefix.
     pub(crate) fn asks_for_prefixes(&self, now: Timestamp) -> bool {
         self.pending_unusual > 0 || (self.content.admits() && self.content.indexes(now))
     }
 
-    /// Bucket of a name.
+    /// Prefetches the bucket of a name.
     #[inline]
     pub(crate) fn prefetch_bucket(&self, name_hash: u64) {
         self.table.prefetch(name_hash);
     }
 
-    /// Does the Content Store's policy look at names? Only then [`prefetch_name_notes`](Self::prefetch_name_notes) and
-    /// [`prefetch_decision`](Self::prefetch_decision) are of use.
+    /// Returns whether the Content Store's policy uses names. Only then
+    /// [`prefetch_name_notes`](Self::prefetch_name_notes) and [`prefetch_decision`](Self::prefetch_decision) are
+    /// useful.
     #[inline]
     pub(crate) fn policy_expects(&self) -> bool {
         self.content.policy.expects()
     }
 
-    /// What the Content Store's policy notes of a name.
+    /// Prefetches the Content Store policy's state of a name.
     pub(crate) fn prefetch_name_notes(&self, name_hash: u64) {
         self.content.policy.prefetch_name(name_hash);
     }
 
-    /// What decides whether Data enters the Content Store: notes of its entry's name and of the entry whose Data would have to
-    /// leave. Reads the entries.
+    /// Prefetches the state that decides on admission: the policy's state of the entry's name and of the possible
+    /// victim. Reads the entries.
     pub(crate) fn prefetch_decision(&self, entry: Option<u32>, victim: Option<u32>) {
         if let Some(entry) = entry.and_then(|entry| self.entries.get(entry)) {
             self.content.policy.prefetch_name(entry.name_hash);
@@ -152,13 +156,13 @@ impl Pcct {
         }
     }
 
-    /// Bucket of a name in the index of cached Data by prefix.
+    /// Prefetches the bucket of a name in the prefix index of cached Data.
     #[inline]
     pub(crate) fn prefetch_prefix(&self, name_hash: u64) {
         self.content.prefetch_prefix(name_hash);
     }
 
-    /// Buckets in which Data without a usable token looks for what it satisfies.
+    /// Prefetches the buckets that Data without a usable token probes for Interests it satisfies.
     #[inline]
     pub(crate) fn prefetch_satisfied(&self, hashes: &PrefixHashes) {
         self.table.prefetch(hashes.full());
@@ -169,13 +173,13 @@ impl Pcct {
         }
     }
 
-    /// The entry of a name, judging by its bucket alone. Best when that is in the cache.
+    /// Guesses the entry of a name from its bucket alone. Best when the bucket is cached.
     #[inline]
     pub(crate) fn guess(&self, name_hash: u64) -> Option<u32> {
         self.table.guess(name_hash)
     }
 
-    /// All lines of an entry.
+    /// Prefetches all lines of an entry.
     #[inline]
     pub(crate) fn prefetch_entry(&self, index: u32) {
         for line in 0..size_of::<Entry>() / 64 {
@@ -183,7 +187,7 @@ impl Pcct {
         }
     }
 
-    /// All lines of a PIT slot.
+    /// Prefetches all lines of a PIT slot.
     #[inline]
     pub(crate) fn prefetch_slot(&self, slot: u32) {
         for line in 0..size_of::<PitSlot>() / 64 {
@@ -191,20 +195,20 @@ impl Pcct {
         }
     }
 
-    /// Entry and state of a PIT slot.
+    /// Prefetches a PIT slot and its entry.
     #[inline]
     pub(crate) fn prefetch_pending(&self, pit: PitRef) {
         self.prefetch_entry(pit.entry);
         self.prefetch_slot(pit.slot);
     }
 
-    /// Identity and name of an entry.
+    /// Prefetches identity and start of the name of an entry.
     #[inline]
     pub(crate) fn prefetch_identity(&self, index: u32) {
         self.entries.prefetch_line(index, 0);
     }
 
-    /// What the Content Store notes of an entry whose Data enters or is used.
+    /// Prefetches the Content Store policy's state of an entry whose Data is inserted or used.
     #[inline]
     pub(crate) fn prefetch_order(&self, index: u32) {
         if self.content.admits() {
@@ -212,7 +216,8 @@ impl Pcct {
         }
     }
 
-    /// The cached Data of an entry, if it has any, and what its use changes; else its PIT slot. Reads the entry.
+    /// Prefetches the cached Data of an entry, if it has any, and the policy state that a hit changes; otherwise its
+    /// PIT slot. Reads the entry.
     #[inline]
     pub(crate) fn prefetch_use(&self, index: u32) {
         if self.prefetch_data(index) {
@@ -222,7 +227,7 @@ impl Pcct {
         }
     }
 
-    /// The cached Data of an entry; `false` if it has none. Reads the entry.
+    /// Prefetches the cached Data of an entry. Returns `false` if it has none. Reads the entry.
     #[inline]
     fn prefetch_data(&self, index: u32) -> bool {
         let Some(entry) = self.entries.get(index).filter(|entry| entry.has_data()) else { return false };
@@ -230,7 +235,7 @@ impl Pcct {
         true
     }
 
-    /// What the end of an entry touches. Reads the entry.
+    /// Prefetches the bucket that is changed when an entry is freed. Reads the entry.
     #[inline]
     pub(crate) fn prefetch_removal(&self, index: u32) {
         if let Some(entry) = self.entries.get(index) {
@@ -238,8 +243,8 @@ impl Pcct {
         }
     }
 
-    /// What the end of a PIT slot touches besides. Reads the entry and, if it is known and thus was asked for, the slot, which
-    /// tells its place in the queue; else asks for the entry's first slot.
+    /// Prefetches what else is touched when a PIT slot ends. If `slot` is known and thus prefetched, reads it for its
+    /// position in the queue and prefetches that; otherwise prefetches the entry's first slot. Reads the entry.
     #[inline]
     pub(crate) fn prefetch_answer(&self, index: u32, slot: Option<u32>) {
         let Some(entry) = self.entries.get(index) else { return };
@@ -250,8 +255,9 @@ impl Pcct {
         }
     }
 
-    /// What it touches to give up an entry with one PIT slot, and its name's memory, which the next name of that size is written
-    /// to. Reads the entry and the slot. Returns the hash with nonce that then goes to the Dead Nonce List.
+    /// Prefetches what is touched when an entry with one PIT slot is evicted, including the memory of its name, which
+    /// the next name of that size overwrites. Reads the entry and the slot. Returns the hash with nonce that then goes
+    /// to the Dead Nonce List.
     #[inline]
     pub(crate) fn prefetch_end(&self, index: u32) -> Option<u64> {
         let entry = self.entries.get(index)?;
@@ -264,7 +270,8 @@ impl Pcct {
         is_kept.then(|| hash_with_nonce(entry.name_hash, slot.out_records[0].nonce))
     }
 
-    /// What the eviction of an entry's Data touches, and what new Data is then written over. Reads the entry.
+    /// Prefetches what the eviction of an entry's Data touches, including the memory that new Data overwrites. Reads
+    /// the entry.
     #[inline]
     pub(crate) fn prefetch_eviction(&self, index: u32) {
         let Some(entry) = self.entries.get(index) else { return };
@@ -275,20 +282,20 @@ impl Pcct {
 }
 
 impl ContentStore {
-    /// May Data enter?
+    /// Returns whether Data is admitted.
     #[inline]
     pub(crate) fn admits(&self) -> bool {
         self.admit && self.capacity > 0
     }
 
-    /// Does most of it? Policies that count what is asked for let in a few packets in a hundred: it is not worth while to fetch for
-    /// each what has to leave for one.
+    /// Returns whether most Data is admitted. Policies that count requests admit a few packets in a hundred, so
+    /// prefetching a victim for each is not worthwhile.
     #[inline]
     pub(crate) fn lets_most_in(&self) -> bool {
         self.admits() && !self.policy.counts()
     }
 
-    /// Does the next new Data displace another?
+    /// Returns whether the next new Data evicts another.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.admits() && self.len() >= self.capacity
@@ -318,7 +325,7 @@ mod tests {
         Pcct::new(&PcctConfig { pit_capacity, memory_bytes: 1 << 16, content, key }).expect("memory")
     }
 
-    /// What the pipelines do when an Interest comes.
+    /// Opens a PIT slot as the pipelines do for an Interest.
     fn open(table: &mut Pcct, number: u8) -> PitRef {
         let name = [8, 1, number];
         let key = Key {
@@ -344,7 +351,7 @@ mod tests {
             let mut table = table(8);
             let mut pending: Vec<PitRef> = (0..6).map(|number| open(&mut table, number)).collect();
             table.close_slot(pending.remove(1));
-            // Interests, and Data for what is pending then; the hint plane runs `behind` packets ahead.
+            // Interests, and Data for Interests pending then; the prefetch plane runs `behind` packets ahead.
             let packets = "IIIIIDDIDIIIIDIII".as_bytes();
             let mut forecast = table.forecast();
             let (mut expected, mut answered) = (Vec::new(), Vec::new());
@@ -356,7 +363,7 @@ mod tests {
                         let slot = evicted.map(|pit| pit.slot).or_else(|| table.foresee_free_slot(&mut forecast));
                         expected.push((entry, slot, evicted.is_some()));
                     } else {
-                        // Of those that are pending now, the newest that is not answered.
+                        // The newest pending one that is not answered.
                         let pit = *pending.iter().rev().find(|pit| !answered.contains(*pit)).expect("one");
                         answered.push(pit);
                         assert_eq!(table.foresee_data(Some(pit.entry), &mut forecast), None);

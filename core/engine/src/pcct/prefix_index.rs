@@ -1,24 +1,24 @@
 //! The newest Data under each name prefix, so that Interests with CanBePrefix find cached Data with a longer name.
 //!
-//! A table of fixed size in which every prefix has one bucket, one cache line, and newer Data overwrites older. It never
-//! has to be told that Data is gone: whatever it returns is checked against the entry. Losing an entry costs a cache
-//! hit, never correctness.
+//! A table of fixed size. Every prefix has one bucket, one cache line, in which newer Data overwrites older. Removed
+//! Data stays in the index: every result is checked against the entry. A lost index entry costs a cache hit, never
+//! correctness.
 //!
-//! Data is indexed only under prefixes of lengths that Interests lately asked for (all lengths during the first minute in which the store is used),
-//! so traffic that asks by full name pays nothing.
+//! Data is indexed only under prefixes of lengths that Interests lately requested, or of all lengths during the first
+//! minute in which the store is used. So traffic that requests full names pays nothing.
 
 use namehop_packet::Timestamp;
 use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
-/// A length stays interesting for so long after an Interest asked for it, and all lengths after the first use.
+/// How long a length is indexed after an Interest requested it, and all lengths after the first use, in milliseconds.
 const INTEREST_LASTS_MS: u64 = 60_000;
 /// Places in a bucket, which is a cache line.
 const PLACES: usize = 8;
 const MIN_BUCKETS: usize = 16;
 const MAX_BUCKETS: usize = 1 << 22;
 
-/// A place of a bucket: the tag of a prefix, and an entry; as a word, 0 when it is free.
+/// A place of a bucket: the tag of a prefix, and an entry. As a word, 0 if it is free.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     tag: u32,
@@ -35,28 +35,28 @@ impl Place {
     }
 }
 
-/// Buckets of an index for `capacity_packets`.
+/// Returns the number of buckets of an index for `capacity_packets`.
 fn buckets_for(capacity_packets: usize) -> usize {
     (capacity_packets / 2).clamp(MIN_BUCKETS, MAX_BUCKETS).next_power_of_two()
 }
 
-/// The index.
+/// The prefix index.
 pub(super) struct PrefixIndex {
     buckets: CacheLines,
-    /// Until when Data is indexed under prefixes of each length.
+    /// The time until which Data is indexed under prefixes of each length.
     wanted_until: [Timestamp; MAX_NAME_COMPONENTS + 1],
     /// The latest of these times.
     last_wanted_until: Timestamp,
     started: bool,
-    /// Place of a full bucket that is overwritten next.
+    /// The place of a full bucket that is overwritten next.
     cursor: usize,
 }
 
 impl PrefixIndex {
-    /// An index with a place for each of four prefixes of so many packets.
+    /// Creates an index with four places for each of `capacity_packets`, within limits.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// If the memory cannot be allocated.
     pub(super) fn new(capacity_packets: usize) -> Result<Self, TableError> {
         Ok(PrefixIndex {
             buckets: CacheLines::used_anywhere(buckets_for(capacity_packets), PageRequest::Large)?
@@ -68,12 +68,12 @@ impl PrefixIndex {
         })
     }
 
-    /// Bytes of an index for `capacity_packets`.
+    /// Returns the size in bytes of an index for `capacity_packets`.
     pub(super) fn bytes_for(capacity_packets: usize) -> usize {
         buckets_for(capacity_packets) * size_of::<CacheLine>()
     }
 
-    /// The store is in use: the first time, all lengths become interesting.
+    /// Records the use of the store: at the first use, all lengths are indexed for a time.
     pub(super) fn start(&mut self, now: Timestamp) {
         if !self.started {
             self.started = true;
@@ -82,19 +82,19 @@ impl PrefixIndex {
         }
     }
 
-    /// An Interest asked for a prefix of this length.
+    /// Records that an Interest requested a prefix of this length.
     pub(super) fn note_wanted(&mut self, depth: usize, now: Timestamp) {
         self.start(now);
         self.wanted_until[depth] = self.wanted_until[depth].max(now.plus_ms(INTEREST_LASTS_MS));
         self.last_wanted_until = self.last_wanted_until.max(self.wanted_until[depth]);
     }
 
-    /// Is Data to be indexed under any prefix?
+    /// Returns whether Data is to be indexed under any prefix.
     pub(super) fn is_any_wanted(&self, now: Timestamp) -> bool {
         !self.started || self.last_wanted_until > now
     }
 
-    /// Is Data to be indexed under its prefix of this length?
+    /// Returns whether Data is to be indexed under its prefix of this length.
     pub(super) fn is_wanted(&self, depth: usize, now: Timestamp) -> bool {
         self.wanted_until[depth] > now
     }
@@ -103,7 +103,7 @@ impl PrefixIndex {
         (hash as usize & (self.buckets.len() - 1), (hash >> 32) as u32)
     }
 
-    /// Asks for the bucket of a prefix to be brought into the cache.
+    /// Prefetches the bucket of a prefix.
     pub(super) fn prefetch(&self, hash: u64) {
         self.buckets.prefetch(self.place_of(hash).0);
     }
@@ -121,7 +121,7 @@ impl PrefixIndex {
         places[place] = Place { tag, entry }.to_word();
     }
 
-    /// An entry under the prefix with this hash that `is_it` accepts.
+    /// Returns an entry under the prefix with this hash that `is_it` accepts.
     pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let (bucket, tag) = self.place_of(hash);
         let places = self.buckets[bucket].0.iter().filter_map(|&word| Place::from_word(word));

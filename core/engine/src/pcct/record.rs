@@ -1,4 +1,4 @@
-//! Memory layout of in-records and out-records, inside a PIT slot and in the blocks that hold further ones.
+//! Memory layout of in-records and out-records, inside a PIT slot and in extension blocks.
 
 use namehop_packet::{FaceId, Timestamp};
 use namehop_wire::lp::{NackReason, PitToken};
@@ -8,29 +8,30 @@ use crate::strategy::context::OutScratch;
 
 /// Records of each kind inside a PIT slot.
 pub(crate) const INLINE_RECORDS: usize = 1;
-/// Records of an extension block.
+/// Records per extension block.
 pub(crate) const BLOCK_RECORDS: usize = 7;
-/// Most in-records of a PIT slot. An Interest takes one pass over them, so their number must not be the peers' choice.
+/// Maximum number of in-records of a PIT slot. Each Interest passes over all of them, so peers must not choose their
+/// number.
 pub(crate) const MAX_DOWNSTREAMS: usize = INLINE_RECORDS + 292 * BLOCK_RECORDS;
-/// Most out-records of a PIT slot.
+/// Maximum number of out-records of a PIT slot.
 pub(crate) const MAX_UPSTREAMS: usize = INLINE_RECORDS + 36 * BLOCK_RECORDS;
 
-/// Token bytes that an in-record holds itself.
+/// Maximum length of a token inside an in-record.
 pub(crate) const SHORT_TOKEN_BYTES: usize = 8;
 
 /// HopLimit of a pending Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingHopLimit {
-    /// It has none.
+    /// The Interest has none.
     Absent,
-    /// It came in with this one; the next hop sees one less.
+    /// Received with this HopLimit; the next hop sees one less.
     Received(u8),
-    /// It came in with none; the next hop sees this one.
+    /// Received without a HopLimit; the next hop sees this one.
     Added(u8),
 }
 
 impl PendingHopLimit {
-    /// As the downstream sent it.
+    /// Returns the HopLimit that the downstream sent.
     pub(crate) fn received(self) -> Option<u8> {
         match self {
             PendingHopLimit::Received(hop_limit) => Some(hop_limit),
@@ -38,7 +39,7 @@ impl PendingHopLimit {
         }
     }
 
-    /// As the next hop sees it.
+    /// Returns the HopLimit that the next hop sees.
     pub(crate) fn onward(self) -> Option<u8> {
         match self {
             PendingHopLimit::Absent => None,
@@ -48,14 +49,14 @@ impl PendingHopLimit {
     }
 }
 
-/// A downstream: who asked, and what its answer needs.
+/// An in-record: a downstream, and what its answer needs.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct InRecord {
     pub(crate) expiry: Timestamp,
     pub(crate) face: FaceId,
     pub(crate) nonce: u32,
-    /// Index of the token block when the token is longer than `short_token`.
+    /// Index of the token block, if the token is longer than `short_token`.
     pub(crate) long_token: u32,
     pub(crate) token_bytes: u8,
     /// CongestionMark of the Interest; larger ones count as 255.
@@ -81,7 +82,7 @@ impl Default for InRecord {
     }
 }
 
-/// An upstream: who was asked.
+/// An out-record: an upstream that the Interest was sent to.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct UpstreamRecord {
@@ -90,7 +91,7 @@ pub(crate) struct UpstreamRecord {
     pub(crate) nonce: u32,
     /// The record ends this long after `last_renewed`.
     pub(crate) lifetime_ms: u32,
-    /// Reason of the Nack received since; [`NOT_NACKED`] when there was none.
+    /// Reason of the Nack received since; [`NOT_NACKED`] if there was none.
     nack: u32,
     pub(crate) scratch: OutScratch,
 }
@@ -113,7 +114,7 @@ impl Default for UpstreamRecord {
 }
 
 impl UpstreamRecord {
-    /// A record of a face that nothing was sent to yet.
+    /// Creates the record of a face to which nothing was sent yet.
     pub(crate) fn new(face: FaceId) -> Self {
         UpstreamRecord { face, ..UpstreamRecord::default() }
     }
@@ -126,7 +127,7 @@ impl UpstreamRecord {
         (self.nack != NOT_NACKED).then_some(NackReason(u64::from(self.nack)))
     }
 
-    /// Stores or clears a Nack. Reasons beyond 32 bits mean nothing to anybody and become None.
+    /// Stores or clears a Nack. Reasons beyond 32 bits, which no specification defines, become reason 0 (none).
     pub(crate) fn set_nacked(&mut self, reason: Option<NackReason>) {
         self.nack = match reason {
             None => NOT_NACKED,

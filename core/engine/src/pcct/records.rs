@@ -12,7 +12,7 @@ use super::record::{INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, Pe
 use super::record::{SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
 use super::{Pcct, PitRef};
 
-/// What a downstream is told with its answer.
+/// What an answer to a downstream carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Downstream {
     pub(crate) face: FaceId,
@@ -20,23 +20,23 @@ pub(crate) struct Downstream {
     pub(crate) congestion_mark: u64,
 }
 
-/// An Interest as its in-record keeps it.
+/// An Interest in the form of its in-record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival<'a> {
     pub(crate) face: FaceId,
     pub(crate) nonce: u32,
     pub(crate) expiry: Timestamp,
-    /// As [`PitSlot::lifetime_ms`](super::entry::PitSlot::lifetime_ms).
+    /// Same as [`PitSlot::lifetime_ms`](super::entry::PitSlot::lifetime_ms).
     pub(crate) lifetime_ms: u32,
     pub(crate) hop_limit: PendingHopLimit,
     pub(crate) congestion_mark: u64,
     pub(crate) token: &'a PitToken,
     pub(crate) non_discovery: bool,
-    /// Does its strategy want to be told of Data?
+    /// Whether its strategy asks to be notified of Data.
     pub(crate) measured: bool,
 }
 
-/// The record of an Interest. A token that is not in a block of its own fits into the record.
+/// Builds the record of an Interest. A token without a block of its own must fit into the record.
 #[inline(always)]
 fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
     InRecord {
@@ -51,7 +51,7 @@ fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
     }
 }
 
-/// What the downstream with this record is told with its answer.
+/// Returns what an answer to the downstream with this record carries.
 #[inline(always)]
 fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
     if record.long_token == NONE {
@@ -61,7 +61,7 @@ fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
     Downstream { token: token.unwrap_or_default(), ..short_downstream(record) }
 }
 
-/// The same where the record holds the token itself.
+/// The same for a record that holds its token inline.
 #[inline(always)]
 pub(crate) fn short_downstream(record: &InRecord) -> Downstream {
     Downstream {
@@ -72,13 +72,13 @@ pub(crate) fn short_downstream(record: &InRecord) -> Downstream {
 }
 
 impl Pcct {
-    /// Number of downstreams.
+    /// Returns the number of downstreams.
     #[inline]
     pub(crate) fn in_count(&self, pit: PitRef) -> usize {
         usize::from(self.slot(pit).in_count)
     }
 
-    /// The downstream, if there is one alone and its record [holds its token itself](short_downstream).
+    /// Returns the downstream, if it is the only one and its record [holds its token inline](short_downstream).
     #[inline]
     pub(crate) fn only_in_record(&self, pit: PitRef) -> Option<&InRecord> {
         let slot = self.slot(pit);
@@ -106,15 +106,15 @@ impl Pcct {
         &mut self.in_blocks[block].records[place]
     }
 
-    /// All downstreams.
+    /// Returns all downstreams.
     #[inline]
     pub(crate) fn in_records(&self, pit: PitRef) -> Walk<'_, InRecord> {
         let slot = self.slot(pit);
         Walk::new(&slot.in_records, &self.in_blocks, slot.more_in, usize::from(slot.in_count))
     }
 
-    /// Inserts or renews the in-record of a face, and makes the PIT slot pending for as long as its last in-record is. `true`
-    /// when it was satisfied already.
+    /// Inserts or renews the in-record of a face, and makes the PIT slot pending until its last in-record expires.
+    /// Returns `true` if it was satisfied before.
     #[inline(always)]
     pub(crate) fn renew(&mut self, pit: PitRef, arrival: &Arrival<'_>) -> Result<bool, NoRoom> {
         let mut slot = self.slot_mut(pit);
@@ -158,8 +158,8 @@ impl Pcct {
         }
     }
 
-    /// Stores a token that is too long for a record. `long_token` is the token block that the record has already; the
-    /// result is the one it is to have.
+    /// Stores a token that is too long for a record. `long_token` is the token block that the record has already.
+    /// Returns the token block that it gets.
     fn keep_token(&mut self, long_token: u32, token: &PitToken) -> Result<u32, NoRoom> {
         let bytes = token.as_slice();
         if bytes.len() <= SHORT_TOKEN_BYTES {
@@ -186,7 +186,8 @@ impl Pcct {
         slot.in_count -= 1;
     }
 
-    /// Removes the downstreams for which `is_taken` holds, and hands each to `taken` with what it is to be told.
+    /// Removes the downstreams for which `is_taken` returns `true`, and passes each to `taken` with the content of its
+    /// answer.
     pub(crate) fn take_in_records(
         &mut self,
         pit: PitRef,
@@ -208,15 +209,15 @@ impl Pcct {
         slot.in_count = kept as u16;
     }
 
-    /// Removes the downstreams for which `is_gone` holds.
+    /// Removes the downstreams for which `is_gone` returns `true`.
     pub(crate) fn remove_in_records(&mut self, pit: PitRef, is_gone: impl FnMut(&InRecord) -> bool) {
         self.take_in_records(pit, is_gone, |_, _| ());
     }
 
-    /// An upstream, for change.
+    /// Returns an upstream, mutable.
     ///
     /// # Panics
-    /// May panic like indexing, if there are not so many.
+    /// May panic like indexing if `index` is out of range.
     pub(crate) fn out_record_mut(&mut self, pit: PitRef, index: usize) -> &mut UpstreamRecord {
         if index < INLINE_RECORDS {
             return &mut self.slot_mut(pit).out_records[index];
@@ -225,19 +226,19 @@ impl Pcct {
         &mut self.out_blocks[block].records[place]
     }
 
-    /// All upstreams.
+    /// Returns all upstreams.
     #[inline]
     pub(crate) fn out_records(&self, pit: PitRef) -> Walk<'_, UpstreamRecord> {
         let slot = self.slot(pit);
         Walk::new(&slot.out_records, &self.out_blocks, slot.more_out, usize::from(slot.out_count))
     }
 
-    /// Position of a face's out-record.
+    /// Returns the index of a face's out-record.
     pub(crate) fn find_out_record(&self, pit: PitRef, face: FaceId) -> Option<usize> {
         self.out_records(pit).position(|record| record.face == face)
     }
 
-    /// Was the Interest sent to this face?
+    /// Returns whether the Interest was sent to this face.
     #[inline(always)]
     pub(crate) fn has_asked(&self, pit: PitRef, face: FaceId) -> bool {
         let slot = self.slot(pit);
@@ -246,7 +247,7 @@ impl Pcct {
             || slot.out_count > 1 && self.find_out_record(pit, face).is_some()
     }
 
-    /// Position of a face's out-record, made if need be, and whether it is new.
+    /// Returns the index of a face's out-record, which is added if necessary, and whether it is new.
     #[inline]
     pub(crate) fn find_or_add_out_record(&mut self, pit: PitRef, face: FaceId) -> Result<(usize, bool), NoRoom> {
         let slot = self.slot_mut(pit);
@@ -272,7 +273,7 @@ impl Pcct {
         Ok((count, true))
     }
 
-    /// Removes the upstreams for which `is_gone` holds.
+    /// Removes the upstreams for which `is_gone` returns `true`.
     pub(crate) fn remove_out_records(&mut self, pit: PitRef, mut is_gone: impl FnMut(&UpstreamRecord) -> bool) {
         let slot = &mut self.slots[pit.slot];
         let count = usize::from(slot.out_count);

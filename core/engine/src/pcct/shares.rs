@@ -1,20 +1,22 @@
-//! How many PIT slots each face holds, so that a full PIT takes from those that hold much.
+//! The number of PIT slots that each face holds, so that a full PIT evicts from faces that hold many.
 //!
-//! Who comes from another computer by himself can have as many faces as there are places for such strangers, so that none of them
-//! holds much. So strangers are counted together, too, and all of them keep no more than half of a full PIT from the others.
+//! An unsolicited remote peer can open many faces with few PIT slots each, so these faces are also counted as one
+//! group, capped at half of a full PIT.
 //!
-//! A slot is held by the face whose Interest opened it; others that join it later hold nothing by that. Packets only count
-//! up and down. How many slots the face with most of them holds is known from above, and counted anew now and then while
-//! the PIT is full: that takes time in proportion to the number of faces, but once in [`VICTIMS_PER_COUNT`] victims.
+//! A slot is held by the face whose Interest opened it; downstreams that join later do not hold it. Packets only
+//! increment and decrement counts. An upper bound of the largest holder's count is kept, and computed exactly now and
+//! then while the PIT is full. That takes time in proportion to the number of faces, but only once in
+//! [`VICTIMS_PER_COUNT`] victims.
 
 use namehop_packet::FaceId;
 
-/// Victims after which the most that a face holds is counted anew.
+/// Number of victims after which the largest holders' counts are computed exactly.
 const VICTIMS_PER_COUNT: u32 = 256;
-/// Added to what a face held that is gone, which is more than any other holds then: nobody waits for it.
+/// Added to the count of a face that was removed, so that it ranks above all existing faces: no downstream waits for
+/// these slots.
 const GONE: u32 = 1 << 31;
 
-/// What one face holds.
+/// The count of one face.
 #[derive(Debug, Clone, Copy, Default)]
 struct Held {
     face: FaceId,
@@ -22,40 +24,40 @@ struct Held {
     is_stranger: bool,
 }
 
-/// What a face holds, as far as it matters for who has to give up something.
+/// The count of a face, as far as it matters for eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// Slots; of a face that is gone, more than any that is there holds.
+    /// Number of slots; a removed face has more than any existing one.
     slots: u32,
     is_stranger: bool,
 }
 
 impl Standing {
-    /// Is the face gone?
+    /// Returns whether the face was removed.
     #[inline]
     pub(super) fn is_gone(self) -> bool {
         self.slots >= GONE
     }
 }
 
-/// The counts. Two groups of faces are kept apart: `[0]` are local applications and peers that this router was told of, `[1]`
-/// strangers, who may have any number of faces.
+/// The counts of all faces, in two groups: `[0]` are local applications and configured peers, `[1]` unsolicited remote
+/// peers, which can open any number of faces.
 #[derive(Default)]
 pub(super) struct Shares {
-    /// By slot of the face number.
+    /// By slot of the face id.
     held: Vec<Held>,
-    /// Slots of each group.
+    /// Number of PIT slots of each group.
     all: [u32; 2],
-    /// No face of each group holds more than that.
+    /// An upper bound of the count of each face in a group.
     most: [u32; 2],
-    /// Victims until that is counted anew.
+    /// Victims until that bound is computed exactly.
     until_count: u32,
-    /// Slots of faces that are gone.
+    /// Number of PIT slots of faces that were removed.
     gone: u32,
 }
 
 impl Shares {
-    /// A face has opened a slot.
+    /// Counts a PIT slot that a face opened.
     #[inline]
     pub(super) fn add(&mut self, face: FaceId) {
         let place = face.slot();
@@ -69,7 +71,7 @@ impl Shares {
         self.most[group] = self.most[group].max(*slots & !GONE);
     }
 
-    /// A slot that a face holds has ended.
+    /// Counts down when a PIT slot of a face ends.
     #[inline]
     pub(super) fn remove(&mut self, face: FaceId) {
         match self.held.get_mut(face.slot()) {
@@ -85,7 +87,7 @@ impl Shares {
         self.gone -= 1;
     }
 
-    /// The face is there.
+    /// Records that the face exists.
     pub(super) fn set_face(&mut self, face: FaceId) {
         self.start_counting(face);
         let held = &mut self.held[face.slot()];
@@ -97,7 +99,7 @@ impl Shares {
         }
     }
 
-    /// The face came by itself from another computer, or is known to the router.
+    /// Records whether the face belongs to an unsolicited remote peer.
     pub(super) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
         self.start_counting(face);
         let held = &mut self.held[face.slot()];
@@ -108,12 +110,12 @@ impl Shares {
         }
     }
 
-    /// Did the face come by itself from another computer?
+    /// Returns whether the face belongs to an unsolicited remote peer.
     pub(super) fn is_stranger(&self, face: FaceId) -> bool {
         self.held.get(face.slot()).is_some_and(|held| held.face == face && held.is_stranger)
     }
 
-    /// The face is gone.
+    /// Records that the face was removed.
     pub(super) fn remove_face(&mut self, face: FaceId) {
         if let Some(held) = self.held.get_mut(face.slot()).filter(|held| held.face == face && held.slots & GONE == 0) {
             self.gone += held.slots;
@@ -122,14 +124,14 @@ impl Shares {
         }
     }
 
-    /// Adds what a face holds to its group.
+    /// Adds the count of a face to its group.
     fn enter(&mut self, held: Held) {
         let group = usize::from(held.is_stranger);
         self.all[group] += held.slots;
         self.most[group] = self.most[group].max(held.slots);
     }
 
-    /// A victim is looked for.
+    /// Must be called once for each search for a victim.
     pub(super) fn note_victim(&mut self) {
         self.until_count = match self.until_count.checked_sub(1) {
             Some(left) => left,
@@ -144,7 +146,7 @@ impl Shares {
         };
     }
 
-    /// What a face holds.
+    /// Returns the count of a face.
     #[inline]
     pub(super) fn standing(&self, face: FaceId) -> Standing {
         match self.held.get(face.slot()) {
@@ -153,40 +155,41 @@ impl Shares {
         }
     }
 
-    /// What a face holds that is about to open another slot, in an order of who has to give up something first.
+    /// Returns the rank of a face that is about to open another slot.
     pub(super) fn rank_of_newcomer(&self, face: FaceId) -> (bool, u32) {
         let held = self.held.get(face.slot()).copied().filter(|held| held.face == face).unwrap_or_default();
         self.rank(Standing { slots: held.slots & !GONE, is_stranger: held.is_stranger })
     }
 
-    /// An order of who has to give up something first: strangers, if all of them together hold more than all others, or
-    /// else the others; and among those, who holds more.
+    /// Returns the rank in eviction; a higher rank evicts first. Unsolicited remote peers rank higher if together they
+    /// hold more than all others; otherwise the others do. Within a group, faces that hold more rank higher.
     #[inline]
     pub(super) fn rank(&self, standing: Standing) -> (bool, u32) {
         (standing.is_stranger == (self.all[1] > self.all[0]), standing.slots)
     }
 
-    /// Are there slots of faces that are gone?
+    /// Returns whether removed faces have PIT slots.
     #[inline]
     pub(super) fn has_gone(&self) -> bool {
         self.gone > 0
     }
 
-    /// Is so much a lot: at least half of what the face with most slots in its group holds? Where faces hold about the same, what
-    /// they opened earlier ends first; a face that holds less than half of what another one does loses nothing to it.
+    /// Returns whether the face holds at least half as many slots as its group's largest holder. If faces hold about
+    /// the same, their oldest slots are evicted first; a face that holds less than half of another one's count loses
+    /// nothing to it.
     #[inline]
     pub(super) fn is_much(&self, standing: Standing) -> bool {
         standing.slots >= self.most[usize::from(standing.is_stranger)].div_ceil(2)
     }
 
-    /// Does a face that is there hold less than that, or nothing?
+    /// Returns whether the face holds no slots, or would not hold much with one more.
     pub(super) fn holds_little(&self, face: FaceId) -> bool {
         let standing = self.standing(face);
         let is_known = self.held.get(face.slot()).is_some_and(|held| held.face == face);
         !is_known || !self.is_much(Standing { slots: standing.slots + 1, ..standing })
     }
 
-    /// Counts for a face. What another one in the same place held counts no more.
+    /// Starts counting for a face. Slots of another face in the same place count as those of a removed face.
     #[cold]
     fn start_counting(&mut self, face: FaceId) {
         let place = face.slot();
@@ -203,7 +206,7 @@ impl Shares {
         }
     }
 
-    /// Compares the counts with each other and with `found`, the faces that hold the slots there are.
+    /// Compares the counts with each other and with `found`, the holders of the existing slots.
     pub(super) fn check_invariants(&self, found: impl Iterator<Item = FaceId>) -> Result<(), String> {
         let mut slots = vec![0; self.held.len()];
         let mut gone = 0;
@@ -246,7 +249,7 @@ mod tests {
         let mut shares = Shares::default();
         let faces = [300, 301, 302, 300 + 0x1_0000].map(FaceId);
         let mut open = Vec::new();
-        // Face by turns; a number beyond them ends the slot that was opened first.
+        // Each number opens a slot for that face; a number out of range ends the oldest slot.
         for step in [0, 0, 1, 2, 0, 9, 1, 1, 1, 9, 9, 9, 3, 3, 9, 9, 9, 9, 9, 9] {
             match faces.get(step) {
                 Some(&face) => {
@@ -308,7 +311,7 @@ mod tests {
         let is_much = |slots| shares.is_much(Standing { slots, is_stranger: false });
         assert_eq!([1, 2, 3, 5].map(is_much), [false, false, true, true]);
         assert!(shares.standing(FaceId(300)).slots == 5 && shares.standing(FaceId(301)).is_gone());
-        // What a face that is gone holds is more than all, until it is back.
+        // A removed face ranks above all, until it is set again.
         shares.remove_face(FaceId(300));
         assert!(shares.standing(FaceId(300)).is_gone() && !shares.holds_little(FaceId(300)) && shares.has_gone());
         shares.set_face(FaceId(300));

@@ -1,4 +1,4 @@
-//! PIT slots: opening, closing, and finding those that a Data satisfies.
+//! PIT slots: opening, closing, and finding those that Data satisfies.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::shares::Shares;
 use super::{Pcct, PcctConfig, PitRef, extension_capacity};
 use crate::dispatch::NameDispatch;
 
-/// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
+/// Entries beyond one for each PIT slot and each Data: for entries made while others are about to be freed.
 pub(super) const SPARE_ENTRIES: usize = 64;
-/// TYPE, LENGTH and value of an implicit digest at the end of a name.
+/// TYPE, LENGTH and VALUE of an implicit digest at the end of a name.
 const DIGEST_COMPONENT_BYTES: usize = 2 + DIGEST_BYTES;
-/// Downstreams of a PIT slot that are asked whether they may hold it.
+/// Maximum number of downstreams of a PIT slot that are considered as its next holder.
 const MAX_CANDIDATES: usize = 16;
 
 impl Pcct {
-    /// An empty table.
+    /// Creates an empty table.
     pub(crate) fn new(config: &PcctConfig) -> Result<Self, TableError> {
         let pages = PageRequest::Large;
         let count = |entries: usize| u32::try_from(entries).map_err(|_| TableError::CapacityTooLarge);
@@ -60,19 +60,20 @@ impl Pcct {
         })
     }
 
-    /// From now on, which is before the first PIT slot is opened, the other workers are told of what their Data may satisfy.
+    /// Makes the table count, for the other workers, pending Interests that their Data may satisfy. Must be called
+    /// before the first PIT slot is opened.
     pub(crate) fn share_dispatch(&mut self, dispatch: Arc<NameDispatch>) {
         self.dispatch = Some(dispatch);
     }
 
-    /// How many of so many cached Data there can be room for, and entries for all that there may be then.
+    /// Returns `capacity_packets`, limited to the reserved address space, and the number of entries that it requires.
     pub(super) fn content_limits(&self, capacity_packets: usize) -> (usize, usize) {
         let most = self.entries.capacity() - self.pit_capacity - SPARE_ENTRIES;
         let capacity_packets = capacity_packets.min(most);
         (capacity_packets, self.pit_capacity + capacity_packets + SPARE_ENTRIES)
     }
 
-    /// Makes room for more entries: the bucket table is built anew. After an error everything is as it was.
+    /// Makes room for more entries by rebuilding the bucket table. After an error nothing has changed.
     pub(super) fn raise_entry_limit(&mut self, entry_limit: usize) -> Result<(), TableError> {
         let mut table = BucketTable::new(entry_limit, PageRequest::Large)?;
         for index in self.used_entries() {
@@ -83,25 +84,25 @@ impl Pcct {
         Ok(())
     }
 
-    /// PIT slots in use.
+    /// Returns the number of PIT slots in use.
     pub(crate) fn pit_len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Is there no room for another PIT slot?
+    /// Returns whether there is no room for another PIT slot.
     pub(crate) fn pit_is_full(&self) -> bool {
         self.queue.len() >= self.pit_capacity
     }
 
-    /// The PIT slot that is to be given up next, for an Interest from `newcomer`. The caller closes it or
-    /// [hands it over](Self::hand_over). `None` when the newcomer has too many itself.
+    /// Returns the next PIT slot to evict, for an Interest from `newcomer`. The caller closes it or [hands it
+    /// over](Self::hand_over). Returns `None` if the newcomer itself holds too many.
     pub(crate) fn victim(&mut self, newcomer: FaceId) -> Option<PitRef> {
         self.shares.note_victim();
         self.queue.victim(&self.shares, newcomer)
     }
 
-    /// Lets a downstream that has joined a PIT slot hold it, if it is among the first few, `may_take_over` holds for it, and it
-    /// holds little so far. `false` if there is none such.
+    /// Makes an aggregated downstream the holder of a PIT slot: one among the first few that holds little and for which
+    /// `may_take_over` returns `true`. Returns `false` if there is none.
     #[cold]
     pub(crate) fn hand_over(&mut self, pit: PitRef, may_take_over: impl Fn(&InRecord) -> bool) -> bool {
         let position = self.slot(pit).queue_position;
@@ -118,65 +119,65 @@ impl Pcct {
         true
     }
 
-    /// The face that holds a PIT slot: the one whose Interest opened it, or to which it was handed over.
+    /// Returns the face that holds a PIT slot: the one whose Interest opened it, or to which it was handed over.
     pub(crate) fn holder(&self, pit: PitRef) -> FaceId {
         self.queue.holder(self.slot(pit).queue_position)
     }
 
-    /// Has the entry a PIT slot that is held by a face with few of them?
+    /// Returns whether the entry has a PIT slot that is held by a face with few of them.
     pub(crate) fn is_held_by_few(&self, entry: u32) -> bool {
         let is_few = |pit| !self.shares.is_much(self.shares.standing(self.holder(pit)));
         self.entry(entry).in_use() && self.slots(entry).any(is_few)
     }
 
-    /// Is there no room left for some kind of what PIT slots have outside themselves?
+    /// Returns whether the memory for in-records, out-records or tokens outside PIT slots is used up.
     pub(crate) fn records_are_used_up(&self) -> bool {
         is_full(&self.in_blocks) || is_full(&self.out_blocks) || is_full(&self.tokens)
     }
 
-    /// The face is there.
+    /// Records that the face exists.
     pub(crate) fn set_face(&mut self, face: FaceId) {
         self.shares.set_face(face);
     }
 
-    /// Did the face come by itself from another computer?
+    /// Returns whether the face belongs to an unsolicited remote peer.
     pub(crate) fn is_stranger(&self, face: FaceId) -> bool {
         self.shares.is_stranger(face)
     }
 
-    /// The face came by itself from another computer, or is known to the router.
+    /// Records whether the face belongs to an unsolicited remote peer.
     pub(crate) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
         self.shares.set_stranger(face, is_stranger);
     }
 
-    /// The face is gone: what it holds is given up first.
+    /// Records that the face was removed: its slots are evicted first.
     pub(crate) fn remove_face(&mut self, face: FaceId) {
         self.shares.remove_face(face);
     }
 
-    /// All PIT slots, oldest first.
+    /// Returns all PIT slots, oldest first.
     pub(crate) fn all_slots(&self) -> impl Iterator<Item = PitRef> + '_ {
         self.queue.iter()
     }
 
-    /// Sequence numbers of the PIT slots and of gaps between them, oldest first. A new slot is beyond the end; seldom, an
-    /// old one moves there.
+    /// Returns the sequence numbers of the PIT slots and of gaps between them, oldest first. A new slot gets the number
+    /// at the end; rarely, an old one moves there.
     pub(crate) fn queued_sequences(&self) -> Range<u64> {
         self.queue.sequences()
     }
 
-    /// The PIT slot with this sequence number, if it has not ended or moved.
+    /// Returns the PIT slot with this sequence number, if it has not ended or moved.
     pub(crate) fn queued_slot(&self, sequence: u64) -> Option<PitRef> {
         self.queue.at(sequence)
     }
 
-    /// Asks for the identity and the first bytes of the name of a PIT slot to be brought into the cache.
+    /// Prefetches the identity and the first bytes of the name of a PIT slot.
     pub(crate) fn prefetch_name(&self, pit: PitRef) {
         self.entries.prefetch_line(pit.entry, 0);
         self.entries.prefetch_line(pit.entry, 1);
     }
 
-    /// `serial` of the PIT slot opened last.
+    /// Returns `serial` of the PIT slot opened last.
     pub(crate) fn last_serial(&self) -> u32 {
         self.next_serial
     }
@@ -191,7 +192,7 @@ impl Pcct {
         &mut self.slots[pit.slot]
     }
 
-    /// All PIT slots of an entry.
+    /// Returns all PIT slots of an entry.
     pub(crate) fn slots(&self, entry: u32) -> impl Iterator<Item = PitRef> + '_ {
         let mut next = self.entry(entry).first_slot;
         std::iter::from_fn(move || {
@@ -201,36 +202,37 @@ impl Pcct {
         })
     }
 
-    /// The PIT slot of an entry for these selectors.
+    /// Returns the PIT slot of an entry for these selectors.
     pub(crate) fn find_slot(&self, entry: u32, selectors: Selectors) -> Option<PitRef> {
         self.slots(entry).find(|&pit| self.slot(pit).selectors() == selectors)
     }
 
-    /// The PIT slot that a timer was set for, by its place in the queue, if it is still the same. Looks at no entry.
+    /// Returns the PIT slot of a timer by its position in the queue, if it is still the same. Reads no entry.
     #[inline]
     pub(crate) fn find_slot_by_serial(&self, position: u32, serial: u32) -> Option<PitRef> {
         self.queue.get_by_serial(position, serial)
     }
 
-    /// The mark of the deadline for which the last timer was set that is to end the PIT slot in this place of the queue.
+    /// Returns the mark of the deadline of the last timer that was set to end the PIT slot at this queue position.
     #[inline]
     pub(crate) fn deadline_mark(&self, position: u32) -> u32 {
         self.queue.deadline_mark(position)
     }
 
-    /// A timer was set that is to end the PIT slot in this place of the queue.
+    /// Records that a timer was set to end the PIT slot at this queue position.
     #[inline]
     pub(crate) fn note_timer(&mut self, position: u32, deadline_mark: u32) {
         self.queue.note_deadline(position, deadline_mark);
     }
 
-    /// Opens a PIT slot that the entry does not have yet, for an Interest from `face`. `None` when there are too many.
+    /// Opens a PIT slot that the entry does not have yet, for an Interest from `face`. Returns `None` if there are too
+    /// many.
     pub(crate) fn open_slot(&mut self, entry: u32, selectors: Selectors, face: FaceId) -> Option<PitRef> {
         if self.pit_is_full() {
             return None;
         }
         let pit = PitRef { entry, slot: self.slots.allocate()? };
-        // 0 means "none".
+        // 0 means none.
         self.next_serial = self.next_serial.wrapping_add(1).max(1);
         let serial = self.next_serial;
         let position = self.queue.push(pit, face, serial);
@@ -242,7 +244,7 @@ impl Pcct {
         if first == NONE {
             owner.first_slot = pit.slot;
         } else {
-            // Behind the first one, which stays where the hint plane expects it.
+            // Inserted behind the first slot, which stays where the prefetch plane expects it.
             let second = std::mem::replace(&mut self.slots[first].next, pit.slot);
             self.slots[pit.slot].next = second;
         }
@@ -252,7 +254,7 @@ impl Pcct {
         Some(pit)
     }
 
-    /// Closes a PIT slot with all its records, and frees its entry when nothing else is in it.
+    /// Closes a PIT slot with all its records, and frees its entry if that holds nothing else.
     pub(crate) fn close_slot(&mut self, pit: PitRef) {
         let slot = self.slot_mut(pit);
         let (packet, position, selectors) = (slot.packet, slot.queue_position, slot.selectors());
@@ -279,7 +281,7 @@ impl Pcct {
         self.free_if_unused(pit.entry);
     }
 
-    /// May Data of another name satisfy Interests of this entry with these selectors?
+    /// Returns whether Data of another name may satisfy Interests of this entry with these selectors.
     #[inline]
     fn is_unusual(&self, entry: u32, selectors: Selectors) -> bool {
         selectors.can_be_prefix || self.entry(entry).names_digest()
@@ -309,7 +311,7 @@ impl Pcct {
         }
     }
 
-    /// Counts an Interest with CanBePrefix, which is pending from now on or has ended, if Data of other workers may satisfy it.
+    /// Counts an Interest with CanBePrefix when it becomes pending or ends, if Data of other workers may satisfy it.
     fn count_for_other_workers(&mut self, pit: PitRef, is_pending: bool) {
         let Some(dispatch) = &self.dispatch else { return };
         let name = self.name(pit.entry);
@@ -321,7 +323,7 @@ impl Pcct {
         }
     }
 
-    /// Takes a PIT slot, which is not the first, out of the list of its entry.
+    /// Removes a PIT slot, which is not the first, from the list of its entry.
     #[cold]
     fn leave_list(&mut self, pit: PitRef, next: u32) {
         let before = self.slots(pit.entry).find(|&other| self.slot(other).next == pit.slot);
@@ -330,7 +332,7 @@ impl Pcct {
         }
     }
 
-    /// Keeps a copy of the Interest with the slot. `false` when there is no memory for it.
+    /// Stores a copy of the Interest with the slot. Returns `false` if there is no memory for it.
     pub(crate) fn store_packet(&mut self, pit: PitRef, packet: &[u8]) -> bool {
         let Some(block) = self.memory.allocate(packet.len(), pit.entry) else { return false };
         self.memory.bytes_mut(block, packet.len()).copy_from_slice(packet);
@@ -340,23 +342,23 @@ impl Pcct {
         true
     }
 
-    /// The copy of the Interest, if the slot has one.
+    /// Returns the copy of the Interest, if the slot has one.
     pub(crate) fn packet(&self, pit: PitRef) -> Option<&[u8]> {
         let slot = self.slot(pit);
         (!slot.packet.is_none()).then(|| self.memory.bytes(slot.packet, usize::from(slot.packet_bytes)))
     }
 
-    /// Entries that hold the long names and Interest copies of one memory chunk, a different chunk each time. When none
-    /// of them holds memory any more, there is room for a block of any size.
+    /// Fills `owners` with the entries that hold the long names and Interest copies of one memory chunk, of another
+    /// chunk in each call. When all of them are freed, a block of any size fits.
     pub(crate) fn memory_owners(&mut self, owners: &mut Vec<u32>) {
         self.memory.starved_chunk(owners);
     }
 
-    /// Collects the PIT slots that Data with this name satisfies: those of its exact name and of prefixes with CanBePrefix.
-    /// Returns an entry with its exact name, if there is one.
+    /// Collects the PIT slots that Data with this name satisfies: those of its exact name and of prefixes with
+    /// CanBePrefix. Returns an entry with its exact name, if there is one.
     ///
-    /// `known` is an entry that is known to have the exact name; without `hashes`, which may be left out then when nothing
-    /// [asks for prefixes](Self::asks_for_prefixes), it is the only one looked at.
+    /// `known` is an entry that is known to have the exact name. Then `hashes` may be `None` unless the table [asks for
+    /// prefixes](Self::asks_for_prefixes), and only that name is looked up.
     pub(crate) fn find_satisfied(
         &self,
         name: &[u8],
@@ -384,13 +386,13 @@ impl Pcct {
         exact
     }
 
-    /// Do all of these ask for Data by exactly its name, and none by a prefix or a digest?
+    /// Returns whether all of these request Data by its exact name, and none by a prefix or a digest.
     #[inline]
     pub(crate) fn ask_by_name(&self, pending: &[PitRef]) -> bool {
         !pending.iter().any(|&pit| self.is_unusual(pit.entry, self.slot(pit).selectors()))
     }
 
-    /// Is an Interest pending that asks for Data with this name by its implicit digest?
+    /// Returns whether a pending Interest requests Data with this name by its implicit digest.
     #[inline]
     pub(crate) fn asks_for_digest(&self, name: &PrefixHashes) -> bool {
         self.pending_digests.get(name.depth() + 1).is_some_and(|&pending| pending > 0)

@@ -1,12 +1,12 @@
-//! The PIT token that this router puts on the Interests it sends: 8 bytes that lead back to the PIT entry.
+//! The PIT token that this router attaches to the Interests it sends: 8 bytes that lead back to the PIT entry.
 //!
-//! The first byte is the worker. The other 56 bits are, the highest first and big-endian: the index of the PCCT entry, that of
-//! its PIT slot, and the low bits of the entry's generation. Each index has as many bits as the tables of this worker need, so
-//! that the entry and the slot, which lie apart, can both be asked for before either has been read. Where too few bits would be
-//! left for the generation, the slot is left out, and its entry says where it is.
+//! The first byte is the worker. The other 56 bits are, big-endian and highest first: the index of the PCCT entry, the
+//! index of its PIT slot, and the low bits of the entry's generation. Each index has as many bits as the tables of this
+//! worker need. With both indices, the entry and the separate slot can be prefetched before either has been read. If
+//! too few bits would be left for the generation, the slot index is omitted, and the slot is found through its entry.
 //!
-//! A peer may return anything; the index, the generation and then the name are checked. A token is no proof that the peer has
-//! seen the Interest: indices and generations are easily guessed. It only saves the lookup.
+//! A peer may return any bytes; the index, the generation and then the name are checked. A token does not prove that
+//! the peer has seen the Interest: indices and generations are easily guessed. It only saves the lookup.
 
 use namehop_wire::lp::PitToken;
 
@@ -14,21 +14,21 @@ use super::PitRef;
 
 /// Length of a token.
 const TOKEN_BYTES: usize = 8;
-/// Bits of a token beside the worker.
+/// Bits of a token without the worker.
 const BITS: u32 = 56;
-/// Fewest bits of the generation.
+/// Minimum number of bits for the generation.
 const LEAST_GENERATION_BITS: u32 = 8;
 
-/// How the tokens of a worker are laid out.
+/// The layout of a worker's tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenForm {
     worker: u8,
-    /// 0 if tokens name no slots.
+    /// 0 if tokens contain no slot index.
     slot_bits: u32,
     generation_bits: u32,
 }
 
-/// What a token names.
+/// The content of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) entry: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Named {
 }
 
 impl TokenForm {
-    /// For tables with so many entries and PIT slots, each at most 2^32.
+    /// Creates the layout for tables with this many entries and PIT slots, each at most 2^32.
     pub(crate) fn new(worker: u8, entries: usize, slots: usize) -> Self {
         let bits = |count: usize| count.next_power_of_two().trailing_zeros().min(u32::BITS);
         let left = BITS - bits(entries);
@@ -46,7 +46,7 @@ impl TokenForm {
         TokenForm { worker, slot_bits, generation_bits: (left - slot_bits).min(u32::BITS) }
     }
 
-    /// The token for a PIT slot whose entry is of this generation.
+    /// Returns the token for a PIT slot whose entry has this generation.
     #[inline(always)]
     pub(crate) fn encode(&self, pit: PitRef, generation: u32) -> PitToken {
         let slot = u64::from(pit.slot) & low_bits(self.slot_bits);
@@ -55,34 +55,34 @@ impl TokenForm {
         PitToken::short((u64::from(self.worker) << BITS | number).to_be_bytes(), TOKEN_BYTES).unwrap_or_default()
     }
 
-    /// What a token names; `None` when it is not one of this worker's.
+    /// Returns the content of a token; `None` if it is not one of this worker's.
     #[inline]
     pub(crate) fn decode(&self, token: &PitToken) -> Option<Named> {
         let number = u64::from_be_bytes(token.first_bytes());
         let is_own = token.len() == TOKEN_BYTES && (number >> BITS) as u8 == self.worker;
         let place = (number & low_bits(BITS)) >> self.generation_bits;
         is_own.then(|| Named {
-            // Too large a number, of a peer that made the token up, may lose bits: it is a guess in any case.
+            // Too large an index, in a token that the peer made up, may lose bits: it is a guess in any case.
             entry: (place >> self.slot_bits) as u32,
             slot: (self.slot_bits > 0).then_some((place & low_bits(self.slot_bits)) as u32),
             generation: (number & low_bits(self.generation_bits)) as u32,
         })
     }
 
-    /// Does a generation agree with what a token has of it?
+    /// Returns whether a generation matches the low bits in a token.
     pub(crate) fn agrees(&self, named: &Named, generation: u32) -> bool {
         u64::from(generation) & low_bits(self.generation_bits) == u64::from(named.generation)
     }
 }
 
-/// The worker that a token names, if it has the form of this router's tokens.
+/// Returns the worker in a token, if it has the form of this router's tokens.
 #[inline]
 pub(crate) fn worker(token: &PitToken) -> Option<u8> {
     let [worker] = token.first_bytes();
     (token.len() == TOKEN_BYTES).then_some(worker)
 }
 
-/// A mask of so many bits, fewer than 64.
+/// Returns a mask of the `count` low bits; `count` must be below 64.
 #[inline(always)]
 const fn low_bits(count: u32) -> u64 {
     (1 << count) - 1

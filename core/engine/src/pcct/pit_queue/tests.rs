@@ -1,4 +1,4 @@
-//! Tests of the order in which PIT slots are given up.
+//! Tests of the order in which PIT slots are evicted.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn serial(entry: u32) -> u32 {
     entry ^ 0xffff
 }
 
-/// A queue with the counts that go with it, and a list of what should be in it, oldest first.
+/// A queue with its counts, and a list of its expected content, oldest first.
 struct Fixture {
     queue: PitQueue,
     shares: Shares,
@@ -37,12 +37,12 @@ impl Fixture {
         face
     }
 
-    /// Takes out the next victim: which one, and whose.
+    /// Removes the next victim, and returns its entry and its holder.
     fn give_up(&mut self) -> (u32, u32) {
         self.give_up_for(400).expect("somebody's")
     }
 
-    /// The same for a slot of a certain face.
+    /// Removes the next victim for a new slot of `newcomer`.
     fn give_up_for(&mut self, newcomer: u32) -> Option<(u32, u32)> {
         self.shares.note_victim();
         let victim = self.queue.victim(&self.shares, FaceId(newcomer))?;
@@ -108,12 +108,12 @@ fn faces_that_hold_the_same_give_up_what_is_oldest() {
     }
 }
 
-/// Where no face among those looked at holds much, the one that holds most gives up a slot, but to none that holds more.
+/// If none of the examined faces holds much, the one that holds most loses a slot, but not to a face that holds more.
 #[test]
 fn many_faces_with_little_before_one_with_much() {
     let mut fixture = Fixture::new(4_000);
     for entry in 0..800 {
-        // Every fourth slot is the same face's.
+        // Every fourth slot is held by the same face.
         fixture.push(entry, if entry % 4 == 1 { 300 } else { 1_000 + entry });
     }
     (800..2_000).for_each(|entry| fixture.push(entry, 301));
@@ -135,18 +135,18 @@ fn a_look_ahead_passes_gaps_and_changes_nothing() {
         let index = fixture.listed.iter().position(|&(entry, ..)| entry == gap).expect("listed");
         fixture.remove(index);
     }
-    // The most that a face holds has to be counted anew.
+    // The upper bound of the largest holder has to be recomputed.
     assert_eq!(next(&fixture, 0), (Some(slot(0)), LOOK_AHEAD));
     fixture.shares.note_victim();
     assert_eq!(next(&fixture, 0), (Some(slot(0)), 1));
     assert_eq!(next(&fixture, 1), (Some(slot(3)), 4));
-    // More gaps than one look passes.
+    // More gaps than one look-ahead examines.
     assert_eq!(next(&fixture, 4), (None, 4 + LOOK_AHEAD));
     assert_eq!(next(&fixture, 4 + LOOK_AHEAD), (Some(slot(104)), 105));
     assert_eq!((next(&fixture, 199), next(&fixture, 200)), ((Some(slot(199)), 200), (None, 200)));
     assert_eq!(next(&fixture, 1_000), (None, 1_000));
     assert_eq!(fixture.queue.sequences(), 0..200);
-    // What the hand has passed is not looked at again, and the ring may have wrapped.
+    // Positions that the hand has passed are not examined again, and the ring may have wrapped.
     assert_eq!([fixture.give_up().0, fixture.give_up().0], [0, 3]);
     (200..300).for_each(|entry| fixture.push(entry, 300));
     let mut from = 0;
@@ -175,7 +175,7 @@ fn a_long_lived_slot_does_not_block_the_ring() {
 }
 
 proptest! {
-    /// With fewer slots than are looked at, every victim is held by a face that holds at least half of what any other holds.
+    /// With fewer slots than are examined, every victim's holder holds at least half of what any other face holds.
     #[test]
     fn victims_are_held_by_faces_with_much(
         capacity in 1..LOOKS / 4,
