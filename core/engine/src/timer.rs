@@ -1,26 +1,27 @@
-//! Timers of one worker: an append-only wheel.
+//! The timers of one worker: an append-only wheel.
 //!
-//! A timer is a few numbers written behind the last one of the same tick, so setting one costs no DRAM stall: timers set
-//! close together in time with the same delay land side by side. Nothing is ever unlinked. A timer whose entry has ended
-//! means nothing any more, which its owner sees by the generation.
+//! A timer is a few numbers appended to the list of its tick, so setting one costs no DRAM stall: timers set close
+//! together in time with the same delay are adjacent in memory. Nothing is ever unlinked. A timer whose entry has ended
+//! is stale, which its owner detects by the generation.
 //!
-//! The wheel turns in ticks of about a millisecond and reaches 4.3 s ahead. How long a timer runs is the choice of whoever
-//! sent the Interest, up to days; how long its entry lives is mostly a round-trip time. So that outdated timers do not pile
-//! up until their deadlines, a timer is looked at earlier: 2.1 s after it was set, 4.3 s after, and then once in
-//! every turn of the wheel. Each time its owner is asked whether it still means something; if not, it is gone. Nearly all
-//! Interests that are answered at all are answered before the first look, so looks cost no more than letting timers come due.
-//! They bound the memory, whatever the deadlines are:
+//! The wheel turns in ticks of about a millisecond and reaches 4.3 s ahead. The sender of an Interest chooses how long
+//! its timer runs, up to days; its entry mostly lives for a round-trip time. To keep stale timers from piling up until
+//! their deadlines, each timer is checked earlier: 2.1 s after it was set, 4.3 s after, and then once in every turn of
+//! the wheel. Each time the owner says whether it is still in force; if not, it is removed. Nearly all answered
+//! Interests are answered before the first check, so checks cost no more than letting timers fire. They bound the
+//! memory for all deadlines:
 //!
-//! * timers set during the last 2.1 s: the rate of Interests times 2.1 s, which is half of what their usual lifetime of 4 s
-//!   would take;
-//! * of those set between 2.1 and 4.3 s ago, and of all set before, no more than can mean something at a time. For those that are
-//!   left were found alive by the look before, and so all of one such stretch of time lived at one and the same moment.
+//! * timers set during the last 2.1 s: the rate of Interests times 2.1 s, which is half of what their usual lifetime of
+//!   4 s would take;
+//! * timers set between 2.1 and 4.3 s ago, and timers set earlier: in each of these two groups, at most as many as can
+//!   be in force at a time. The previous check found them in force, so all timers of a group were in force at the same
+//!   moment.
 //!
-//! An earlier first look would save memory in floods, and cost everybody whose answers take longer than that.
+//! An earlier first check would save memory in floods, but cost more for all Interests with slower answers.
 //!
-//! Timers never come due early, and late by less than a tick after the wheel is polled. Timers of one tick come due in no
-//! particular order; those of different ticks in the order of their ticks, unless the wheel was not polled for longer than it
-//! reaches.
+//! Timers never fire early, and at most a tick late after the wheel is polled. Timers of one tick fire in no particular
+//! order. Timers of different ticks fire in the order of their ticks, unless the wheel was not polled for longer than
+//! it reaches.
 
 use namehop_packet::Timestamp;
 use namehop_table::{Arena, PageRequest, TableError};
@@ -30,28 +31,28 @@ const TICK_SHIFT: u32 = 20;
 /// Ticks the wheel reaches ahead; a power of two, and 64 words of 64 bits.
 const SLOTS: u64 = 4096;
 const WORDS: usize = SLOTS as usize / 64;
-/// Ticks until a timer is looked at, by how often it was looked at before; the last of them again and again.
+/// Ticks until a timer is checked, by the number of previous checks; the last value repeats.
 const UNTIL_LOOK: [u64; 3] = [2_048, 2_048, SLOTS - 1];
-/// Timers of a chunk, which is four cache lines.
+/// Timers per chunk, which is four cache lines.
 const CHUNK_TIMERS: usize = 15;
-/// New timers that a wheel for many entries has room for by default: more than any worker can set in 2.1 s.
+/// Default maximum number of new timers for a wheel with many entries: more than any worker can set in 2.1 s.
 pub const MOST_NEW_TIMERS: usize = 1 << 24;
-/// The same for each entry, so that a wheel for few entries reserves less address space.
+/// Maximum number of new timers per entry, so that a wheel for few entries reserves less address space.
 const NEW_TIMERS_PER_ENTRY: usize = 1 << 12;
-/// Timers that can be there for each entry: two mean something, its end and a reminder of the strategy, and the description
-/// above says how many times so many there can be.
+/// Maximum number of older timers per entry: two can be in force, its end and a timer of the strategy, in each of the
+/// two groups of the module documentation.
 const TIMERS_PER_ENTRY: usize = 2 * 2;
-/// "No chunk" where a chunk's number is expected.
+/// Index that means no chunk.
 const NO_CHUNK: u32 = u32::MAX;
 
-/// A timer: what it was set with.
+/// A timer and the values it was set with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timer {
-    /// Tick in which it comes due, then 8 bits for how often it was looked at, then 8 bits for the kind.
+    /// Tick in which it is due, then 8 bits for the number of checks, then 8 bits for the kind.
     word: u64,
-    /// What it was set for, by a number of its owner's choice.
+    /// The entry it was set for; a number of the owner's choice.
     pub entry: u32,
-    /// What the owner tells by whether that is still the same.
+    /// The generation by which the owner detects a stale timer.
     pub generation: u32,
 }
 
@@ -60,12 +61,12 @@ impl Timer {
         Timer { word: tick_of(deadline) << 16 | u64::from(kind), entry, generation }
     }
 
-    /// What the owner wanted to be reminded of.
+    /// Returns the kind, a number of the owner's choice.
     pub fn kind(&self) -> u8 {
         self.word as u8
     }
 
-    /// Was it set for the deadline with this [mark](deadline_mark)?
+    /// Returns whether it was set for the deadline with this [mark](deadline_mark).
     #[inline(always)]
     pub fn is_for_mark(&self, mark: u32) -> bool {
         self.tick() as u32 == mark
@@ -79,7 +80,7 @@ impl Timer {
         (self.word >> 8) as u8
     }
 
-    /// The same after one more look.
+    /// Returns the timer after one more check.
     fn looked_at(self) -> Self {
         if usize::from(self.looks()) < UNTIL_LOOK.len() - 1 {
             Timer { word: self.word + (1 << 8), ..self }
@@ -88,36 +89,36 @@ impl Timer {
         }
     }
 
-    /// The tick in which it is to be looked at, or comes due.
+    /// Returns the tick in which it is checked next, or due.
     fn next_tick(&self, current: u64) -> u64 {
         let look = current + UNTIL_LOOK[usize::from(self.looks()).min(UNTIL_LOOK.len() - 1)];
         self.tick().clamp(current + 1, look)
     }
 }
 
-/// Most timers of a wheel for `entries` entries.
+/// Returns the maximum number of timers of a wheel for `entries` entries.
 fn most_timers(entries: usize, new_timers: usize) -> usize {
     let new = entries.saturating_mul(NEW_TIMERS_PER_ENTRY).min(new_timers);
     entries.saturating_mul(TIMERS_PER_ENTRY).saturating_add(new)
 }
 
-/// Chunks that hold `timers` timers: the last chunk of every tick may be nearly empty.
+/// Returns the number of chunks for `timers` timers: the last chunk of every tick may be nearly empty.
 fn chunks(timers: usize) -> usize {
     timers.div_ceil(CHUNK_TIMERS).saturating_add(SLOTS as usize)
 }
 
-/// Bytes that the timers of a wheel take at most, when it was made with these arguments.
+/// Returns the maximum size in bytes of the timers of a wheel created with these arguments.
 pub fn timer_bytes(entries: usize, new_timers: usize) -> usize {
     chunks(most_timers(entries, new_timers)).saturating_mul(size_of::<Chunk>() + size_of::<u32>())
 }
 
-/// What tells a deadline from others, to a tick and within some 50 days.
+/// Returns a mark that identifies a deadline to the tick, within some 50 days.
 #[inline(always)]
 pub fn deadline_mark(deadline: Timestamp) -> u32 {
     tick_of(deadline) as u32
 }
 
-/// The first tick that does not begin before the deadline.
+/// Returns the first tick that does not begin before the deadline.
 #[inline(always)]
 fn tick_of(deadline: Timestamp) -> u64 {
     deadline.0.div_ceil(1 << TICK_SHIFT)
@@ -131,7 +132,7 @@ struct Chunk {
 }
 
 impl Default for Chunk {
-    /// Without timers.
+    /// Returns a chunk without timers.
     fn default() -> Self {
         Chunk { next: NO_CHUNK, count: 0, timers: [Timer::default(); CHUNK_TIMERS] }
     }
@@ -148,15 +149,15 @@ struct Chain {
 
 const EMPTY_CHAIN: Chain = Chain { first: NO_CHUNK, last: NO_CHUNK };
 
-/// The wheel; see the module's description.
+/// The timer wheel; see the module documentation.
 pub struct TimerWheel {
-    /// The last tick whose timers were taken out.
+    /// The last tick whose timers were drained.
     current: u64,
     slots: Box<[Chain; SLOTS as usize]>,
-    /// Bit set: the slot has timers.
+    /// A set bit means that the slot has timers.
     occupied: [u64; WORDS],
     chunks: Arena<Chunk>,
-    /// Timers of the chunk that is being taken out, how many they are, how many of them are done, and the chunk behind it.
+    /// The timers of the chunk being drained, their number, the number drained so far, and the next chunk.
     drained: [Timer; CHUNK_TIMERS],
     drained_count: u32,
     drained_until: u32,
@@ -165,11 +166,11 @@ pub struct TimerWheel {
 }
 
 impl TimerWheel {
-    /// A wheel without timers that starts to turn at `now`, for `entries` entries at a time. `new_timers` is the most timers that may
-    /// be set during 2.1 s.
+    /// Creates an empty wheel that starts at `now`, for `entries` entries at a time. `new_timers` is the maximum number
+    /// of timers set during 2.1 s.
     ///
     /// # Errors
-    /// When the address space for so many timers cannot be had.
+    /// If the address space cannot be reserved.
     pub fn new(now: Timestamp, entries: usize, new_timers: usize) -> Result<Self, TableError> {
         let chunks = |timers| u32::try_from(chunks(timers)).map_err(|_| TableError::CapacityTooLarge);
         let (most, expected) = (chunks(most_timers(entries, new_timers))?, chunks(entries)?);
@@ -186,8 +187,9 @@ impl TimerWheel {
         })
     }
 
-    /// Sets a timer. One whose deadline has passed comes due with the next tick; [`Timestamp::NEVER`] never does, and
-    /// takes up no room. `false` if there is no room, which takes more new timers in two seconds than the wheel was made for.
+    /// Sets a timer. A deadline in the past is due with the next tick; a timer for [`Timestamp::NEVER`] never fires and
+    /// takes no memory. Returns `false` if there is no room, which takes more than the wheel's `new_timers` within two
+    /// seconds.
     #[inline]
     pub fn schedule(&mut self, deadline: Timestamp, entry: u32, generation: u32, kind: u8) -> bool {
         if deadline == Timestamp::NEVER {
@@ -198,8 +200,9 @@ impl TimerWheel {
         is_set
     }
 
-    /// Takes out the next timer that has come due by `now`, however far `now` is ahead of the last call. Between calls new
-    /// timers may be set. `is_current` says of a timer that is only looked at whether it is still in force.
+    /// Removes and returns the next timer that is due by `now`, however long ago the last call was. New timers may be
+    /// set between calls. `is_current` is called for timers that are only checked, and returns whether they are still
+    /// in force.
     pub fn pop_due(&mut self, now: Timestamp, mut is_current: impl FnMut(&Timer) -> bool) -> Option<Timer> {
         let now_tick = now.0 >> TICK_SHIFT;
         loop {
@@ -226,7 +229,7 @@ impl TimerWheel {
         }
     }
 
-    /// When to poll next: not later than the tick in which the next timer comes due, possibly earlier. `None` when
+    /// Returns when to poll next: not later than the tick of the next due timer, possibly earlier. Returns `None` if
     /// there are no timers.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let is_draining = self.draining != NO_CHUNK || self.drained_until < self.drained_count;
@@ -234,27 +237,26 @@ impl TimerWheel {
         Some(Timestamp(tick << TICK_SHIFT))
     }
 
-    /// Timers that are set, outdated ones included.
+    /// Returns the number of timers, including stale ones.
     pub fn len(&self) -> usize {
         self.timers
     }
 
-    /// Is no timer set?
+    /// Returns whether no timer is set.
     pub fn is_empty(&self) -> bool {
         self.timers == 0
     }
 
-    /// Memory that timers take now, in bytes. It is used again and again.
+    /// Returns the current memory of the timers in bytes. It is reused.
     pub fn memory_bytes(&self) -> usize {
         self.chunks.len() * size_of::<Chunk>()
     }
 
-    /// Writes a timer behind the last one of its tick, or of the tick in which it is to be looked at. `false` if there is no
-    /// room.
+    /// Appends a timer to its tick, or to the tick in which it is checked next. Returns `false` if there is no room.
     #[inline]
     fn append(&mut self, timer: Timer) -> bool {
         let slot = (timer.next_tick(self.current) % SLOTS) as usize;
-        // There is no chunk with the number that stands for none.
+        // `NO_CHUNK` is never the index of a chunk.
         let chunk = match self.chunks.get_mut(self.slots[slot].last) {
             Some(last) if (last.count as usize) < CHUNK_TIMERS => last,
             _ => match self.add_chunk(slot) {
@@ -267,7 +269,7 @@ impl TimerWheel {
         true
     }
 
-    /// Puts an empty chunk behind the last one of a slot.
+    /// Appends an empty chunk to a slot.
     #[inline(never)]
     fn add_chunk(&mut self, slot: usize) -> Option<u32> {
         let added = self.chunks.allocate()?;
@@ -284,12 +286,12 @@ impl TimerWheel {
         Some(added)
     }
 
-    /// The next tick after the current one whose slot has timers.
+    /// Returns the next tick after the current one whose slot has timers.
     fn next_occupied(&self) -> Option<u64> {
         let start = self.current + 1;
         let first_slot = (start % SLOTS) as usize;
         let (first_word, first_bit) = (first_slot / 64, first_slot % 64);
-        // The first word is looked at twice: its high bits first, its low bits after a full turn.
+        // The first word is read twice: its high bits first, its low bits after a full turn.
         for step in 0..=WORDS {
             let word = (first_word + step) % WORDS;
             let mask = match step {
@@ -313,7 +315,8 @@ impl TimerWheel {
         self.occupied[slot / 64] &= !(1 << (slot % 64));
     }
 
-    /// Takes the timers of the next chunk of the tick that is being taken out. The chunk is free for use then.
+    /// Copies the timers of the next chunk of the tick being drained, and frees the chunk. Returns `false` if there is
+    /// none.
     #[inline(never)]
     fn drain_next_chunk(&mut self) -> bool {
         let Some(chunk) = self.chunks.get(self.draining) else { return false };

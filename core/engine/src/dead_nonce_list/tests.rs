@@ -1,4 +1,4 @@
-//! The list against a map of times, its bounds, and its error rates.
+//! Tests of the list against a map of times, of its bounds, and of its error rates.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// As in NFD.
+/// The lifetime in NFD.
 const LIFETIME: Duration = Duration::from_secs(6);
 const LIFETIME_NS: u64 = LIFETIME.as_nanos() as u64;
 const UNIT_NS: u64 = LIFETIME_NS / LIFETIME_UNITS;
@@ -32,7 +32,7 @@ fn a_pair_is_remembered_for_its_lifetime() {
     assert!(!list.contains(hash(1), Timestamp(start + LIFETIME_NS + UNIT_NS)));
     assert_eq!(list.len(Timestamp(start + LIFETIME_NS)), 1);
     assert_eq!(list.len(Timestamp(start + LIFETIME_NS + UNIT_NS)), 0);
-    // Inserting it again starts a new life, and does not count twice.
+    // A second insertion starts a new lifetime, and does not count twice.
     list.insert(hash(1), Timestamp(start + LIFETIME_NS));
     assert!(list.contains(hash(1), Timestamp(start + 2 * LIFETIME_NS)));
     assert_eq!(list.len(Timestamp(start + LIFETIME_NS)), 1);
@@ -60,7 +60,7 @@ fn memory_is_bounded_and_the_oldest_go_first() {
             let is_new = number - other < 8 - 3;
             let is_old = number - other >= 8 + 3;
             let found = list.contains(hash(other), Timestamp(u64::from(number) * UNIT_NS / 4));
-            // Among hashes of one unit the order is open: there are four.
+            // Among hashes of one unit the order is undefined: there are four.
             assert!(!is_new || found, "{other} of {number}");
             assert!(!is_old || !found, "{other} of {number}");
         }
@@ -107,7 +107,7 @@ proptest! {
         start in 0u64..1 << 50,
         steps in prop::collection::vec((0u32..40, prop_oneof![0..UNIT_NS, 0..LIFETIME_NS / 4, Just(3 * LIFETIME_NS)]), 1..200)
     ) {
-        // So much room that no line gets more than eight of the forty hashes.
+        // The list is so large that no line gets more than eight of the forty hashes.
         let mut list = list(4096);
         let mut model: HashMap<u32, u64> = HashMap::new();
         let mut now = start;

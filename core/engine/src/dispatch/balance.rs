@@ -1,18 +1,19 @@
-//! Evens out the load of workers, and how full their Content Stores are: moves entries of the name dispatch table from the worker that
-//! has most to the one that has least, and divides entries that one worker alone should not have.
+//! Balances the load of workers, and the use of their Content Stores. It moves entries of the name dispatch table from
+//! the most loaded worker to the least loaded one, and divides entries that are too heavy for one worker.
 //!
-//! What an entry costs is estimated from samples: each worker counts one in [`SAMPLED`] packets for the entry of its name. An entry
-//! is moved as a whole. When none can be moved, because one prefix brings more than the difference, its entry is divided: names
-//! below the prefix have entries of their own then, which are spread over all workers. Each step of a [`Plan`] counts for
-//! [`GRACE_NS`] as new: for so long the worker that had the names before is still offered the Data that its pending Interests
-//! wait for, and an entry that was moved stays.
+//! The load of an entry is estimated from samples: each worker counts one in [`SAMPLED`] packets for the entry of its
+//! name. An entry is moved as a whole. If none can be moved, because one prefix has more load than the difference, its
+//! entry is divided: names below the prefix then have their own entries, which are spread over all workers. Each step
+//! of a [`Plan`] counts as new for [`GRACE_NS`]. During this time the former owner of the names is still offered the
+//! Data that its pending Interests wait for, and a moved entry stays.
 //!
-//! Each worker's store has an equal part of the capacity. The capacity is used up when all stores are full. When one is full and
-//! another has room, entries with much Data move from the first worker to the second, as far as the loads allow.
+//! Each worker's store has an equal part of the capacity. The capacity is used up when all stores are full. If one is
+//! full and another has room, entries with much Data move from the first worker to the second, as far as the loads
+//! allow.
 //!
-//! What is cached is not moved. The former owner evicts it in time like all that nobody asks for. The new owner may have Data of the
-//! entry in its cache from an earlier time, and erases that before the entry is moved or divided: so nobody is answered with what is
-//! older than a former owner's.
+//! Cached Data is not moved. The former owner evicts it in time, because it gets no more requests. The new owner may
+//! have cached Data of the entry from an earlier time; it erases that before the entry is moved or divided. So no
+//! Interest is answered with Data older than the former owner's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -21,63 +22,63 @@ use namehop_packet::Timestamp;
 
 use super::NameDispatch;
 
-/// One in so many packets is counted.
+/// One in this number of packets is counted.
 pub const SAMPLED: NonZeroU32 = NonZeroU32::new(64).unwrap();
-/// Samples without which nothing is said about the load.
+/// Minimum number of samples for a decision by load.
 const MIN_SAMPLES: u64 = 1_000;
-/// Samples of Data without which nothing is said about who fills stores.
+/// Minimum number of Data samples for a decision by stores.
 const MIN_DATA_SAMPLES: u64 = 100;
-/// Nothing is moved while the most loaded worker has at most so much more than its share, in percent.
+/// Nothing is moved while the most loaded worker exceeds its share by at most this percentage.
 const TOLERATED_PERCENT: u64 = 20;
-/// Most entries that are moved in one step.
+/// Maximum number of entries moved in one step.
 const MAX_MOVES: usize = 64;
-/// How long an entry has a former owner: longer than Interests are usually pending.
+/// How long an entry has a former owner, in nanoseconds: longer than Interests are usually pending.
 pub const GRACE_NS: u64 = 30_000_000_000;
 
-/// What was counted for an entry of the name dispatch table.
+/// The sampled load of an entry of the name dispatch table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryLoad {
-    /// Packets of which one in [`SAMPLED`] was counted: so many were.
+    /// Number of counted packets; one in [`SAMPLED`] is counted.
     pub samples: u32,
-    /// So many of them were Data.
+    /// Number of Data among them.
     pub data: u32,
-    /// Number of the entry.
+    /// Index of the entry.
     pub entry: usize,
-    /// Its owner.
+    /// The owner of the entry.
     pub worker: u8,
 }
 
 /// How much of its part of the Content Store a worker uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreUse {
-    /// Cached packets.
+    /// Number of cached packets.
     pub packets: usize,
-    /// Do packets have to leave for new ones?
+    /// Whether packets are evicted for new ones.
     pub is_full: bool,
 }
 
 impl StoreUse {
-    /// Could it hold twice what it holds, as the full one shows?
+    /// Returns whether this store could hold twice its packets, judging by the full store.
     fn has_room_beside(self, full: StoreUse) -> bool {
         !self.is_full && 2 * self.packets <= full.packets
     }
 }
 
-/// That an entry is to be given to a worker.
+/// The assignment of an entry to another worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryMove {
-    /// Number of the entry.
+    /// Index of the entry.
     pub entry: usize,
     /// The new owner.
     pub to: u8,
 }
 
-/// What should be changed so that no worker has more than its share.
+/// The changes that balance the workers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// Entries to be moved.
+    /// Entries to move.
     pub moves: Vec<EntryMove>,
-    /// The entry to be divided.
+    /// The entry to divide.
     pub divide: Option<usize>,
 }
 
@@ -87,7 +88,7 @@ impl Plan {
     }
 }
 
-/// What is forgotten of an entry when its time is over.
+/// A change whose grace period has not ended.
 #[derive(Debug, Clone, Copy)]
 enum Lately {
     Moved(usize),
@@ -97,27 +98,27 @@ enum Lately {
 /// An entry that may be moved.
 #[derive(Debug, Clone, Copy)]
 struct Weighed {
-    /// What is to be evened out.
+    /// The quantity to balance.
     weight: u64,
-    /// Its packets.
+    /// Number of sampled packets.
     samples: u64,
     entry: usize,
     worker: usize,
 }
 
-/// Knows the load of entries, and moves and divides them; one thread has it.
+/// Measures the load of entries, and moves and divides them. Owned by one thread.
 #[derive(Debug, Default)]
 pub struct Balancer {
-    /// What is new, and when that is over, oldest first.
+    /// Changes in their grace period, with its end, oldest first.
     lately: VecDeque<(Timestamp, Lately)>,
-    /// What was counted between the last two measurements, most first.
+    /// Counts between the last two measurements, largest first.
     loads: Vec<EntryLoad>,
-    /// Samples of Data by entry since stores were last compared.
+    /// Data samples by entry since stores were last compared.
     data: BTreeMap<usize, u64>,
 }
 
 impl Balancer {
-    /// Takes what was counted since the last time. Forgets former owners whose time is over.
+    /// Fetches the counts since the last measurement. Removes former owners whose grace period has ended.
     pub fn measure(&mut self, now: Timestamp, dispatch: &NameDispatch) {
         while let Some(&(_, lately)) = self.lately.front().filter(|(end, _)| *end <= now) {
             self.lately.pop_front();
@@ -134,13 +135,14 @@ impl Balancer {
         }
     }
 
-    /// What was counted for entries between the last two measurements, most first; those without a packet are left out.
+    /// Returns the counts of entries between the last two measurements, largest first, without entries that had no
+    /// packet.
     pub fn loads(&self) -> &[EntryLoad] {
         &self.loads
     }
 
-    /// What should be changed by the load that was measured last, or else by how full the stores of the workers are, by their numbers.
-    /// Before it is, the new owners have to erase what they have cached of it: see
+    /// Plans changes by the last measured load, or else by the fill level of the workers' stores, which are given by
+    /// worker number. Before the plan is carried out, the new owners must erase their cached Data of these entries: see
     /// [`cs_erase_entries`](crate::engine::Engine::cs_erase_entries).
     pub fn plan(&mut self, dispatch: &NameDispatch, stores: &[StoreUse]) -> Plan {
         let mut loads = vec![0_u64; dispatch.workers()];
@@ -161,7 +163,7 @@ impl Balancer {
             entry: load.entry,
             worker: load.worker.into(),
         };
-        // The heaviest first: so the fewest are moved.
+        // The heaviest first, so that the fewest are moved.
         let mut entries: Vec<Weighed> = self.loads.iter().map(weighed).collect();
         entries.retain(|load| dispatch.former_owner_of(load.entry).is_none());
         let mut plan = Plan::default();
@@ -181,7 +183,7 @@ impl Balancer {
         plan
     }
 
-    /// Gives names of a full store to one that has room, as far as the loads allow.
+    /// Plans to move names of a full store to one that has room, as far as the loads allow.
     fn plan_by_stores(
         &mut self,
         dispatch: &NameDispatch,
@@ -219,7 +221,7 @@ impl Balancer {
         plan
     }
 
-    /// Entries by the Data that they had since the last call, most first.
+    /// Returns the entries by their Data since the last call, largest first.
     fn take_data(&mut self, dispatch: &NameDispatch) -> Vec<Weighed> {
         let samples: BTreeMap<usize, u32> = self.loads.iter().map(|load| (load.entry, load.samples)).collect();
         let weighed = |(entry, weight)| Weighed {
@@ -233,8 +235,8 @@ impl Balancer {
         entries
     }
 
-    /// Does what was planned: moves entries, and divides the one. Those stay that were moved lately, or are where they shall be.
-    /// Returns how many were changed.
+    /// Carries out a plan: moves entries, and divides one. Entries that were moved lately, or that already have the
+    /// planned owner, stay. Returns the number of entries changed.
     pub fn carry_out(&mut self, now: Timestamp, dispatch: &NameDispatch, plan: &Plan) -> usize {
         let end = Timestamp(now.0.saturating_add(GRACE_NS));
         let moved = plan.moves.iter().filter(|step| dispatch.move_entry(step.entry, step.to));
@@ -246,7 +248,7 @@ impl Balancer {
     }
 }
 
-/// The worker with most and the one with least.
+/// Returns the most loaded and the least loaded worker.
 fn extremes(loads: &[u64]) -> Option<(usize, usize)> {
     let numbered = || loads.iter().enumerate();
     let (from, _) = numbered().max_by_key(|&(_, load)| load)?;
@@ -254,13 +256,13 @@ fn extremes(loads: &[u64]) -> Option<(usize, usize)> {
     Some((from, to))
 }
 
-/// The heaviest entry of a worker that is not divided; the heaviest entries come first.
+/// Returns the heaviest undivided entry of a worker; `entries` must be sorted, heaviest first.
 fn heaviest_undivided<'a>(entries: &'a [Weighed], worker: usize, dispatch: &NameDispatch) -> Option<&'a Weighed> {
     entries.iter().find(|each| each.worker == worker && !dispatch.is_divided(each.entry))
 }
 
-/// Takes the first entry of a worker that weighs at most half of the difference to another one, which may get so many more packets:
-/// what weighs more would only turn it round.
+/// Takes the first entry of worker `from` that weighs at most half of the `difference` to another worker, which may get
+/// `allowed` more packets. A heavier entry would only reverse the imbalance.
 fn take_fitting(entries: &mut Vec<Weighed>, from: usize, difference: u64, allowed: u64) -> Option<Weighed> {
     let fits = |each: &Weighed| each.worker == from && each.weight <= difference / 2 && each.samples <= allowed;
     let place = entries.iter().position(fits)?;

@@ -1,4 +1,4 @@
-//! Divided entries: Interests and the Data that satisfies them meet all the same.
+//! Tests that Interests and the Data that satisfies them reach the same worker when entries are divided.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn entry(table: &NameDispatch, name: &Name) -> usize {
     table.entry_of(name.value()).expect("a name").0
 }
 
-/// Divides the entries of all prefixes with so many components, and lets them grow old.
+/// Divides the entries of all prefixes of these lengths, and ends their grace period.
 fn divide(table: &NameDispatch, name: &Name, depths: std::ops::Range<usize>) {
     for depth in depths {
         let index = entry(table, &name.prefix(depth).to_owned());
@@ -59,7 +59,7 @@ fn division_ends_at_the_most_components() {
     assert!(!table.deciding(long.value(), true).expect("a name").is_short);
 }
 
-/// A name with another owner than its first two components, whose entry is not divided.
+/// Returns a prefix with a divided entry, a name below it with another owner, and the prefix's owner.
 fn name_of_another(table: &NameDispatch) -> (Name, Name, u8) {
     let owner_of = |name: &Name| table.deciding(name.value(), true).expect("a name").entry.owner();
     let prefix = name("/a/b");
@@ -88,7 +88,7 @@ fn an_interest_with_a_divided_prefix_as_its_name_gets_all_data_below() {
 fn data_is_offered_to_the_owner_of_the_undivided_prefix_for_a_while() {
     let other = table(2);
     let (prefix, name, owner) = name_of_another(&other);
-    // The same table, in which nothing is divided yet.
+    // The same table without a division.
     let table = table(2);
     let (index, packet) = (entry(&table, &prefix), data(&name));
     assert_eq!(owners(&table, &packet), Owners::one(owner), "its Interest is pending there");
@@ -97,7 +97,7 @@ fn data_is_offered_to_the_owner_of_the_undivided_prefix_for_a_while() {
     let now = owners(&table, &packet);
     assert!(now.owner != owner && now.others == [owner].into_iter().collect());
     assert_eq!(owners(&table, &interest(&name)), Owners::one(now.owner));
-    // It may be moved meanwhile.
+    // The entry may be moved in the meantime.
     let third = (0..WORKERS as u8).find(|&third| third != owner && third != now.owner).expect("four workers");
     assert!(table.move_entry(index, third));
     assert_eq!(owners(&table, &packet).others, [owner, third].into_iter().collect());
@@ -108,7 +108,7 @@ fn data_is_offered_to_the_owner_of_the_undivided_prefix_for_a_while() {
     assert_eq!(table.exceptions.count.load(Ordering::Relaxed), 0);
 }
 
-/// Names of few components, so that many have prefixes in common.
+/// Generates names from few components, so that many have prefixes in common.
 fn names() -> impl Strategy<Value = Name> {
     let component = prop_oneof![Just("a"), Just("b"), Just("c")];
     prop::collection::vec(component, 0..6)
@@ -116,8 +116,8 @@ fn names() -> impl Strategy<Value = Name> {
 }
 
 proptest! {
-    /// Whoever asks for Data by its name, its full name or a prefix is where the Data comes to, whichever entries are divided or moved, and
-    /// when.
+    /// Data reaches the worker of every Interest for its name, its full name or a prefix, whichever entries are divided
+    /// or moved, and when.
     #[test]
     fn data_comes_to_whoever_asks_for_it(
         components in 1..4_usize,

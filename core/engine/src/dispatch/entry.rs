@@ -1,19 +1,19 @@
-//! One entry of the name dispatch table, as it is kept in 16 bits.
+//! One entry of the name dispatch table, in 16 bits.
 
 use super::MAX_WORKERS;
 
 const WORKER_BITS: u32 = 6;
 const _: () = assert!(MAX_WORKERS == 1 << WORKER_BITS);
 const WORKER_MASK: u16 = (1 << WORKER_BITS) - 1;
-/// Where the number of the former owner is, plus 1; 0 when there is none.
+/// Position of the former owner's number plus 1; 0 if there is none.
 const FORMER_SHIFT: u32 = 8;
 const FORMER_MASK: u16 = 0x7F << FORMER_SHIFT;
-/// Longer names are divided by one component more.
+/// Longer names have their own entries, by one more component.
 const DIVIDED: u16 = 1 << 7;
-/// That has been so for a short time only.
+/// The division is in its grace period.
 const DIVIDED_LATELY: u16 = 1 << 6;
 
-/// Whose names are that end at an entry, and whether longer ones have entries of their own.
+/// The owner of names that end at an entry, and whether longer names have their own entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u16);
 
@@ -30,24 +30,24 @@ impl Entry {
         self.0
     }
 
-    /// The worker to which it belongs.
+    /// Returns the owner.
     #[inline]
     pub(super) fn owner(self) -> u8 {
         (self.0 & WORKER_MASK) as u8
     }
 
-    /// The one to which it belonged before, until that is forgotten.
+    /// Returns the former owner, during its grace period.
     pub(super) fn former_owner(self) -> Option<u8> {
         ((self.0 & FORMER_MASK) >> FORMER_SHIFT).checked_sub(1).map(|former| former as u8)
     }
 
-    /// Are longer names divided by one component more?
+    /// Returns whether longer names have their own entries, by one more component.
     #[inline]
     pub(super) fn is_divided(self) -> bool {
         self.0 & DIVIDED != 0
     }
 
-    /// May Interests with longer names, which came before it was divided, still be pending at its owner?
+    /// Returns whether Interests with longer names from before the division may still be pending at the owner.
     pub(super) fn is_divided_lately(self) -> bool {
         self.0 & DIVIDED_LATELY != 0
     }

@@ -1,22 +1,23 @@
-//! Which worker a packet belongs to, when there are several: the name dispatch table (NDT; Shi, Pesavento and Benmohamed, ICN
-//! 2020, section 3).
+//! Assignment of packets to workers: the name dispatch table (NDT; Shi, Pesavento and Benmohamed, ICN 2020, section 3).
 //!
-//! Each worker has an engine of its own, so all packets that have to do with each other must come to the same one. Interests are
-//! divided by the first few components of their names: a hash of these is the index of an entry in a table that all threads
-//! read, and the entry names the worker. Data and Nacks follow the worker number in the PIT token that the Interest was sent
-//! with, and without a token of this router the name, as Interests do.
+//! Each worker has its own engine, so all related packets must reach the same worker. Interests are assigned by the
+//! first few components of their names: a hash of these is the index of an entry in a table that all threads read, and
+//! the entry contains the worker. Data and Nacks follow the worker number in the PIT token that the Interest was sent
+//! with. Without a token of this router they follow the name, like Interests.
 //!
-//! A name of no more components is divided by all of it. If an implicit digest ends the name of an Interest, it does not count,
-//! because the name of the Data has none. So an Interest and the Data that it names by full name or digest always meet. What is
-//! left are Interests with fewer components and CanBePrefix: their Data has a longer name, which may belong to another worker.
-//! While such an Interest is pending, Data with its name as prefix is also *offered* to the worker that has it. Offered Data
-//! that nobody there waits for is forgotten silently, because another worker counts it.
+//! A name with no more components is assigned by all of it. An implicit digest at the end of an Interest's name does
+//! not count, because the name of the Data has none. So an Interest always meets the Data that it requests by name or
+//! by full name. The exception are Interests with fewer components and CanBePrefix: their Data has a longer name, which
+//! may belong to another worker. While such an Interest is pending, Data with its name as prefix is also *offered* to
+//! the worker of the Interest. Offered Data that no Interest there waits for is discarded silently, because another
+//! worker counts it.
 //!
-//! Entries can be moved from one worker to another: see [`NameDispatch::move_entry`]. An entry that brings more than one worker can
-//! do is divided: names with more components then have entries by one component more, and so on, up to [`MAX_COMPONENTS`]. See
-//! [`NameDispatch::divide_entry`].
+//! Entries can be moved to another worker: see [`NameDispatch::move_entry`]. An entry with more load than one worker
+//! can process is divided: names with more components then have entries by one more component, and so on, up to
+//! [`MAX_COMPONENTS`]. See [`NameDispatch::divide_entry`].
 //!
-//! Nothing here is written per packet, but for samples of the load. The table is 128 KiB, one line of which is looked at per packet.
+//! Packets write nothing here except samples of the load. The table has 128 KiB, of which a packet reads one cache
+//! line.
 
 mod balance;
 #[cfg(test)]
@@ -40,24 +41,24 @@ pub use balance::{Balancer, EntryLoad, EntryMove, GRACE_NS, Plan, SAMPLED, Store
 use entry::Entry;
 pub use worker_set::WorkerSet;
 
-/// Workers that a router can have at most.
+/// Maximum number of workers of a router.
 pub const MAX_WORKERS: usize = 64;
-/// Entries of the name dispatch table.
+/// Number of entries in the name dispatch table.
 pub const ENTRIES: usize = 1 << 16;
-/// Components that names are divided by, unless the configuration says otherwise.
+/// Default number of components that names are assigned by.
 pub const DEFAULT_COMPONENTS: usize = 2;
-/// Most components that names can be divided by.
+/// Maximum number of components that names can be assigned by.
 pub const MAX_COMPONENTS: usize = 8;
 
-/// First byte of an implicit digest at the end of a name.
+/// First byte of an implicit digest component.
 const DIGEST: u8 = types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8;
 
-/// Whom a packet concerns.
+/// The workers that a packet concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owners {
-    /// The worker that it belongs to.
+    /// The worker that the packet belongs to.
     pub owner: u8,
-    /// Of Data: other workers that have Interests it may satisfy.
+    /// For Data: other workers with Interests it may satisfy.
     pub others: WorkerSet,
 }
 
@@ -67,40 +68,40 @@ impl Owners {
     }
 }
 
-/// What is written while others read the table, on a cache line of its own.
+/// The state that is written while other threads read the table, on its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Exceptions {
-    /// Pending Interests that are [counted](NameDispatch::count_pending), and entries that were moved or divided lately. While it is
-    /// 0, what a PIT token says is all there is to know.
+    /// Pending Interests that are [counted](NameDispatch::count_pending), and entries that were moved or divided
+    /// lately. While it is 0, a PIT token alone decides.
     count: AtomicU32,
 }
 
-/// The name dispatch table, shared by all threads; see the module's description.
+/// The name dispatch table, shared by all threads; see the module documentation.
 pub struct NameDispatch {
     key: DispatchKey,
     workers: u8,
     components: usize,
     entries: Box<[AtomicU16]>,
-    /// Pending Interests with CanBePrefix whose Data may have another entry, by the entry of their name.
+    /// Number of pending Interests with CanBePrefix whose Data may have another entry, by the entry of their name.
     short: Box<[AtomicU32]>,
     exceptions: Exceptions,
-    /// Packets by the entry of their name, of which one in [`SAMPLED`] counts.
+    /// Sampled packets, one in [`SAMPLED`], by the entry of their name.
     loads: Box<[AtomicU32]>,
-    /// Those of them that are Data.
+    /// Number of Data among them.
     data_loads: Box<[AtomicU32]>,
 }
 
-/// The part of a name that decides whose it is.
+/// The part of a name that determines its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Deciding {
-    /// Where it ends in the VALUE of the name.
+    /// Its end in the VALUE of the name.
     end: usize,
     components: usize,
-    /// Number of its entry.
+    /// Index of its entry.
     index: usize,
     entry: Entry,
-    /// Would longer names have other entries?
+    /// Whether longer names have other entries.
     is_short: bool,
 }
 
@@ -109,8 +110,8 @@ fn counters() -> Box<[AtomicU32]> {
 }
 
 impl NameDispatch {
-    /// Entries dealt out evenly to so many workers (from 1 to [`MAX_WORKERS`]; others are clamped), for names divided by so many
-    /// components (from 1 to [`MAX_COMPONENTS`]).
+    /// Creates a table with entries distributed evenly to `workers` (clamped to 1 to [`MAX_WORKERS`]), for names
+    /// assigned by `components` (clamped to 1 to [`MAX_COMPONENTS`]).
     pub fn new(workers: usize, components: usize, key: DispatchKey) -> Self {
         let workers = workers.clamp(1, MAX_WORKERS);
         NameDispatch {
@@ -125,24 +126,24 @@ impl NameDispatch {
         }
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         usize::from(self.workers)
     }
 
-    /// Components that names are divided by, where no entry is divided.
+    /// Returns the number of components that names are assigned by, without divisions.
     pub fn components(&self) -> usize {
         self.components
     }
 
-    /// Whom a packet concerns that holds one Interest or Data; `None` when its name cannot be found, so that any worker may drop
-    /// it.
+    /// Returns the workers that a packet with one Interest or Data concerns. Returns `None` if its name cannot be
+    /// parsed; then any worker may drop it.
     #[inline]
     pub fn owners(&self, packet: &[u8], fields: &LinkFields) -> Option<Owners> {
         self.owners_by_token(packet, &fields.pit_token, fields.nack.is_some())
     }
 
-    /// The same for a packet with this PIT token, which is a Nack or not.
+    /// The same for a packet with this PIT token.
     #[inline]
     pub fn owners_by_token(&self, packet: &[u8], token: &PitToken, is_nack: bool) -> Option<Owners> {
         let is_data = packet.first().copied() == Some(types::DATA as u8);
@@ -156,7 +157,8 @@ impl NameDispatch {
         }
     }
 
-    /// Whom Data with this name concerns while there are short Interests, or entries were moved or divided lately.
+    /// Returns the workers that Data with this name concerns, while short Interests are pending or entries were moved
+    /// or divided lately.
     #[cold]
     fn all_owners(&self, name: &[u8], by_token: Option<u8>) -> Option<Owners> {
         let Deciding { components, entry: own, .. } = self.deciding(name, false)?;
@@ -180,14 +182,14 @@ impl NameDispatch {
                 of_short = Some(entry.owner());
             }
         }
-        // The owner counts the Data if it is unsolicited. It is the worker that most probably waits for it.
+        // The owner counts the Data if it is unsolicited. It is the worker that most probably has the Interest.
         let owner = by_token.or(of_short).unwrap_or(own.owner());
         others.remove(owner);
         Some(Owners { owner, others })
     }
 
-    /// The part of a name that decides whose it is; `None` when components are cut off. Only an Interest asks for Data by a digest
-    /// behind the name.
+    /// Returns the part of a name that determines its owner; `None` if a component is truncated. Only an Interest's
+    /// name can end with an implicit digest that does not belong to the Data's name.
     #[inline]
     fn deciding(&self, name: &[u8], of_interest: bool) -> Option<Deciding> {
         let (mut end, mut last, mut components) = (0, 0, 0);
@@ -233,18 +235,18 @@ impl NameDispatch {
         Entry::from_bits(self.entries[index % ENTRIES].load(Ordering::Relaxed))
     }
 
-    /// One thread changes entries.
+    /// Must be called by only one thread.
     fn set_entry(&self, index: usize, entry: Entry) {
         self.entries[index % ENTRIES].store(entry.bits(), Ordering::Release);
     }
 
-    /// The entry that an Interest with this name has, and its owner; `None` when the VALUE is not one of a Name.
+    /// Returns the entry of an Interest with this name, and its owner; `None` if the bytes are not a Name VALUE.
     pub fn entry_of(&self, name: &[u8]) -> Option<(usize, u8)> {
         let Deciding { index, entry, .. } = self.deciding(name, true)?;
         Some((index, entry.owner()))
     }
 
-    /// The entries that decided about an Interest with this name: the divided ones, and at the end the one that it has.
+    /// Returns the entries that determine the owner of an Interest with this name: the divided ones, and last its own.
     pub(crate) fn entries_of(&self, name: &[u8]) -> impl Iterator<Item = usize> {
         let components = self.deciding(name, true).map_or(0, |decided| decided.components);
         let mut end = 0;
@@ -256,27 +258,28 @@ impl NameDispatch {
         })
     }
 
-    /// Counts a pending Interest with CanBePrefix if it has so few components that Data of other workers may satisfy it. Whether it
-    /// did: then [`uncount_pending`](Self::uncount_pending) is called when the Interest has ended.
+    /// Counts a pending Interest with CanBePrefix if it has so few components that Data of other workers may satisfy
+    /// it. Returns whether it was counted; then [`uncount_pending`](Self::uncount_pending) must be called when the
+    /// Interest has ended.
     pub(crate) fn count_pending(&self, name: &[u8]) -> bool {
         let Some(Deciding { index, is_short: true, .. }) = self.deciding(name, true) else { return false };
-        // It is counted before the Interest is sent, so whoever has its Data sees it, as one sees what comes before a message.
+        // The count happens before the Interest is sent, so the thread that receives its Data sees it.
         self.short[index].fetch_add(1, Ordering::Relaxed);
         self.exceptions.count.fetch_add(1, Ordering::Relaxed);
         true
     }
 
-    /// An Interest with this name, which was counted, has ended.
+    /// Counts down when a counted Interest with this name has ended.
     pub(crate) fn uncount_pending(&self, name: &[u8]) {
-        // Its name ended at this entry when it was counted, so it does so still.
+        // A name that ended at this entry when it was counted still does.
         let Some(Deciding { index, .. }) = self.deciding(name, true) else { return };
         self.short[index].fetch_sub(1, Ordering::Relaxed);
         self.exceptions.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Gives an entry to another worker. Interests go there from now on. Data is also offered to the former owner, which may have
-    /// Interests pending, until [`forget_former_owner`](Self::forget_former_owner) is called. One thread moves and divides entries,
-    /// and an entry that has a former owner stays. Whether it was moved.
+    /// Assigns an entry to another worker. Interests go there from now on. Data is also offered to the former owner,
+    /// which may have Interests pending, until [`forget_former_owner`](Self::forget_former_owner) is called. Only one
+    /// thread may move and divide entries. An entry with a former owner is not moved. Returns whether it was moved.
     pub fn move_entry(&self, index: usize, worker: u8) -> bool {
         let entry = self.entry(index);
         if worker >= self.workers || entry.owner() == worker || entry.former_owner().is_some() {
@@ -287,7 +290,7 @@ impl NameDispatch {
         true
     }
 
-    /// Ends the time in which Data is offered to the former owner of an entry. Whether there was one.
+    /// Stops offering Data to the former owner of an entry. Returns whether there was one.
     pub fn forget_former_owner(&self, index: usize) -> bool {
         let entry = self.entry(index);
         if entry.former_owner().is_none() {
@@ -298,9 +301,10 @@ impl NameDispatch {
         true
     }
 
-    /// Divides an entry: names with more components than those that led to it have entries of their own from now on, by one component
-    /// more. Data with such names is also offered to the owner of the divided entry, which may have Interests pending, until
-    /// [`forget_division`](Self::forget_division) is called. Whether it was divided; an entry that is divided stays so.
+    /// Divides an entry: names with more components than those of the entry now have their own entries, by one more
+    /// component. Data with such names is also offered to the owner of the divided entry, which may have Interests
+    /// pending, until [`forget_division`](Self::forget_division) is called. A divided entry stays divided. Returns
+    /// whether it was divided now.
     pub fn divide_entry(&self, index: usize) -> bool {
         let entry = self.entry(index);
         if entry.is_divided() {
@@ -311,7 +315,7 @@ impl NameDispatch {
         true
     }
 
-    /// Ends the time in which Data with longer names is offered to the owner of a divided entry.
+    /// Stops offering Data with longer names to the owner of a divided entry.
     pub fn forget_division(&self, index: usize) {
         let entry = self.entry(index);
         if entry.is_divided_lately() {
@@ -320,7 +324,7 @@ impl NameDispatch {
         }
     }
 
-    /// Counts a packet for the entry of its name. Called for one in [`SAMPLED`] packets.
+    /// Counts a packet for the entry of its name. Must be called for one in [`SAMPLED`] packets.
     #[cold]
     pub fn note_load(&self, packet: &[u8]) {
         let Some((index, _)) = name_value(packet).and_then(|name| self.entry_of(name)) else { return };
@@ -330,7 +334,7 @@ impl NameDispatch {
         }
     }
 
-    /// What was counted for each entry since the last call; entries without a packet are left out.
+    /// Returns the counts of each entry since the last call, without entries that had no packet.
     fn take_loads(&self) -> impl Iterator<Item = EntryLoad> + '_ {
         self.loads.iter().enumerate().filter_map(|(entry, load)| match load.load(Ordering::Relaxed) {
             0 => None,
@@ -342,27 +346,27 @@ impl NameDispatch {
         })
     }
 
-    /// The worker to which an entry belonged before, while Data is still offered to it.
+    /// Returns the former owner of an entry, while Data is still offered to it.
     pub fn former_owner_of(&self, index: usize) -> Option<u8> {
         self.entry(index).former_owner()
     }
 
-    /// The worker to which an entry belongs.
+    /// Returns the owner of an entry.
     pub fn owner_of(&self, index: usize) -> u8 {
         self.entry(index).owner()
     }
 
-    /// Do longer names have entries of their own?
+    /// Returns whether longer names have their own entries.
     pub fn is_divided(&self, index: usize) -> bool {
         self.entry(index).is_divided()
     }
 
-    /// Entries that are divided.
+    /// Returns the divided entries.
     pub fn divided_entries(&self) -> impl Iterator<Item = usize> + '_ {
         (0..ENTRIES).filter(|&index| self.is_divided(index))
     }
 
-    /// Entries of each worker.
+    /// Returns the number of entries of each worker.
     pub fn entries_by_worker(&self) -> Vec<u64> {
         let mut counts = vec![0; self.workers()];
         for index in 0..ENTRIES {

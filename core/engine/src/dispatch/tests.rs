@@ -1,4 +1,4 @@
-//! Interests and the Data that satisfies them meet at one worker, whatever their names.
+//! Tests that Interests and the Data that satisfies them reach the same worker, for all names.
 
 use namehop_wire::Name;
 use namehop_wire::builder::InterestBuilder;
@@ -28,7 +28,7 @@ pub(super) fn name(text: &str) -> Name {
     text.parse().expect("a name")
 }
 
-/// A token of this worker, of tables of some size.
+/// Returns a token of this worker, for tables of some size.
 fn token_of(worker: u8) -> PitToken {
     TokenForm::new(worker, 1000, 100).encode(PitRef { entry: 5, slot: 6 }, 7)
 }
@@ -98,7 +98,7 @@ fn what_has_no_name_is_nobodys() {
     }
 }
 
-/// A name whose first component has another owner than its first two.
+/// Returns a name whose first component has another owner than its first two.
 fn divided(table: &NameDispatch) -> (Name, u8, u8) {
     let names = (0..).map(|number| name(&format!("/n{number}/b/c")));
     let with_owners = names.map(|name| {
@@ -134,7 +134,7 @@ fn data_is_offered_to_the_owner_of_a_short_interest_while_it_is_pending() {
     assert_eq!(with_token, Some(Owners { owner: short, others: set(&[long]) }));
     let with_token = owners(token_of(long));
     assert_eq!(with_token, Some(Owners { owner: long, others: set(&[short]) }));
-    // Interests, and Data below other names, go where they always go.
+    // Interests, and Data below other names, go to their owner alone.
     assert_eq!(owner(&table, &interest(&name)), long);
     assert!(
         table
@@ -144,7 +144,7 @@ fn data_is_offered_to_the_owner_of_a_short_interest_while_it_is_pending() {
     table.uncount_pending(asked.value());
     assert_eq!(owners(PitToken::empty()), Some(Owners::one(long)));
     assert_eq!(table.exceptions.count.load(Ordering::Relaxed), 0);
-    // Interests that are long enough are not counted.
+    // Interests with enough components are not counted.
     assert!(!table.count_pending(name.value()));
     assert_eq!(table.exceptions.count.load(Ordering::Relaxed), 0);
 }

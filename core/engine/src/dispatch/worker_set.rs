@@ -2,7 +2,7 @@
 
 use super::MAX_WORKERS;
 
-/// Some workers.
+/// A set of workers, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WorkerSet(u64);
 
@@ -12,19 +12,19 @@ impl WorkerSet {
         self.0 |= 1 << (worker as usize % MAX_WORKERS);
     }
 
-    /// Takes a worker out.
+    /// Removes a worker.
     pub fn remove(&mut self, worker: u8) {
         self.0 &= !(1 << (worker as usize % MAX_WORKERS));
     }
 
-    /// Is there none?
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Their numbers, lowest first.
+    /// Returns the numbers, lowest first.
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        // Nearly always there is none, which is asked for each packet.
+        // The set is nearly always empty, and this is checked for each packet.
         let mut rest = self.0;
         std::iter::from_fn(move || {
             let worker = rest.trailing_zeros();

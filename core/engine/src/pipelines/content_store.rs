@@ -1,4 +1,4 @@
-//! Answering Interests from the Content Store, and putting Data into it.
+//! Content Store hits, and admission of Data to the Content Store.
 
 use arrayvec::ArrayVec;
 use namehop_hash::PrefixHashes;
@@ -15,22 +15,22 @@ use crate::pcct::content::{DIGEST_BYTES, NewData, Stored};
 use crate::pcct::keys::{Key, NoEntry};
 use crate::trace::TraceStep;
 
-/// Data that came in, as far as the Content Store is concerned.
+/// The parts of an arriving Data packet that the Content Store needs.
 pub(super) struct Admission<'a> {
     pub(super) packet: &'a [u8],
     /// Name VALUE.
     pub(super) name: &'a [u8],
     pub(super) freshness_ms: u64,
-    /// Needed unless the Data goes into the entry of an Interest with its exact name.
+    /// May be `None` only if the Data goes into the entry of an Interest with its exact name.
     pub(super) hashes: Option<&'a PrefixHashes>,
     pub(super) digest: Option<&'a [u8; DIGEST_BYTES]>,
-    /// Was it read from the disk, which still has it?
+    /// Whether it was read from the disk, which still has it.
     pub(super) is_from_disk: bool,
 }
 
 impl Core {
-    /// Content Store hit pipeline (NFD developer's guide, section 4.2.3): answers with the cached Data of an entry. `pending` is the PIT slot of the Interest, when there is one
-    /// that nobody waits for any more: it ends.
+    /// Content Store hit pipeline (NFD developer's guide, section 4.2.3): answers with the cached Data of an entry.
+    /// `pending` is the PIT slot of the Interest, if there is one without downstreams: it ends.
     pub(super) fn content_store_hit(
         &mut self,
         now: Timestamp,
@@ -46,7 +46,8 @@ impl Core {
         self.answer_from_store(now, (copy, fresh_until), pending, ingress, fields, out)
     }
 
-    /// Answers with a copy of cached Data, which is fresh for so long; there is none when there was no buffer for it.
+    /// Answers with a copy of cached Data, which is fresh until `fresh_until`. The copy is `None` if no buffer was
+    /// available.
     #[inline(always)]
     pub(super) fn answer_from_store(
         &mut self,
@@ -60,11 +61,11 @@ impl Core {
         self.counters.cs_hits += 1;
         match pending {
             Some(pit) => {
-                // Nonces that are still on their way are stopped by the cached Data for as long as it may answer.
+                // The cached Data stops looping Interests for as long as it may answer them.
                 let forgotten = now.plus_ms(self.dead_nonce_lifetime_ms);
                 let answers_long = fresh_until >= forgotten;
                 let slot = self.pcct.slot_mut(pit);
-                // One kept by its strategy for late Data stands for an earlier Interest, too.
+                // A slot that its strategy kept for late Data also stands for an earlier Interest.
                 self.counters.satisfied_interests += u64::from(slot.is_satisfied());
                 slot.set_satisfied(slot.selectors().must_be_fresh && !answers_long);
                 self.end_slot(now, pit);
@@ -82,7 +83,7 @@ impl Core {
         Ok(())
     }
 
-    /// Does the policy let Data in that nobody asked for?
+    /// Returns whether the policy for unsolicited Data admits it.
     pub(super) fn admits_unsolicited(&self, ingress: &FaceInfo) -> bool {
         match self.unsolicited {
             UnsolicitedPolicy::DropAll => false,
@@ -92,15 +93,15 @@ impl Core {
         }
     }
 
-    /// Caches Data under the delegation of `partition`, the entry that it satisfies, or under none. `exact` is any entry with the
-    /// name of the Data. Where the Interest asked for exactly this name, its own entry takes the Data in.
+    /// Caches Data under the delegation of `partition`, an entry that it satisfies, or under none. `exact` is any entry
+    /// with the name of the Data. If the Interest requested exactly this name, its own entry holds the Data.
     pub(super) fn admit(&mut self, now: Timestamp, data: &Admission<'_>, partition: Option<u32>, exact: Option<u32>) {
         if !self.pcct.content.admits() {
             self.tracing.note(|| TraceStep::NotCached);
             return;
         }
         let known = match exact {
-            // The usual case: the Interest asked for this very name.
+            // The usual case: the Interest requested this very name.
             Some(_) if exact == partition => exact,
             Some(exact) => {
                 let delegation = partition.map_or(&[][..], |entry| self.pcct.delegation(entry));
@@ -119,7 +120,7 @@ impl Core {
                 let new = NewData {
                     packet: data.packet,
                     hashes: data.hashes,
-                    // Without FreshnessPeriod Data is never fresh.
+                    // Data without a FreshnessPeriod is never fresh.
                     fresh_until: now.plus_ms(data.freshness_ms),
                     is_solicited: partition.is_some() || data.is_from_disk,
                     digest: data.digest,
@@ -136,8 +137,8 @@ impl Core {
         self.counters.note_stored(stored);
     }
 
-    /// Makes an entry for Data that goes into none of an Interest.
-    // Kept apart, because the delegation takes much room on the stack.
+    /// Inserts an entry for Data that does not go into the entry of an Interest.
+    // A separate function, because the delegation takes much room on the stack.
     #[inline(never)]
     fn make_content_entry(
         &mut self,

@@ -1,4 +1,5 @@
-//! The Data processing path as far as the downstreams: incoming Data, Data unsolicited (NFD developer's guide, section 4.3).
+//! The Data processing path up to the downstreams: incoming Data, Data unsolicited (NFD developer's guide, section
+//! 4.3).
 
 use arrayvec::ArrayVec;
 use std::cell::Cell;
@@ -24,14 +25,14 @@ use crate::scope::NameScope;
 use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
 
-/// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
+/// Maximum length of a name followed by an implicit digest: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
 
-/// More PIT entries than are made while one is pending.
+/// An upper bound of the PIT entries that are opened while one is pending.
 const MOST_SERIALS: i32 = 1 << 30;
 
 impl<S: Schedule> Engine<S> {
-    /// Incoming Data pipeline (guide, section 4.3.1). An error is the reason why the Data was discarded.
+    /// Incoming Data pipeline (guide, section 4.3.1). The error is the reason why the Data was dropped.
     pub(crate) fn incoming_data(
         &mut self,
         now: Timestamp,
@@ -50,14 +51,14 @@ impl<S: Schedule> Engine<S> {
         });
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
 
-        // Guide, section 4.3.1: `/localhost` is for processes on this computer.
+        // Guide, section 4.3.1: `/localhost` is for processes on this host.
         let is_localhost = NameScope::of(name) == NameScope::Localhost;
         if ingress.scope == FaceScope::NonLocal && is_localhost {
             return Err(DropReason::ScopeViolation);
         }
 
-        // NDNLPv2, "PIT token": if it leads to an entry with this name, nothing has to be looked up for the exact name, and in
-        // the usual case nothing at all.
+        // NDNLPv2, "PIT token": if it leads to an entry with this name, the exact name need not be looked up, and in
+        // the usual case nothing else either.
         let by_token = core.pcct.entry_by_token(&core.token_form, &packet.fields.pit_token);
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
         // The name of a known entry was admitted with its Interest.
@@ -74,8 +75,8 @@ impl<S: Schedule> Engine<S> {
             _ => Some(prepared.into_hashes(&core.key, name_ref)?),
         };
 
-        // Packet format specification, "Interest matching": all Interests that this Data satisfies. The digest is computed only
-        // when one asks for this name by it.
+        // Packet format specification, "Interest matching": all Interests that this Data satisfies. The digest is
+        // computed only if a pending Interest requests this name by digest.
         let mut matches = std::mem::take(&mut core.matches);
         matches.clear();
         let exact = core.pcct.find_satisfied(name, hashes, known, &mut matches);
@@ -89,8 +90,8 @@ impl<S: Schedule> Engine<S> {
         let admission =
             Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest, is_from_disk: false };
 
-        // Data from another computer satisfies only Interests that were sent there: else whoever
-        // can guess a name could answer it. A PIT token proves nothing, because it can be guessed.
+        // Data from a non-local face satisfies only Interests that were sent to that face. Otherwise any peer that
+        // guesses a name could answer it. A PIT token proves nothing, because it can be guessed.
         let mut unsolicited = DropReason::UnsolicitedData;
         if ingress.scope == FaceScope::NonLocal && !core.accept_unasked_data && !matches.is_empty() {
             unsolicited = DropReason::UnaskedData;
@@ -104,8 +105,8 @@ impl<S: Schedule> Engine<S> {
             return Err(unsolicited);
         }
 
-        // What was asked for by a prefix or a digest counts for the policy now that the Data's name is known; whoever asked by that name
-        // was counted with the Interest.
+        // A request by prefix or digest is recorded for the policy now that the Data's name is known. A request by that
+        // name was recorded with the Interest.
         if let Some(hashes) = hashes
             && !core.pcct.ask_by_name(&matches)
         {
@@ -125,7 +126,7 @@ impl<S: Schedule> Engine<S> {
         let route_of =
             |core: &Core, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, delegation_hashes);
         match matches[..] {
-            // The usual case: there is no strategy to be told.
+            // The usual case: no strategy has to be notified.
             [only] if core.has_default_data_strategy(only) => {
                 core.satisfy_by_default(&arrival, only, &source, packet.buffer, out)
             }
@@ -141,7 +142,7 @@ impl<S: Schedule> Engine<S> {
     }
 }
 
-/// What PIT entries note of the Data that satisfies them.
+/// The facts about Data that its PIT entries need.
 struct Satisfying {
     now: Timestamp,
     freshness_ms: u64,
@@ -149,8 +150,8 @@ struct Satisfying {
 }
 
 impl Core {
-    /// Data unsolicited pipeline (guide, section 4.3.2): such Data is never forwarded, and cached only if the policy says so and
-    /// the producer does not forbid it. `exact` is any entry with its name.
+    /// Data unsolicited pipeline (guide, section 4.3.2): such Data is never forwarded, and is cached only if the policy
+    /// admits it and the producer does not forbid it. `exact` is any entry with its name.
     #[cold]
     fn data_unsolicited(
         &mut self,
@@ -164,8 +165,8 @@ impl Core {
         }
     }
 
-    /// Collects the PIT slots that ask for this very Data, by its name and its implicit digest. Returns the digest.
-    // Kept apart, because the full name takes much room on the stack.
+    /// Collects the PIT slots that request this very Data by its name and implicit digest. Returns the digest.
+    // A separate function, because the full name takes much room on the stack.
     #[cold]
     #[inline(never)]
     fn match_full_name(&self, packet: &[u8], name: &[u8], matches: &mut Vec<PitRef>) -> [u8; DIGEST_BYTES] {
@@ -192,8 +193,8 @@ impl Core {
         matches.retain(|&pit| self.pcct.has_asked(pit, face));
     }
 
-    /// The entry under whose hint the Data is cached: the one it answers by its token, else one that asked this face, so
-    /// that no peer can put Data where others look for answers by way of another hint.
+    /// Returns the entry under whose hint the Data is cached: the entry of its token, or else one that was sent to this
+    /// face. So no peer can place Data where other consumers look for answers through another hint.
     #[inline(always)]
     fn partition_of(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
         match matches {
@@ -211,27 +212,28 @@ impl Core {
         by_token.or_else(|| matches.iter().find(asked)).unwrap_or(&matches[0]).entry
     }
 
-    /// Does the strategy of this PIT entry do with Data what all do by default, so that it need not be looked up?
+    /// Returns whether the strategy of this PIT entry handles Data in the default way, so that it need not be looked
+    /// up.
     fn has_default_data_strategy(&self, pit: PitRef) -> bool {
         let slot = self.pcct.slot(pit);
-        // A PIT entry that was there before the last change of strategies knows nothing of the strategy it has now.
+        // A PIT entry from before the last change of strategies does not reflect its current strategy.
         !slot.is_measured() && slot.serial.wrapping_sub(self.strategies_since) as i32 >= 0
     }
 
-    /// Remembers from which PIT entry on strategies are what they are now.
+    /// Records from which PIT entry on the current strategies apply.
     pub(crate) fn note_strategies(&mut self, version: u64) {
         if version != self.strategies_version {
             self.strategies_version = version;
             self.strategies_since = self.pcct.last_serial().wrapping_add(1);
         }
-        // Serial numbers wrap. So far back there is no PIT entry that is still pending.
+        // Serial numbers wrap. No PIT entry this old is still pending.
         let last = self.pcct.last_serial();
         if last.wrapping_sub(self.strategies_since) as i32 > MOST_SERIALS {
             self.strategies_since = last.wrapping_sub(MOST_SERIALS as u32);
         }
     }
 
-    /// One match, and no strategy that wants to know: the Data goes to the downstreams.
+    /// One match, and no strategy to notify: sends the Data to the downstreams.
     fn satisfy_by_default(
         &mut self,
         arrival: &Satisfying,
@@ -241,7 +243,7 @@ impl Core {
         out: &mut Vec<Outgoing>,
     ) {
         self.answer_and_forget(arrival.now, pit, source, buffer, out);
-        // In one step what `mark_satisfied` and `end_slot` do.
+        // Does what `mark_satisfied` and `end_slot` do, in one step.
         self.counters.satisfied_interests += 1;
         if self.has_to_keep_nonces(arrival, pit) {
             self.insert_dead_nonces(arrival.now, pit);
@@ -249,7 +251,7 @@ impl Core {
         self.pcct.close_slot(pit);
     }
 
-    /// The strategies of all matches are told.
+    /// Notifies the strategies of all matches.
     fn satisfy<'a>(
         &mut self,
         arrival: &Satisfying,
@@ -266,7 +268,7 @@ impl Core {
         }
     }
 
-    /// One match: the strategy sends the Data on.
+    /// One match: the strategy forwards the Data.
     fn satisfy_one(
         &mut self,
         arrival: &Satisfying,
@@ -286,7 +288,7 @@ impl Core {
         context.settle();
     }
 
-    /// Several matches: the strategies only measure; the Data goes once to every face that waits for it.
+    /// Several matches: the strategies only measure; the Data is sent once to every downstream face.
     fn satisfy_several<'a>(
         &mut self,
         arrival: &Satisfying,
@@ -328,13 +330,15 @@ impl Core {
         self.downstreams = downstreams;
     }
 
-    /// Nonces may still be on their way back, and only fresh cached Data would stop an Interest that must be fresh.
+    /// Returns whether the nonces must be kept: an Interest may still be looping, and only fresh cached Data would stop
+    /// one with MustBeFresh.
     fn has_to_keep_nonces(&self, arrival: &Satisfying, pit: PitRef) -> bool {
         self.pcct.slot(pit).selectors().must_be_fresh && arrival.freshness_ms < self.dead_nonce_lifetime_ms
     }
 
-    /// Notes that Data came. Nobody waits for this PIT entry any more; if its strategy prolongs it, the next Interest finds
-    /// it without downstreams and asks the Content Store. The upstream that sent it has nothing more to answer.
+    /// Marks a PIT entry as satisfied and removes its downstreams. If its strategy prolongs it, the next Interest finds
+    /// it without downstreams and looks in the Content Store. The out-record of the upstream that sent the Data is
+    /// removed too.
     fn mark_satisfied(&mut self, arrival: &Satisfying, pit: PitRef) {
         let keep_nonces = self.has_to_keep_nonces(arrival, pit);
         self.pcct.slot_mut(pit).set_satisfied(keep_nonces);

@@ -1,7 +1,8 @@
-//! The Interest processing path as far as the strategy: incoming Interest, Interest loop, Content Store hit, Content Store miss.
+//! The Interest processing path up to the strategy: incoming Interest, Interest loop, Content Store hit, Content Store
+//! miss.
 //!
-//! Named as in the NFD developer's guide (here "guide"), section 4.2. Sections of the NDN packet format specification 0.3
-//! ("spec") and of NDNLPv2 are named beside each step. The order of the steps matters.
+//! The names are those of the NFD developer's guide (here "guide"), section 4.2. Sections of the NDN packet format
+//! specification 0.3 ("spec") and of NDNLPv2 are cited beside each step. The order of the steps matters.
 
 use std::cell::Cell;
 
@@ -29,7 +30,7 @@ use crate::strategy::Trigger;
 use crate::strategy::upstreams::answer_no_route;
 use crate::trace::{TraceStep, TraceSubject};
 
-/// What the PIT-CS composite table has for an Interest.
+/// The lookup result for an Interest in the PIT-CS composite table.
 #[derive(Clone, Copy)]
 struct LookedUp {
     found: Found,
@@ -38,9 +39,10 @@ struct LookedUp {
 }
 
 impl<S: Schedule> Engine<S> {
-    /// Incoming Interest pipeline (guide, section 4.2.1). An error is the reason why the Interest was discarded.
+    /// Incoming Interest pipeline (guide, section 4.2.1). The error is the reason why the Interest was dropped.
     ///
-    /// `HAS_WAITED`: it was here before and has waited for the disk since, which may have found Data.
+    /// With `HAS_WAITED`, the Interest has passed here before and has waited for a disk read, which may have found
+    /// Data.
     pub(crate) fn incoming_interest<const HAS_WAITED: bool>(
         &mut self,
         now: Timestamp,
@@ -62,7 +64,7 @@ impl<S: Schedule> Engine<S> {
         });
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
 
-        // Names may not be longer, nor long ones more, than this router's limits.
+        // This router's limits on the length of names and on the rate of long names.
         if !HAS_WAITED {
             core.admit_name(ingress.id, name)?;
         }
@@ -73,16 +75,16 @@ impl<S: Schedule> Engine<S> {
             return Err(DropReason::HopLimitZero);
         }
 
-        // Guide, section 4.2.1: `/localhost` is for processes on this computer.
+        // Guide, section 4.2.1: `/localhost` is for processes on this host.
         let scope = NameScope::of(name.value());
         if ingress.scope == FaceScope::NonLocal && scope == NameScope::Localhost {
             return Err(DropReason::ScopeViolation);
         }
 
-        // Link fields stay where they are: they are large.
+        // The link fields are borrowed, because moving them is expensive.
         let (buffer, fields) = (packet.buffer, &packet.fields);
 
-        // Spec, "Nonce": a forwarder adds one that is missing.
+        // Spec, "Nonce": a forwarder adds a missing one.
         let nonce = layout.nonce().unwrap_or_else(|| core.random() as u32);
         let hop_limit = core.pending_hop_limit(layout);
         let mut interest = Received {
@@ -99,13 +101,14 @@ impl<S: Schedule> Engine<S> {
             delegation: None,
         };
 
-        // Guide, section 3.5, "Dead Nonce List": an Interest that this router has forwarded and forgotten is looping.
+        // Guide, section 3.5, "Dead Nonce List": an Interest that this router has forwarded, and whose PIT entry has
+        // ended, is looping.
         if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
             return core.interest_loop(interest, DropReason::DeadNonce, out);
         }
 
-        // Spec, "Nonce", "HopLimit", "ForwardingHint": what goes on may be another packet than what came in; and of several
-        // delegations one is chosen. Interests with different choices are kept apart.
+        // Spec, "Nonce", "HopLimit", "ForwardingHint": the forwarded packet may differ from the received one, and one
+        // of several delegations is chosen. Interests with different choices are kept apart.
         let changed_layout;
         if interest.must_be_changed()
             && let Some((changed, its_layout)) = core.changed(&interest)?
@@ -120,7 +123,7 @@ impl<S: Schedule> Engine<S> {
             core.trace_delegation(&interest);
         }
 
-        // Guide, section 3.4, "PIT": is an Interest with this name, delegation and selectors pending?
+        // Guide, section 3.4, "PIT": look up a pending Interest with this name, delegation and selectors.
         let query = Query { key: &interest.key(), hashes, selectors: interest.selectors() };
         let found = core.pcct.look_up(query.key);
         let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, query.selectors));
@@ -138,9 +141,9 @@ impl<S: Schedule> Engine<S> {
             }
         }
 
-        // Guide, section 3.3, "Content Store": only for the first downstream; when others wait already, nothing can be there.
-        // A policy that compares how often Data is asked for knows it by its own name: where the Interest may have another one, what it
-        // asks for is known when the Data is.
+        // Guide, section 3.3, "Content Store": only for the first downstream; if others wait already, the store has no
+        // match. A policy that counts requests identifies Data by its own name. If the Interest may have another name,
+        // the request is recorded once the Data is known.
         if !HAS_WAITED && query.asks_by_name() {
             core.pcct.note_request(hashes.full());
         }
@@ -154,7 +157,7 @@ impl<S: Schedule> Engine<S> {
                 }
                 return core.content_store_hit(now, cached, pending, &ingress, fields, out);
             }
-            // Its second tier is on a disk, which nobody waits for but the Interest.
+            // The second tier is on disk; only this Interest waits for it.
             if HAS_WAITED
                 && let Some(on_disk) = on_disk
                 && interest.delegation.is_none()
@@ -180,7 +183,7 @@ impl<S: Schedule> Engine<S> {
 }
 
 impl Core {
-    /// Interest loop pipeline (guide, section 4.2.2): a Nack tells the downstream. Gives `reason` back.
+    /// Interest loop pipeline (guide, section 4.2.2): sends a Nack to the downstream. Returns `reason` as the error.
     #[cold]
     fn interest_loop(
         &mut self,
@@ -192,7 +195,8 @@ impl Core {
         Err(reason)
     }
 
-    /// Content Store miss pipeline (guide, section 4.2.4): a PIT entry with an in-record, and then it is the strategy's turn.
+    /// Content Store miss pipeline (guide, section 4.2.4): inserts a PIT entry with an in-record, then calls the
+    /// strategy.
     #[inline(always)]
     fn content_store_miss(
         &mut self,
@@ -205,7 +209,7 @@ impl Core {
     ) -> Result<(), DropReason> {
         let (ingress, fields, layout) = (interest.ingress, interest.fields, interest.layout);
 
-        // PIT entry: an Interest that cannot be rebuilt from name and selectors is kept whole.
+        // PIT entry: an Interest that cannot be rebuilt from name and selectors is stored whole.
         let pit = match pending {
             Some(pit) => pit,
             None => {
@@ -242,7 +246,7 @@ impl Core {
             renewed = self.pcct.renew(pit, &arrival);
         }
         match renewed {
-            // Kept by its strategy for late Data, and now asked for again.
+            // The entry was kept by its strategy for late Data, and is now requested again.
             Ok(was_satisfied) => self.counters.satisfied_interests += u64::from(was_satisfied),
             Err(NoRoom) => {
                 if pending.is_none() {
@@ -252,8 +256,8 @@ impl Core {
             }
         }
 
-        // NDNLPv2, "Consumer Controlled Forwarding": a privileged application chooses the next hop itself. Otherwise the
-        // strategy does (guide, section 5.1, "after receive Interest trigger").
+        // NDNLPv2, "Consumer Controlled Forwarding": a privileged application chooses the next hop itself. Otherwise
+        // the strategy does (guide, section 5.1, "after receive Interest trigger").
         let mut at_hand = InterestAtHand {
             nonce_at: layout.nonce_at,
             hop_limit_at: layout.hop_limit_at,
@@ -290,7 +294,7 @@ impl Core {
         result
     }
 
-    /// Tells the downstream that there is no room for its Interest. Gives `reason` back.
+    /// Sends a Nack because there is no room for the Interest. Returns `reason` as the error.
     #[cold]
     fn no_room(
         &mut self,
@@ -302,8 +306,8 @@ impl Core {
         Err(reason)
     }
 
-    /// Answers an Interest that gets no PIT entry with a Nack, if it came in on a point-to-point face (NDNLPv2, "Network
-    /// Nack"): on other links the answer of one router would count for all.
+    /// Answers an Interest that gets no PIT entry with a Nack, if it arrived on a point-to-point face (NDNLPv2,
+    /// "Network Nack"): on other links the answer of one router would count for all.
     fn refuse(&mut self, interest: Received<'_>, reason: NackReason, out: &mut Vec<Outgoing>) {
         let Received { ingress, fields, buffer, original, .. } = interest;
         if ingress.link_type != LinkType::PointToPoint {
@@ -317,8 +321,9 @@ impl Core {
         });
     }
 
-    /// Does the PIT entry know this nonce? From the same point-to-point face it is a retransmission, which is no loop
-    /// although the router has sent this nonce on itself (guide, section 3.4.1, "detect duplicate Nonce").
+    /// Returns whether the PIT entry has this nonce. An Interest with it from the same point-to-point face is a
+    /// retransmission and no loop, even though the router has forwarded this nonce (guide, section 3.4.1, "detect
+    /// duplicate Nonce").
     fn is_duplicate(&self, pit: PitRef, nonce: u32, ingress: &FaceInfo) -> bool {
         let mut seen = false;
         for record in self.pcct.in_records(pit).filter(|record| record.nonce == nonce) {
@@ -337,7 +342,7 @@ impl Core {
         }
     }
 
-    /// HopLimit of an arriving Interest. One may be added for Interests that come without.
+    /// Returns the HopLimit of an arriving Interest. The default may be added to an Interest without one.
     fn pending_hop_limit(&self, layout: &InterestLayout) -> PendingHopLimit {
         match (layout.hop_limit(), self.default_hop_limit) {
             (Some(received), _) => PendingHopLimit::Received(received),
@@ -346,12 +351,12 @@ impl Core {
         }
     }
 
-    /// What goes on in the place of an Interest that [must be changed](Received::must_be_changed); `None` if it goes on as it
-    /// is after all.
+    /// Returns the packet that is forwarded in place of an Interest that [must be changed](Received::must_be_changed);
+    /// `None` if it needs no change after all.
     #[cold]
     fn changed(&self, interest: &Received<'_>) -> Result<Option<(PacketBuffer, InterestLayout)>, DropReason> {
         let (packet, layout) = (interest.buffer.bytes(), interest.layout);
-        // In the region that it names, a forwarding hint has done its work.
+        // A forwarding hint that has reached its region is removed.
         let hint = layout.forwarding_hint(packet);
         let hint_reached = hint.is_some_and(|hint| hint.iter().any(|name| self.is_producer_region(name)));
         let change = InterestRewrite {
@@ -370,7 +375,8 @@ impl Core {
 }
 
 impl Context<'_> {
-    /// Sends the Interest to the face that an application has chosen. There is no other one, so if that is down there is no route.
+    /// Sends the Interest to the face that an application has chosen. There is no alternative, so if that face is down
+    /// there is no route.
     #[cold]
     fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
         self.core.tracing.note(|| TraceStep::Chosen { face: number });

@@ -15,16 +15,16 @@ use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::timer::{Timer, deadline_mark};
 
-/// Kind of a strategy's timer; the one that ends a PIT entry has 0.
+/// Kind of a strategy's timer; the timer that ends a PIT entry has kind 0.
 const STRATEGY_TIMER: u8 = 1;
 
-/// The PIT entry that a timer was set for, if it has not ended.
+/// Returns the PIT entry that a timer was set for, if it has not ended.
 #[inline]
 fn slot_of(pcct: &Pcct, timer: &Timer) -> Option<PitRef> {
     pcct.find_slot_by_serial(timer.entry, timer.generation)
 }
 
-/// Is a timer still in force? Not if its PIT entry has ended, nor if another timer has taken its place.
+/// Returns whether a timer is still in force: its PIT entry has not ended, and no other timer has replaced it.
 #[inline(always)]
 fn is_current(pcct: &Pcct, timer: &Timer) -> bool {
     slot_of(pcct, timer).is_some()
@@ -32,14 +32,14 @@ fn is_current(pcct: &Pcct, timer: &Timer) -> bool {
 }
 
 impl Core {
-    /// Sees to it that a timer is set for the end of a PIT entry. A timer that is due earlier is left alone: when it fires,
-    /// it is set anew. So most renewals of a PIT entry cost nothing.
+    /// Makes sure that a timer is set for the end of a PIT entry. A timer that is due earlier stays, and is set again
+    /// when it fires. So most renewals of a PIT entry cost nothing.
     pub(crate) fn arm_timer(&mut self, pit: PitRef) {
         let deadline = self.pcct.slot(pit).expiry;
         self.arm_timer_for(pit, deadline);
     }
 
-    /// The same for an earlier time: the end of what was sent upstream, when a downstream waits longer.
+    /// Sets the timer for an earlier time: the end of the out-record, if a downstream waits longer.
     #[cold]
     pub(crate) fn watch_upstreams(&mut self, pit: PitRef, end: Timestamp) {
         self.arm_timer_for(pit, end);
@@ -54,13 +54,13 @@ impl Core {
             if self.timers.schedule(deadline, position, serial, 0) {
                 self.pcct.note_timer(position, deadline_mark(deadline));
             } else {
-                // Nothing watches over it until it is renewed, answered or given up.
+                // Without a timer, the entry stays until it is renewed, answered or evicted.
                 self.pcct.slot_mut(pit).timer_at = Timestamp::NEVER;
             }
         }
     }
 
-    /// Sets a timer that calls the strategy, unless one is set already.
+    /// Sets a timer that calls the strategy, unless one is already set.
     pub(crate) fn schedule_strategy_timer(&mut self, pit: PitRef, deadline: Timestamp) {
         let slot = self.pcct.slot(pit);
         if !slot.has_strategy_timer() {
@@ -77,14 +77,14 @@ impl Core {
         } else {
             self.counters.unsatisfied_interests += 1;
         }
-        // Nonces that may still be on their way back are remembered, unless cached Data will stop them.
+        // Nonces of Interests that may still be looping go to the Dead Nonce List, unless cached Data will stop them.
         if slot.keeps_nonces() {
             self.insert_dead_nonces(now, pit);
         }
         self.pcct.close_slot(pit);
     }
 
-    /// Puts all nonces that were sent upstream on the Dead Nonce List.
+    /// Adds all nonces that were sent upstream to the Dead Nonce List.
     pub(crate) fn insert_dead_nonces(&mut self, now: Timestamp, pit: PitRef) {
         let name_hash = self.pcct.entry(pit.entry).name_hash;
         for record in self.pcct.out_records(pit) {
@@ -108,7 +108,7 @@ impl<S: Schedule> Engine<S> {
             {
                 self.core.pcct.prefetch_pending(pit);
             }
-            // The timer of a PIT entry that has ended finds nothing.
+            // The timer of a PIT entry that has ended has no effect.
             if let Some(pit) = slot_of(&self.core.pcct, &due[index]) {
                 self.fire_timer(now, pit, due[index].kind() == STRATEGY_TIMER, out);
             }
@@ -136,7 +136,7 @@ impl<S: Schedule> Engine<S> {
         } else if self.core.is_starved(now, pit) {
             self.retry(now, pit, out);
         } else {
-            // The upstream that ends last, if a downstream waits longer.
+            // The last upstream to expire, if a downstream waits longer.
             let pending = self.core.pcct.out_records(pit).filter(|record| is_pending(record, now));
             let ends = pending.map(|record| record.expiry()).max();
             let deadline = self.core.pcct.slot(pit).expiry;
@@ -144,7 +144,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// The context of a PIT entry without a packet at hand.
+    /// Returns the context of a PIT entry without a packet at hand.
     pub(crate) fn pending_context<'a>(
         &'a mut self,
         now: Timestamp,

@@ -1,17 +1,17 @@
-//! What happens to packets: the pipelines of the NFD developer's guide (chapter 4, "Forwarding") under its names, one commented
-//! step per rule, with the section of the NDN packet format specification or of NDNLPv2 that it is from.
+//! The forwarding pipelines of the NFD developer's guide (chapter 4, "Forwarding"), under its names. Each rule is one
+//! commented step, with the section of the NDN packet format specification or of NDNLPv2 that it comes from.
 //!
 //! | file | pipelines |
 //! |---|---|
 //! | `incoming_interest` | incoming Interest, Interest loop, Content Store miss |
-//! | `content_store` | Content Store hit; what Data enters the Content Store |
+//! | `content_store` | Content Store hit; admission of Data |
 //! | `second_tier` | Interests that wait for the disk |
 //! | `outgoing_interest` | outgoing Interest |
 //! | `interest_finalize` | Interest finalize, and the timers of PIT entries |
 //! | `incoming_data` | incoming Data, Data unsolicited |
 //! | `outgoing_data` | outgoing Data |
 //! | `nack` | incoming Nack, outgoing Nack |
-//! | `stripped` | what publications measured in place of all that |
+//! | `stripped` | the reduced path that publications measured |
 
 mod content_store;
 mod incoming_data;

@@ -1,4 +1,5 @@
-//! The Nack processing path: incoming and outgoing Nacks (NFD developer's guide, section 4.4), and Interests that a link gave up.
+//! The Nack processing path: incoming and outgoing Nacks (NFD developer's guide, section 4.4), and Interests that a
+//! link failed to deliver.
 
 use namehop_hash::{hash_name, hash_with_nonce};
 use namehop_packet::{DropReason, FaceId, FaceInfo, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp};
@@ -17,7 +18,7 @@ use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
 
 impl<S: Schedule> Engine<S> {
-    /// Incoming Nack pipeline. An error is the reason why the Nack was discarded.
+    /// Incoming Nack pipeline. The error is the reason why the Nack was dropped.
     pub(crate) fn incoming_nack(
         &mut self,
         now: Timestamp,
@@ -36,7 +37,7 @@ impl<S: Schedule> Engine<S> {
         }
         let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
 
-        // Only the one peer of a point-to-point link can say that the link leads nowhere.
+        // Only the single peer of a point-to-point link can speak for the link.
         if ingress.link_type != LinkType::PointToPoint {
             return Err(DropReason::NackNotPointToPoint);
         }
@@ -59,13 +60,14 @@ impl<S: Schedule> Engine<S> {
 
         core.forget_removed_faces(pit);
 
-        // A duplicate is one Nonce. The Interest of another downstream has another one, which this upstream has not seen.
+        // A duplicate concerns one Nonce. The Interest of another downstream has another one, which this upstream has
+        // not seen.
         if reason == NackReason::DUPLICATE && self.send_other_nonce(now, pit, &ingress, out) {
             return Ok(());
         }
 
-        // Store the Nack in the out-record. When every upstream has refused, the PIT entry ends, unless the strategy
-        // finds another one. Upstreams whose face is gone are not waited for.
+        // Store the Nack in the out-record. If every upstream has returned a Nack, the PIT entry ends, unless the
+        // strategy finds another one. Upstreams with a removed face do not count.
         let core = &mut self.core;
         if let Some(record) = core.pcct.find_out_record(pit, ingress.id) {
             core.pcct.out_record_mut(pit, record).set_nacked(Some(reason));
@@ -74,7 +76,7 @@ impl<S: Schedule> Engine<S> {
             core.pcct.slot_mut(pit).expiry = now;
         }
 
-        // The strategy decides whether downstreams are told.
+        // The strategy decides whether downstreams get a Nack.
         let mut context = self.pending_context(now, pit, out);
         context.ingress = ingress.id;
         context.nack_mark = packet.fields.congestion_mark;
@@ -83,8 +85,9 @@ impl<S: Schedule> Engine<S> {
         Ok(())
     }
 
-    /// Sends the Interest of a downstream whose nonce `upstream` has not had yet, in place of the one that it has refused as a
-    /// duplicate. `false` when there is none. The refused nonce is dead, so that no nonce is sent twice.
+    /// Sends the Interest of another downstream to `upstream`, with a nonce that it has not seen, in place of the one
+    /// it refused as a duplicate. Returns `false` if there is none. The refused nonce goes to the Dead Nonce List, so
+    /// that no nonce is sent twice.
     fn send_other_nonce(&mut self, now: Timestamp, pit: PitRef, upstream: &FaceInfo, out: &mut Vec<Outgoing>) -> bool {
         let core = &self.core;
         let refused = core.pcct.out_records(pit).find(|record| record.face == upstream.id).map(|record| record.nonce);
@@ -106,8 +109,8 @@ impl<S: Schedule> Engine<S> {
         is_sent
     }
 
-    /// The link gave up delivering an Interest, which may be pending or not: its strategy may try another way. `interest`
-    /// is the packet as it was sent.
+    /// Handles an Interest that the link failed to deliver: if it is still pending, its strategy may try another next
+    /// hop. `interest` is the packet as it was sent.
     pub fn dropped_interest(&mut self, now: Timestamp, face: FaceId, interest: &[u8], out: &mut Vec<Outgoing>) {
         let Ok(interest) = Interest::decode(interest) else { return };
         if let Some(pit) = self.core.find_sent(&interest, None, face) {
@@ -118,8 +121,9 @@ impl<S: Schedule> Engine<S> {
 }
 
 impl Context<'_> {
-    /// Outgoing Nack pipeline: sends a Nack to the downstreams for which `is_chosen` holds, and removes their in-records. Those
-    /// whose face is not point-to-point, or gone, are left alone (NDNLPv2, "Network Nack").
+    /// Outgoing Nack pipeline: sends a Nack to the downstreams for which `is_chosen` returns `true`, and removes their
+    /// in-records. Downstreams with a removed face, or one that is not point-to-point, are skipped (NDNLPv2, "Network
+    /// Nack").
     pub(crate) fn outgoing_nacks(&mut self, reason: NackReason, is_chosen: impl Fn(FaceId) -> bool) {
         let mut answered = std::mem::take(&mut self.core.answered);
         let faces = &self.core.faces;
@@ -135,7 +139,7 @@ impl Context<'_> {
     }
 
     fn outgoing_nack(&mut self, record: &InRecord, downstream: &Downstream, reason: NackReason) {
-        // The Nack carries the Interest of this very downstream: the packet itself, or what the PIT knows of it.
+        // The Nack carries the Interest of this very downstream: the packet itself, or one rebuilt from the PIT.
         let held = match &mut self.at_hand {
             AtHand::Interest(interest) if self.ingress == record.face => interest.take_original(),
             _ => None,
@@ -157,7 +161,7 @@ impl Context<'_> {
 }
 
 impl Core {
-    /// The PIT slot that sent this Interest to `face`. `known` is an entry that may be the right one.
+    /// Returns the PIT slot that sent this Interest to `face`. `known` is an entry that may be the right one.
     fn find_sent(&self, interest: &Interest<'_>, known: Option<u32>, face: FaceId) -> Option<PitRef> {
         let name = interest.name.value();
         let selectors = Selectors { can_be_prefix: interest.can_be_prefix, must_be_fresh: interest.must_be_fresh };

@@ -1,4 +1,4 @@
-//! Outgoing Data pipeline (NFD developer's guide, section 4.3.3): to the downstreams of PIT entries.
+//! Outgoing Data pipeline (NFD developer's guide, section 4.3.3): sends Data to the downstreams of PIT entries.
 
 use namehop_packet::{
     DropReason, FaceId, FaceScope, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind, Stamp, Timestamp,
@@ -9,33 +9,33 @@ use crate::engine::faces::FaceArray;
 use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef, short_downstream};
 
-/// Data on its way downstream.
+/// The properties of Data that is sent downstream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DataSource {
-    /// Where it came from; [`FaceId::CONTENT_STORE`] for cached Data.
+    /// The face it arrived on; [`FaceId::CONTENT_STORE`] for cached Data.
     pub(crate) face: FaceId,
-    /// CongestionMark that it came with.
+    /// CongestionMark it arrived with.
     pub(crate) congestion_mark: u64,
-    /// When it was received, if that is measured.
+    /// The time of reception, if it is measured.
     pub(crate) stamp: Stamp,
-    /// Is its name under `/localhost`?
+    /// Whether its name is under `/localhost`.
     pub(crate) is_localhost: bool,
 }
 
-/// What a downstream gets of Data that satisfies its Interest.
+/// The answer to a downstream for Data that satisfies its Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// Nothing: it does not wait any more, or the Data came from there.
+    /// Nothing: its Interest has expired, or the Data came from its face.
     None,
-    /// Nothing, because `/localhost` never goes to other computers.
+    /// Nothing, because `/localhost` never leaves the host.
     OutOfScope,
     /// The Data.
     Data,
 }
 
 impl DataSource {
-    /// What the downstream with this record gets: the Data while its Interest is pending, but not on the face that the Data
-    /// came from unless that is ad hoc.
+    /// Returns the answer to the downstream with this record: the Data while its Interest is pending, but not on the
+    /// face that the Data came from unless that is ad hoc.
     #[inline(always)]
     fn answer_for(&self, record: &InRecord, faces: &FaceArray, now: Timestamp) -> Answer {
         match faces.get(record.face) {
@@ -49,9 +49,9 @@ impl DataSource {
 }
 
 impl Core {
-    /// Moves the downstreams that Data goes to from their in-records to a list: those whose Interest is still pending, but
-    /// not the face that the Data came from unless it is ad hoc. A face is listed once for each token it used. Returns how many
-    /// there were that the Data may not go to; those are counted.
+    /// Moves the downstreams of Data from their in-records to a list: those whose Interest is still pending, but not
+    /// the face that the Data came from unless it is ad hoc. A face is listed once for each token it used. Returns the
+    /// number of downstreams that the Data may not reach by scope; their drops are counted.
     pub(crate) fn take_downstreams(
         &mut self,
         now: Timestamp,
@@ -75,7 +75,7 @@ impl Core {
         out_of_scope
     }
 
-    /// Counts Data that goes to nobody, unless it was counted for another reason.
+    /// Counts Data without a downstream as dropped, unless its drop was counted for scope.
     #[inline]
     pub(crate) fn count_undelivered(&mut self, source: &DataSource, downstreams: &[Downstream], out_of_scope: usize) {
         if downstreams.is_empty() && out_of_scope == 0 {
@@ -83,7 +83,7 @@ impl Core {
         }
     }
 
-    /// Sends Data to the downstreams of one PIT entry that it goes to, and removes their in-records.
+    /// Sends Data to the downstreams of one PIT entry, and removes their in-records.
     pub(crate) fn outgoing_data(
         &mut self,
         now: Timestamp,
@@ -101,7 +101,7 @@ impl Core {
         self.downstreams = downstreams;
     }
 
-    /// The same where the PIT entry ends at once, so that its in-records need not be removed.
+    /// The same for a PIT entry that ends at once, so that its in-records need not be removed.
     #[inline]
     pub(crate) fn answer_and_forget(
         &mut self,
@@ -111,7 +111,7 @@ impl Core {
         buffer: PacketBuffer,
         out: &mut Vec<Outgoing>,
     ) {
-        // The usual case is one downstream, whose token is in its record.
+        // The usual case is one downstream with its token in its record.
         let Some(record) = self.pcct.only_in_record(pit) else {
             return self.outgoing_data(now, pit, source, buffer, None, out);
         };
@@ -135,7 +135,7 @@ impl Core {
         out: &mut Vec<Outgoing>,
     ) {
         let Some((last, others)) = downstreams.split_last() else { return };
-        // One time is measured for one packet that came in.
+        // One time is measured for each received packet.
         let of_copies = DataSource { stamp: Stamp::NONE, ..*source };
         for downstream in others {
             match self.pool.copy_of(buffer.bytes()) {
@@ -159,7 +159,7 @@ impl Core {
         self.transmit(downstream.face, PacketKind::Data, buffer, out, || LinkFields {
             pit_token: downstream.token,
             nack: None,
-            // The consumer learns of congestion on either way.
+            // The consumer is informed of congestion in either direction.
             congestion_mark: source.congestion_mark.max(downstream.congestion_mark),
             incoming_face_id: Some(source.face),
             next_hop_face_id: None,
@@ -173,13 +173,13 @@ impl Core {
 
 /// Merges downstreams of several PIT entries so that no face gets the same Data twice, except with different tokens.
 pub(super) fn merge(downstreams: &mut Vec<Downstream>) {
-    // Sorting takes no more than n log n; the list may be as long as all downstreams of several entries.
+    // Sorting takes at most n log n steps; the list may contain all downstreams of several entries.
     fn order(downstream: &Downstream) -> (u32, bool, &[u8]) {
         (downstream.face.0, downstream.token.is_empty(), downstream.token.as_slice())
     }
     downstreams.sort_unstable_by(|one, other| order(one).cmp(&order(other)));
     downstreams.dedup_by(|new, known| {
-        // A peer that sent no token with one of its Interests is content with any answer; sorting put those last.
+        // A peer that sent no token with one of its Interests accepts any answer; sorting puts these last.
         let is_same = known.face == new.face && (known.token == new.token || new.token.is_empty());
         if is_same {
             known.congestion_mark = known.congestion_mark.max(new.congestion_mark);

@@ -7,12 +7,12 @@ use crate::engine::interest_form::Variable;
 use crate::pcct::record::InRecord;
 
 impl Context<'_> {
-    /// Outgoing Interest pipeline (NFD developer's guide, section 4.2.5): sends the pending Interest to `face`. `probe`: with
-    /// a Nonce of its own. `false` when it was not sent.
+    /// Outgoing Interest pipeline (NFD developer's guide, section 4.2.5): sends the pending Interest to `face`; a
+    /// `probe` gets a new Nonce. Returns `false` if it was not sent.
     pub(crate) fn outgoing_interest(&mut self, face: FaceId, probe: bool, non_discovery: bool) -> bool {
         let Some(face) = self.core.faces.get(face) else { return false };
 
-        // The Interest that goes on: the one that has just arrived, or else one that is pending.
+        // The Interest to send: the one that has just arrived, or else a pending one.
         let (mut variable, congestion_mark) = match &self.at_hand {
             AtHand::Interest(interest) => {
                 (Variable { nonce: interest.nonce, hop_limit: interest.limits.hop_limit }, interest.congestion_mark)
@@ -30,7 +30,7 @@ impl Context<'_> {
             variable.nonce = self.core.random() as u32;
         }
 
-        // Packet format specification, "HopLimit": 0 goes to local faces only.
+        // Packet format specification, "HopLimit": an Interest with 0 goes to local faces only.
         if variable.hop_limit == Some(0) && face.scope == FaceScope::NonLocal {
             self.core.count_drop(self.ingress, DropReason::HopLimitExhausted);
             return false;
@@ -45,7 +45,7 @@ impl Context<'_> {
             self.core.count_drop(self.ingress, DropReason::TooManyUpstreams);
             return false;
         };
-        // What the null face gets needs no packet.
+        // The null face needs no packet.
         let mut packet = None;
         if face.id != FaceId::NULL {
             packet = self.interest_packet(variable);
@@ -66,22 +66,22 @@ impl Context<'_> {
 
         self.core.faces.note_asked(face.id);
 
-        // An aggregated Interest may live longer than what is sent now: see `retry`.
+        // An aggregated Interest may live longer than the one sent now: see `retry`.
         let ends = out_record.expiry();
         if ends < self.core.pcct.slot(self.pit).expiry {
             self.core.watch_upstreams(self.pit, ends);
         }
 
-        // All other upstreams may have refused: now there is one more to wait for.
+        // If all other upstreams returned a Nack, the entry now waits for this one.
         if matches!(self.at_hand, AtHand::Nothing) && self.core.pcct.slot(self.pit).expiry <= self.now {
             let last = self.core.pcct.in_records(self.pit).map(|record| record.expiry).max();
             self.core.pcct.slot_mut(self.pit).expiry = last.unwrap_or(self.now);
         }
 
-        // NDNLPv2, "PIT token": send it, with a token that leads the answer back to this entry.
+        // NDNLPv2, "PIT token": send the Interest with a token that leads the answer back to this entry.
         let Some(buffer) = packet else { return true };
         let generation = self.core.pcct.entry(self.pit.entry).generation;
-        // One time is measured for one packet that came in: that of the first upstream.
+        // One time is measured for each received packet: that of the first upstream.
         let stamp = match &mut self.at_hand {
             AtHand::Interest(interest) => std::mem::take(&mut interest.stamp),
             _ => Stamp::NONE,
@@ -101,8 +101,8 @@ impl Context<'_> {
         true
     }
 
-    /// The nonce for the Interest of an in-record. One that was sent already is no use for a retry: where two upstreams meet further
-    /// up, the second Interest would be taken for a loop.
+    /// Returns the nonce for the Interest of an in-record. A retry needs a nonce that was not sent yet: if two
+    /// upstreams meet further up, a second Interest with the same one would be taken for a loop.
     fn pending_nonce(&mut self, record: &InRecord) -> u32 {
         let is_sent = || self.core.pcct.out_records(self.pit).any(|sent| sent.nonce == record.nonce);
         match matches!(self.at_hand, AtHand::Retry) && is_sent() {
@@ -111,7 +111,7 @@ impl Context<'_> {
         }
     }
 
-    /// The Interest in a buffer: the arriving one's own for the first upstream, then copies.
+    /// Returns the Interest in a buffer: the received one for the first upstream, then copies.
     fn interest_packet(&mut self, variable: Variable) -> Option<PacketBuffer> {
         let AtHand::Interest(interest) = &mut self.at_hand else {
             return self.core.rebuilt_interest(self.pit, variable);

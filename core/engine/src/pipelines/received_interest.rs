@@ -1,4 +1,4 @@
-//! An Interest on its way through the pipelines, with what is known of it.
+//! An Interest on its way through the pipelines, with its parsed properties.
 
 use namehop_hash::PrefixHashes;
 use namehop_packet::{FaceInfo, LinkFields, PacketBuffer};
@@ -16,18 +16,18 @@ use crate::scope::NameScope;
 pub(super) struct Received<'a> {
     pub(super) ingress: FaceInfo,
     pub(super) fields: &'a LinkFields,
-    /// The packet that goes on.
+    /// The packet to forward.
     pub(super) buffer: PacketBuffer,
-    /// The packet as it came in, where one with changes goes on in its place.
+    /// The packet as received, if the one to forward is a modified copy.
     pub(super) original: Option<PacketBuffer>,
-    /// Of `buffer`.
+    /// The layout of `buffer`.
     pub(super) layout: &'a InterestLayout,
     pub(super) hashes: &'a PrefixHashes,
     pub(super) fib_guess: FibGuess,
     pub(super) scope: NameScope,
     pub(super) nonce: u32,
     pub(super) hop_limit: PendingHopLimit,
-    /// The delegation that it goes by, of those in its forwarding hint.
+    /// The delegation of its forwarding hint that was chosen.
     pub(super) delegation: Option<Delegation>,
 }
 
@@ -47,7 +47,7 @@ impl Received<'_> {
         Selectors { can_be_prefix: self.layout.can_be_prefix, must_be_fresh: self.layout.must_be_fresh }
     }
 
-    /// What its entry in the PIT-CS composite table has for a key.
+    /// Returns its key in the PIT-CS composite table.
     #[inline(always)]
     pub(super) fn key(&self) -> Key<'_> {
         let name = self.name().value();
@@ -61,7 +61,7 @@ impl Received<'_> {
         }
     }
 
-    /// Does it lack Nonce or HopLimit, or might its forwarding hint have done its work?
+    /// Returns whether Nonce or HopLimit has to be added, or its forwarding hint may have to be removed.
     #[inline]
     pub(super) fn must_be_changed(&self) -> bool {
         self.layout.nonce().is_none()

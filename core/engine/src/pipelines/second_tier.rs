@@ -1,4 +1,4 @@
-//! The second tier of the Content Store: Interests that wait for the disk, and what the disk has found.
+//! The second tier of the Content Store: Interests that wait for disk reads, and the Data these find.
 
 use namehop_disk::{DiskTier, Finished, ReadId, Reading};
 use namehop_hash::hash_prefixes;
@@ -14,7 +14,7 @@ use crate::pcct::PitRef;
 use crate::schedule::{Prepared, Schedule};
 use crate::trace::TraceStep;
 
-/// Data that was read from the disk and that nothing newer in memory stands for.
+/// Data read from the disk, for which memory holds no newer Data.
 pub(crate) struct FoundOnDisk<'a> {
     packet: &'a [u8],
     /// Name VALUE.
@@ -23,8 +23,8 @@ pub(crate) struct FoundOnDisk<'a> {
 }
 
 impl Core {
-    /// Asks the disk for the Data with a name that an Interest asks for, if it seems to have that. The Interest then has to
-    /// [wait](DiskReads::push) for the read.
+    /// Starts a disk read for the name of an Interest, if the disk index has a match. The Interest must then
+    /// [wait](DiskReads::push) for the read. Returns `None` if there is no match or no room.
     #[cold]
     pub(super) fn ask_disk(
         &mut self,
@@ -49,7 +49,7 @@ impl Core {
         }
     }
 
-    /// Has an Interest wait for a read, for which [room was found](Self::ask_disk).
+    /// Makes an Interest wait for a read that [was started](Self::ask_disk).
     #[cold]
     pub(super) fn wait_for_disk(&mut self, read: ReadId, interest: Incoming) -> Result<(), DropReason> {
         let is_stranger = self.pcct.is_stranger(interest.face);
@@ -57,11 +57,11 @@ impl Core {
             Some(reads) => reads.push(read, interest, is_stranger),
             None => Some(interest),
         };
-        // There was room, so none is left over.
+        // `ask_disk` checked for room, so the Interest is never returned.
         without_room.map_or(Ok(()), |_| Err(DropReason::NoBuffer))
     }
 
-    /// Answers an Interest for this name with what the disk has found; `None` when that does not satisfy it.
+    /// Answers an Interest for this name with Data from the disk. Returns `None` if that Data does not satisfy it.
     #[cold]
     pub(super) fn answer_from_disk(
         &mut self,
@@ -79,7 +79,8 @@ impl Core {
         Some(self.answer_from_store(now, (copy, found.fresh_until), pending, ingress, fields, out))
     }
 
-    /// Takes Data that the disk has found into memory, unless there is newer Data of its name. `None` when it is not to be used.
+    /// Inserts Data from the disk into memory, unless memory holds newer Data of its name. Returns `None` if the Data
+    /// is not valid.
     fn take_found<'a>(
         &mut self,
         now: Timestamp,
@@ -103,7 +104,7 @@ impl Core {
             }
         }
         let exact = self.pcct.find_name(hashes.full(), name);
-        // What came into memory meanwhile is newer.
+        // Data that came into memory meanwhile is newer.
         if exact.is_some_and(|exact| {
             self.pcct
                 .variants(exact)
@@ -122,19 +123,19 @@ impl Core {
 }
 
 impl<S: Schedule> Engine<S> {
-    /// Gives the Content Store a second tier. To be called before the first packet.
+    /// Gives the Content Store a second tier. Must be called before the first packet.
     pub fn use_disk(&mut self, disk: DiskTier) {
         self.core.pcct.content.disk = Some(Box::new(disk));
         self.core.disk_reads = Some(Box::new(DiskReads::new()));
     }
 
-    /// Has the disk answered something that [`advance`](Self::advance) will take?
+    /// Returns whether the disk has completions for [`advance`](Self::advance).
     #[inline]
     pub fn has_disk_answers(&self) -> bool {
         self.core.pcct.content.disk.as_ref().is_some_and(|disk| disk.has_work())
     }
 
-    /// Hands what is to be written or read to the disk.
+    /// Submits the pending writes and reads to the disk.
     #[inline]
     pub(crate) fn flush_disk(&mut self) {
         if let Some(disk) = &mut self.core.pcct.content.disk {
@@ -142,7 +143,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Takes what the disk has answered, and lets those go on who have waited for it, or have waited for too long.
+    /// Polls disk completions and resumes the Interests whose read finished or timed out.
     #[cold]
     pub(crate) fn take_from_disk(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let Some(mut reads) = self.core.disk_reads.take() else { return };
@@ -164,7 +165,7 @@ impl<S: Schedule> Engine<S> {
         self.core.disk_reads = Some(reads);
     }
 
-    /// Lets all Interests have their turn that wait for a read.
+    /// Resumes all Interests that wait for a read.
     fn resume(
         &mut self,
         now: Timestamp,
@@ -181,7 +182,7 @@ impl<S: Schedule> Engine<S> {
                 Kind::Interest => {
                     self.incoming_interest::<true>(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
                 }
-                // It was one when it began to wait, so this does not happen.
+                // It was an Interest when it began to wait, so this does not happen.
                 _ => Err(DropReason::Malformed),
             };
             if let Err(reason) = handled {

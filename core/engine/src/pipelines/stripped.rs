@@ -1,8 +1,8 @@
-//! What the publications measured instead of a whole router: see [`Stripped`](crate::schedule::Stripped).
+//! The reduced path that publications measured instead of a whole router: see [`Stripped`](crate::schedule::Stripped).
 //!
-//! Tables and hint plane are the engine's own. Left out are PIT tokens, NDNLPv2 fields, selectors, forwarding hints, nonces,
-//! HopLimits, scopes, limits on names, strategies, records of upstreams and timers: a PIT entry without Data stays until the
-//! PIT is full. The order of the steps is that of Takemasa (thesis, 2019, section 3 and figure 4.2).
+//! Tables and prefetch plane are the engine's own. Omitted are PIT tokens, NDNLPv2 fields, selectors, forwarding hints,
+//! nonces, HopLimits, scopes, limits on names, strategies, out-records and timers: a PIT entry without Data stays until
+//! the PIT is full. The order of the steps is that of Takemasa (thesis, 2019, section 3 and figure 4.2).
 
 use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Stamp, Timestamp};
 use namehop_wire::lp::PitToken;
@@ -17,11 +17,11 @@ use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom};
 use crate::schedule::{Prepared, Schedule};
 
-/// Names are matched exactly, and Data is good for ever.
+/// Names match exactly, and Data never becomes stale.
 const EXACT: Selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
 
 impl<S: Schedule> Engine<S> {
-    /// Handles an Interest. An error is the reason why it was discarded.
+    /// Handles an Interest. The error is the reason why it was dropped.
     pub(crate) fn stripped_interest(
         &mut self,
         now: Timestamp,
@@ -107,7 +107,7 @@ impl<S: Schedule> Engine<S> {
         Ok(())
     }
 
-    /// Handles a Data. An error is the reason why it was discarded.
+    /// Handles Data. The error is the reason why it was dropped.
     pub(crate) fn stripped_data(
         &mut self,
         now: Timestamp,
@@ -141,7 +141,7 @@ impl<S: Schedule> Engine<S> {
             core.counters.note_stored(stored);
         }
 
-        // Out to the faces of the PIT entry.
+        // Out to the downstreams of the PIT entry.
         match core.pcct.only_in_record(pit).map(|record| record.face) {
             Some(face) => core.transmit(face, PacketKind::Data, packet.buffer, out, LinkFields::default),
             None => {

@@ -1,4 +1,4 @@
-//! What is known of the packets of a burst ahead of their turns. The engine keeps this memory and uses it again.
+//! The state of the packets of a burst before they are handled. The engine keeps and reuses this memory.
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_packet::DropReason;
@@ -8,25 +8,27 @@ use super::MAX_BURST;
 use crate::fib::FibGuess;
 use crate::parse::Parsed;
 
-/// What the hint plane has found out about one packet, beside the hashes of its name. Guesses may be wrong.
+/// The prefetch plane's results for one packet, except the hashes of its name. Guesses may be wrong.
 #[derive(Debug, Default)]
 pub(super) struct Guess {
-    /// Are the hashes there?
+    /// Whether the hashes are computed.
     pub(super) is_hashed: bool,
     /// Entry of the PIT-CS composite table that the packet probably concerns.
     pub(super) entry: Option<u32>,
-    /// Its PIT slot, if a PIT token names it.
+    /// Its PIT slot, if the PIT token contains it.
     pub(super) slot: Option<u32>,
-    /// What will probably be evicted for the packet: cached Data for Data, an entry with a PIT slot for an Interest.
+    /// The entry that will probably be evicted for the packet: one with cached Data for Data, one with a PIT slot for
+    /// an Interest.
     pub(super) victim: Option<u32>,
-    /// FIB entry of the name, as far as it was looked for.
+    /// FIB entry of the name, as far as the lookup has come.
     pub(super) fib: FibGuess,
 }
 
-/// Decoded packets, guesses and hashes of a burst, by position. Hashes lie together because a group of names is hashed at once.
+/// Decoded packets, guesses and hashes of a burst, by position. Hashes are stored together because a group of names is
+/// hashed at once.
 ///
-/// Schedules that look at one or two packets at a time use the first guesses and hashes again and again, so that these stay in
-/// the first-level cache; decoded packets lie where they are in the burst.
+/// Schedules that process one or two packets at a time reuse the first guesses and hashes, so that these stay in the
+/// first-level cache; decoded packets are always at their position in the burst.
 #[derive(Default)]
 pub(crate) struct BurstState {
     pub(super) parsed: Box<[Parsed]>,
@@ -35,7 +37,7 @@ pub(crate) struct BurstState {
 }
 
 impl BurstState {
-    /// For bursts of up to [`MAX_BURST`] packets.
+    /// Creates the state for bursts of up to [`MAX_BURST`] packets.
     pub(crate) fn new() -> Self {
         BurstState {
             parsed: (0..MAX_BURST).map(|_| Parsed::default()).collect(),
@@ -44,7 +46,7 @@ impl BurstState {
         }
     }
 
-    /// What is known of the packet at `position` of the burst, whose guesses are at `place`.
+    /// Returns the state of the packet at `position` of the burst, with its guesses at `place`.
     #[inline]
     pub(super) fn prepared(&mut self, position: usize, place: usize) -> Prepared<'_> {
         let guess = &self.guesses[place];
@@ -56,7 +58,7 @@ impl BurstState {
         }
     }
 
-    /// The packet at `position` of the burst, the guesses at `place`, and the hashes there if they are of use.
+    /// Returns the packet at `position` of the burst, the guesses at `place`, and the hashes there if they are valid.
     #[inline]
     pub(super) fn at(&mut self, position: usize, place: usize) -> (&Parsed, &mut Guess, Option<&PrefixHashes>) {
         let (guess, hashes) = (&mut self.guesses[place], &self.hashes[place]);
@@ -65,7 +67,7 @@ impl BurstState {
     }
 }
 
-/// What is known of the packet that has its turn.
+/// The prepared state of the packet that is being handled.
 pub(crate) struct Prepared<'a> {
     pub(crate) parsed: &'a Parsed,
     pub(crate) fib_guess: FibGuess,
@@ -74,24 +76,24 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Of a packet with which nothing was done ahead; `hashes` is where those of its name are to lie.
+    /// Creates the state of a packet without hashes or guesses; its hashes will be stored in `hashes`.
     pub(crate) fn not_hashed(parsed: &'a Parsed, hashes: &'a mut PrefixHashes) -> Self {
         Prepared { parsed, fib_guess: FibGuess::default(), is_hashed: false, hashes }
     }
 
-    /// The same place for a packet that was decoded anew, and whose name is not hashed.
+    /// Returns the state of a packet that was decoded again, with the same memory for hashes. Its name is not hashed.
     pub(crate) fn parsed_anew(self, parsed: &'a Parsed) -> Self {
         Prepared { parsed, is_hashed: false, fib_guess: FibGuess::default(), ..self }
     }
 
-    /// The hashes of the packet's name, computed unless they are there already.
+    /// Returns the hashes of the packet's name, and computes them if necessary.
     ///
     /// # Errors
-    /// When the name has too many components.
+    /// If the name has too many components.
     #[inline]
     pub(crate) fn into_hashes(self, key: &HashKey, name: NameRef<'_>) -> Result<&'a PrefixHashes, DropReason> {
         if !self.is_hashed {
-            // The result is kept with the hashes.
+            // The result is stored with the hashes.
             let _ = hash_prefixes(key, name.value(), self.hashes);
         }
         self.hashes.result().map_err(|_| DropReason::NameTooDeep)?;

@@ -1,29 +1,28 @@
-//! How many packets the burst schedule looks at together, so that it suits the machine's memory.
+//! The size of a group in the burst schedule, chosen for the memory of the host.
 
 use namehop_table::MemorySpeed;
 
 use super::MAX_LOOKAHEAD;
 
-/// Lines that a packet asks for in the first step, which is the one that nothing was fetched for: an Interest's buckets in
-/// FIB, PIT-CS composite table and dead nonce list.
+/// Cache lines that an Interest needs in the first step, for which nothing was prefetched: its buckets in FIB, PIT-CS
+/// composite table and dead nonce list.
 const LINES_OF_STEP: f64 = 3.0;
-/// Nanoseconds that a packet takes at least, when it waits for nothing.
+/// Minimum time in nanoseconds to handle a packet without stalls.
 const PACKET_NS: f64 = 100.0;
-/// The least, where lines do not ask for more. A group's names are hashed together and its addresses translated together,
-/// and both go faster when there are some: with 32 instead of 8, packets take 3 to 5 % less time.
+/// Minimum size of a group. The names of a group are hashed together and its addresses translated together, and both
+/// are faster for several packets: with 32 instead of 8, packets take 3 to 5 % less time.
 const LEAST: f64 = 32.0;
 
-/// Packets of a group for memory of this speed, from 1 to [`MAX_LOOKAHEAD`].
+/// Returns the packets of a group for memory of this speed, from 1 to [`MAX_LOOKAHEAD`].
 ///
-/// A group asks for `LINES_OF_STEP` lines per packet at once. The processor has buffers for
-/// [`MemorySpeed::lines_in_flight`] lines that are under way; more requests than that wait for each other, and fewer leave
-/// memory idle. So a group has
+/// A group requests `LINES_OF_STEP` lines per packet at once. The CPU has buffers for [`MemorySpeed::lines_in_flight`]
+/// lines in flight; further requests wait for a buffer, and fewer requests leave memory idle. So a group has
 ///
 /// ```text
 /// lines_in_flight / LINES_OF_STEP                 packets, rounded down,
 /// ```
 ///
-/// but at least so many that handling a group takes as long as the lines of the next one need to come:
+/// but at least enough that handling a group takes as long as fetching the lines of the next one:
 ///
 /// ```text
 /// latency_ns / PACKET_NS                          packets, rounded up,
@@ -33,7 +32,7 @@ const LEAST: f64 = 32.0;
 pub fn lookahead_for(memory: &MemorySpeed) -> usize {
     let fill = (memory.lines_in_flight() / LINES_OF_STEP).floor();
     let cover = (memory.latency_ns / PACKET_NS).ceil();
-    // The conversion saturates, and makes 0 of what is not a number.
+    // The conversion saturates, and turns NaN into 0.
     (fill.max(cover).max(LEAST) as usize).min(MAX_LOOKAHEAD)
 }
 

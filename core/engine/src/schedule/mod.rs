@@ -1,26 +1,28 @@
-//! Schedules: how far and how deep the hint plane runs ahead of the execution plane.
+//! Schedules: how far and how deep the prefetch plane runs ahead of the execution plane.
 //!
-//! The execution plane (`pipelines`) handles one packet after another and decides everything. The hint plane looks at
-//! packets that are still to come, hashes their names, and asks for the memory they will need. It changes nothing that
-//! the execution plane could notice, so all schedules give the same output for the same input, and differ in time alone.
+//! The execution plane (`pipelines`) handles one packet after another and decides everything. The prefetch plane reads
+//! packets that are still to come, hashes their names, and prefetches the memory they will need. It changes nothing
+//! that the execution plane could observe. So all schedules give the same output for the same input, and differ only in
+//! time.
 //!
-//! Published are [`Naive`], [`BucketPrefetch`], [`PreHash`] and [`Speculative`] (Takemasa, Koizumi and Hasegawa, ICN 2017,
-//! sections 4 and 6.5). The publications leave two things of the last one open, so it comes in four variants:
+//! The published schedules are [`Naive`], [`BucketPrefetch`], [`PreHash`] and [`Speculative`] (Takemasa, Koizumi and
+//! Hasegawa, ICN 2017, sections 4 and 6.5). The publications leave two details of the last one open, so it has four
+//! variants:
 //!
-//! | | entries after the packet before is handled | entries of two packets, then both are handled |
+//! | | entries after the previous packet is handled | entries of two packets, then both are handled |
 //! |---|---|---|
 //! | entries of all matching tags (ICN 2017, section 4.2) | [`Speculative`] | [`SpeculativePairs`] |
-//! | of the first that matches (Takemasa, 2019, section 4.3.2) | [`SpeculativeFirst`] | [`SpeculativeFirstPairs`] |
+//! | of the first matching tag (Takemasa, 2019, section 4.3.2) | [`SpeculativeFirst`] | [`SpeculativeFirstPairs`] |
 //!
-//! [`Burst`] is what the router uses; [`BurstScalar`] is the same without SIMD lanes, to tell what they contribute.
+//! The router uses [`Burst`]; [`BurstScalar`] is the same without SIMD lanes, to measure their contribution.
 //!
 //! | file | what |
 //! |---|---|
-//! | `burst` | what is known of the packets of a burst ahead of their turns |
-//! | `prefetch` | what to fetch for a packet, in three steps |
-//! | `lookahead` | how many packets are looked at together |
+//! | `burst` | the state of the packets of a burst before they are handled |
+//! | `prefetch` | what is prefetched for a packet, in three steps |
+//! | `lookahead` | the size of a group |
 //! | `run` | the order of prefetches and packets, one function for each schedule |
-//! | `stripped` | what the publications left out, left out |
+//! | `stripped` | a schedule for the reduced path of the publications |
 //! | `timed` | the same with a clock for its blocks |
 
 mod burst;
@@ -39,57 +41,58 @@ pub use lookahead::lookahead_for;
 pub use stripped::Stripped;
 pub use timed::Timed;
 
-/// Packets whose memory is fetched together, at the most.
+/// Maximum number of packets whose memory is prefetched together.
 pub const MAX_LOOKAHEAD: usize = 64;
-/// Packets that follow each other through the stages without a gap: as many as a worker has in a turn, a burst of its own and one
-/// from other workers. What does not fit begins anew, and has nobody to hide its first fetches behind.
+/// Maximum number of packets that pass the stages without a gap: a worker's packets of one poll iteration, one burst of
+/// its own and one from other workers. Further packets start the stages again, and no other packet hides their first
+/// prefetches.
 pub const MAX_BURST: usize = 128;
 
 /// A schedule as a type parameter of [`Engine`](crate::Engine).
 pub trait Schedule: Send + 'static {
-    /// Which one it is.
+    /// The kind of this schedule.
     const KIND: ScheduleKind;
-    /// Is most of the protocol left out, for comparison? Only with [`Stripped`].
+    /// Whether most of the protocol is omitted, for comparison; only with [`Stripped`].
     const IS_STRIPPED: bool = false;
-    /// What measures its blocks: nothing, except with [`Timed`].
+    /// The clock for its blocks: [`Untimed`] except with [`Timed`].
     type Clock: BlockClock;
 }
 
-/// What can be done with any schedule, see [`ScheduleKind::call`].
+/// A task that is generic over the schedule, see [`ScheduleKind::call`].
 pub trait ScheduleTask {
-    /// What comes of it.
+    /// The result of the task.
     type Output;
 
-    /// Does it with this one.
+    /// Runs the task with schedule `S`.
     fn run<S: Schedule>(self) -> Self::Output;
 }
 
-/// No hints: every packet waits for its own memory.
+/// No prefetching: every packet waits for its own memory.
 #[derive(Debug, Clone, Copy)]
 pub enum Naive {}
 
-/// A packet's own hash buckets are fetched together, as soon as its name is hashed (So et al., ANCS 2013).
+/// Prefetches a packet's own hash buckets together, as soon as its name is hashed (So et al., ANCS 2013).
 #[derive(Debug, Clone, Copy)]
 pub enum BucketPrefetch {}
 
-/// Pre-Hash Computation: the next packet's name is hashed, and its buckets are fetched, before the packet at hand is
+/// Pre-Hash Computation: the next packet's name is hashed, and its buckets are prefetched, before the current packet is
 /// handled (ICN 2017, section 4.2).
 #[derive(Debug, Clone, Copy)]
 pub enum PreHash {}
 
-/// Speculative Hash Table Lookup: like [`PreHash`], and all FIB entries whose tags match are fetched, needed or not, before
-/// the next packet's name is hashed (ICN 2017, section 4.2); so is the entry that will be given up for the packet, and then its
-/// bucket (section 6.5.1).
+/// Speculative Hash Table Lookup: like [`PreHash`]. In addition, all FIB entries whose tags match are prefetched,
+/// needed or not, before the next packet's name is hashed (ICN 2017, section 4.2); so are the entry that will be
+/// evicted for the packet, and then its bucket (section 6.5.1).
 #[derive(Debug, Clone, Copy)]
 pub enum Speculative {}
 
-/// [`Speculative`] with a short circuit: the search for FIB entries ends at the first tag that matches (thesis of 2019, section
-/// 4.3.2).
+/// [`Speculative`] with a short circuit: the search for FIB entries ends at the first matching tag (thesis of 2019,
+/// section 4.3.2).
 #[derive(Debug, Clone, Copy)]
 pub enum SpeculativeFirst {}
 
-/// [`Speculative`] over two packets at a time: both names are hashed, then both packets' entries are fetched, then both
-/// packets are handled. It is another reading of "two consecutive packets" (ICN 2017, section 4.2).
+/// [`Speculative`] over two packets at a time: both names are hashed, then both packets' entries are prefetched, then
+/// both packets are handled. It is another reading of "two consecutive packets" (ICN 2017, section 4.2).
 #[derive(Debug, Clone, Copy)]
 pub enum SpeculativePairs {}
 
@@ -101,8 +104,8 @@ pub enum SpeculativeFirstPairs {}
 #[derive(Debug, Clone, Copy)]
 pub enum BurstScalar {}
 
-/// A burst in groups of packets, each group one stage behind the one before it: names are hashed in SIMD lanes and buckets
-/// fetched; then entries; then what entries point to; then the packets are handled.
+/// A burst in groups of packets, each group one stage behind the previous one. The stages: names are hashed in SIMD
+/// lanes and buckets prefetched; then entries; then what the entries point to; then the packets are handled.
 #[derive(Debug, Clone, Copy)]
 pub enum Burst {}
 
@@ -125,7 +128,7 @@ macro_rules! schedules {
         )*
 
         impl ScheduleKind {
-            /// All of them, from the simplest on.
+            /// All of them, the simplest first.
             pub const ALL: &[ScheduleKind] = &[$(ScheduleKind::$schedule),*];
 
             /// Calls `task` with the schedule as a type.
@@ -135,7 +138,7 @@ macro_rules! schedules {
                 }
             }
 
-            /// How it is written in commands and results.
+            /// Returns the name used in commands and results.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(ScheduleKind::$schedule => $name,)*
@@ -158,7 +161,7 @@ schedules! {
 }
 
 impl ScheduleKind {
-    /// One of each technique; of [`Speculative`] both readings of its publication that differ in cost.
+    /// One of each technique; for [`Speculative`], both readings of its publication that differ in cost.
     pub const TECHNIQUES: [ScheduleKind; 6] = [
         ScheduleKind::Naive,
         ScheduleKind::BucketPrefetch,
@@ -168,17 +171,17 @@ impl ScheduleKind {
         ScheduleKind::Burst,
     ];
 
-    /// Was it published by others?
+    /// Returns whether the schedule was published by others.
     pub const fn is_published(self) -> bool {
         !matches!(self, ScheduleKind::Burst | ScheduleKind::BurstScalar)
     }
 
-    /// Does it fetch more than buckets?
+    /// Returns whether it prefetches more than buckets.
     pub(crate) const fn fetches_entries(self) -> bool {
         !matches!(self, ScheduleKind::Naive | ScheduleKind::BucketPrefetch | ScheduleKind::PreHash)
     }
 
-    /// Does it fetch the FIB entries of all tags that match, and not of the first alone?
+    /// Returns whether it prefetches the FIB entries of all matching tags, not only of the first.
     pub(crate) const fn fetches_all_entries(self) -> bool {
         matches!(self, ScheduleKind::Speculative | ScheduleKind::SpeculativePairs)
     }
@@ -190,7 +193,7 @@ impl fmt::Display for ScheduleKind {
     }
 }
 
-/// There is no schedule with this name.
+/// The error that no schedule has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown schedule '{name}', expected one of: {}", names(), name = .0)]
 pub struct UnknownSchedule(pub String);

@@ -1,7 +1,7 @@
-//! What to fetch for a packet: its buckets first, then what they point to, then what that points to.
+//! The prefetches for a packet: its buckets first, then what they point to, then what that points to.
 //!
-//! Each step reads only memory that the step before asked for. Guesses may be wrong: a bucket names an entry by 32 bits of
-//! a hash, and whatever was read may have changed when the packet has its turn.
+//! Each step reads only memory that the previous step prefetched. Guesses may be wrong: a bucket identifies an entry by
+//! 32 bits of a hash, and everything read may have changed when the packet is handled.
 
 use namehop_hash::{Lanes, PrefixHashes, hash_group};
 use namehop_packet::Incoming;
@@ -13,12 +13,13 @@ use crate::engine::Engine;
 use crate::parse::{Kind, Parsed};
 use crate::pcct::prefetch::Forecast;
 
-/// Bytes of a packet to be copied that are asked for; the processor notices the run and fetches the rest itself.
+/// Bytes of a packet to be copied that are prefetched; the hardware prefetcher detects the sequence and fetches the
+/// rest.
 const COPIED_BYTES: usize = 512;
 
 impl<S: Schedule> Engine<S> {
-    /// Hashes the names of the packets whose hashes the pipelines will need, from `position` of the burst on, into the places
-    /// from `place` on.
+    /// Hashes the names of the packets whose hashes the pipelines will need, from `position` of the burst on, into the
+    /// places from `place` on.
     #[inline]
     pub(super) fn hash_names(
         &self,
@@ -34,10 +35,10 @@ impl<S: Schedule> Engine<S> {
         let known = parsed[position..].iter().zip(&mut guesses[place..]);
         for ((packet, (parsed, guess)), name) in packets.iter().zip(known).zip(&mut names) {
             *guess = Guess::default();
-            // Data with a token finds its entry without, and of a Nack little more than the token is needed.
+            // Data with a token finds its entry without hashes, and a Nack needs little more than its token.
             if parsed.kind == Kind::Interest || parsed.kind == Kind::Data && self.needs_hashes(packet) {
                 let its_name = parsed.name(packet);
-                // Names that will be refused are not worth it.
+                // Names that will be refused are not hashed.
                 if S::IS_STRIPPED
                     || self.core.check_length(its_name).is_ok()
                         && self.core.long_names.foresee(packet.face, its_name, &mut long_names)
@@ -57,7 +58,7 @@ impl<S: Schedule> Engine<S> {
         self.core.token_form.decode(&data.fields.pit_token).is_none() || self.core.pcct.asks_for_prefixes(self.core.now)
     }
 
-    /// First step: buckets, and the entry that a PIT token names if the schedule fetches entries.
+    /// First step: buckets, and the entry in a PIT token if the schedule prefetches entries.
     #[inline]
     pub(super) fn prefetch_buckets(
         &self,
@@ -93,8 +94,8 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// What the Content Store's policy notes of the names that have been hashed. Apart from the other buckets, because most
-    /// policies look at no names.
+    /// Prefetches the Content Store policy's state of the hashed names. Separate from the other buckets, because most
+    /// policies do not use names.
     #[inline]
     pub(super) fn prefetch_name_notes(&self, guesses: &[Guess], hashes: &[PrefixHashes]) {
         if !self.core.pcct.policy_expects() {
@@ -107,8 +108,9 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// The entries and PIT slots that PIT tokens name. Of several packets in a row, so that the processor translates several addresses at
-    /// once: that takes longer than all else where tables are large, or not on huge pages through and through.
+    /// Prefetches the entries and PIT slots in PIT tokens, for several packets in a row, so that the CPU translates
+    /// several addresses at once. Address translation takes longer than all else if tables are large or not entirely on
+    /// huge pages.
     #[inline]
     pub(super) fn prefetch_named_entries(&self, guesses: &[Guess]) {
         for (entry, slot) in guesses.iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
@@ -120,8 +122,8 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// For schedules that look at few packets together: the entry whose Data will be replaced by this packet, which no bucket
-    /// tells, so that it is there when its own bucket is to be asked for.
+    /// For schedules that look at few packets together: prefetches the entry whose Data this packet will replace, so
+    /// that it is cached when its own bucket is prefetched. No bucket leads to this entry.
     #[inline]
     pub(super) fn prefetch_replaced(&self, parsed: &Parsed, guess: &Guess, forecast: &mut Forecast) {
         if parsed.kind == Kind::Data
@@ -131,7 +133,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Second step: what the buckets point to.
+    /// Second step: prefetches what the buckets point to.
     #[inline]
     pub(super) fn prefetch_entries(
         &self,
@@ -165,8 +167,8 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// What was guessed in the second step: FIB entries, and entries whose Data will be replaced. Of several packets in a row as
-    /// in [`prefetch_named_entries`](Self::prefetch_named_entries).
+    /// Prefetches what the second step guessed: FIB entries, and entries whose Data will be replaced. For several
+    /// packets in a row, as in [`prefetch_named_entries`](Self::prefetch_named_entries).
     #[inline]
     pub(super) fn prefetch_guessed_entries(&self, parsed: &[Parsed], guesses: &[Guess]) {
         for (parsed, guess) in parsed.iter().zip(guesses) {
@@ -177,7 +179,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// With the third step: what decides whether Data enters the Content Store.
+    /// Part of the third step: prefetches the state that decides on admission to the Content Store.
     #[inline]
     pub(super) fn prefetch_decisions(&self, parsed: &[Parsed], guesses: &[Guess]) {
         if !self.core.pcct.policy_expects() || !self.core.pcct.content.admits() {
@@ -188,7 +190,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Third step: what the entries point to.
+    /// Third step: prefetches what the entries point to.
     #[inline]
     pub(super) fn prefetch_contents(&self, parsed: &Parsed, guess: &Guess) {
         let core = &self.core;

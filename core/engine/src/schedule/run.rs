@@ -1,4 +1,4 @@
-//! The order of prefetches and packets, one function for each schedule. Packets are handled in the order in which they came.
+//! The order of prefetches and packets, one function for each schedule. Packets are handled in the order of arrival.
 
 use std::vec::Drain;
 
@@ -12,11 +12,11 @@ use crate::flow::{BlockClock, FlowBlock};
 use crate::parse::Kind;
 
 impl<S: Schedule> Engine<S> {
-    /// Handles a burst of packets: decodes some, then lets them have their turns. The burst is emptied.
+    /// Decodes and handles a burst of packets. The burst is emptied.
     pub(crate) fn run(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         let mut state = std::mem::take(&mut self.burst_state);
         while !burst.is_empty() {
-            // In parts of the same size: a few packets that are left over would wait for memory with nothing else to do.
+            // Parts have equal size: a few remaining packets would wait for memory without other work.
             let count = burst.len().div_ceil(burst.len().div_ceil(MAX_BURST));
             self.parse(&burst[..count], &mut state);
             self.execute(now, burst.drain(..count), &mut state, out);
@@ -35,7 +35,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Hands decoded packets to the pipelines, with the hint plane running ahead as the schedule says.
+    /// Passes decoded packets to the pipelines; the prefetch plane runs ahead as the schedule says.
     fn execute(
         &mut self,
         now: Timestamp,
@@ -63,7 +63,7 @@ impl<S: Schedule> Engine<S> {
         state: &mut BurstState,
         out: &mut Vec<Outgoing>,
     ) {
-        // Nobody hashes ahead here, so all packets find the same empty guess.
+        // No name is hashed ahead here, so all packets use the same empty guess.
         state.guesses[0] = Guess::default();
         for (position, packet) in packets.enumerate() {
             self.handle(now, packet, state.prepared(position, 0), out);
@@ -83,7 +83,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// The first stage of the schedules that take packets one by one: hashes the name, then asks for buckets.
+    /// The first stage of the schedules that process packets one by one: hashes the name, then prefetches buckets.
     #[inline(always)]
     fn look_ahead(&self, packet: &Incoming, state: &mut BurstState, position: usize, place: usize) {
         self.hash_names(std::slice::from_ref(packet), state, (position, place), Lanes::SCALAR);
@@ -94,10 +94,10 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also fetches entries.
-    /// "After fetching hash buckets" of a packet its entries are fetched, and the hash computation of the next one hides the
-    /// wait (ICN 2017, section 4.2). What the entries point to is asked for behind that, so that nothing is read that was
-    /// asked for just before.
+    /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also prefetches
+    /// entries. "After fetching hash buckets" of a packet its entries are prefetched, and the hash computation of the
+    /// next one hides the wait (ICN 2017, section 4.2). What the entries point to is prefetched after that, so that
+    /// nothing is read right after its prefetch.
     fn run_ahead(
         &mut self,
         now: Timestamp,
@@ -131,8 +131,8 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Two packets at a time: [`SpeculativePairs`](super::SpeculativePairs). Hashing the second one's name hides the wait for the
-    /// first one's buckets.
+    /// Two packets at a time: [`SpeculativePairs`](super::SpeculativePairs). Hashing the second name hides the wait for
+    /// the buckets of the first.
     fn run_pairs(
         &mut self,
         now: Timestamp,
@@ -163,10 +163,10 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Packets in groups, each of which is taken one stage further in every step: while one group is
-    /// handled, what the next one's entries point to is on its way, and so are the entries of the one behind it and the
-    /// buckets of the third, whose names have just been hashed. Hashing takes long enough to hide what is waited for even
-    /// in the first steps, when there is nothing to handle yet.
+    /// Packets in groups, each of which advances one stage in every step. While one group is handled, three others are
+    /// in flight: what the entries of the next group point to, the entries of the second, and the buckets of the third,
+    /// whose names were just hashed. Hashing takes long enough to hide memory latency even in the first steps, when
+    /// there is nothing to handle yet.
     fn run_burst(
         &mut self,
         now: Timestamp,
@@ -180,7 +180,7 @@ impl<S: Schedule> Engine<S> {
         let mut forecast = self.core.pcct.forecast();
         let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
         while handled < count {
-            // Each stage goes as far as the one before it went in the last step.
+            // Each stage advances to where the previous stage ended in the last step.
             let (handled_end, contents_end, entries_end) = (with_contents, with_entries, with_buckets);
             let buckets_end = count.min(with_buckets + group);
             if with_buckets < buckets_end {

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use super::{Schedule, ScheduleKind};
 use crate::flow::BlockTicks;
 
-/// The schedule `S` on the path of [`Stripped`](super::Stripped), timed block by block; what was measured is in
-/// [`Engine::block_ticks`](crate::Engine::block_ticks).
+/// The schedule `S` on the path of [`Stripped`](super::Stripped), timed block by block;
+/// [`Engine::block_ticks`](crate::Engine::block_ticks) returns the result.
 ///
-/// Names that a schedule hashes ahead are hashed outside the blocks; with [`Naive`](super::Naive) all is inside.
+/// Names that a schedule hashes ahead are hashed outside the blocks; with [`Naive`](super::Naive) all work is inside.
 #[derive(Debug, Clone, Copy)]
 pub struct Timed<S>(PhantomData<S>);
 

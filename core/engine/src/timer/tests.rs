@@ -1,11 +1,11 @@
-//! The wheel against a list of deadlines.
+//! Tests of the wheel against a list of deadlines.
 
 use proptest::prelude::*;
 
 use super::*;
 
 impl TimerWheel {
-    /// Chunks whose memory was ever used.
+    /// Returns the number of chunks whose memory was ever used.
     fn chunks_made(&self) -> usize {
         self.chunks.made()
     }
@@ -85,7 +85,7 @@ fn timers_may_be_set_while_others_come_due() {
         schedule(&mut wheel, TICK_NS, entry);
     }
     let mut seen = 0;
-    // Each timer is set again at once, for a time that has passed: it waits for the next tick.
+    // Each timer is set again at once, for a time in the past: it waits for the next tick.
     while let Some(timer) = wheel.pop_due(Timestamp(TICK_NS), |_| true) {
         schedule(&mut wheel, 0, timer.entry);
         seen += 1;
@@ -117,8 +117,8 @@ fn memory_is_used_again() {
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// What an attacker who asks for existing Data with long lifetimes makes of the wheel: every entry ends 20 ms after its timer
-/// was set, and its timer is for a time ten days later.
+/// An attack that requests existing Data with long lifetimes: every entry ends 20 ms after its timer was set, and the
+/// timer is for ten days later.
 #[test]
 fn timers_of_ended_entries_do_not_wait_for_their_deadlines() {
     const PER_TICK: u32 = 1_000;
@@ -141,7 +141,7 @@ fn timers_of_ended_entries_do_not_wait_for_their_deadlines() {
     }
     assert!(most_timers <= PER_TICK as usize * 2_049, "{most_timers} timers");
     assert!(wheel.chunks_made() * size_of::<Chunk>() <= most_timers * 20, "{} chunks", wheel.chunks_made());
-    // Each was looked at once, and then it was gone.
+    // Each was checked once and then removed.
     assert_eq!(
         wheel.pop_due(Timestamp(7_000_000_000), |_| {
             looks += 1;
@@ -152,14 +152,14 @@ fn timers_of_ended_entries_do_not_wait_for_their_deadlines() {
     assert_eq!((looks, wheel.len(), wheel.memory_bytes(), wheel.next_deadline()), (TICKS * PER_TICK, 0, 0, None));
 }
 
-/// The bound in the module's description, with entries that end just after their timer was looked at.
+/// The bound in the module documentation, with entries that end just after a check of their timer.
 #[test]
 fn there_are_few_timers_whenever_entries_end() {
     const ENTRIES: u64 = 500;
     for lives_ticks in [1, 100, 129, 257, 513, 1_025, 2_049, 4_097, 8_200, 20_000] {
         let mut wheel = wheel(0);
         let mut most_timers = 0;
-        // As many entries as there may be at a time, all the time. `(tick, entry)` of those that have begun.
+        // The maximum number of entries exists at all times. `begun` counts the entries so far.
         let mut begun: u64 = 0;
         for tick in 0..3 * lives_ticks + 10_000 {
             let first_alive = (begun.saturating_sub(ENTRIES)) as u32;
@@ -234,7 +234,7 @@ proptest! {
                 Step::Schedule(delay) => {
                     let deadline = now.saturating_add_signed(delay);
                     schedule(&mut wheel, deadline, entry);
-                    // What is set for the past comes due with the tick after the latest poll.
+                    // A timer for the past is due with the tick after the latest poll.
                     model.push((deadline.max((latest / TICK_NS) * TICK_NS + 1), entry));
                     continue;
                 }

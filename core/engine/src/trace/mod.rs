@@ -1,9 +1,9 @@
-//! Packet trace: what the pipelines decide about single packets, step by step, for an operator who wants to know why.
+//! Packet trace: the decisions of the pipelines about single packets, step by step, for an operator.
 //!
-//! While nobody traces, a packet pays for one look whether somebody does, and each step for one look whether this packet is traced.
-//! The pipelines begin a trace where they know the name; it ends when the next packet has its turn, or with the burst.
-//! While somebody does, the name of each packet is compared; steps are noted for those under the prefix, so many as were asked for.
-//! Whatever is noted is put into words by those who read it, on another thread.
+//! Without a trace request, a packet costs one check of whether tracing is on, and each step one check of whether this
+//! packet is traced. The pipelines begin a trace when they know the name; it ends when the next packet is handled, or
+//! with the burst. With a request, the name of each packet is compared. Steps are recorded for packets under the
+//! prefix, up to the requested number of packets. Another thread formats the recorded steps as text.
 
 mod step;
 
@@ -17,36 +17,36 @@ use crate::engine::core::Core;
 use crate::pcct::PitRef;
 use crate::scope::NameScope;
 
-/// Steps that are noted of one packet: a strategy may send to many faces.
+/// Maximum number of steps recorded for one packet: a strategy may send to many faces.
 const MOST_STEPS: usize = 100;
 
-/// Which packets to trace.
+/// A request to trace packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRequest {
-    /// Packets with names under it; with names under `/localhost`, such as the commands that ask for traced packets, only if it
-    /// is under `/localhost` itself.
+    /// Trace packets with names under this prefix. Names under `/localhost`, such as the commands that request traces,
+    /// are traced only if the prefix is under `/localhost` itself.
     pub prefix: Name,
-    /// So many of them.
+    /// Number of packets to trace.
     pub count: u64,
 }
 
-/// What is traced.
+/// The kind of event that is traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceSubject {
-    /// An Interest came in.
+    /// An Interest arrived.
     Interest,
-    /// Data came in.
+    /// Data arrived.
     Data,
-    /// A Nack came in.
+    /// A Nack arrived.
     Nack,
-    /// Nothing came in, but the strategy did something about a pending Interest.
+    /// No packet arrived; the strategy acted on a pending Interest.
     Pending,
-    /// Nothing came in, but the time of a pending Interest is over.
+    /// No packet arrived; a pending Interest expired.
     Timeout,
 }
 
 impl TraceSubject {
-    /// In words.
+    /// Returns the event as a word.
     pub fn name(self) -> &'static str {
         match self {
             TraceSubject::Interest => "interest",
@@ -58,42 +58,42 @@ impl TraceSubject {
     }
 }
 
-/// One packet, and what was decided about it.
+/// The trace of one packet or event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketTrace {
     /// By the clock of the engine's caller.
     pub time: Timestamp,
-    /// What it is.
+    /// The kind of event.
     pub subject: TraceSubject,
-    /// Where it came in; [`FaceId::INVALID`] when nothing came in.
+    /// The face it arrived on; [`FaceId::INVALID`] if no packet arrived.
     pub face: FaceId,
-    /// Its name.
+    /// The name of the packet.
     pub name: Name,
-    /// What was decided, in this order; at most 100 steps.
+    /// The decisions in order; at most 100 steps.
     pub steps: Vec<TraceStep>,
 }
 
-/// What an engine traces now.
+/// The tracing state of an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Tracing {
     request: Option<TraceRequest>,
-    /// The packet that has its turn, if it is traced.
+    /// The trace of the current packet, if it is traced.
     current: Option<Box<PacketTrace>>,
 }
 
 impl Tracing {
-    /// Traces from now on what is asked for here, and nothing else.
+    /// Replaces the current request.
     pub(crate) fn set(&mut self, request: Option<TraceRequest>) {
         self.request = request.filter(|request| request.count > 0);
     }
 
-    /// Does anybody trace?
+    /// Returns whether there is a trace request.
     #[inline(always)]
     pub(crate) fn is_on(&self) -> bool {
         self.request.is_some()
     }
 
-    /// Notes a step of the packet that has its turn, if it is traced.
+    /// Records a step of the current packet, if it is traced.
     #[inline(always)]
     pub(crate) fn note(&mut self, step: impl FnOnce() -> TraceStep) {
         if let Some(trace) = &mut self.current {
@@ -111,7 +111,7 @@ fn push(trace: &mut PacketTrace, step: TraceStep) {
 }
 
 impl Core {
-    /// A packet with this name has its turn, and `first` is what is known about it. Whatever had its turn before ends.
+    /// Begins a trace for a packet with this name; `first` is its first step. Ends the previous trace.
     #[inline(always)]
     pub(crate) fn trace_if_on(
         &mut self,
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// The packet that was begun last has had its turn, if any was.
+    /// Ends the current trace, if there is one.
     #[inline(always)]
     pub(crate) fn end_trace_if_on(&mut self) {
         if self.tracing.is_on() {
@@ -157,7 +157,7 @@ impl Core {
         });
     }
 
-    /// The packet that was begun last has had its turn.
+    /// Ends the current trace and reports it.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_trace(&mut self) {
@@ -171,8 +171,8 @@ impl Core {
         self.report(EngineEvent::Traced(trace));
     }
 
-    /// The strategy will be called for a pending Interest although no packet has its turn. Returns whether that is
-    /// traced, until [`end_pending_trace`](Self::end_pending_trace).
+    /// Begins a trace of a strategy call for a pending Interest without a current packet. Returns whether it is traced,
+    /// until [`end_pending_trace`](Self::end_pending_trace).
     #[cold]
     #[inline(never)]
     pub(crate) fn trace_pending(&mut self, time: Timestamp, pit: PitRef) -> bool {
@@ -183,11 +183,11 @@ impl Core {
         self.tracing.current.is_some()
     }
 
-    /// The strategy has been called. If nothing came of it, there is nothing to be shown.
+    /// Ends a trace of a strategy call. If the call had no effect, the trace is discarded.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_pending_trace(&mut self) {
-        // That it was pending, and that the strategy was asked.
+        // The steps `Pending` and `Asked`.
         const NOTHING: usize = 2;
         if self.tracing.current.as_ref().is_some_and(|trace| trace.steps.len() <= NOTHING) {
             self.tracing.current = None;
@@ -195,8 +195,8 @@ impl Core {
         self.end_trace();
     }
 
-    /// A pending Interest ends without an answer. If no packet has its turn, that is something of its own to be traced, until
-    /// [`end_trace`](Self::end_trace); returns whether it is.
+    /// Records that a pending Interest ends without an answer. Without a current packet, begins a trace of its own,
+    /// until [`end_trace`](Self::end_trace). Returns whether it did.
     #[cold]
     #[inline(never)]
     pub(crate) fn trace_unanswered(&mut self, time: Timestamp, pit: PitRef) -> bool {

@@ -1,4 +1,4 @@
-//! The steps that a packet trace shows, and their words.
+//! The steps of a packet trace, and their text.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use namehop_wire::lp::NackReason;
 
 use crate::strategy::Trigger;
 
-/// What a step has to do with, for whoever looks for one kind of them.
+/// The part of the router that a step belongs to, for filtering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceStage {
     /// The packet itself.
@@ -21,14 +21,14 @@ pub enum TraceStage {
     Fib,
     /// The strategy of the prefix.
     Strategy,
-    /// Something is sent.
+    /// A packet is sent.
     Send,
-    /// Something is discarded.
+    /// A packet is dropped.
     Drop,
 }
 
 impl TraceStage {
-    /// In one word.
+    /// Returns the stage as a word.
     pub fn name(self) -> &'static str {
         match self {
             TraceStage::Packet => "packet",
@@ -42,95 +42,95 @@ impl TraceStage {
     }
 }
 
-/// Something that was decided about a packet. Its words say what.
+/// A decision about a packet. Its `Display` text is for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceStep {
-    /// What an Interest brings.
+    /// The fields of an Interest.
     Interest {
-        /// Data with longer names may answer it.
+        /// Whether Data with longer names may answer it.
         can_be_prefix: bool,
-        /// Only fresh cached Data may.
+        /// Whether only fresh cached Data may answer it.
         must_be_fresh: bool,
-        /// If it has one; else this router gives it one.
+        /// Its Nonce; without one, this router adds one.
         nonce: Option<u32>,
-        /// Hops that it may go on, if it says so.
+        /// Its HopLimit.
         hop_limit: Option<u8>,
-        /// Milliseconds, if it says so.
+        /// Its InterestLifetime in milliseconds.
         lifetime_ms: Option<u64>,
     },
-    /// What a Nack says.
+    /// The reason of a Nack.
     Nack(NackReason),
-    /// What Data brings.
+    /// The fields of Data.
     Data {
-        /// Milliseconds for which it is fresh.
+        /// FreshnessPeriod in milliseconds.
         freshness_ms: u64,
-        /// The upstream wants it not to be cached.
+        /// Whether the upstream forbids caching.
         no_cache: bool,
     },
-    /// The Interest goes by this name of its forwarding hint.
+    /// The Interest is forwarded by this delegation of its forwarding hint.
     Delegation(Name),
-    /// An Interest like this one is pending, for so many downstreams.
+    /// An equal Interest is pending.
     Pending {
-        /// Faces that have asked.
+        /// Number of its downstreams.
         downstreams: usize,
     },
-    /// No Interest like this one was pending.
+    /// No equal Interest was pending.
     NotPending,
-    /// Cached Data answers.
+    /// Cached Data answers the Interest.
     CacheHit,
-    /// No cached Data answers.
+    /// No cached Data answers the Interest.
     CacheMiss,
-    /// No Data in memory answers, but the disk may have it: the Interest waits for that.
+    /// No Data in memory answers, but the disk may have it: the Interest waits for a read.
     AsksDisk,
-    /// Data from the disk answers.
+    /// Data from the disk answers the Interest.
     DiskHit,
     /// Data was cached.
     Cached,
-    /// Data was not cached: the Content Store takes nothing in, or had no room.
+    /// Data was not cached: the Content Store does not admit it, or has no room.
     NotCached,
-    /// Next hops and strategy.
+    /// Next hops and strategy of the Interest.
     Route {
-        /// The prefix that the next hops are from.
+        /// The FIB prefix of the next hops.
         prefix: Name,
         /// Lowest cost first.
         nexthops: Vec<FaceId>,
-        /// The strategy that counts for the name.
+        /// The strategy of the name.
         strategy: Name,
     },
-    /// An application has chosen the next hop.
+    /// An application chose the next hop.
     Chosen {
-        /// Its number.
+        /// Id of the face.
         face: u64,
     },
-    /// The strategy was asked what to do.
+    /// The strategy was called.
     Asked(Trigger),
-    /// Data answers so many pending Interests.
+    /// Data satisfies pending Interests.
     Satisfies {
-        /// PIT entries.
+        /// Number of PIT entries.
         entries: usize,
-        /// The PIT token led to one of them.
+        /// Whether the PIT token led to one of them.
         by_token: bool,
     },
-    /// A packet goes out.
+    /// A packet is sent.
     Sent {
-        /// What.
+        /// The kind of packet.
         kind: PacketKind,
-        /// Where.
+        /// The outgoing face.
         face: FaceId,
     },
-    /// Something was discarded, and counted as this.
+    /// A packet was dropped, and counted under this reason.
     Dropped(DropReason),
     /// A pending Interest ended without an answer.
     Unanswered {
-        /// Faces that it was sent to and that have not answered.
+        /// Number of upstreams that have not answered.
         upstreams: usize,
     },
-    /// The packet belongs to another worker, and goes there.
+    /// The packet belongs to another worker, and is transferred there.
     OtherWorker,
 }
 
 impl TraceStep {
-    /// What it has to do with.
+    /// Returns the stage that the step belongs to.
     pub fn stage(&self) -> TraceStage {
         match self {
             TraceStep::Interest { .. } | TraceStep::Nack(_) | TraceStep::Data { .. } => TraceStage::Packet,
@@ -204,7 +204,7 @@ impl fmt::Display for TraceStep {
     }
 }
 
-/// What a strategy is asked for, as the NFD developer's guide has it.
+/// Returns the name of a strategy trigger in the NFD developer's guide.
 fn words(trigger: &Trigger) -> &'static str {
     match trigger {
         Trigger::AfterReceiveInterest => "after receive Interest",

@@ -1,4 +1,4 @@
-//! What is moved and divided by which loads and stores.
+//! Tests of the entries that are moved and divided for various loads and stores.
 
 use namehop_hash::DispatchKey;
 use namehop_wire::Name;
@@ -8,14 +8,14 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Names of many entries that all belong to worker 0.
+/// Returns names of different entries that all belong to worker 0.
 fn names_of_one_worker(dispatch: &NameDispatch, count: usize) -> Vec<Name> {
     let names = (0..).map(|number| name(&format!("/a/n{number}")));
     let is_of_first = |name: &Name| dispatch.entry_of(name.value()).is_some_and(|(_, owner)| owner == 0);
     names.filter(is_of_first).take(count).collect()
 }
 
-/// Measures, plans and moves; how many entries were moved.
+/// Measures, plans and moves. Returns the number of entries changed.
 fn step(balancer: &mut Balancer, now: Timestamp, dispatch: &NameDispatch) -> usize {
     balancer.measure(now, dispatch);
     let plan = balancer.plan(dispatch, &[]);
@@ -47,7 +47,7 @@ fn the_load_of_one_worker_is_shared_and_then_left_alone() {
     assert!(after.iter().all(|&count| (8..=12).contains(&count)), "{after:?}");
     load(&dispatch, &names, 100);
     assert_eq!(step(&mut balancer, Timestamp(SECOND), &dispatch), 0);
-    // Former owners are forgotten when their time is over, and not before.
+    // Former owners are removed at the end of the grace period, and not earlier.
     let has_former = |name: &Name| dispatch.forget_former_owner(dispatch.entry_of(name.value()).expect("a name").0);
     step(&mut balancer, Timestamp(GRACE_NS), &dispatch);
     assert!(names.iter().any(has_former));
@@ -84,11 +84,11 @@ fn what_comes_beside_a_heavy_prefix_goes_elsewhere_and_then_the_prefix_is_divide
     assert_eq!(owners(&dispatch, &names), [1, 8]);
     let halves = owners(&dispatch, &heavy);
     assert!(halves.iter().all(|&half| half > 70), "{halves:?}");
-    // Nothing more is to be done.
+    // The loads are balanced now.
     assert_eq!(loaded(&mut balancer, 2), 0);
     let entry = dispatch.entry_of(names[0].value()).expect("a name").0;
     assert!(dispatch.is_divided(entry));
-    // What is divided stays divided when it is not new any more.
+    // A divided entry stays divided after its grace period.
     step(&mut balancer, Timestamp(GRACE_NS + 3), &dispatch);
     assert!(dispatch.is_divided(entry));
     assert_eq!(owners(&dispatch, &heavy), halves);
@@ -122,7 +122,7 @@ fn a_prefix_is_divided_as_deep_as_its_names_need_it() {
     assert!(parts.iter().all(|&part| part > 70), "{parts:?}");
 }
 
-/// Uses of the stores of two workers.
+/// Returns the store use of two workers.
 fn stores(of_first: (usize, bool), of_second: (usize, bool)) -> [StoreUse; 2] {
     [of_first, of_second].map(|(packets, is_full)| StoreUse { packets, is_full })
 }
@@ -179,7 +179,7 @@ fn stores_are_not_evened_out_at_the_cost_of_loads() {
         let is_of_second = |name: &Name| dispatch.entry_of(name.value()).is_some_and(|(_, owner)| owner == 1);
         names.filter(is_of_second).take(10).collect()
     };
-    // The second worker has as many packets, and no Data: all is answered from its store.
+    // The second worker has as many packets, but no Data: its store answers everything.
     load_data(&dispatch, &names, 100);
     load(&dispatch, &others, 110);
     balancer.measure(Timestamp(1), &dispatch);

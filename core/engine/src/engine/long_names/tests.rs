@@ -1,4 +1,4 @@
-//! Which packets are charged, and how faces share the allowance.
+//! Tests of which packets are charged, and of how faces share the allowance.
 
 use namehop_wire::Name;
 
@@ -73,7 +73,7 @@ fn what_may_not_be_taken_is_not_taken() {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Two faces ask for long names as fast as they can say how often; what each gets in 10 s, in bytes.
+/// Lets two faces request long names, `asks_per_ms` times per millisecond. Returns the bytes that each gets in 10 s.
 fn served(asks_per_ms: [usize; 2], faces: [u32; 2], start_ms: [u64; 2]) -> [u64; 2] {
     let mut names = LongNames::new(1_000_000);
     let long = name(2, 600);
@@ -96,18 +96,18 @@ fn served(asks_per_ms: [usize; 2], faces: [u32; 2], start_ms: [u64; 2]) -> [u64;
 
 #[test]
 fn a_flood_from_one_face_takes_nothing_from_another() {
-    // A face that is alone has all; it was asked for 40 times as much.
+    // A face that is alone gets the whole allowance; it requested 40 times as much.
     let [alone, _] = served([40, 0], [300, 301], [0, 0]);
     assert!((9_800_000..=10_200_000).contains(&alone), "{alone}");
-    // 10 a second are some 10 kB of the million.
+    // One request per millisecond costs some 950 kB a second of the million, so each face gets half.
     let [flood, few] = served([40, 1], [300, 301], [0, 0]);
     assert!(flood + few <= 10_200_000);
     assert!((4_700_000..=5_200_000).contains(&few), "{few} beside {flood}");
-    // One that comes later finds its share soon.
+    // A face that comes later soon gets its share.
     let [flood, late] = served([40, 40], [300, 301], [0, 5_000]);
     assert!(flood + late <= 10_200_000);
     assert!(late >= 2_300_000, "{late} beside {flood}");
-    // Faces that fall together share.
+    // Faces with the same share index share the allowance.
     let [one, other] = served([40, 40], [300, 300 + SHARES as u32], [0, 0]);
     assert!(one + other <= 10_200_000);
 }
