@@ -1,12 +1,12 @@
-//! One prefix of the table, in a cache line or two.
+//! The entry of one prefix, in one cache line or two.
 //!
-//! The first 16 bytes are numbers. The other 48 start with the name; right behind it are the faces of the next hops, and
-//! behind those their costs, which packets do not need. The cost of an only next hop is among the numbers, if it is below
-//! 2^32 - 2: so a name of up to 44 bytes with one next hop fits, and one of up to 24 beside two.
+//! The first 16 bytes are numbers. The other 48 start with the name, followed by the faces of the next hops and then by
+//! their costs, which packets do not need. The cost of an only next hop is among the numbers if it is below 2^32 - 2.
+//! So a name of up to 44 bytes fits with one next hop, and one of up to 24 with two.
 //!
-//! What does not fit is in a block as a whole, to which the first word behind the numbers points. The block begins right there
-//! and goes on in a second line, which is next to the first, so that both come from memory together; or, with more than 104 bytes, it
-//! is on the heap.
+//! If they do not fit, all of them go to a block, to which the first word behind the numbers points. A block of up to
+//! 104 bytes begins right there and continues in a second line. That line is adjacent to the first, so that both come
+//! from memory together. A larger block is on the heap.
 
 use std::mem::offset_of;
 use std::ptr::NonNull;
@@ -17,19 +17,20 @@ use namehop_table::prefetch::prefetch_lines;
 
 use super::{Costs, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
 
-/// "No entry" where an entry's index is expected.
+/// The index that means no entry.
 pub(super) const NONE: u32 = u32::MAX;
-/// Mark of a freed entry, in place of the index of its next hops' source.
+/// Marks a freed entry, in place of the index of its next hops' source.
 const VACANT: u32 = u32::MAX - 1;
-/// In place of a cost that is listed with the others.
+/// Takes the place of a cost that is listed with the others.
 const LISTED: u32 = NONE;
 
 const INLINE_WORDS: usize = 6;
-/// Where the block of an entry of two lines starts, in words from the entry's own start.
+/// Offset of the block of a two-line entry, in words from the start of the entry.
 const PAIR_AT: usize = 3;
-/// Words of that block.
+/// Number of words of that block.
 const PAIR_WORDS: usize = 2 * size_of::<Entry>() / WORD_BYTES - PAIR_AT;
-/// Bytes of an extension block that are asked for at most; the processor notices the run and fetches the rest itself.
+/// Maximum number of bytes of an extension block that are prefetched; the hardware prefetcher detects the sequence and
+/// fetches the rest.
 const EXTENSION_BYTES: usize = 256;
 const WORD_BYTES: usize = size_of::<u64>();
 const FACE_BYTES: usize = size_of::<FaceId>();
@@ -41,28 +42,29 @@ const _: () = {
     assert!(MAX_NEXTHOPS <= u8::MAX as usize && MAX_PREFIX_COMPONENTS <= u8::MAX as usize);
 };
 
-/// What an entry is made of.
+/// The content of an entry.
 pub(super) struct EntryParts<'a> {
     /// Name VALUE, at most 65,535 bytes.
     pub(super) value: &'a [u8],
-    /// Components of the name.
+    /// Number of components of the name.
     pub(super) depth: usize,
     /// Hash of the name.
     pub(super) hash: u64,
     /// Own next hops, at most [`MAX_NEXTHOPS`].
     pub(super) nexthops: &'a [NextHop],
-    /// Own or inherited strategy choice.
+    /// Choice of the own or inherited strategy.
     pub(super) choice: u32,
-    /// Entry whose next hops count for this one, or [`NONE`]; of no meaning when there are own ones.
+    /// The entry that next hops are inherited from, or [`NONE`]; meaningless if there are own ones.
     pub(super) nexthop_source: u32,
 }
 
-/// A prefix; see the module's description. Does not free its extension block when dropped.
+/// The entry of a prefix; see the module documentation. Does not free its extension block when dropped.
 #[repr(C, align(64))]
 pub(super) struct Entry {
     hash_low: u32,
     choice: AtomicU32,
-    /// Without own next hops: whose count. With one: its cost, or [`LISTED`]. With more, of no meaning.
+    /// Without own next hops: the entry they are inherited from. With one: its cost, or [`LISTED`]. With more:
+    /// meaningless.
     nexthop_source: AtomicU32,
     name_bytes: u16,
     depth: u8,
@@ -83,25 +85,25 @@ unsafe impl Send for Entry {}
 // SAFETY: as above.
 unsafe impl Sync for Entry {}
 
-/// Where the faces start, in bytes behind the start of the name.
+/// Returns the offset of the faces, in bytes from the start of the name.
 #[inline(always)]
 const fn faces_at(name_bytes: usize) -> usize {
     name_bytes.next_multiple_of(FACE_BYTES)
 }
 
-/// Where the costs start, in words.
+/// Returns the offset of the costs, in words.
 #[inline(always)]
 const fn costs_at(name_bytes: usize, nexthop_count: usize) -> usize {
     (faces_at(name_bytes) + nexthop_count * FACE_BYTES).div_ceil(WORD_BYTES)
 }
 
-/// Words that name and next hops take up, with so many costs listed.
+/// Returns the number of words for name, next hops and listed costs.
 #[inline(always)]
 const fn words_needed(name_bytes: usize, nexthop_count: usize, listed_costs: usize) -> usize {
     costs_at(name_bytes, nexthop_count) + listed_costs
 }
 
-/// Bytes of a prefix with one next hop of usual cost, by the length of its Name VALUE.
+/// Returns the bytes of a prefix with one next hop of usual cost, by the length of its Name VALUE.
 pub(super) fn entry_bytes(name_bytes: usize) -> usize {
     match words_needed(name_bytes, 1, 0) {
         0..=INLINE_WORDS => size_of::<Entry>(),
@@ -110,13 +112,13 @@ pub(super) fn entry_bytes(name_bytes: usize) -> usize {
     }
 }
 
-/// The cost of an only next hop, if it has its place among the numbers.
+/// Returns the cost of an only next hop, if it fits among the numbers.
 fn short_cost(nexthops: &[NextHop]) -> Option<u32> {
     let [only] = nexthops else { return None };
     u32::try_from(only.cost).ok().filter(|&cost| cost < VACANT)
 }
 
-/// Writes name, faces and costs into `words`, as far as there is room for costs.
+/// Writes name, faces and costs into `words`; costs only as far as there is room.
 fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
     let (faces, costs) = (faces_at(value.len()), costs_at(value.len(), nexthops.len()));
     for (word, nexthop) in words[costs..].iter_mut().zip(nexthops) {
@@ -138,20 +140,20 @@ impl EntryParts<'_> {
         words_needed(self.value.len(), self.nexthops.len(), listed_costs)
     }
 
-    /// Does the entry take two slots?
+    /// Returns whether the entry takes two slots.
     pub(super) fn needs_pair(&self) -> bool {
         needs_pair(self.words_needed())
     }
 }
 
-/// Do so many words take two slots?
+/// Returns whether this number of words takes two slots.
 #[inline(always)]
 fn needs_pair(words: usize) -> bool {
     (INLINE_WORDS + 1..=PAIR_WORDS).contains(&words)
 }
 
 impl Entry {
-    /// An entry of one slot.
+    /// Creates an entry of one slot.
     pub(super) fn new(parts: &EntryParts<'_>) -> Self {
         debug_assert!(!parts.needs_pair());
         let needed = parts.words_needed();
@@ -170,13 +172,13 @@ impl Entry {
     /// Writes an entry that [needs](EntryParts::needs_pair) two slots.
     ///
     /// # Safety
-    /// `first` is the start of two slots side by side that nobody else uses, and may be used to access both.
+    /// `first` must be the start of two adjacent slots that no other code uses, and must be valid for access to both.
     pub(super) unsafe fn write_pair(first: NonNull<Entry>, parts: &EntryParts<'_>) {
         debug_assert!(parts.needs_pair());
         // SAFETY: the block lies within the two slots.
         let block = unsafe { first.cast::<u64>().add(PAIR_AT) };
-        // SAFETY: nobody else uses the slots, which are aligned for an entry, and for words. The block is written behind the
-        // entry, in which it begins.
+        // SAFETY: no other code uses the slots, as the caller promises, and they are aligned for an entry and for
+        // words. The block is written after the entry, in which it begins.
         let words = unsafe {
             first.write(Entry::with_body(parts, Body { extension: block.as_ptr() }));
             block.write_bytes(0, PAIR_WORDS);
@@ -185,7 +187,7 @@ impl Entry {
         fill(words, parts.value, parts.nexthops);
     }
 
-    /// What stands in a slot that was never used by itself.
+    /// Returns an entry for a slot that was never used by itself.
     pub(super) fn vacant() -> Self {
         let parts = EntryParts { value: &[], depth: 0, hash: 0, nexthops: &[], choice: 0, nexthop_source: VACANT };
         Entry::with_body(&parts, Body { inline: [0; INLINE_WORDS] })
@@ -206,7 +208,7 @@ impl Entry {
         }
     }
 
-    /// Costs that are listed behind the faces.
+    /// Returns the number of costs listed behind the faces.
     #[inline(always)]
     fn listed_costs(&self) -> usize {
         match self.nexthop_count {
@@ -215,7 +217,7 @@ impl Entry {
         }
     }
 
-    /// Words of the block that does not fit into one line; 0 when there is none.
+    /// Returns the number of words of the block that does not fit into one line; 0 if there is none.
     #[inline(always)]
     fn extension_words(&self) -> usize {
         let (name_bytes, nexthop_count) = (usize::from(self.name_bytes), usize::from(self.nexthop_count));
@@ -225,13 +227,13 @@ impl Entry {
         }
     }
 
-    /// Does it take two slots? Not to be asked of a vacant one.
+    /// Returns whether the entry takes two slots. Must not be called for a vacant entry.
     #[inline(always)]
     pub(super) fn is_pair(&self) -> bool {
         needs_pair(self.extension_words())
     }
 
-    /// Asks for the first lines of a block on the heap, if there is one. Reads the entry.
+    /// Prefetches the first lines of a block on the heap, if there is one. Reads the entry.
     #[inline]
     pub(super) fn prefetch_extension(&self) {
         if self.extension_words() > PAIR_WORDS {
@@ -241,7 +243,7 @@ impl Entry {
         }
     }
 
-    /// Bytes of a block on the heap.
+    /// Returns the bytes of a block on the heap.
     pub(super) fn extension_bytes(&self) -> usize {
         match self.extension_words() {
             0..=PAIR_WORDS => 0,
@@ -249,7 +251,7 @@ impl Entry {
         }
     }
 
-    /// Where name and next hops are.
+    /// Returns the words with name and next hops.
     #[inline(always)]
     fn words(&self) -> &[u64] {
         match self.extension_words() {
@@ -260,7 +262,7 @@ impl Entry {
         }
     }
 
-    /// Name VALUE.
+    /// Returns the Name VALUE.
     #[inline(always)]
     pub(super) fn value(&self) -> &[u8] {
         let start = self.words().as_ptr().cast::<u8>();
@@ -268,7 +270,7 @@ impl Entry {
         unsafe { std::slice::from_raw_parts(start, usize::from(self.name_bytes)) }
     }
 
-    /// Own next hops, sorted by cost.
+    /// Returns the own next hops, sorted by cost.
     #[inline(always)]
     pub(super) fn own_nexthops(&self) -> NextHops<'_> {
         let (name_bytes, count) = (usize::from(self.name_bytes), usize::from(self.nexthop_count));
@@ -286,24 +288,24 @@ impl Entry {
         NextHops { faces, costs }
     }
 
-    /// Does it have next hops of its own?
+    /// Returns whether the entry has its own next hops.
     #[inline(always)]
     pub(super) fn has_own_nexthops(&self) -> bool {
         self.nexthop_count > 0
     }
 
-    /// Components of the name.
+    /// Returns the number of components of the name.
     #[inline(always)]
     pub(super) fn depth(&self) -> usize {
         usize::from(self.depth)
     }
 
-    /// Low half of the name's hash.
+    /// Returns the low half of the name's hash.
     pub(super) fn hash_low(&self) -> u32 {
         self.hash_low
     }
 
-    /// Own or inherited strategy choice.
+    /// Returns the choice of the own or inherited strategy.
     #[inline(always)]
     pub(super) fn choice(&self) -> u32 {
         self.choice.load(Ordering::Acquire)
@@ -313,7 +315,8 @@ impl Entry {
         self.choice.store(choice, Ordering::Release);
     }
 
-    /// Entry whose next hops count for this one, or [`NONE`]. Only of an entry without own ones.
+    /// Returns the entry that next hops are inherited from, or [`NONE`]. Must be called only for an entry without own
+    /// next hops.
     #[inline(always)]
     pub(super) fn nexthop_source(&self) -> u32 {
         debug_assert!(!self.has_own_nexthops());
@@ -325,7 +328,7 @@ impl Entry {
         self.nexthop_source.store(source, Ordering::Release);
     }
 
-    /// Was [`release`](Self::release) called?
+    /// Returns whether [`release`](Self::release) was called.
     pub(super) fn is_vacant(&self) -> bool {
         self.nexthop_source.load(Ordering::Relaxed) == VACANT
     }
@@ -333,7 +336,7 @@ impl Entry {
     /// Frees a block on the heap and marks the entry as vacant.
     ///
     /// # Safety
-    /// To be called once, when no reader can see the entry; name and next hops must not be read afterwards.
+    /// Must be called once, when no reader can see the entry; name and next hops must not be read afterwards.
     pub(super) unsafe fn release(&self) {
         debug_assert!(!self.is_vacant());
         let words = self.extension_words();

@@ -1,12 +1,12 @@
-//! The forwarding information base: where Interests may go and which strategy decides, by longest prefix match.
+//! The forwarding information base: next hops and strategies of prefixes, by longest prefix match.
 //!
-//! FIB and strategy choices share one table of prefixes, so that a packet needs one lookup for both. An entry may have
-//! next hops of its own, a strategy of its own, or both; what it has not it takes from the nearest prefix above it that
-//! has. These inheritances are resolved when the table is changed, so that a lookup follows at most one reference.
+//! FIB and strategy choices share one table of prefixes, so that a packet needs one lookup for both. An entry has its
+//! own next hops, its own strategy, or both; it inherits the other from the nearest shorter prefix that has it.
+//! Inheritance is resolved when the table is changed, so that a lookup follows at most one reference.
 //!
-//! One [`FibWriter`] (the control thread) changes the table; any number of [`FibReader`]s (one per worker) look things up
-//! without locks. An entry's name and next hops never change: an update builds a new entry and publishes it with one
-//! atomic store, and the old one is reclaimed when every reader has passed a quiescent state.
+//! One [`FibWriter`] (the control thread) changes the table; any number of [`FibReader`]s (one per worker) look up
+//! names without locks. An entry's name and next hops never change: an update builds a new entry and publishes it with
+//! one atomic store, and the old one is reclaimed when every reader has passed a quiescent state.
 //!
 //! The table knows strategies as a type parameter only.
 
@@ -24,18 +24,18 @@ use namehop_table::TableError;
 pub use reader::{FibGuess, FibMatch, FibReader};
 pub use writer::{BulkError, FibAddition, FibCursor, FibStatistics, FibWriter};
 
-/// Components of the longest prefix that can have an entry, as in NFD.
+/// Maximum number of components of a prefix in the FIB, as in NFD.
 pub const MAX_PREFIX_COMPONENTS: usize = 32;
-/// Most next hops of one entry.
+/// Maximum number of next hops of an entry.
 pub const MAX_NEXTHOPS: usize = 32;
 
-/// Bytes that a FIB of so many prefixes takes, each with one next hop and a Name VALUE of this length. It grows by doubling what its
-/// buckets have room for.
+/// Returns the bytes of a FIB with this number of prefixes, each with one next hop and a Name VALUE of `name_bytes`.
+/// The FIB grows by doubling the capacity of its buckets.
 pub fn fib_bytes(prefixes: usize, name_bytes: usize) -> usize {
     prefixes * entry::entry_bytes(name_bytes) + namehop_table::bucket_bytes(writer::growth::grown_capacity(prefixes))
 }
 
-/// The next hops of a prefix, sorted by cost; of equal cost in the order that whoever adds them gives them.
+/// The next hops of a prefix, sorted by cost; of equal cost in the order in which the caller adds or places them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NextHops<'a> {
     faces: &'a [FaceId],
@@ -45,9 +45,9 @@ pub struct NextHops<'a> {
 /// Costs of next hops.
 #[derive(Debug, Clone, Copy)]
 enum Costs<'a> {
-    /// Of each.
+    /// One cost for each next hop.
     Listed(&'a [u64]),
-    /// Of the only one.
+    /// The cost of the only next hop.
     Only(u32),
 }
 
@@ -67,30 +67,30 @@ impl Costs<'_> {
 }
 
 impl<'a> NextHops<'a> {
-    /// The faces, best first. Reading these alone touches less memory than reading next hops.
+    /// Returns the faces, best first. Reading only these touches less memory than reading next hops.
     #[inline(always)]
     pub fn faces(self) -> &'a [FaceId] {
         self.faces
     }
 
-    /// The next hops, best first.
+    /// Returns the next hops, best first.
     pub fn iter(self) -> impl ExactSizeIterator<Item = NextHop> + 'a {
         self.faces.iter().enumerate().map(move |(index, &face)| NextHop { face, cost: self.costs.get(index) })
     }
 
-    /// How many there are.
+    /// Returns the number of next hops.
     #[inline(always)]
     pub fn len(self) -> usize {
         self.faces.len()
     }
 
-    /// Is there none?
+    /// Returns whether there is no next hop.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.faces.is_empty()
     }
 
-    /// The next hops in memory of their own.
+    /// Returns a copy of the next hops.
     pub fn to_vec(self) -> Vec<NextHop> {
         self.iter().collect()
     }
@@ -105,7 +105,7 @@ pub struct NextHop {
     pub cost: u64,
 }
 
-/// Why a change of the FIB was refused. Nothing has changed then.
+/// The reason why a change of the FIB was refused. Nothing has changed then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FibError {
     /// The prefix has more than [`MAX_PREFIX_COMPONENTS`] components.
@@ -117,10 +117,10 @@ pub enum FibError {
     /// The strategy of the root prefix can be replaced but not removed.
     #[error("the strategy of the root prefix cannot be unset")]
     RootStrategy,
-    /// The prefix, or one above it, belongs to one face for good ([`FibWriter::dedicate`]).
+    /// The prefix, or one above it, is dedicated to one face ([`FibWriter::dedicate`]).
     #[error("the router itself answers names under this prefix")]
     Dedicated,
-    /// No memory for the entry.
+    /// There is no memory for the entry.
     #[error(transparent)]
     Memory(#[from] TableError),
 }

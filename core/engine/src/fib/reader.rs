@@ -1,4 +1,4 @@
-//! Lookups in the FIB, on a packet worker's thread.
+//! Lookups in the FIB, on a worker's thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,27 +13,26 @@ use super::shared::Shared;
 
 /// One worker's handle on the FIB.
 ///
-/// The worker calls [`quiescent`](Self::quiescent) between bursts and [`offline`](Self::offline) before it sleeps, so that
-/// the writer can reclaim memory; the next lookup brings it online again.
+/// The worker calls [`quiescent`](Self::quiescent) between bursts and [`offline`](Self::offline) before it sleeps, so
+/// that the writer can reclaim memory; the next lookup brings it online again.
 pub struct FibReader<S> {
     shared: Arc<Shared<S>>,
     quiescence: QsbrReader,
-    /// Differs between any two times that are not within the same period without a quiescent state, of all readers there
-    /// are: their numbers are in the upper bits.
+    /// Identifies the period between two quiescent states, among all readers: the reader's number is in the upper bits.
     period: u64,
 }
 
-/// Bits of `period` that count.
+/// Number of bits of `period` that count periods.
 const PERIOD_BITS: u32 = 48;
 
-/// Where a lookup will end unless 32 bits of a hash deceive, see [`FibReader::guess`]. Of use until the reader's next
-/// quiescent state.
+/// The probable result of a lookup, wrong only if 32 bits of a hash collide; see [`FibReader::guess`]. Valid until the
+/// reader's next quiescent state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FibGuess {
-    /// Of no reader's period by default.
+    /// The default is no reader's period.
     period: u64,
     index: u32,
-    /// 0 when no prefix was found.
+    /// 0 if no prefix was found.
     depth: u8,
 }
 
@@ -44,8 +43,8 @@ impl<S: Send + Sync> FibReader<S> {
         FibReader { shared, quiescence, period }
     }
 
-    /// The longest prefix of `name` in the table; there is always one, at least `/`. `hashes` are those of `name`, with
-    /// the key that the [`FibWriter`](super::FibWriter) uses.
+    /// Returns the longest prefix of `name` in the table; there is always one, at least `/`. `hashes` must be those of
+    /// `name`, with the key of the [`FibWriter`](super::FibWriter).
     ///
     /// Touches one cache line for each depth that holds prefixes, from the longest to that of the match, and the two
     /// lines of the entry. (Next hops of a prefix that has only a strategy are two more.)
@@ -56,8 +55,8 @@ impl<S: Send + Sync> FibReader<S> {
         for depth in self.depths(hashes) {
             let hash = hashes.get(depth);
             let Some(prefix) = value.get(..hashes.value_bytes(depth)) else { continue };
-            // SAFETY: this thread is online, so that nothing is freed that was published when the lookup began. The
-            // result borrows from `self`, and going quiescent or offline needs `self` exclusively.
+            // SAFETY: this thread is online, so nothing is freed that was published when the lookup began. The result
+            // borrows from `self`, and going quiescent or offline needs `self` exclusively.
             let candidates = unsafe { self.shared.table.candidates(hash) };
             for index in candidates {
                 let entry = self.entry(index);
@@ -69,7 +68,8 @@ impl<S: Send + Sync> FibReader<S> {
         self.matched(self.entry(self.shared.root.load(Ordering::Acquire)), hashes.get(0))
     }
 
-    /// The same with a guess, which is tried first. It was made for this name, and the result is that of a lookup then or now.
+    /// The same with a guess for this name, which is tried first. The result is that of a lookup now, or of one when
+    /// the guess was made.
     #[inline(always)]
     pub fn longest_prefix_match_near(
         &self,
@@ -79,7 +79,8 @@ impl<S: Send + Sync> FibReader<S> {
     ) -> FibMatch<'_, S> {
         let depth = usize::from(guess.depth);
         if guess.period == self.period && depth > 0 && depth <= hashes.depth() {
-            // The guess was made by this reader, which had no quiescent state since: what was published then is not freed.
+            // The guess was made by this reader, which had no quiescent state since, so nothing published then is
+            // freed.
             let entry = self.entry(guess.index);
             if name.value().get(..hashes.value_bytes(depth)) == Some(entry.value()) {
                 return self.matched(entry, hashes.get(depth));
@@ -88,7 +89,7 @@ impl<S: Send + Sync> FibReader<S> {
         self.longest_prefix_match(hashes, name)
     }
 
-    /// Asks for the buckets that [`longest_prefix_match`](Self::longest_prefix_match) will look at.
+    /// Prefetches the buckets that [`longest_prefix_match`](Self::longest_prefix_match) will read.
     #[inline]
     pub fn prefetch_buckets(&self, hashes: &PrefixHashes) {
         self.quiescence.online();
@@ -98,26 +99,26 @@ impl<S: Send + Sync> FibReader<S> {
         }
     }
 
-    /// Where [`longest_prefix_match`](Self::longest_prefix_match) will probably end, judging by the buckets alone. Best when they
-    /// are in the cache.
+    /// Guesses the result of [`longest_prefix_match`](Self::longest_prefix_match) from the buckets alone. Best when
+    /// they are cached.
     #[inline]
     pub fn guess(&self, hashes: &PrefixHashes) -> FibGuess {
         self.guess_all(hashes, |_| false)
     }
 
-    /// Asks for the entry that was guessed.
+    /// Prefetches the guessed entry.
     #[inline]
     pub fn prefetch_guessed(&self, guess: FibGuess) {
         if guess.depth > 0 {
             self.shared.entries.prefetch_line(guess.index, 0);
-            // An entry of two lines begins at an even one. The line beside another one costs next to nothing.
+            // A two-line entry begins at an even index. Prefetching the adjacent line in vain costs next to nothing.
             if guess.index.is_multiple_of(2) {
                 self.shared.entries.prefetch_line(guess.index, 1);
             }
         }
     }
 
-    /// Asks for what of the entry that was guessed is on the heap. Best when the entry is in the cache.
+    /// Prefetches the part of the guessed entry that is on the heap. Best when the entry is cached.
     #[inline]
     pub fn prefetch_extension(&self, guess: FibGuess) {
         if guess.depth > 0 && guess.period == self.period {
@@ -126,7 +127,7 @@ impl<S: Send + Sync> FibReader<S> {
         }
     }
 
-    /// Asks for all entries that the buckets point to, needed or not. The guess is the longest.
+    /// Prefetches all entries that the buckets point to, needed or not. Returns the longest as the guess.
     #[inline]
     pub fn prefetch_all_entries(&self, hashes: &PrefixHashes) -> FibGuess {
         self.guess_all(hashes, |guess| {
@@ -135,7 +136,8 @@ impl<S: Send + Sync> FibReader<S> {
         })
     }
 
-    /// Hands out the entries that may be prefixes of the name, longest first, while `goes_on` says so. Returns the first.
+    /// Passes the entries that may be prefixes of the name to `goes_on`, longest first, while it returns `true`.
+    /// Returns the first.
     #[inline(always)]
     fn guess_all(&self, hashes: &PrefixHashes, goes_on: impl Fn(FibGuess) -> bool) -> FibGuess {
         self.quiescence.online();
@@ -155,26 +157,28 @@ impl<S: Send + Sync> FibReader<S> {
         longest
     }
 
-    /// A number that changes whenever a strategy choice has changed. While it stays the same, a name keeps its strategy.
+    /// Returns a number that changes with every change of a strategy choice. While it stays the same, a name keeps its
+    /// strategy.
     #[inline]
     pub fn strategies_version(&self) -> u64 {
         self.shared.strategies_version.load(Ordering::Acquire)
     }
 
-    /// Says that this worker holds nothing from the table. To be called at least once per burst.
+    /// Declares that this worker holds no reference into the table. Must be called at least once per burst.
     #[inline]
     pub fn quiescent(&mut self) {
         self.period += 1;
         self.quiescence.quiescent();
     }
 
-    /// Says that this worker holds nothing from the table and may not call for a while. To be called before sleeping.
+    /// Declares that this worker holds no reference into the table and may not call for a while. Must be called before
+    /// sleeping.
     pub fn offline(&mut self) {
         self.period += 1;
         self.quiescence.offline();
     }
 
-    /// Depths below the root at which the table may hold a prefix of the name, longest first.
+    /// Returns the depths below the root at which the table may hold a prefix of the name, longest first.
     #[inline(always)]
     fn depths(&self, hashes: &PrefixHashes) -> Depths {
         let up_to_name = u64::MAX >> (63 - hashes.depth().min(63));
@@ -202,7 +206,7 @@ impl<S: Send + Sync> FibReader<S> {
     }
 }
 
-/// The set bits of a word above bit 0, from high to low.
+/// An iterator over the set bits of a word above bit 0, from high to low.
 struct Depths(u64);
 
 impl Iterator for Depths {
@@ -216,35 +220,35 @@ impl Iterator for Depths {
     }
 }
 
-/// What the FIB says about a name.
+/// The result of a lookup.
 pub struct FibMatch<'a, S> {
     shared: &'a Shared<S>,
     entry: &'a Entry,
-    /// The entry itself or the one it inherits next hops from.
+    /// The entry itself, or the one that it inherits next hops from.
     nexthop_entry: Option<&'a Entry>,
     hash: u64,
 }
 
 impl<'a, S> FibMatch<'a, S> {
-    /// Next hops of the longest prefix that has any, sorted by cost, then as they were added.
+    /// Returns the next hops of the longest prefix that has any, sorted by cost, then by order of addition.
     #[inline]
     pub fn nexthops(&self) -> NextHops<'a> {
         self.nexthop_entry.map_or(NextHops::default(), Entry::own_nexthops)
     }
 
-    /// Is there a next hop?
+    /// Returns whether there is a next hop.
     #[inline]
     pub fn has_nexthops(&self) -> bool {
         self.nexthop_entry.is_some()
     }
 
-    /// Components of the prefix that [`nexthops`](Self::nexthops) belong to; 0 when there are none.
+    /// Returns the number of components of the prefix that [`nexthops`](Self::nexthops) belong to; 0 if there are none.
     #[inline]
     pub fn nexthop_prefix_len(&self) -> usize {
         self.nexthop_entry.map_or(0, Entry::depth)
     }
 
-    /// The strategy chosen for the name.
+    /// Returns the strategy of the name.
     #[inline]
     pub fn strategy(&self) -> &'a S {
         // SAFETY: a choice and its strategy instance are published before an entry refers to them, and freed after
@@ -252,14 +256,14 @@ impl<'a, S> FibMatch<'a, S> {
         unsafe { &*self.shared.choices.get(self.entry.choice()).load(Ordering::Acquire) }
     }
 
-    /// Hash of the longest prefix that has next hops or a strategy of its own. Names with the same prefix have the same
-    /// next hops and the same strategy, so this is the key for measurements.
+    /// Returns the hash of the longest prefix with its own next hops or strategy. Names with the same prefix have the
+    /// same next hops and the same strategy, so this is the key for measurements.
     #[inline]
     pub fn prefix_hash(&self) -> u64 {
         self.hash
     }
 
-    /// Components of the longest prefix that has next hops or a strategy of its own.
+    /// Returns the number of components of the longest prefix with its own next hops or strategy.
     #[inline]
     pub fn prefix_len(&self) -> usize {
         self.entry.depth()

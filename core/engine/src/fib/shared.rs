@@ -1,4 +1,4 @@
-//! What the writer and the readers of a FIB share.
+//! The state that the writer and the readers of a FIB share.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,31 +10,31 @@ use super::entry::Entry;
 /// A strategy choice: the strategy instance, from `Arc::into_raw`.
 pub(super) type Choice<S> = AtomicPtr<S>;
 
-/// Something the writer has unpublished, or will never change again, and that readers may still see.
+/// A thing that the writer has unpublished, or will never change again, and that readers may still see.
 pub(super) enum Retired<S> {
     /// An entry, by its index.
     Entry(u32),
     /// A strategy choice, by its index, with the strategy instance in it.
     Choice(u32),
-    /// The former strategy instance of a choice that lives on.
+    /// The former strategy instance of a choice that continues to exist.
     Strategy(#[expect(dead_code, reason = "kept alive, not used")] Arc<S>),
     /// A bucket array that the table has outgrown.
     Buckets(#[expect(dead_code, reason = "kept alive, not used")] RetiredBuckets),
 }
 
-/// The published state. Readers get here from packets, so everything starts at atomics.
+/// The published state. Readers start here, so all entry points are atomics.
 pub(super) struct Shared<S> {
     /// Index of the root entry, which is not in the table because every lookup ends there.
     pub(super) root: AtomicU32,
-    /// Bit `d` is set when the table holds prefixes with `d` components. Bit 0, for the root, is always set.
+    /// Bit `d` is set if the table holds prefixes with `d` components. Bit 0, for the root, is always set.
     pub(super) depths: AtomicU64,
-    /// Changes whenever a strategy choice has changed.
+    /// Changes with every change of a strategy choice.
     pub(super) strategies_version: AtomicU64,
-    /// All entries but the root.
+    /// All entries except the root.
     pub(super) table: ConcurrentBucketReader,
     pub(super) entries: SharedArenaReader<Entry>,
     pub(super) choices: SharedArenaReader<Choice<S>>,
-    /// What the writer left behind, to be freed when the last reader is gone.
+    /// Things that the dropped writer left behind, to be freed when the last reader is dropped.
     pub(super) orphans: Mutex<Vec<Retired<S>>>,
 }
 
@@ -42,7 +42,7 @@ impl<S> Shared<S> {
     /// Frees what an unpublished thing holds outside of the arenas.
     ///
     /// # Safety
-    /// No reader can see it, and it is released once.
+    /// No reader may see the thing, and it must be released only once.
     pub(super) unsafe fn release(&self, retired: &Retired<S>) {
         match retired {
             Retired::Entry(index) => {
@@ -64,7 +64,7 @@ impl<S> Drop for Shared<S> {
     fn drop(&mut self) {
         let orphans = std::mem::take(self.orphans.get_mut().unwrap_or_else(PoisonError::into_inner));
         for orphan in orphans {
-            // SAFETY: all handles are gone, so there is no reader; the writer left each thing once.
+            // SAFETY: all handles are dropped, so there is no reader; the writer left each thing once.
             unsafe { self.release(&orphan) };
         }
     }

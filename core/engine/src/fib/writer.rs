@@ -25,31 +25,31 @@ use strategy::{ROOT_CHOICE, Round};
 use update::{NextHopList, Prefix};
 pub use walk::FibCursor;
 
-/// Unpublished things that may pile up before the writer tries to reclaim them unasked.
+/// Number of unpublished things at which the writer tries to reclaim them by itself.
 const RECLAIM_AFTER: usize = 1024;
 
-/// How large a FIB is.
+/// The size of a FIB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FibStatistics {
-    /// Prefixes with next hops of their own.
+    /// Prefixes with their own next hops.
     pub nexthop_entries: usize,
-    /// Prefixes with a strategy of their own, the root included.
+    /// Prefixes with their own strategy, including the root.
     pub strategies: usize,
-    /// Prefixes with either, the root included.
+    /// Prefixes with either, including the root.
     pub entries: usize,
-    /// Unpublished things that some reader may still see.
+    /// Unpublished things that a reader may still see.
     pub pending: usize,
-    /// Memory of entries, what of them is on the heap, and buckets in use, in bytes.
+    /// Memory of entries, of their heap blocks, and of buckets in use, in bytes.
     pub bytes: usize,
-    /// The hash table.
+    /// Statistics of the hash table.
     pub buckets: BucketStatistics,
 }
 
-/// The one handle that changes a FIB.
+/// The only handle that changes a FIB.
 ///
-/// Memory of what it replaces or removes is reclaimed by later changes or by [`reclaim`](Self::reclaim), once no reader
-/// can see it. Every error leaves the table as it was, except that [`remove_face`](Self::remove_face) may have done part
-/// of its work.
+/// Memory of replaced and removed things is reclaimed by later changes or by [`reclaim`](Self::reclaim), once no reader
+/// can see it. Every error leaves the table unchanged, except that [`remove_face`](Self::remove_face) may have done
+/// part of its work.
 pub struct FibWriter<S> {
     key: HashKey,
     shared: Arc<Shared<S>>,
@@ -59,25 +59,26 @@ pub struct FibWriter<S> {
     retired: Qsbr<Retired<S>>,
     /// Number of prefixes by depth.
     depth_counts: [usize; MAX_PREFIX_COMPONENTS + 1],
-    /// Choice by Name VALUE, for all prefixes with a strategy of their own. There are few.
+    /// Choice by Name VALUE, for all prefixes with their own strategy. There are few.
     strategies: BTreeMap<Box<[u8]>, u32>,
-    /// Entries being told of changes to `strategies`, and those to be told next.
+    /// The round that updates entries after changes of `strategies`, and the next one.
     round: Option<Round>,
     next_round: Option<Round>,
     nexthop_entries: usize,
     extension_bytes: usize,
-    /// Number of unpublished things at which to try the next reclamation.
+    /// Number of unpublished things at which the next reclamation is tried.
     reclaim_at: usize,
-    /// VALUEs of the prefixes whose next hops are never changed, nor those of any prefix below. There are one or two.
+    /// VALUEs of the dedicated prefixes: their next hops, and those of all prefixes below, never change. There are one
+    /// or two.
     dedicated: Vec<Box<[u8]>>,
-    /// Prefixes for which there shall be room, beside what growth takes by itself.
+    /// Number of prefixes to make room for, in addition to normal growth.
     wanted_capacity: usize,
     /// Space for the hashes of a chunk of prefixes.
     chunk_hashes: Box<[PrefixHashes]>,
 }
 
 impl<S: Send + Sync> FibWriter<S> {
-    /// A FIB without next hops and with a strategy for all names. Readers hash names with the same `key`.
+    /// Creates a FIB without next hops, with one strategy for all names. Readers must hash names with the same `key`.
     pub fn new(key: HashKey, root_strategy: S) -> Result<Self, FibError> {
         let pages = PageRequest::Large;
         let table = ConcurrentBucketTable::new(INITIAL_CAPACITY, pages)?;
@@ -124,20 +125,21 @@ impl<S: Send + Sync> FibWriter<S> {
         })
     }
 
-    /// A handle for one more worker.
+    /// Returns a handle for one more worker.
     pub fn reader(&self) -> FibReader<S> {
         FibReader::new(Arc::clone(&self.shared), self.retired.reader())
     }
 
-    /// Adds a next hop, or changes its cost; it then stands behind the others of equal cost. `true` if the face was no next hop of the prefix before.
+    /// Adds a next hop, or changes its cost; it then follows the others of equal cost. Returns `true` if the face was
+    /// not yet a next hop of the prefix.
     pub fn add_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64) -> Result<bool, FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
         self.add_to_prefix(&prefix, &[NextHop { face, cost }]).map(|added| added > 0)
     }
 
-    /// Adds a next hop, or moves it. Among those of equal cost it stands before the faces of `later`, and behind all others.
-    /// `true` if the face was no next hop of the prefix before.
+    /// Adds a next hop, or moves it. Among those of equal cost it precedes the faces in `later` and follows all others.
+    /// Returns `true` if the face was not yet a next hop of the prefix.
     pub fn place_nexthop(&mut self, prefix: NameRef<'_>, nexthop: NextHop, later: &[FaceId]) -> Result<bool, FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
@@ -153,36 +155,37 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(is_new)
     }
 
-    /// Gives a prefix and everything below it to one face for good: later changes of next hops there are refused with
-    /// [`FibError::Dedicated`]. For the names that the router itself answers, which nobody may lead elsewhere. Strategies
-    /// can be chosen as for other prefixes, and make no difference to Interests that go to the router itself.
+    /// Dedicates a prefix and everything below it to one face: later changes of next hops there are refused with
+    /// [`FibError::Dedicated`]. This is for names that the router itself answers, which no route may redirect.
+    /// Strategies can be chosen as for other prefixes, but do not affect Interests that go to the router itself.
     ///
-    /// To be called before anything else adds next hops there.
+    /// Must be called before any next hop is added there.
     pub fn dedicate(&mut self, prefix: NameRef<'_>, face: FaceId) -> Result<(), FibError> {
         self.set_nexthops(prefix, &[NextHop { face, cost: 0 }])?;
         self.dedicated.push(prefix.value().into());
         Ok(())
     }
 
-    /// Whether changes of the next hops of this prefix are refused, because it was [dedicated](Self::dedicate).
+    /// Returns whether changes of the next hops of this prefix are refused, because it was [dedicated](Self::dedicate).
     pub fn is_dedicated(&self, prefix: NameRef<'_>) -> bool {
         self.is_value_dedicated(prefix.value())
     }
 
     fn is_value_dedicated(&self, value: &[u8]) -> bool {
-        // A VALUE that begins with another one is that of a name below it: components carry their lengths.
+        // A VALUE that begins with another one belongs to a name below it: components carry their lengths.
         self.dedicated.iter().any(|dedicated| value.starts_with(dedicated))
     }
 
-    /// Removes a next hop. `true` if it was there. The entry goes with its last next hop, unless it has a strategy.
+    /// Removes a next hop. Returns `true` if it existed. The entry is removed with its last next hop, unless it has a
+    /// strategy.
     pub fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId) -> Result<bool, FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
         self.drop_face(&prefix, face)
     }
 
-    /// Makes `nexthops` the prefix's only next hops; those of equal cost keep their order. Of several for the same face the
-    /// last counts.
+    /// Replaces the prefix's next hops with `nexthops`; those of equal cost keep their order. Of several for the same
+    /// face the last counts.
     pub fn set_nexthops(&mut self, prefix: NameRef<'_>, nexthops: &[NextHop]) -> Result<(), FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
@@ -191,14 +194,14 @@ impl<S: Send + Sync> FibWriter<S> {
         self.put_nexthops(&prefix, self.find(&prefix), &mut list)
     }
 
-    /// The next hops that the prefix itself has.
+    /// Returns the prefix's own next hops.
     pub fn nexthops(&self, prefix: NameRef<'_>) -> NextHops<'_> {
         let mut hashes = PrefixHashes::new();
         let prefix = Prefix::hash_into(&self.key, prefix.value(), &mut hashes);
         self.nexthops_of(prefix.and_then(|prefix| self.find(&prefix)))
     }
 
-    /// All prefixes that have next hops, in no particular order.
+    /// Returns all prefixes with next hops, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = (NameRef<'_>, NextHops<'_>)> {
         self.live_entries().filter(|entry| entry.has_own_nexthops()).filter_map(|entry| {
             let name = NameRef::from_value(entry.value()).ok()?;
@@ -206,17 +209,17 @@ impl<S: Send + Sync> FibWriter<S> {
         })
     }
 
-    /// Number of prefixes that have next hops.
+    /// Returns the number of prefixes with next hops.
     pub fn len(&self) -> usize {
         self.nexthop_entries
     }
 
-    /// Is there no next hop at all?
+    /// Returns whether no prefix has next hops.
     pub fn is_empty(&self) -> bool {
         self.nexthop_entries == 0
     }
 
-    /// How large it is.
+    /// Returns the size of the FIB.
     pub fn statistics(&self) -> FibStatistics {
         let buckets = self.table.statistics();
         let slots = self.entries.slots_made() as usize;
@@ -231,14 +234,14 @@ impl<S: Send + Sync> FibWriter<S> {
         }
     }
 
-    /// Frees what was replaced or removed and that no reader can see any more. Returns how many things have to wait for
-    /// readers to pass a quiescent state. To be called from time to time.
+    /// Frees replaced and removed things that no reader can see any more. Returns the number of things that still wait
+    /// for readers to pass a quiescent state. Must be called from time to time.
     pub fn reclaim(&mut self) -> usize {
         let FibWriter { shared, entries, choices, retired, extension_bytes, .. } = self;
         retired.reclaim(|item| {
             let mut is_pair = false;
             if let Retired::Entry(index) = item {
-                // SAFETY: given out, and freed below.
+                // SAFETY: the index was allocated, and is freed only below.
                 let entry = unsafe { entries.get(index) };
                 *extension_bytes -= entry.extension_bytes();
                 is_pair = entry.is_pair();
@@ -259,7 +262,8 @@ impl<S: Send + Sync> FibWriter<S> {
     }
 }
 
-/// Puts next hops into a list with at most one for each face: of several the last counts. Returns how many faces are new.
+/// Adds next hops to a list with at most one for each face: of several the last counts. Returns the number of new
+/// faces.
 fn merge(list: &mut NextHopList, nexthops: &[NextHop]) -> Result<usize, FibError> {
     let before = list.len();
     for nexthop in nexthops {
@@ -275,7 +279,7 @@ fn merge(list: &mut NextHopList, nexthops: &[NextHop]) -> Result<usize, FibError
 
 impl<S> Drop for FibWriter<S> {
     fn drop(&mut self) {
-        // Readers may live on: what is published and what is not yet reclaimed goes with the last of them.
+        // Readers may live on, so published and unreclaimed things are freed with the last of them.
         let published = std::iter::once(self.shared.root.load(Ordering::Relaxed)).chain(self.table.iter());
         let mut orphans = self.shared.orphans.lock().unwrap_or_else(PoisonError::into_inner);
         orphans.extend(published.map(Retired::Entry));

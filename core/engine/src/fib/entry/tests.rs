@@ -1,4 +1,4 @@
-//! Entries of one line, of two, and with a block on the heap.
+//! Tests of entries of one line, of two, and with a block on the heap.
 
 use std::mem::MaybeUninit;
 
@@ -14,7 +14,7 @@ const COSTS: [u64; 5] = [0, 10, u32::MAX as u64 - 2, u32::MAX as u64 - 1, u64::M
 /// Two slots.
 type Slots = [MaybeUninit<Entry>; 2];
 
-/// An entry, in as many of the slots as it needs.
+/// Writes an entry into as many of the slots as it needs.
 fn entry<'a>(slots: &'a mut Slots, value: &[u8], nexthops: &[NextHop]) -> &'a Entry {
     let hash = 0x1122_3344_5566_7788;
     let parts = EntryParts { value, depth: 3, hash, nexthops, choice: 5, nexthop_source: 6 };
@@ -50,7 +50,7 @@ fn names_and_next_hops_of_all_sizes_read_back() {
             assert_eq!((entry.extension_bytes() == 0, entry.is_pair()), (bytes <= 104, (49..=104).contains(&bytes)));
             entry.prefetch_extension();
             assert!(!entry.is_vacant());
-            // SAFETY: nothing of the entry is read afterwards but the mark.
+            // SAFETY: afterwards, only the mark of the entry is read.
             unsafe { entry.release() };
             assert!(entry.is_vacant());
         }

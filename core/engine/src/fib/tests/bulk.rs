@@ -1,4 +1,4 @@
-//! Adding many prefixes at once, walks over all of them, and growth in the middle of both.
+//! Tests of adding many prefixes at once, of walks over all prefixes, and of growth during both.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ fn add(fib: &mut FibWriter<u32>, numbers: impl Iterator<Item = u32>, hops: &[Nex
     assert_eq!(fib.add_many(&additions), Ok(()));
 }
 
-/// All prefixes and how often each is shown, in portions of `portion`, with a change between two portions.
+/// Returns all prefixes and how often each is shown, in portions of `portion`, with a change between two portions.
 fn walk(fib: &mut FibWriter<u32>, portion: usize, mut change: impl FnMut(&mut FibWriter<u32>)) -> HashMap<Name, usize> {
     let (mut seen, mut cursor) = (HashMap::new(), Some(FibCursor::default()));
     while let Some(from) = cursor {
-        // As somebody keeps it who cannot keep a place.
+        // As a caller does that stores the position as a number.
         let from = from.number().map_or(FibCursor::default(), FibCursor::from_number);
         cursor = fib.visit_entries(from, portion, |name, _| *seen.entry(name.to_owned()).or_default() += 1);
         change(fib);
@@ -106,7 +106,7 @@ fn what_is_there_keeps_its_other_next_hops_and_its_strategy() {
     }
     drop(reader);
     assert_eq!(fib.reclaim(), 0);
-    // Nothing that was replaced is left: 100 entries, /bulk/7 and the root, in slots that were used again.
+    // Everything replaced is freed: 100 entries, /bulk/7 and the root remain, in reused slots.
     assert_eq!(fib.statistics().entries, 102);
 }
 

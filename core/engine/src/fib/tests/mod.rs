@@ -1,5 +1,5 @@
-//! The FIB case by case; against an obvious model in `model`; with readers and writer on several threads in `stress`
-//! and `stalls`; many prefixes at once in `bulk`; strategies of many prefixes in `rounds`.
+//! Tests of the FIB case by case; against a simple model in `model`; with readers and writer on several threads in
+//! `stress` and `stalls`; many prefixes at once in `bulk`; strategies of many prefixes in `rounds`.
 
 mod bulk;
 mod model;
@@ -31,7 +31,7 @@ fn hop(face: u32, cost: u64) -> NextHop {
     NextHop { face: FaceId(face), cost }
 }
 
-/// What a lookup says: prefix length, next hops, length of the prefix they belong to, strategy.
+/// Returns the result of a lookup: prefix length, next hops, length of the prefix they belong to, strategy.
 fn lookup<S: Send + Sync + Clone>(reader: &FibReader<S>, uri: &str) -> (usize, Vec<NextHop>, usize, S) {
     let name = name(uri);
     let hashes = hashes(&name);
@@ -100,7 +100,7 @@ fn next_hops_are_found_by_longest_prefix_and_sorted_by_cost() {
     assert_eq!(lookup(&reader, "/a/b"), (1, vec![hop(301, 10), hop(300, 20)], 1, 'r'));
     assert_eq!(lookup(&reader, "/a/b/c/d"), (3, vec![hop(302, 0)], 3, 'r'));
     assert_eq!(lookup(&reader, "/b"), (0, vec![], 0, 'r'));
-    // A cost changes in place of being added.
+    // Adding an existing face changes its cost.
     assert_eq!(fib.add_nexthop(a.as_ref(), FaceId(300), 5), Ok(false));
     assert_eq!(fib.add_nexthop(a.as_ref(), FaceId(300), 5), Ok(false));
     assert_eq!(fib.nexthops(a.as_ref()).to_vec(), [hop(300, 5), hop(301, 10)]);
@@ -131,7 +131,7 @@ fn a_guess_of_another_name_time_or_reader_changes_nothing() {
     assert_eq!(prefix_len(&reader, guess, &others), 1);
     assert_eq!(prefix_len(&reader, guess, &name("/")), 0);
     assert_eq!(prefix_len(&other, guess, &ours), 2);
-    // Within the period the guess stands for the table as it was; behind it, it is worth nothing.
+    // Within the period the guess reflects the former table; after it, it is invalid.
     fib.set_nexthops(name("/a/b").as_ref(), &[]).expect("removal");
     assert_eq!(prefix_len(&reader, guess, &ours), 2);
     reader.quiescent();
@@ -153,7 +153,7 @@ fn what_an_entry_has_not_it_inherits() {
     assert_eq!(lookup(&reader, "/a/b/c"), (2, vec![hop(2, 0)], 1, 's'));
     fib.add_nexthop(name("/a/b/c").as_ref(), FaceId(3), 0).expect("add");
     assert_eq!(lookup(&reader, "/a/b/c"), (3, vec![hop(3, 0)], 3, 's'));
-    // The choice itself changes, then a nearer one appears, then both go.
+    // The choice itself changes, then a nearer one is added, then both are removed.
     fib.set_strategy(name("/a/b").as_ref(), 't').expect("set");
     assert_eq!(lookup(&reader, "/a/b/c").3, 't');
     fib.set_strategy(name("/a/b/c").as_ref(), 'u').expect("set");
@@ -248,7 +248,7 @@ fn memory_is_reused_although_nobody_asks_for_reclamation() {
     let bytes = fib.statistics().bytes;
     fib.remove_face(FaceId(1)).expect("remove");
     assert_eq!(fib.reclaim(), 0);
-    // Exactly the extension block of the one long entry went: 505 bytes of name and one face in whole words.
+    // Exactly the extension block of the one long entry was freed: 505 bytes of name and one face in whole words.
     assert_eq!(bytes - fib.statistics().bytes, 512);
 }
 

@@ -1,4 +1,4 @@
-//! Random sequences of changes, compared after each with a map that looks everything up the long way.
+//! Random sequences of changes, compared after each with a map that looks up every prefix.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[derive(Default)]
 struct Model {
-    /// Of each prefix in the order in which they got their costs.
+    /// The next hops of each prefix, in the order in which they got their costs.
     nexthops: BTreeMap<Name, Vec<NextHop>>,
     strategies: BTreeMap<Name, u32>,
 }
@@ -70,7 +70,7 @@ impl Model {
                 }
             }
             Step::Place(name, placed, later) => {
-                // After every step the list is sorted, so the place among those of equal cost is that in the list.
+                // The list is sorted after every step, so positions among equal costs are positions in the list.
                 let hops = self.nexthops.entry(name.clone()).or_default();
                 hops.retain(|hop| hop.face != placed.face);
                 hops.sort_by_key(|hop| hop.cost);
@@ -113,7 +113,7 @@ impl Model {
         hops
     }
 
-    /// As [`lookup`] says it.
+    /// Returns the same as [`lookup`].
     fn lookup(&self, name: &Name) -> (usize, Vec<NextHop>, usize, u32) {
         let prefixes = || (0..=name.len()).rev().map(|depth| (depth, name.prefix(depth).to_owned()));
         let (hops_depth, hops) = prefixes()
@@ -126,7 +126,7 @@ impl Model {
     }
 }
 
-/// Adds a next hop; one whose cost changes goes to the end.
+/// Adds a next hop; one with a changed cost goes to the end.
 fn put(hops: &mut Vec<NextHop>, added: NextHop) {
     if !hops.contains(&added) {
         hops.retain(|hop| hop.face != added.face);
@@ -179,7 +179,7 @@ fn apply(fib: &mut FibWriter<u32>, reader: &mut FibReader<u32>, step: &Step, mod
     Ok(())
 }
 
-/// Every name of up to five components.
+/// Returns every name of up to five components.
 fn all_names() -> Vec<Name> {
     let mut names = vec![Name::default()];
     let mut start = 0;

@@ -1,10 +1,10 @@
-//! Changes of strategy in a table so large that entries are told of them in portions, while it changes.
+//! Tests of strategy changes in a table so large that entries are updated in portions, while it changes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// More than a change looks at by itself.
+/// More than a change examines by itself.
 const ENTRIES: u32 = 9000;
 const PARENTS: u32 = 5;
 
@@ -16,7 +16,7 @@ fn entry(number: u32) -> Name {
     parent(number % PARENTS).append_generic(number.to_be_bytes())
 }
 
-/// Entries whose strategy is not that of the longest prefix with a choice.
+/// Returns the number of entries whose strategy is not that of the longest prefix with a choice.
 fn mistaken(fib: &FibWriter<u32>, reader: &FibReader<u32>) -> usize {
     let choices: Vec<(Name, u32)> = fib.strategies().map(|(name, strategy)| (name.to_owned(), *strategy)).collect();
     let right = |name: &Name| {
@@ -89,7 +89,7 @@ proptest! {
                 Step::Quiescent => reader.quiescent(),
             }
         }
-        // However many changes there were, two rounds settle them.
+        // Two rounds settle any number of changes.
         fib.settle_strategies(usize::MAX);
         prop_assert!(fib.settle_strategies(usize::MAX));
         prop_assert_eq!(mistaken(&fib, &reader), 0);
@@ -115,7 +115,7 @@ fn a_change_is_made_in_portions_and_takes_its_choice_back_when_it_ends() {
     while !fib.settle_strategies(1000) {}
     fib.reclaim();
     assert_eq!(Arc::strong_count(&strategy), 1);
-    // One that is not settled when the FIB goes is not forgotten either.
+    // A choice that is not settled when the FIB is dropped is freed too.
     fib.set_strategy(name("/round").as_ref(), Arc::clone(&strategy)).expect("set");
     fib.unset_strategy(name("/round").as_ref()).expect("unset");
     let reader = fib.reader();

@@ -1,9 +1,9 @@
-//! A reader never waits for the writer: its longest lookup, in time of its own thread, while a million routes come, change
-//! and go, the table grows, and strategies change.
+//! A reader never waits for the writer: measures its longest lookup, in CPU time of its own thread, while a million
+//! routes come, change and go, the table grows, and strategies change.
 //!
-//! Time of the thread and not of the clock, because on a busy machine the system gives the processor to others for as long
-//! as it likes. A reader that waited for the writer by spinning would use its own time; by sleeping, it would be seen by the
-//! number of times that it gave up the processor of its own accord.
+//! It is CPU time and not wall-clock time, because on a busy machine the system runs other threads for as long as it
+//! likes. A reader that spun to wait for the writer would use its own CPU time. One that slept would show in its number
+//! of voluntary context switches.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,9 +15,9 @@ use nix::time::{ClockId, clock_gettime};
 use super::*;
 
 const ROUTES: u32 = 1_000_000;
-/// Entries told of a strategy at a time.
+/// Entries updated with a strategy at a time.
 const PORTION: usize = 16_384;
-/// Looked up between two looks at the clock.
+/// Lookups between two readings of the clock.
 const BURST: usize = 64;
 
 fn thread_time() -> Duration {
@@ -37,7 +37,7 @@ struct Pauses {
     gave_up: i64,
 }
 
-/// Looks names up until told to stop, half of them with routes that always stay.
+/// Looks up names until told to stop, half of them with routes that always stay.
 fn read(mut reader: FibReader<u32>, stop: &AtomicBool) -> Pauses {
     let names: Vec<Name> = (0..1024).map(|number| prefix(number * 977).append_generic("data")).collect();
     let hashes: Vec<PrefixHashes> = names.iter().map(hashes).collect();
@@ -70,7 +70,7 @@ fn add(fib: &mut FibWriter<u32>, hops: &[NextHop]) -> Result<(), FibError> {
     Ok(())
 }
 
-/// No portion takes the writer long, either.
+/// Settles strategies, and checks that no portion takes the writer long.
 fn settle(fib: &mut FibWriter<u32>) {
     let mut longest = Duration::ZERO;
     let mut is_settled = false;
@@ -92,7 +92,7 @@ fn write(fib: &mut FibWriter<u32>) -> Result<(), FibError> {
         let prefix = name("/stall").append_generic(number.to_be_bytes());
         fib.set_strategy(prefix.as_ref(), 2 + number)?;
     }
-    // While all entries are told, a part of them goes.
+    // While all entries are updated, some are removed.
     for number in 0..ROUTES / 2 {
         fib.remove_nexthop(prefix(number).as_ref(), FaceId(2))?;
         fib.set_nexthops(prefix(number).as_ref(), &[])?;
@@ -122,7 +122,7 @@ fn the_reader_never_waits_for_the_writer() {
     assert_eq!(result, Ok(()));
     assert!(pauses.lookups > 10_000);
     println!("longest burst of {BURST} lookups: {:?}, {} lookups", pauses.longest, pauses.lookups);
-    // Some hundred cache misses, and whatever the system counts to a thread (its interrupts); growth of the table alone
+    // Some hundred cache misses, and the interrupts that the system charges to a thread; growth of the table alone
     // takes many times longer.
     assert!(pauses.longest < Duration::from_millis(20), "{:?}", pauses.longest);
     assert_eq!(pauses.gave_up, 0);

@@ -1,11 +1,11 @@
-//! Readers on threads of their own while the writer does all it can to disturb them.
+//! Tests with readers on their own threads while the writer does all it can to disturb them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use super::*;
 
-/// A strategy that notices when it is used after it was freed.
+/// A strategy that detects its use after it was freed.
 struct Canary {
     alive: AtomicU64,
     number: u64,
@@ -33,7 +33,7 @@ impl Drop for Canary {
 const FIXED: u32 = 64;
 const ROUNDS: u64 = 60;
 
-/// Prefix number `n`; every fourth needs a second cache line, and every fourth memory elsewhere.
+/// Returns prefix number `n`; every fourth needs a second cache line, and every fourth a block on the heap.
 fn prefix(number: u32) -> Name {
     let name = name("/stress/test").append_generic(number.to_be_bytes());
     match number % 4 {
@@ -43,7 +43,7 @@ fn prefix(number: u32) -> Name {
     }
 }
 
-/// The next hops of prefix `n` in round `r`: few or many, all telling `n` and `r`.
+/// Returns the next hops of prefix `n` in round `r`: few or many, all of which encode `n` and `r`.
 fn hops(number: u32, round: u64) -> Vec<NextHop> {
     let count = 1 + (u64::from(number) + round) as u32 % 9;
     (0..count).map(|position| hop(number * 16 + position, round)).collect()
@@ -71,7 +71,7 @@ fn read(mut reader: FibReader<Canary>, number: usize, stop: &AtomicBool) -> u64 
             } else if found.nexthop_prefix_len() > 0 {
                 check_hops(number, &found.nexthops().to_vec());
             }
-            // Strategies are numbered by the depth of the prefix they are set for.
+            // Strategies are numbered by the depth of their prefix.
             let strategy = found.strategy().number();
             assert!(strategy == 0 || strategy as usize <= found.prefix_len());
             lookups += 1;
@@ -140,7 +140,7 @@ fn readers_see_whole_entries_and_never_miss_one() {
     assert_eq!(fib.reclaim(), 0);
 }
 
-/// The table grows several times while readers look at what was there from the start.
+/// The table grows several times while readers look up prefixes from the start.
 #[test]
 fn growth_does_not_disturb_readers() {
     let mut fib = FibWriter::new(KEY, Canary::new(0)).expect("memory");

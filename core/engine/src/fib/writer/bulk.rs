@@ -1,5 +1,5 @@
-//! Many prefixes at once: everything that their insertion waits for is fetched for a chunk of them before the first is
-//! inserted.
+//! Adding many prefixes at once: all memory that the insertion of a chunk of them needs is prefetched before the first
+//! is inserted.
 
 use arrayvec::ArrayVec;
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group};
@@ -10,8 +10,8 @@ use super::merge;
 use super::update::{NextHopList, Prefix};
 use crate::fib::{FibError, NextHop};
 
-/// Prefixes worked on together: more than the memory accesses that a core keeps in flight, and few enough that their
-/// hashes stay in the second-level cache.
+/// Number of prefixes processed together: more than the memory accesses that a core keeps in flight, and few enough
+/// that their hashes stay in the second-level cache.
 const CHUNK: usize = 32;
 
 /// Next hops to add to a prefix.
@@ -23,13 +23,13 @@ pub struct FibAddition<'a> {
     pub nexthops: &'a [NextHop],
 }
 
-/// A prefix of a bulk addition was refused. Those before it were added, and those behind it were not looked at.
+/// The error that a prefix of a bulk addition was refused. The prefixes before it were added; those after it were not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct BulkError {
-    /// Which one.
+    /// Index of the refused prefix.
     pub position: usize,
-    /// Why.
+    /// The reason.
     pub error: FibError,
 }
 
@@ -40,21 +40,21 @@ pub(super) fn new_chunk_hashes() -> Box<[PrefixHashes]> {
 /// Hashes the names of a chunk with all their prefixes. A name that is too deep gets depth 0.
 fn hash_chunk(key: &HashKey, chunk: &[FibAddition<'_>], hashes: &mut [PrefixHashes]) {
     let names: ArrayVec<&[u8], CHUNK> = chunk.iter().map(|addition| addition.prefix.value()).collect();
-    // What is wrong with a name that cannot be hashed is found by its depth.
+    // A name that cannot be hashed is detected by its depth.
     hash_group(key, Lanes::best(), &names, hashes);
 }
 
-/// `None` if the prefix is too long to be in the table.
+/// Returns the hashed prefix; `None` if it is too long for the table.
 fn hashed<'a>(addition: &FibAddition<'a>, hashes: &'a PrefixHashes) -> Option<Prefix<'a>> {
     Prefix::of_hashed(addition.prefix.value(), hashes).filter(|prefix| prefix.depth == addition.prefix.len())
 }
 
 impl<S: Send + Sync> FibWriter<S> {
-    /// Adds next hops to prefixes, in order, as [`add_nexthop`](Self::add_nexthop) does with each, but many times faster in
-    /// a large table. For millions, [`reserve`](Self::reserve) before.
+    /// Adds next hops to prefixes, in order, as [`add_nexthop`](Self::add_nexthop) does with each, but many times
+    /// faster in a large table. For millions of prefixes, call [`reserve`](Self::reserve) first.
     ///
     /// # Errors
-    /// The first prefix that is refused; to go on, call again with what is behind it.
+    /// If a prefix is refused. To continue, call again with the prefixes after it.
     pub fn add_many(&mut self, additions: &[FibAddition<'_>]) -> Result<(), BulkError> {
         let mut hashes = std::mem::take(&mut self.chunk_hashes);
         let result = additions.chunks(CHUNK).enumerate().try_for_each(|(number, chunk)| {
@@ -86,7 +86,7 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(())
     }
 
-    /// Asks for the entry that the prefix may have already.
+    /// Prefetches the entry that the prefix may already have.
     fn prefetch_entry(&self, prefix: &Prefix<'_>) {
         if let Some(index) = self.table.candidates(prefix.hash()).next() {
             self.entries.prefetch_line(index, 0);
@@ -94,12 +94,12 @@ impl<S: Send + Sync> FibWriter<S> {
         }
     }
 
-    /// Adds next hops, or changes their costs. Returns how many faces were no next hops of the prefix before.
+    /// Adds next hops, or changes their costs. Returns the number of faces that were not yet next hops of the prefix.
     pub(super) fn add_to_prefix(&mut self, prefix: &Prefix<'_>, nexthops: &[NextHop]) -> Result<usize, FibError> {
         let old = self.find(prefix);
         let mut list: NextHopList = self.nexthops_of(old).iter().collect();
         let added = merge(&mut list, nexthops)?;
-        // Faces are never fewer than before, so the same number of them means that at most costs have changed.
+        // Faces are never removed here, so an equal number means that at most costs have changed.
         if added > 0 || !self.nexthops_of(old).iter().eq(list.iter().copied()) {
             self.put_nexthops(prefix, old, &mut list)?;
         }

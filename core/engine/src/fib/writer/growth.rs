@@ -1,7 +1,7 @@
 //! Growth of the hash table, spread over the changes that need it.
 //!
-//! Moving all entries of a table of a hundred million at once takes half a minute. So growth begins while there is room
-//! left, and each new prefix moves a few entries; the old array has room for what comes until all are moved.
+//! Moving all entries of a table of a hundred million at once takes half a minute. So growth begins while there is
+//! still room, and each new prefix moves a few entries; the old array has room for new ones until all are moved.
 
 use namehop_table::{GrowthEntries, SharedArena, TableError, TableFull};
 
@@ -10,19 +10,19 @@ use crate::fib::FibError;
 use crate::fib::entry::Entry;
 use crate::fib::shared::Retired;
 
-/// Prefixes for which a new table has room.
+/// Initial capacity in prefixes.
 pub(super) const INITIAL_CAPACITY: usize = 4096;
-/// Growth begins when less than this part of the capacity is left.
+/// Growth begins when less than this part of the capacity is free.
 const LEFT_PART: usize = 8;
 
-/// Prefixes for which buckets have room when so many have come one after the other.
+/// Returns the capacity of the buckets after `prefixes` were added one by one.
 pub(in crate::fib) fn grown_capacity(prefixes: usize) -> usize {
     (prefixes + prefixes / (LEFT_PART - 1) + 1).next_power_of_two()
 }
-/// Chains moved for each new prefix. A table for C prefixes has at most 2 C / 5 home buckets, so that all are moved when
-/// C / 20 prefixes have come: before the part that was left is used up.
+/// Number of chains moved for each new prefix. A table for C prefixes has at most 2 C / 5 home buckets, so all are
+/// moved after C / 20 new prefixes: before the free part is used up.
 const CHAINS_PER_PREFIX: usize = 8;
-/// A table of so few prefixes is moved at once; it takes a millisecond.
+/// A table of at most this many prefixes is moved at once; it takes a millisecond.
 const SMALL: usize = 16_384;
 
 struct Entries<'a>(&'a SharedArena<Entry>);
@@ -41,15 +41,15 @@ impl GrowthEntries for Entries<'_> {
 }
 
 impl<S: Send + Sync> FibWriter<S> {
-    /// Makes room for `additional` more prefixes, so that the table grows at most once while they come. Takes no time to
-    /// speak of: what has to be moved is moved as they come.
+    /// Makes room for `additional` more prefixes, so that the table grows at most once while they are added. Takes
+    /// negligible time: entries are moved as prefixes are added.
     pub fn reserve(&mut self, additional: usize) -> Result<(), FibError> {
         self.wanted_capacity = self.table.len().saturating_add(additional);
         self.entries.expect(additional);
         self.make_room(0)
     }
 
-    /// To be called before `prefixes` new ones are inserted.
+    /// Must be called before `prefixes` new ones are inserted.
     pub(super) fn make_room(&mut self, prefixes: usize) -> Result<(), FibError> {
         let capacity = self.table.capacity();
         if self.table.growing_to().is_none() {
@@ -57,7 +57,7 @@ impl<S: Send + Sync> FibWriter<S> {
             if left >= capacity / LEFT_PART && self.wanted_capacity <= capacity {
                 return Ok(());
             }
-            // With the part that is to be left, so that what was asked for does not make it grow once more.
+            // Includes the part that must stay free, so that the reserved prefixes do not make the table grow again.
             let wanted = self.wanted_capacity.saturating_add(self.wanted_capacity / (LEFT_PART - 1) + 1);
             self.table.start_growth(wanted.max(2 * capacity))?;
         }
@@ -75,15 +75,15 @@ impl<S: Send + Sync> FibWriter<S> {
         match table.grow_step(chains, &Entries(entries)) {
             Ok(Some(old)) => retired.retire(Retired::Buckets(old)),
             Ok(None) => {}
-            // The next change begins anew, with a larger array.
+            // The next change starts again, with a larger array.
             Err(TableFull) => *wanted_capacity = target.unwrap_or(0).saturating_mul(2),
         }
     }
 
-    /// Puts a complete entry into the table.
+    /// Inserts a complete entry into the table.
     pub(super) fn insert(&mut self, hash: u64, index: u32) -> Result<(), FibError> {
         if self.table.insert(hash, index).is_err() {
-            // Holes in the wrong places; moving everything closes them.
+            // The free slots are in the wrong buckets; moving all entries fixes that.
             let capacity = self.table.growing_to().unwrap_or(0).max(self.table.capacity());
             self.table.start_growth(2 * capacity)?;
             self.grow_step(usize::MAX);

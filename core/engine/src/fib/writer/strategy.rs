@@ -1,11 +1,13 @@
-//! Strategy choices: which strategy counts for which names, and how entries come to know.
+//! Strategy choices: the strategy of each name, and how entries learn of changes.
 //!
-//! Each entry names the choice that counts for it, its own or that of the nearest prefix above with one, so that a packet
-//! pays nothing for inheritance. What a prefix inherits is looked up among the choices, of which there are few. When a
-//! choice is added or removed, the entries below have to be told, and there is no way to find those but to look at all
-//! entries in order of memory. That is a *round*, which is made in portions so that nobody waits: meanwhile entries below
-//! have the former strategy or the new one, and entries that are written have the new one at once. Changes that come
-//! during a round share the next one, so that however many there are, two rounds settle them.
+//! Each entry contains its effective choice, its own or that of the nearest shorter prefix with one, so that a packet
+//! pays nothing for inheritance. The inherited choice of a prefix is looked up among the choices, of which there are
+//! few.
+//!
+//! When a choice is added or removed, the entries below must be updated. They can be found only by a pass over all
+//! entries in order of memory, a *round*. A round is done in portions, so that no thread waits long. Meanwhile entries
+//! below have the former strategy or the new one, and entries that are written get the new one at once. Changes during
+//! a round share the next one, so two rounds settle any number of changes.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,59 +22,59 @@ use crate::fib::FibError;
 use crate::fib::entry::Entry;
 use crate::fib::shared::Retired;
 
-/// The first choice that is made, which the root keeps.
+/// The first choice, which the root keeps.
 pub(super) const ROOT_CHOICE: u32 = 0;
-/// Entries that a change looks at by itself, which takes some ten microseconds: all of them in a small table.
+/// Number of entries that a change examines by itself, which takes some ten microseconds: all of them in a small table.
 const FIRST_PORTION: usize = 4096;
-/// Entries that are on their way from memory while one is looked at.
+/// How many entries ahead a round prefetches.
 const AHEAD: u32 = 16;
 
-/// Entries being told of changed choices.
+/// A pass over all entries that updates their choices.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// How the VALUEs of all prefixes begin that may have to be told.
+    /// Common start of the VALUEs of all prefixes that may need an update.
     start: Vec<u8>,
-    /// Entry to be looked at next.
+    /// The entry to examine next.
     next: u32,
-    /// Choices that were removed, and that no entry names when the round ends.
+    /// Removed choices, to which no entry refers when the round ends.
     removed: Vec<u32>,
 }
 
 impl Round {
-    /// Choices that are to be freed.
+    /// Returns the choices that will be freed.
     pub(super) fn removed(&self) -> &[u32] {
         &self.removed
     }
 }
 
-/// Bytes that two VALUEs have in common at their start.
+/// Returns the length of the common start of two VALUEs, in bytes.
 fn common_bytes(first: &[u8], second: &[u8]) -> usize {
     first.iter().zip(second).take_while(|(first, second)| first == second).count()
 }
 
 impl<S: Send + Sync> FibWriter<S> {
-    /// Whether a strategy was chosen for just this prefix.
+    /// Returns whether a strategy was chosen for exactly this prefix.
     pub fn has_strategy(&self, prefix: NameRef<'_>) -> bool {
         self.strategies.contains_key(prefix.value())
     }
 
-    /// Chooses the strategy for a prefix and everything below that has no choice of its own.
+    /// Chooses the strategy for a prefix and for everything below it without its own choice.
     ///
-    /// Where the prefix had a choice already, that is in effect at once. Otherwise prefixes below may have the strategy that
-    /// they had until [`settle_strategies`](Self::settle_strategies) says that none has.
+    /// If the prefix had a choice already, the new one is in effect at once. Otherwise prefixes below may keep their
+    /// former strategy until [`settle_strategies`](Self::settle_strategies) returns `true`.
     pub fn set_strategy(&mut self, prefix: NameRef<'_>, strategy: S) -> Result<(), FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
         let strategy = Arc::into_raw(Arc::new(strategy)).cast_mut();
         if let Some(&choice) = self.strategies.get(prefix.value) {
             let old = self.choice(choice).swap(strategy, Ordering::AcqRel);
-            // SAFETY: the pointer comes from `Arc::into_raw`, and its count went from the choice to this.
+            // SAFETY: the pointer comes from `Arc::into_raw`, and its count is transferred from the choice to this.
             self.retired.retire(Retired::Strategy(unsafe { Arc::from_raw(old) }));
             self.note_strategies_changed();
             return Ok(());
         }
         let choice = self.choices.allocate(AtomicPtr::new(strategy)).inspect_err(|_| {
-            // SAFETY: made above, and stored nowhere.
+            // SAFETY: the pointer was made above, and is stored nowhere.
             drop(unsafe { Arc::from_raw(strategy) });
         })?;
         match self.find(&prefix) {
@@ -95,8 +97,8 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(())
     }
 
-    /// Removes the strategy choice of a prefix, which then has that of the next shorter prefix with a choice; prefixes below
-    /// as [`set_strategy`](Self::set_strategy) says. `true` if there was one.
+    /// Removes the strategy choice of a prefix, which then inherits that of the next shorter prefix with a choice.
+    /// Prefixes below follow as in [`set_strategy`](Self::set_strategy). Returns `true` if there was a choice.
     pub fn unset_strategy(&mut self, prefix: NameRef<'_>) -> Result<bool, FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
@@ -118,8 +120,8 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(true)
     }
 
-    /// Looks at up to `entries` more entries that may have to be told of changed strategies. `true` when none is left: all
-    /// changes are in effect then. To be called with pauses until it says so.
+    /// Examines up to `entries` more entries that may need a new strategy. Returns `true` if none is left: then all
+    /// changes are in effect. Must be called, with pauses, until it returns `true`.
     pub fn settle_strategies(&mut self, entries: usize) -> bool {
         let Some(mut round) = self.round.take() else {
             return true;
@@ -128,8 +130,8 @@ impl<S: Send + Sync> FibWriter<S> {
         let portion = u32::try_from(entries).unwrap_or(u32::MAX);
         let end = made.min(round.next.saturating_add(portion));
         let mut is_changed = false;
-        // In order of memory, which is many times faster than in order of the table. Entries that are unpublished and not
-        // yet reclaimed are told too, because readers may hold them until the round ends.
+        // In order of memory, which is many times faster than in order of the table. Entries that are unpublished and
+        // not yet reclaimed are updated too, because readers may hold them until the round ends.
         for index in round.next..end {
             self.entries.prefetch_line(index.saturating_add(AHEAD).min(made - 1), 0);
             let Some(entry) = self.entry_in_slot(index) else { continue };
@@ -154,7 +156,7 @@ impl<S: Send + Sync> FibWriter<S> {
         self.round.is_none()
     }
 
-    /// The entry that begins in a slot that was given out at some time.
+    /// Returns the entry that begins in a slot that has been allocated at some time.
     fn entry_in_slot(&self, index: u32) -> Option<&Entry> {
         let entry_in = |index| Some(self.entry(index)).filter(|entry| !entry.is_vacant());
         // Pairs begin at even slots.
@@ -162,8 +164,8 @@ impl<S: Send + Sync> FibWriter<S> {
         if is_second { None } else { entry_in(index) }
     }
 
-    /// Begins a round for a change at a prefix, or notes it for the round after the one under way. `removed` is the choice
-    /// that the prefix had.
+    /// Begins a round for a change at a prefix, or adds the change to the next round if one is in progress. `removed`
+    /// is the prefix's former choice.
     fn tell_entries_below(&mut self, prefix: &Prefix<'_>, removed: Option<u32>) {
         if self.depth_counts[prefix.depth + 1..].iter().all(|&count| count == 0) {
             return self.retire_choices(removed);
@@ -187,19 +189,19 @@ impl<S: Send + Sync> FibWriter<S> {
         }
     }
 
-    /// To be called when a change is published, so that no worker takes an old strategy for a new one.
+    /// Must be called when a change is published, so that no worker takes an old strategy for a new one.
     fn note_strategies_changed(&self) {
         self.shared.strategies_version.fetch_add(1, Ordering::Release);
     }
 
-    /// The choice that counts for a name: that of the longest prefix with one.
+    /// Returns the effective choice of a name: that of the longest prefix with one.
     pub(super) fn choice_for(&self, value: &[u8]) -> u32 {
         if self.strategies.len() == 1 {
             return ROOT_CHOICE;
         }
         let mut longest = value;
-        // Prefixes of a name sort before it, but others may stand between: what such a one has not in common with the name,
-        // the prefix looked for has not either.
+        // Prefixes of a name sort before it, but other VALUEs may lie between. Bytes in which such a VALUE differs from
+        // the name cannot belong to the prefix either.
         while let Some((prefix, &choice)) = self.choices_up_to(longest).next_back() {
             let common = common_bytes(prefix, longest);
             if common == prefix.len() {
@@ -207,7 +209,7 @@ impl<S: Send + Sync> FibWriter<S> {
             }
             longest = &longest[..common];
         }
-        // Not reached, because the root's VALUE is at the start of every other.
+        // Not reached, because the root's VALUE is a prefix of every other.
         ROOT_CHOICE
     }
 
@@ -215,12 +217,12 @@ impl<S: Send + Sync> FibWriter<S> {
         self.strategies.range::<[u8], _>((Bound::Unbounded, Bound::Included(value)))
     }
 
-    /// The strategy that counts for a name.
+    /// Returns the effective strategy of a name.
     pub fn effective_strategy(&self, name: NameRef<'_>) -> &S {
         self.strategy(self.choice_for(name.value()))
     }
 
-    /// All prefixes that have a strategy of their own, in canonical order.
+    /// Returns all prefixes with their own strategy, in canonical order.
     pub fn strategies(&self) -> impl Iterator<Item = (NameRef<'_>, &S)> {
         self.strategies.iter().filter_map(|(value, &choice)| {
             let name = NameRef::from_value(value).ok()?;

@@ -1,4 +1,4 @@
-//! The steps that changes to the FIB are made of: finding entries, publishing them, and keeping inheritance right.
+//! The steps of changes to the FIB: finding entries, publishing them, and maintaining inheritance.
 
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::fib::{FibError, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHop
 /// Next hops of an entry that is being changed.
 pub(super) type NextHopList = ArrayVec<NextHop, MAX_NEXTHOPS>;
 
-/// A prefix to work on: its VALUE and the hashes of all prefixes of it.
+/// A prefix to change: its VALUE and the hashes of all its prefixes.
 pub(super) struct Prefix<'n> {
     pub(super) value: &'n [u8],
     pub(super) depth: usize,
@@ -23,13 +23,13 @@ pub(super) struct Prefix<'n> {
 }
 
 impl<'n> Prefix<'n> {
-    /// Hashes a prefix into `hashes`. `None` if it is too long to be in the table.
+    /// Hashes a prefix into `hashes`. Returns `None` if it is too long for the table.
     pub(super) fn hash_into(key: &HashKey, value: &'n [u8], hashes: &'n mut PrefixHashes) -> Option<Self> {
         hash_prefixes(key, value, hashes).ok()?;
         Self::of_hashed(value, hashes)
     }
 
-    /// The prefix with this VALUE and these hashes. `None` if it is too long to be in the table.
+    /// Returns the prefix with this VALUE and these hashes; `None` if it is too long for the table.
     pub(super) fn of_hashed(value: &'n [u8], hashes: &'n PrefixHashes) -> Option<Self> {
         let depth = hashes.depth();
         // The engine's name limit keeps VALUEs far below 64 KiB.
@@ -50,13 +50,13 @@ impl<'n> Prefix<'n> {
 }
 
 impl<S: Send + Sync> FibWriter<S> {
-    /// Hashes a prefix that is to be changed, at a moment when no change is under way.
+    /// Hashes a prefix that is to be changed. Must be called when no change is in progress.
     pub(super) fn prefix<'n>(&mut self, value: &'n [u8], hashes: &'n mut PrefixHashes) -> Result<Prefix<'n>, FibError> {
         self.reclaim_if_much();
         Prefix::hash_into(&self.key, value, hashes).ok_or(FibError::PrefixTooLong)
     }
 
-    /// To be called at moments when no change is under way.
+    /// Must be called when no change is in progress.
     pub(super) fn reclaim_if_much(&mut self) {
         if self.retired.pending() >= self.reclaim_at {
             self.reclaim();
@@ -85,17 +85,17 @@ impl<S: Send + Sync> FibWriter<S> {
         self.shared.root.load(Ordering::Relaxed)
     }
 
-    /// Every entry that is published.
+    /// Returns every published entry.
     pub(super) fn live_entries(&self) -> impl Iterator<Item = &Entry> {
         std::iter::once(self.root()).chain(self.table.iter()).map(|index| self.entry(index))
     }
 
-    /// The entry of exactly this prefix.
+    /// Returns the entry of exactly this prefix.
     pub(super) fn find(&self, prefix: &Prefix<'_>) -> Option<u32> {
         self.find_at(prefix, prefix.depth)
     }
 
-    /// The entry of the prefix's first `depth` components.
+    /// Returns the entry of the prefix's first `depth` components.
     fn find_at(&self, prefix: &Prefix<'_>, depth: usize) -> Option<u32> {
         if depth == 0 {
             return Some(self.root());
@@ -108,12 +108,12 @@ impl<S: Send + Sync> FibWriter<S> {
         self.table.candidates(hash).find(|&index| self.entry(index).value() == value)
     }
 
-    /// Own next hops of an entry that may be there.
+    /// Returns the own next hops of an entry, if it exists.
     pub(super) fn nexthops_of(&self, entry: Option<u32>) -> NextHops<'_> {
         entry.map_or(NextHops::default(), |index| self.entry(index).own_nexthops())
     }
 
-    /// The entry whose next hops the prefix has if it has none of its own, or [`NONE`].
+    /// Returns the entry that the prefix inherits next hops from if it has none of its own, or [`NONE`].
     pub(super) fn nexthops_above(&self, prefix: &Prefix<'_>) -> u32 {
         (0..prefix.depth)
             .rev()
@@ -134,7 +134,7 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(found)
     }
 
-    /// Makes `nexthops` the own next hops of the prefix, whose entry is `old`.
+    /// Replaces the own next hops of the prefix; `old` is its entry.
     pub(super) fn put_nexthops(
         &mut self,
         prefix: &Prefix<'_>,
@@ -144,10 +144,10 @@ impl<S: Send + Sync> FibWriter<S> {
         if self.is_value_dedicated(prefix.value) {
             return Err(FibError::Dedicated);
         }
-        // Stable: of two with the same cost the one that was there first is preferred.
+        // Stable: of two with the same cost the first is preferred.
         nexthops.sort_by_key(|nexthop| nexthop.cost);
         let had_nexthops = old.is_some_and(|index| self.entry(index).has_own_nexthops());
-        // Not that of the old entry, which may not know yet.
+        // The old entry's choice may be out of date.
         let choice = self.choice_for(prefix.value);
         if nexthops.is_empty() {
             let Some(index) = old.filter(|_| had_nexthops) else {
@@ -174,13 +174,14 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(())
     }
 
-    /// Below the prefix, entries without own next hops take them from `new` if `replaces` holds for their source.
+    /// Makes entries below the prefix that have no own next hops inherit from `new`, if `replaces` returns `true` for
+    /// their source.
     fn pass_on_nexthops(&self, prefix: &Prefix<'_>, new: u32, replaces: impl Fn(&Self, u32) -> bool) {
         if self.strategies.len() == 1 {
-            // The root's, with nothing above.
+            // Only the root has a strategy, and nothing is above it.
             return;
         }
-        // Only entries with an own strategy have no own next hops, and the VALUEs below a prefix sort right behind it.
+        // Only entries with their own strategy can lack next hops, and the VALUEs below a prefix sort right behind it.
         let below = (Bound::Excluded(prefix.value), Bound::Unbounded);
         let names = self.strategies.range::<[u8], _>(below).map(|(value, _)| value);
         for value in names.take_while(|value| value.starts_with(prefix.value)) {
@@ -209,7 +210,7 @@ impl<S: Send + Sync> FibWriter<S> {
         }
         let parts = EntryParts { value, depth, hash, nexthops, choice, nexthop_source };
         let index = if parts.needs_pair() {
-            // SAFETY: the first slot gets the entry. The two belong to it alone.
+            // SAFETY: the first slot gets the entry. The two slots belong to it alone.
             unsafe { self.entries.allocate_pair(Entry::vacant, |first| Entry::write_pair(first, &parts)) }?
         } else {
             self.entries.allocate(Entry::new(&parts))?
@@ -223,7 +224,7 @@ impl<S: Send + Sync> FibWriter<S> {
             }
             None => {
                 if let Err(error) = self.insert(hash, index) {
-                    // Never published, so it may be reclaimed at any time.
+                    // The entry was never published, so it may be reclaimed at any time.
                     self.retired.retire(Retired::Entry(index));
                     return Err(error);
                 }

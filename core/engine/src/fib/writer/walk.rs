@@ -1,4 +1,4 @@
-//! Going through all prefixes, at once or in portions between which the table may change.
+//! Walks over all prefixes, at once or in portions between which the table may change.
 
 use std::sync::atomic::Ordering;
 
@@ -10,10 +10,10 @@ use namehop_wire::NameRef;
 use super::FibWriter;
 use crate::fib::{FibError, NextHops};
 
-/// Home buckets that are visited together, so that their misses overlap.
+/// Number of home buckets visited together, so that their misses overlap.
 const GROUP: usize = 16;
 
-/// Where a walk over all prefixes stands; the default is its start.
+/// The position of a walk over all prefixes; the default is its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FibCursor {
     /// `None` before the root, which is not in the table.
@@ -21,23 +21,25 @@ pub struct FibCursor {
 }
 
 impl FibCursor {
-    /// The place as a number, to be kept outside of the program; `None` for the start.
+    /// Returns the position as a number that can be stored outside of the program; `None` for the start.
     pub fn number(self) -> Option<u64> {
         self.table.map(WalkCursor::number)
     }
 
-    /// The place with this number. Every number is one; what is not from [`number`](Self::number) is any place of the table.
+    /// Returns the position with this number. Every number is valid; one that is not from [`number`](Self::number) is
+    /// an arbitrary position.
     pub fn from_number(number: u64) -> Self {
         FibCursor { table: Some(WalkCursor::from_number(number)) }
     }
 }
 
 impl<S: Send + Sync> FibWriter<S> {
-    /// Shows about `portion` more prefixes that have next hops: not many more, and fewer where the table is sparse, because
-    /// it looks at no more than `portion` groups of buckets. Returns where to go on, or `None` at the end.
+    /// Calls `show` for about `portion` more prefixes with next hops. There may be a few more, and fewer in a sparse
+    /// table, because at most `portion` groups of buckets are examined. Returns where to continue, or `None` at the
+    /// end.
     ///
-    /// A prefix that has next hops during the whole walk is shown at least once, whatever is changed meanwhile; some may be
-    /// shown again when the table grows.
+    /// A prefix that has next hops during the whole walk is shown at least once, regardless of other changes; some may
+    /// be shown again when the table grows.
     pub fn visit_entries(
         &self,
         from: FibCursor,
@@ -61,8 +63,9 @@ impl<S: Send + Sync> FibWriter<S> {
         Some(cursor)
     }
 
-    /// Removes a face from the entries of at least `portion` more prefixes, unless there are no more. Returns from how many
-    /// it was removed, and where to go on, or `None` at the end. An entry that the face is added to meanwhile may keep it.
+    /// Removes a face from the entries of at least `portion` more prefixes, unless fewer are left. Returns the number
+    /// of entries that had it, and where to continue, or `None` at the end. An entry that the face is added to in the
+    /// meantime may keep it.
     pub fn remove_face_from_portion(
         &mut self,
         face: FaceId,
@@ -77,7 +80,7 @@ impl<S: Send + Sync> FibWriter<S> {
             looked_at += indexes.len().max(1);
             indexes.retain(|&index| self.entry(index).own_nexthops().faces().contains(&face));
             removed += indexes.len();
-            // A removal reclaims before it changes anything, so the names are taken out of the entries first.
+            // A removal reclaims before it changes anything, so the names are copied from the entries first.
             let names: Vec<Box<[u8]>> = indexes.iter().map(|&index| self.entry(index).value().into()).collect();
             let mut hashes = PrefixHashes::new();
             for value in &names {
@@ -88,7 +91,7 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok((removed, cursor))
     }
 
-    /// Removes a face from all entries. Returns the number of entries that had it. Looks at every entry.
+    /// Removes a face from all entries. Returns the number of entries that had it. Examines every entry.
     pub fn remove_face(&mut self, face: FaceId) -> Result<usize, FibError> {
         let (mut total, mut cursor) = (0, Some(FibCursor::default()));
         while let Some(from) = cursor {
@@ -99,7 +102,7 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(total)
     }
 
-    /// Puts the next entries of a walk into `indexes`, and asks for their memory.
+    /// Fills `indexes` with the next entries of a walk, and prefetches them.
     fn next_group(&self, from: FibCursor, indexes: &mut Vec<u32>) -> Option<FibCursor> {
         indexes.clear();
         let next = match from.table {
