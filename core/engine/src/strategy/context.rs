@@ -1,7 +1,8 @@
-//! What a strategy sees and may do: the border between the pipelines and the strategies.
+//! The interface between the pipelines and the strategies: what a strategy can read and do.
 //!
-//! A strategy is called by trigger (an Interest arrived, Data arrived, …) with a context for one PIT entry and answers
-//! by calling actions on it. The engine implements the context over its tables; tests implement it over plain vectors.
+//! A strategy is called by trigger (an Interest arrived, Data arrived, …) with a context for one PIT entry, and acts by
+//! calling methods of the context. The engine implements the context over its tables; tests implement it over plain
+//! vectors.
 
 use namehop_packet::{FaceId, FaceInfo, Timestamp};
 use namehop_wire::lp::NackReason;
@@ -23,13 +24,13 @@ pub struct InRecord {
 pub struct OutRecord {
     /// Upstream face.
     pub face: FaceId,
-    /// Nonce last sent to it.
+    /// The Nonce last sent to it.
     pub nonce: u32,
     /// When the Interest was last sent to it.
     pub last_renewed: Timestamp,
     /// When that Interest's lifetime ends.
     pub expiry: Timestamp,
-    /// Reason of the Nack that came back since `last_renewed`, if one did.
+    /// Reason of the Nack received since `last_renewed`, if there was one.
     pub nacked: Option<NackReason>,
 }
 
@@ -38,9 +39,9 @@ pub struct OutRecord {
 pub struct PitScratch {
     /// Current suppression interval in microseconds; 0 = none yet.
     pub suppression_us: u32,
-    /// Strategy's own flags.
+    /// The strategy's own flags.
     pub flags: u32,
-    /// A face number the strategy wants to remember; 0 = none.
+    /// A face id of the strategy's choice; 0 = none.
     pub face: u32,
 }
 
@@ -49,96 +50,101 @@ pub struct PitScratch {
 pub struct OutScratch {
     /// Current suppression interval in microseconds; 0 = none yet.
     pub suppression_us: u32,
-    /// Strategy's own flags.
+    /// The strategy's own flags.
     pub flags: u32,
 }
 
-/// The packet being handled and the PIT entry it belongs to.
+/// The packet that is being handled and its PIT entry.
 ///
-/// All record accessors concern the PIT entry of the trigger.
+/// All record accessors refer to the PIT entry of the trigger.
 pub trait StrategyContext {
     /// Time of the packet.
     fn now(&self) -> Timestamp;
-    /// Face the triggering packet came in on; [`FaceId::INVALID`] for triggers without a packet (`Timer`, `AfterNewNextHop`,
-    /// `OnDroppedInterest`, `BeforeExpirePendingInterest`, and `AfterReceiveInterest` for a pending Interest that is sent again).
+    /// Face on which the triggering packet arrived. It is [`FaceId::INVALID`] for triggers without a packet: `Timer`,
+    /// `AfterNewNextHop`, `OnDroppedInterest`, `BeforeExpirePendingInterest`, and `AfterReceiveInterest` for a pending
+    /// Interest that is retried.
     fn ingress(&self) -> FaceId;
-    /// Facts about a face, `None` when it does not exist.
+    /// Properties of a face; `None` if it does not exist.
     fn face(&self, id: FaceId) -> Option<FaceInfo>;
     /// A random number.
     fn random(&mut self) -> u64;
 
-    /// Number of next hops of the Interest's FIB match (by forwarding hint where it has one).
+    /// Number of next hops of the Interest's FIB match, which is by forwarding hint if it has one.
     fn nexthop_count(&self) -> usize;
     /// Next hop by rank: lowest cost first.
     fn nexthop(&self, index: usize) -> FaceId;
-    /// May the Interest go to this face? Checks that the face exists, its link is up, it is not the ingress (unless ad hoc), and
-    /// scope rules (`/localhost`, `/localhop`, HopLimit 0). `ingress` is the downstream on whose behalf the Interest would be sent.
+    /// Returns whether the Interest may be sent to this face. The face must exist, its link must be up, it must not be
+    /// the ingress (unless ad hoc), and scope rules must allow it (`/localhost`, `/localhop`, HopLimit 0). `ingress` is
+    /// the downstream for which the Interest would be sent.
     ///
-    /// Without such a downstream it is enough that the Interest of one unexpired in-record may go there. An Interest that is sent
-    /// again may not go where it was answered with a Nack.
+    /// Without such a downstream, the Interest of at least one unexpired in-record must be allowed there. A retried
+    /// Interest is not sent to a face that returned a Nack for it.
     fn is_eligible(&self, nexthop: FaceId) -> bool;
     /// Number of faces of the router.
     fn face_count(&self) -> usize;
-    /// A face of the router; in no order, indices valid until the trigger ends.
+    /// A face of the router, in arbitrary order. Indices are valid until the trigger ends.
     fn face_at(&self, index: usize) -> FaceInfo;
 
-    /// All in-records, in no order.
+    /// All in-records, in arbitrary order.
     fn in_records(&self) -> impl Iterator<Item = InRecord>;
-    /// All out-records, in no order.
+    /// All out-records, in arbitrary order.
     fn out_records(&self) -> impl Iterator<Item = OutRecord>;
     /// Scratch of the out-record of `face`, if there is one.
     fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch>;
     /// Scratch of the PIT entry.
     fn pit_scratch(&mut self) -> &mut PitScratch;
-    /// This worker's measurements for the FIB prefix of the Interest (made on first use; `None` when memory for them is used up).
+    /// This worker's measurements for the FIB prefix of the Interest. They are created at first use; `None` if memory
+    /// for them is used up.
     fn measurements(&mut self) -> Option<&mut Measurements>;
 
-    /// Does the Interest carry NonDiscovery?
+    /// Returns whether the Interest carries NonDiscovery.
     fn is_non_discovery(&self) -> bool;
-    /// Sends the pending Interest to a face, with a new or renewed out-record. `false` when it could not be sent.
+    /// Sends the pending Interest to a face, with a new or renewed out-record. Returns `false` if it could not be sent.
     fn send_interest(&mut self, face: FaceId) -> bool;
     /// Like [`send_interest`](Self::send_interest), with the NonDiscovery header set or removed (self-learning).
     fn send_interest_discovery(&mut self, face: FaceId, non_discovery: bool) -> bool;
-    /// Sends the Interest with a fresh Nonce, as a probe on its own account (asf).
+    /// Sends the Interest with a fresh Nonce, as an additional probe (asf).
     fn send_probe(&mut self, face: FaceId) -> bool;
-    /// Answers one downstream with a Nack and removes its in-record. Nothing happens on faces that are not point-to-point.
+    /// Sends a Nack to one downstream and removes its in-record. Does nothing on faces that are not point-to-point.
     fn send_nack(&mut self, downstream: FaceId, reason: NackReason);
-    /// Answers all downstreams with a Nack.
+    /// Sends a Nack to all downstreams.
     fn send_nacks(&mut self, reason: NackReason);
-    /// Ends the PIT entry as soon as this packet is done.
+    /// Ends the PIT entry once this packet is handled.
     fn reject_pending_interest(&mut self);
-    /// Moves the end of the PIT entry to `now + milliseconds`.
+    /// Sets the end of the PIT entry to `now + milliseconds`.
     fn set_expiry_ms(&mut self, milliseconds: u64);
-    /// Calls the strategy with [`Trigger::Timer`] in `delay_us` microseconds, unless the PIT entry is satisfied or gone by
-    /// then. While such a trigger is to come, no other is added. There is no way to cancel, so strategies must bear one too
-    /// many.
+    /// Schedules a call of the strategy with [`Trigger::Timer`] in `delay_us` microseconds, unless the PIT entry is
+    /// satisfied or has ended by then. Only one such timer is pending at a time; further calls have no effect
+    /// meanwhile. A timer cannot be cancelled, so strategies must tolerate an obsolete one.
     fn schedule_timer_us(&mut self, delay_us: u64);
-    /// Sends the Data at hand to all downstreams except its ingress (unless ad hoc), with each one's own token. Data triggers only.
+    /// Sends the Data at hand to all downstreams except its ingress (unless ad hoc), each with its own token. Data
+    /// triggers only.
     fn send_data_to_all(&mut self);
-    /// Self-learning: the announcement carried by the Data at hand, passed on to the RIB as a learnt route to the ingress. `true` when it was there and passed on.
+    /// Self-learning: reports the announcement of the Data at hand to the RIB, as a learned route to the ingress.
+    /// Returns `true` if there was an announcement and it was reported.
     fn learn_announced_route(&mut self) -> bool;
-    /// Self-learning: asks the RIB for the announcement that covers the Data name so that it can be attached. The engine
-    /// takes the Data and its downstreams out of the PIT entry, which may end, and sends the Data when the control plane
-    /// has replied or one second has passed.
+    /// Self-learning: requests the announcement that covers the Data name from the RIB, to attach it to the Data. The
+    /// engine removes the Data and its downstreams from the PIT entry, which may end. It sends the Data when the
+    /// control plane has replied or one second has passed.
     fn request_announcement(&mut self);
-    /// Self-learning: forget the learnt route for this prefix via `face`.
+    /// Self-learning: reports that the learned route for this prefix via `face` is obsolete.
     fn forget_learned_route(&mut self, face: FaceId);
 }
 
-/// What made the engine call the strategy. A looping Interest is none of these: the pipeline answers it with Nack Duplicate
-/// itself, since there may be no PIT entry to call a strategy for.
+/// The reason why the engine calls the strategy. A looping Interest is not among them: the pipeline itself answers it
+/// with Nack Duplicate, since there may be no PIT entry to call a strategy for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// An Interest arrived that is not a loop and was not answered from the Content Store; its in-record is inserted. Or a pending
-    /// Interest is sent again, because nothing that was sent upstream can answer it any more.
+    /// An Interest arrived that is not a loop and was not answered from the Content Store; its in-record is inserted.
+    /// Or a pending Interest is retried, because no upstream can answer it any more.
     AfterReceiveInterest,
-    /// Data arrived for this PIT entry; the strategy sends it on (default: `send_data_to_all`).
+    /// Data arrived for this PIT entry; the strategy forwards it (default: `send_data_to_all`).
     AfterReceiveData,
-    /// Data arrived that satisfies several PIT entries; the pipeline sends it, the strategy only measures.
+    /// Data arrived that satisfies several PIT entries; the pipeline forwards it, the strategy only measures.
     BeforeSatisfyInterest,
     /// A Nack arrived from the ingress face and is stored in its out-record.
     AfterReceiveNack(NackReason),
-    /// The link gave up delivering the Interest to this face.
+    /// The link failed to deliver the Interest to this face.
     OnDroppedInterest(FaceId),
     /// The FIB entry got a new next hop.
     AfterNewNextHop(NextHop),

@@ -1,10 +1,10 @@
-//! What strategies measure of next hops: round-trip times, time-outs, probing times, the last working next hop.
+//! Measurements of next hops for strategies: round-trip times, time-outs, probing times, the last working next hop.
 //!
-//! Each worker has one [`MeasurementTable`], keyed by the hash of the FIB prefix. Its memory is bounded: it has a fixed number of
-//! entries of fixed size, and a new entry of a full set replaces the one that was not used for longest. A lost entry makes choices
-//! worse and never wrong; so do two prefixes with the same 64-bit keyed hash.
+//! Each worker has one [`MeasurementTable`], keyed by the hash of the FIB prefix. Its memory is bounded: it has a fixed
+//! number of entries of fixed size, and a new entry in a full set replaces the least recently used one. A lost entry
+//! makes choices worse but never wrong; so do two prefixes with the same 64-bit keyed hash.
 //!
-//! There are no timers here. A time-out is noticed when the next hop is looked at again
+//! There are no timers here. A time-out is detected when the next hop is examined again
 //! ([`NextHopMeasurement::check_timeout`]).
 
 use namehop_packet::rtt::RttEstimator;
@@ -13,29 +13,29 @@ use namehop_packet::{FaceId, Timestamp};
 use super::context::StrategyContext;
 use super::upstreams::{is_used, out_record_of};
 
-/// Next hops measured per prefix. A prefix with more forgets the one not used for longest.
+/// Number of next hops measured per prefix. If a prefix has more, the least recently used measurement is replaced.
 pub const MEASURED_NEXT_HOPS: usize = 16;
 
-/// Words that a strategy can keep for each prefix.
+/// Number of words that a strategy can keep for each prefix.
 pub const PREFIX_SCRATCH_WORDS: usize = 8;
 
-/// Entries that a prefix hash may be stored in.
+/// Number of slots in which a prefix hash may be stored.
 const WAYS: usize = 8;
 
-/// Out-record scratch flag: the Interest was sent again before an answer, so that the answer is no round-trip sample.
+/// Out-record scratch flag: the Interest was sent again before an answer, so the answer is not a round-trip sample.
 const SENT_AGAIN: u32 = 1 << 1;
 
-/// What is known of one next hop of one prefix.
+/// Measurements of one next hop of one prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHopMeasurement {
-    /// The next hop; [`FaceId::INVALID`] when the place is free.
+    /// The next hop; [`FaceId::INVALID`] in a free slot.
     face: FaceId,
-    /// Interests in a row that were not answered in time.
+    /// Number of consecutive Interests that were not answered in time.
     timeouts: u32,
-    /// It is taken not to work.
+    /// Whether the next hop is considered not working.
     timed_out: bool,
     rtt: RttEstimator,
-    /// Since when the oldest watched Interest waits for its answer; [`Timestamp::NEVER`] when none does.
+    /// Since when the watched Interest waits for its answer; [`Timestamp::NEVER`] if none is watched.
     awaiting_since: Timestamp,
     last_used: Timestamp,
 }
@@ -50,27 +50,27 @@ impl NextHopMeasurement {
         last_used: Timestamp(0),
     };
 
-    /// Round-trip time estimate.
+    /// Returns the round-trip time estimate.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// Is this next hop taken not to work?
+    /// Returns whether this next hop is considered not working.
     pub fn is_timed_out(&self) -> bool {
         self.timed_out
     }
 
-    /// When it was last asked, or last answered.
+    /// Returns when an Interest was last sent to it, or it last answered.
     pub fn last_used(&self) -> Timestamp {
         self.last_used
     }
 
-    /// Unanswered Interests in a row.
+    /// Returns the number of consecutive unanswered Interests.
     pub fn timeouts(&self) -> u32 {
         self.timeouts
     }
 
-    /// An Interest was sent. One Interest is watched at a time; those sent meanwhile are not.
+    /// Records that an Interest was sent. One Interest is watched at a time; those sent meanwhile are not.
     pub fn sent(&mut self, now: Timestamp) {
         self.last_used = now;
         if self.awaiting_since == Timestamp::NEVER {
@@ -78,7 +78,7 @@ impl NextHopMeasurement {
         }
     }
 
-    /// Data arrived for an Interest sent at `sent`. `is_sample`: it can only be the answer to that one.
+    /// Records Data for an Interest sent at `sent`. With `is_sample`, it can only be the answer to that Interest.
     pub fn answered(&mut self, sent: Timestamp, now: Timestamp, is_sample: bool) {
         self.last_used = now;
         self.timeouts = 0;
@@ -86,14 +86,14 @@ impl NextHopMeasurement {
         if is_sample {
             self.rtt.add_sample(now.since_ns(sent));
         }
-        // An answer to the watched Interest or a later one: the link works, whatever became of the watched one.
+        // It answers the watched Interest or a later one: the link works, regardless of the watched one.
         if self.awaiting_since <= sent {
             self.awaiting_since = Timestamp::NEVER;
         }
     }
 
-    /// Counts a time-out if the answer to the watched Interest is overdue. After `max_timeouts` in a row the next hop is taken not
-    /// to work.
+    /// Counts a time-out if the answer to the watched Interest is overdue. After `max_timeouts` consecutive ones the
+    /// next hop is considered not working.
     pub fn check_timeout(&mut self, now: Timestamp, max_timeouts: u32) {
         let overdue = self.awaiting_since != Timestamp::NEVER && now.since_ns(self.awaiting_since) >= self.rtt.rto_ns();
         if overdue {
@@ -108,13 +108,13 @@ impl NextHopMeasurement {
         self.timed_out |= self.timeouts >= max_timeouts;
     }
 
-    /// The next hop said that it cannot answer.
+    /// Records that the next hop refused the Interest.
     pub fn refused(&mut self) {
         self.awaiting_since = Timestamp::NEVER;
         self.timed_out = true;
     }
 
-    /// The next hop gave an answer that says neither that it works nor that it does not.
+    /// Records an answer that says nothing about whether the next hop works.
     pub fn not_measured(&mut self) {
         self.awaiting_since = Timestamp::NEVER;
     }
@@ -124,16 +124,16 @@ impl NextHopMeasurement {
     }
 }
 
-/// Who the words of a prefix belong to: a strategy never sees what another one left there.
+/// The owner of a prefix's scratch words: a strategy never sees the words of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScratchOwner(u64);
 
 impl ScratchOwner {
     const NOBODY: ScratchOwner = ScratchOwner(0);
-    /// Told apart from names of built-in strategies, of which no hash has this bit.
+    /// Bit that distinguishes programs from built-in strategies, whose hashes never have it.
     const PROGRAM: u64 = 1 << 63;
 
-    /// The built-in strategy of this name.
+    /// Returns the owner for the built-in strategy of this name.
     pub const fn built_in(name: &str) -> Self {
         let (bytes, mut hash, mut index) = (name.as_bytes(), 1_u64, 0);
         while index < bytes.len() {
@@ -143,13 +143,13 @@ impl ScratchOwner {
         ScratchOwner(hash & !Self::PROGRAM)
     }
 
-    /// The loaded program with this number.
+    /// Returns the owner for the loaded program with this number.
     pub const fn program(number: u64) -> Self {
         ScratchOwner(number | Self::PROGRAM)
     }
 }
 
-/// What is known of one FIB prefix.
+/// Measurements of one FIB prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measurements {
     next_hops: [NextHopMeasurement; MEASURED_NEXT_HOPS],
@@ -175,7 +175,7 @@ impl Default for Measurements {
 }
 
 impl Measurements {
-    /// Words that a strategy keeps for the prefix; zero when they were another's.
+    /// Returns the words that a strategy keeps for the prefix; zero if they belonged to another strategy.
     pub fn scratch(&mut self, owner: ScratchOwner) -> &mut [u64; PREFIX_SCRATCH_WORDS] {
         if self.scratch_owner != owner {
             self.scratch_owner = owner;
@@ -184,12 +184,12 @@ impl Measurements {
         &mut self.scratch
     }
 
-    /// What is known of a next hop, unless it was last used more than `lifetime_ms` ago.
+    /// Returns the measurements of a next hop, unless it was last used more than `lifetime_ms` ago.
     pub fn next_hop(&mut self, face: FaceId, now: Timestamp, lifetime_ms: u64) -> Option<&mut NextHopMeasurement> {
         self.next_hops.iter_mut().find(|measured| measured.face == face && measured.is_alive(now, lifetime_ms))
     }
 
-    /// Like [`next_hop`](Self::next_hop), making an empty measurement when there is none.
+    /// Like [`next_hop`](Self::next_hop), but creates an empty measurement if there is none.
     pub fn next_hop_or_new(&mut self, face: FaceId, now: Timestamp, lifetime_ms: u64) -> &mut NextHopMeasurement {
         let mut chosen = 0;
         for (index, measured) in self.next_hops.iter().enumerate() {
@@ -197,7 +197,7 @@ impl Measurements {
                 chosen = index;
                 break;
             }
-            // Free places have the oldest time there is.
+            // Free slots have the oldest possible time.
             if measured.last_used < self.next_hops[chosen].last_used {
                 chosen = index;
             }
@@ -209,24 +209,24 @@ impl Measurements {
         measured
     }
 
-    /// Retransmission time-out of a next hop.
+    /// Returns the retransmission time-out of a next hop, in nanoseconds.
     pub fn rto_ns(&mut self, face: FaceId, now: Timestamp, lifetime_ms: u64) -> u64 {
         self.next_hop(face, now, lifetime_ms).map_or(RttEstimator::NEW.rto_ns(), |measured| measured.rtt.rto_ns())
     }
 
-    /// The next hop that answered last, unless that was more than `lifetime_ms` ago.
+    /// Returns the next hop that answered last, unless that was more than `lifetime_ms` ago.
     pub fn last_working(&self, now: Timestamp, lifetime_ms: u64) -> Option<FaceId> {
         let known = self.last_working != FaceId::INVALID && self.last_working_at.plus_ms(lifetime_ms) >= now;
         known.then_some(self.last_working)
     }
 
-    /// A next hop has answered.
+    /// Records that a next hop has answered.
     pub fn set_last_working(&mut self, face: FaceId, now: Timestamp) {
         self.last_working = face;
         self.last_working_at = now;
     }
 
-    /// This next hop does not work; no effect when it is not the last working one.
+    /// Records that this next hop does not work; no effect if it is not the last working one.
     pub fn forget_last_working(&mut self, face: FaceId) {
         if self.last_working == face {
             self.last_working = FaceId::INVALID;
@@ -234,7 +234,8 @@ impl Measurements {
     }
 }
 
-/// Sends the pending Interest (as a probe with a new nonce if `probe`) and watches for the answer.
+/// Sends the pending Interest (as a probe with a new nonce if `probe`) and watches for the answer. Returns `false` if
+/// it could not be sent.
 pub fn send_measured<C: StrategyContext>(ctx: &mut C, face: FaceId, lifetime_ms: u64, probe: bool) -> bool {
     let now = ctx.now();
     let again = is_used(ctx, face);
@@ -255,7 +256,7 @@ pub fn send_measured<C: StrategyContext>(ctx: &mut C, face: FaceId, lifetime_ms:
     true
 }
 
-/// Records that Data came from the ingress. `false` when that face was not asked.
+/// Records that Data arrived from the ingress. Returns `false` if the Interest was not sent to that face.
 pub fn record_answer<C: StrategyContext>(ctx: &mut C, lifetime_ms: u64) -> bool {
     let (now, ingress) = (ctx.now(), ctx.ingress());
     let Some(record) = out_record_of(ctx, ingress) else {
@@ -268,7 +269,7 @@ pub fn record_answer<C: StrategyContext>(ctx: &mut C, lifetime_ms: u64) -> bool 
     true
 }
 
-/// A place of a set: the upper half of the hash, and the number of the entry plus 1; 0 when free.
+/// A slot of a set: the upper half of the hash, and the index of the entry plus 1; 0 if free.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     tag: u32,
@@ -282,7 +283,7 @@ struct Entry {
     measurements: Measurements,
 }
 
-/// Entries of a table for `capacity` prefixes.
+/// Returns the number of entries of a table for `capacity` prefixes.
 fn entries_for(capacity: usize) -> usize {
     capacity.clamp(1, 1 << 24).div_ceil(WAYS).next_power_of_two() * WAYS
 }
@@ -297,34 +298,34 @@ pub struct MeasurementTable {
 }
 
 impl MeasurementTable {
-    /// A table for at least `capacity` prefixes, rounded up to 8 times a power of two and at most 2²⁴.
+    /// Creates a table for at least `capacity` prefixes, rounded up to 8 times a power of two and at most 2²⁴.
     pub fn new(capacity: usize) -> Self {
         let entries = entries_for(capacity);
         MeasurementTable { slots: vec![Slot::default(); entries], entries: Vec::with_capacity(entries) }
     }
 
-    /// Bytes that a table for `capacity` prefixes takes when it is full.
+    /// Returns the size in bytes of a full table for `capacity` prefixes.
     pub fn bytes_for(capacity: usize) -> usize {
         entries_for(capacity) * (size_of::<Slot>() + size_of::<Entry>())
     }
 
-    /// Prefixes with measurements.
+    /// Returns the number of prefixes with measurements.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// No measurements yet?
+    /// Returns whether there are no measurements yet.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Most prefixes it can hold.
+    /// Returns the maximum number of prefixes.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 
-    /// The measurements of the FIB prefix with this hash, found or made. A new one may take the place of the one in the same set
-    /// that was not used for longest.
+    /// Returns the measurements of the FIB prefix with this hash, and creates them if necessary. A new entry may
+    /// replace the least recently used one of its set.
     pub fn entry(&mut self, prefix_hash: u64, now: Timestamp) -> &mut Measurements {
         let tag = (prefix_hash >> 32) as u32;
         // The number of sets is a power of two of at most 2²¹, so the low half of the hash selects among all of them.

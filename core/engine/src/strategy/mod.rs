@@ -1,11 +1,11 @@
-//! Forwarding strategies: which next hops an Interest goes to, and when.
+//! Forwarding strategies: which next hops an Interest is sent to, and when.
 //!
-//! The trait [`Strategy`] says what a strategy is; each strategy is one file in `built_in`, beside the list of all. The pipelines
-//! call [`dispatch`] with a [`Trigger`] and a [`StrategyContext`] for one PIT entry. A strategy has no state but its parameters:
-//! what it remembers of a pending Interest is in scratch bytes of the PIT entry and of its out-records, and what it learns of
-//! next hops is in the worker's [`MeasurementTable`].
+//! The trait [`Strategy`] defines a strategy; each one is a file in `built_in`, beside the list of all. The pipelines
+//! call [`dispatch`] with a [`Trigger`] and a [`StrategyContext`] for one PIT entry. A strategy has no state except its
+//! parameters. Its state of a pending Interest is in scratch bytes of the PIT entry and of its out-records; its
+//! measurements of next hops are in the worker's [`MeasurementTable`].
 //!
-//! Beside the built-in strategies there are eBPF programs that are loaded at run time ([`program`]).
+//! In addition to the built-in strategies there are eBPF programs that are loaded at run time ([`program`]).
 
 mod built_in;
 pub mod context;
@@ -34,20 +34,21 @@ pub use program::StrategyProgram;
 use registry::Chosen;
 pub use registry::{StrategyError, StrategyInfo, StrategyInstance, StrategyRegistry};
 
-/// A forwarding strategy with its parameters; its `Default` has the default values of all.
+/// A forwarding strategy with its parameters; its `Default` has all default values.
 ///
-/// The triggers are those of NFD ("Triggers" in section "Strategy API" of the NFD Developer's Guide), and [`Trigger`] says when
-/// they come. A strategy implements only those for which the default is not right.
+/// The triggers are those of NFD ("Triggers" in section "Strategy API" of the NFD Developer's Guide); [`Trigger`] says
+/// when they occur. A strategy implements only those for which the default is unsuitable.
 trait Strategy: Default {
     /// Name component after `/localhost/nfd/strategy`.
     const NAME: &'static str;
-    /// Version. For a strategy that NFD has too, that of NFD.
+    /// Version. For a strategy that NFD has too, NFD's version.
     const VERSION: u64;
-    /// What it does, in one line of help.
+    /// One line of help.
     const SUMMARY: &'static str;
-    /// Does it do more with Data than send it to all downstreams? If not, Data goes to the downstreams without a FIB lookup and
-    /// without a call of the strategy, wherever possible. So it must be `true` for a strategy that implements
-    /// [`after_receive_data`](Self::after_receive_data) or [`before_satisfy_interest`](Self::before_satisfy_interest).
+    /// Whether it does more with Data than send it to all downstreams. If not, Data is sent to the downstreams without
+    /// a FIB lookup and without a call of the strategy, wherever possible. So it must be `true` for a strategy that
+    /// implements [`after_receive_data`](Self::after_receive_data) or
+    /// [`before_satisfy_interest`](Self::before_satisfy_interest).
     const WANTS_DATA: bool;
 
     /// Its parameters, each with the field that holds it.
@@ -55,20 +56,20 @@ trait Strategy: Default {
         Parameters::default()
     }
 
-    /// Checks what concerns more than one of its own parameters; the text says which do not go together.
+    /// Checks rules between several of its own parameters; the error text names the rule.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// An Interest arrived that is not a loop and was not answered from the Content Store; or a pending one is sent again.
+    /// An Interest arrived that is not a loop and was not answered from the Content Store; or a pending one is retried.
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C);
 
-    /// Data arrived that satisfies this PIT entry alone. It is the strategy that sends it.
+    /// Data arrived that satisfies only this PIT entry. The strategy must send it.
     fn after_receive_data<C: StrategyContext>(&self, ctx: &mut C) {
         ctx.send_data_to_all();
     }
 
-    /// Data arrived that satisfies several PIT entries, of which this is one. The pipeline sends it.
+    /// Data arrived that satisfies several PIT entries, among them this one. The pipeline sends it.
     fn before_satisfy_interest<C: StrategyContext>(&self, _ctx: &mut C) {}
 
     /// A Nack arrived and is stored in its out-record.
@@ -76,7 +77,7 @@ trait Strategy: Default {
         nack::process_nack(ctx);
     }
 
-    /// The link could not deliver the Interest to this next hop. By default the consumer retransmits.
+    /// The link could not deliver the Interest to this next hop. By default the consumer has to retransmit.
     fn on_dropped_interest<C: StrategyContext>(&self, _nexthop: FaceId, _ctx: &mut C) {}
 
     /// The FIB entry of the pending Interest got a next hop.
@@ -88,7 +89,7 @@ trait Strategy: Default {
     /// The PIT entry ends unsatisfied.
     fn before_expire_pending_interest<C: StrategyContext>(&self, _ctx: &mut C) {}
 
-    /// Calls the function of the trigger.
+    /// Calls the method for the trigger.
     #[inline]
     fn handle<C: StrategyContext>(&self, trigger: Trigger, ctx: &mut C) {
         match trigger {
@@ -104,7 +105,7 @@ trait Strategy: Default {
     }
 }
 
-/// Lets the strategy handle one trigger.
+/// Makes the strategy handle one trigger.
 pub fn dispatch<C: StrategyContext>(instance: &StrategyInstance, trigger: Trigger, ctx: &mut C) {
     match instance.strategy() {
         Chosen::BuiltIn(strategy) => strategy.dispatch(trigger, ctx),

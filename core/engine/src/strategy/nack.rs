@@ -1,5 +1,5 @@
-//! The common rule for incoming Nacks: wait for all upstreams, then pass on the least severe reason ("Best Route Strategy" in
-//! section "List of Strategies" of the NFD Developer's Guide).
+//! The common rule for incoming Nacks: wait for all upstreams, then forward the least severe reason ("Best Route
+//! Strategy" in section "List of Strategies" of the NFD Developer's Guide).
 
 use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
@@ -9,8 +9,8 @@ use super::upstreams::is_pending;
 
 /// Handles a Nack that is already stored in its out-record.
 ///
-/// While an upstream is expected to answer nothing is sent, with one exception: if only one upstream is left and that face
-/// is also a downstream, both nodes wait for each other, so that face alone is answered.
+/// While an upstream is still expected to answer, no Nack is sent, with one exception: if only one upstream is left and
+/// that face is also a downstream, both nodes wait for each other. Then only that face gets a Nack.
 pub fn process_nack<C: StrategyContext>(ctx: &mut C) {
     let now = ctx.now();
     let mut least_severe = NackReason::NONE;
@@ -29,7 +29,7 @@ pub fn process_nack<C: StrategyContext>(ctx: &mut C) {
     match (pending, last_pending) {
         (0, _) => {
             ctx.send_nacks(least_severe);
-            // Downstreams that cannot be sent a Nack (not point-to-point) have nothing more to expect either.
+            // Downstreams that cannot get a Nack (not point-to-point) have no answer to expect either.
             ctx.reject_pending_interest();
         }
         (1, Some(face)) if is_downstream(ctx, face) => ctx.send_nack(face, least_severe),

@@ -1,7 +1,7 @@
-//! The parameters of strategies: how their values are read, and how help describes them.
+//! The parameters of strategies: how their values are parsed, and how help describes them.
 //!
-//! A strategy keeps its parameters in its own fields and lists them once ([`Strategy::parameters`]). Values are written through
-//! that list, and help reads the defaults through it, so that help cannot state a default that is not the real one.
+//! A strategy keeps its parameters in its own fields and lists them once ([`Strategy::parameters`]). Values are written
+//! through that list, and help reads the defaults through it, so that help cannot show a wrong default.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ pub struct Parameter<'a> {
 }
 
 impl<'a> Parameter<'a> {
-    /// The parameter `key` with the field that holds it, the values it may have, and what it means, with its unit.
+    /// Creates the parameter `key` with the field that holds it, its valid values, and its meaning including the unit.
     pub fn new<T>(key: &'a str, field: &'a mut T, range: RangeInclusive<T>, meaning: &'a str) -> Self
     where
         T: FromStr + PartialOrd + Display,
@@ -52,12 +52,12 @@ impl<'a> From<Vec<Parameter<'a>>> for Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// These, and behind them those of retransmission suppression.
+    /// Appends the parameters of retransmission suppression.
     pub fn and_suppression(self, suppression: &'a mut ExponentialSuppression) -> Self {
         Parameters { suppression: Some(suppression), ..self }
     }
 
-    /// What help says of them.
+    /// Returns the descriptions for help.
     pub fn describe(mut self) -> Vec<ParameterInfo> {
         if let Some(suppression) = self.suppression {
             self.own.extend(suppression.parameters());
@@ -68,7 +68,7 @@ impl<'a> Parameters<'a> {
     /// Writes values, given as (key, value), to the fields of the parameters.
     ///
     /// # Errors
-    /// What is wrong with them, also with those of suppression together.
+    /// If a key or value is invalid, or the values of suppression contradict each other; the text says which.
     pub fn assign(self, values: &[(&str, &str)]) -> Result<(), String> {
         let Parameters { own, mut suppression } = self;
         let mut all = own;
@@ -97,7 +97,7 @@ trait Value {
     fn range(&self) -> (String, String);
 }
 
-/// A field and the values it may have.
+/// A field and its valid values.
 struct Bounded<'a, T> {
     field: &'a mut T,
     range: RangeInclusive<T>,
@@ -123,10 +123,10 @@ impl<T: FromStr + PartialOrd + Display> Value for Bounded<'_, T> {
     }
 }
 
-/// Most members of a [`ByteList`].
+/// Maximum length of a [`ByteList`].
 const LIST_LEN: usize = 8;
 
-/// Up to eight numbers from 1 to 255, written with hyphens between them: `3-2-1`. The last stands for all that follow.
+/// Up to eight numbers from 1 to 255, separated by hyphens: `3-2-1`. The last applies to all following positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteList([u8; LIST_LEN]);
 
@@ -136,12 +136,12 @@ impl ByteList {
     /// The greatest list.
     pub const ALL_GREATEST: ByteList = ByteList([u8::MAX; LIST_LEN]);
 
-    /// All numbers, the first in the lowest eight bits.
+    /// Returns all numbers, the first in the lowest eight bits.
     pub fn packed(self) -> u64 {
         u64::from_le_bytes(self.0)
     }
 
-    /// The number at a position.
+    /// Returns the number at a position.
     pub fn get(self, index: usize) -> u64 {
         u64::from(self.0[index.min(LIST_LEN - 1)])
     }
@@ -186,27 +186,27 @@ impl Display for ByteList {
     }
 }
 
-/// What help says of one parameter. Numbers are as they are written after the `~`.
+/// The description of one parameter for help. Numbers are formatted as after the `~`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterInfo {
-    /// What stands before the `~`.
+    /// The key, in front of the `~`.
     pub key: String,
-    /// The value when none is given.
+    /// The default value.
     pub default: String,
-    /// Least value that is accepted.
+    /// Least valid value.
     pub min: String,
-    /// Greatest value that is accepted.
+    /// Greatest valid value.
     pub max: String,
-    /// What it means, with its unit.
+    /// The meaning, including the unit.
     pub meaning: String,
 }
 
-/// The parameters of a strategy with their defaults.
+/// Returns the parameters of a strategy with their defaults.
 pub fn describe<S: Strategy>() -> Vec<ParameterInfo> {
     S::default().parameters().describe()
 }
 
-/// A strategy with these values, given as (key, value), and defaults for all others; or what is wrong with them.
+/// Returns a strategy with these values, given as (key, value), and defaults for all others; or an error text.
 pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, String> {
     let mut strategy = S::default();
     strategy.parameters().assign(values)?;

@@ -1,8 +1,8 @@
-//! What is known of strategies by name, and how their names are read.
+//! Registry of strategies by name, and parsing of strategy names.
 //!
-//! A strategy is chosen by a name: `/localhost/nfd/strategy/<strategy>[/<version>[/<key>~<value>...]]` (NFD Management Protocol,
-//! "Strategy Choice"). Without a version the newest is meant; with one, that version or the next higher. There is one version of
-//! each strategy, so an older number leads to it and a newer one to none.
+//! A strategy is chosen by a name: `/localhost/nfd/strategy/<strategy>[/<version>[/<key>~<value>...]]` (NFD Management
+//! Protocol, "Strategy Choice"). Without a version the newest is meant; with one, that version or the next higher.
+//! There is one version of each strategy, so an older number selects it and a newer one selects none.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::program::{ProgramInstance, StrategyProgram};
 /// The components in front of the strategy's own.
 const PREFIX: [&str; 3] = ["localhost", "nfd", "strategy"];
 
-/// Most programs that are loaded at a time.
+/// Maximum number of programs loaded at a time.
 pub const MAX_PROGRAMS: usize = 32;
 
-/// Why a strategy name was refused.
+/// The reason why a strategy name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StrategyError {
     /// No strategy has this name and version.
@@ -31,15 +31,15 @@ pub enum StrategyError {
     BadParameters(String),
 }
 
-/// The name of a strategy as people write it: without a slash at its start it stands under `/localhost/nfd/strategy`.
+/// Completes a strategy name: without a leading slash it is relative to `/localhost/nfd/strategy`.
 ///
 /// # Errors
-/// What is wrong with the URI. Whether there is such a strategy is not looked at.
+/// If the URI is invalid. The existence of the strategy is not checked.
 pub fn full_name(text: &str) -> Result<Name, NameUriError> {
     if text.starts_with('/') { text.parse() } else { format!("/{}/{text}", PREFIX.join("/")).parse() }
 }
 
-/// All parameters there are, with the names of the strategies that have them.
+/// Returns all parameters, each with the names of the strategies that have it.
 pub fn all_parameters() -> Vec<(ParameterInfo, Vec<&'static str>)> {
     let mut all: Vec<(ParameterInfo, Vec<&'static str>)> = Vec::new();
     for info in STRATEGIES {
@@ -53,17 +53,17 @@ pub fn all_parameters() -> Vec<(ParameterInfo, Vec<&'static str>)> {
     all
 }
 
-/// Makes a strategy from values given as (key, value), or says what is wrong with them.
+/// Creates a strategy from values given as (key, value), or returns an error text.
 type Read = fn(&[(&str, &str)]) -> Result<BuiltIn, String>;
 
-/// A strategy that can be chosen, whatever its parameters.
+/// A strategy that can be chosen, without parameter values.
 #[derive(Debug)]
 pub struct StrategyInfo {
     /// Its name component.
     pub name: &'static str,
     /// Its version.
     pub version: u64,
-    /// What it does, in one line.
+    /// One line of help.
     pub summary: &'static str,
     parameters: fn() -> Vec<ParameterInfo>,
     defaults: fn() -> BuiltIn,
@@ -82,25 +82,25 @@ impl StrategyInfo {
         }
     }
 
-    /// The strategy with default parameters.
+    /// Returns the strategy with default parameters.
     pub fn with_defaults(&self) -> StrategyInstance {
         StrategyInstance {
             inner: Arc::new(Inner { name: self.versioned_name(), strategy: Chosen::BuiltIn((self.defaults)()) }),
         }
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         (self.parameters)()
     }
 
-    /// The name with version and without parameters.
+    /// Returns the name with version and without parameters.
     pub fn versioned_name(&self) -> Name {
         versioned_name(self.name, self.version)
     }
 }
 
-/// A strategy that was found by its name, before its parameters are read.
+/// A strategy that was found by its name, before its parameters are parsed.
 enum Found<'a> {
     BuiltIn(&'static StrategyInfo),
     Program(&'a Arc<StrategyProgram>),
@@ -143,27 +143,27 @@ pub(super) fn versioned_name(name: &str, version: u64) -> Name {
     PREFIX.iter().fold(Name::new(), Name::append_generic).append_generic(name).append_version(version)
 }
 
-/// Strategies that can be chosen: the built-in ones, and programs that were loaded.
+/// The strategies that can be chosen: the built-in ones, and loaded programs.
 #[derive(Debug, Default)]
 pub struct StrategyRegistry {
     programs: Vec<Arc<StrategyProgram>>,
 }
 
 impl StrategyRegistry {
-    /// The loaded programs.
+    /// Returns the loaded programs.
     pub fn programs(&self) -> &[Arc<StrategyProgram>] {
         &self.programs
     }
 
-    /// The loaded program of this name.
+    /// Returns the loaded program of this name.
     pub fn program(&self, name: &str) -> Option<&Arc<StrategyProgram>> {
         self.programs.iter().find(|program| program.name() == name)
     }
 
-    /// Adds a program in place of the one with its name.
+    /// Adds a program, and replaces the one with its name.
     ///
     /// # Errors
-    /// It has the name of a built-in strategy, or there are too many; the text says so.
+    /// If the program has the name of a built-in strategy, or too many are loaded; the text says which.
     pub fn insert(&mut self, program: Arc<StrategyProgram>) -> Result<(), String> {
         if STRATEGIES.iter().any(|info| info.name == program.name()) {
             return Err(format!(
@@ -181,7 +181,7 @@ impl StrategyRegistry {
         Ok(())
     }
 
-    /// Removes the program of this name; `None` when there is none.
+    /// Removes the program of this name; returns `None` if there is none.
     pub fn remove(&mut self, name: &str) -> Option<Arc<StrategyProgram>> {
         let position = self.programs.iter().position(|program| program.name() == name)?;
         Some(self.programs.remove(position))
@@ -192,11 +192,11 @@ impl StrategyRegistry {
         built_in.or_else(|| self.programs.iter().find(|program| program.name().as_bytes() == name).map(Found::Program))
     }
 
-    /// Reads a strategy name.
+    /// Parses a strategy name.
     ///
     /// # Errors
-    /// [`StrategyError::NotFound`] when there is no such strategy or not in such a high version,
-    /// [`StrategyError::BadParameters`] when a parameter is unknown, given twice, or has an unacceptable value.
+    /// [`StrategyError::NotFound`] if there is no such strategy, or not in such a high version,
+    /// [`StrategyError::BadParameters`] if a parameter is unknown, given twice, or has an invalid value.
     pub fn parse(&self, name: NameRef<'_>) -> Result<StrategyInstance, StrategyError> {
         let mut components = name.components();
         for expected in PREFIX {
@@ -246,7 +246,7 @@ struct Inner {
     strategy: Chosen,
 }
 
-/// What handles the triggers.
+/// The implementation that handles the triggers.
 #[derive(Debug, PartialEq)]
 pub(super) enum Chosen {
     BuiltIn(BuiltIn),
@@ -260,20 +260,20 @@ pub struct StrategyInstance {
 }
 
 impl StrategyInstance {
-    /// Reads the name of a built-in strategy; see [`StrategyRegistry::parse`].
+    /// Parses the name of a built-in strategy; see [`StrategyRegistry::parse`].
     ///
     /// # Errors
-    /// As there.
+    /// The same as there.
     pub fn parse(name: NameRef<'_>) -> Result<Self, StrategyError> {
         StrategyRegistry::default().parse(name)
     }
 
-    /// Full name with version and the parameters that were given.
+    /// Returns the full name with version and the given parameters.
     pub fn name(&self) -> &Name {
         &self.inner.name
     }
 
-    /// Does it do more with Data than to send it to all downstreams?
+    /// Returns whether the strategy does more with Data than send it to all downstreams.
     pub fn wants_data(&self) -> bool {
         match &self.inner.strategy {
             Chosen::BuiltIn(strategy) => strategy.wants_data(),
@@ -281,12 +281,12 @@ impl StrategyInstance {
         }
     }
 
-    /// The same choice, of a program that takes the place of the one chosen.
+    /// Returns the same choice with another program in place of the chosen one.
     ///
     /// # Errors
-    /// The program has a lower version, or refuses the parameters.
+    /// If the program has a lower version, or refuses the parameters.
     pub fn with_program(&self, program: Arc<StrategyProgram>) -> Result<Self, StrategyError> {
-        // A saved choice names the version, and would find none that is lower.
+        // A saved choice contains the version, and would not find a lower one.
         if self.program().is_some_and(|chosen| chosen.version() > program.version()) {
             return Err(StrategyError::NotFound);
         }
@@ -297,7 +297,7 @@ impl StrategyInstance {
         StrategyRegistry { programs: vec![program] }.parse(name.as_ref())
     }
 
-    /// The loaded program, if it is one.
+    /// Returns the loaded program, if the strategy is one.
     pub fn program(&self) -> Option<&Arc<StrategyProgram>> {
         match &self.inner.strategy {
             Chosen::BuiltIn(_) => None,
@@ -312,7 +312,7 @@ impl StrategyInstance {
 }
 
 impl Default for StrategyInstance {
-    /// The first of [`STRATEGIES`], with default parameters.
+    /// Returns the first of [`STRATEGIES`], with default parameters.
     fn default() -> Self {
         STRATEGIES[0].with_defaults()
     }

@@ -1,13 +1,13 @@
 //! Retransmission suppression: which Interests for a pending name are sent upstream again.
 //!
-//! After an Interest went out, further Interests for the same PIT entry are suppressed until the suppression interval is over:
-//! their downstreams get an in-record and nothing is sent. An Interest that comes later is forwarded as a retransmission, and the
-//! interval grows exponentially ("Best Route Strategy" in section "List of Strategies" of the NFD Developer's Guide). The current
-//! interval is one number, kept in the PIT entry or in the out-record as the strategy chooses.
+//! After an Interest was sent, further Interests for the same PIT entry are suppressed until the suppression interval
+//! is over: their downstreams get an in-record and nothing is sent. A later Interest is forwarded as a retransmission,
+//! and the interval grows exponentially ("Best Route Strategy" in section "List of Strategies" of the NFD Developer's
+//! Guide). The current interval is one number, stored in the PIT entry or in the out-record as the strategy chooses.
 //!
 //! A strategy that suppresses retransmissions has an [`ExponentialSuppression`] among its parameters
-//! ([`Parameters::and_suppression`](super::parameter::Parameters::and_suppression)). When the interval is that of the PIT entry,
-//! [`ExponentialSuppression::forward_per_entry`] is how it handles Interests.
+//! ([`Parameters::and_suppression`](super::parameter::Parameters::and_suppression)). With one interval per PIT entry,
+//! it handles Interests by [`ExponentialSuppression::forward_per_entry`].
 
 use namehop_packet::{FaceId, Timestamp};
 
@@ -15,19 +15,19 @@ use super::context::StrategyContext;
 use super::parameter::Parameter;
 use super::upstreams::{answer_no_route, has_pending, is_pending, out_record_of};
 
-/// Longest interval that can be chosen: one hour, whose microseconds fit into 32 bits.
+/// Maximum interval: one hour, whose microseconds fit into 32 bits.
 const MAX_INTERVAL_MS: u32 = 3_600_000;
-/// Largest growth factor that can be chosen: about one step from the shortest to the longest interval.
+/// Maximum growth factor: about one step from the shortest to the longest interval.
 const MAX_MULTIPLIER: f32 = 1_000_000.0;
 
-/// What to do with an Interest.
+/// The decision about an Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// No upstream is expected to answer: forward it as a new Interest.
     New,
-    /// It comes late enough after the last one: forward it as a retransmission.
+    /// It arrives after the interval: forward it as a retransmission.
     Forward,
-    /// It comes too early: send nothing.
+    /// It arrives within the interval: send nothing.
     Suppress,
 }
 
@@ -38,19 +38,19 @@ pub struct ExponentialSuppression {
     pub initial_ms: u32,
     /// Longest interval, in milliseconds.
     pub max_ms: u32,
-    /// Growth with each retransmission.
+    /// Growth factor of each retransmission.
     pub multiplier: f32,
 }
 
 impl Default for ExponentialSuppression {
-    /// The defaults of NFD.
+    /// Returns the defaults of NFD.
     fn default() -> Self {
         ExponentialSuppression { initial_ms: 10, max_ms: 250, multiplier: 2.0 }
     }
 }
 
 impl ExponentialSuppression {
-    /// The parameters of all strategies that suppress retransmissions.
+    /// Returns the parameters of all strategies that suppress retransmissions.
     pub fn parameters(&mut self) -> Vec<Parameter<'_>> {
         vec![
             Parameter::new(
@@ -74,7 +74,7 @@ impl ExponentialSuppression {
         ]
     }
 
-    /// The rule between these parameters.
+    /// Checks the rule between these parameters.
     pub fn check(&self) -> Result<(), String> {
         if self.max_ms < self.initial_ms {
             return Err("retx-suppression-max is less than retx-suppression-initial".to_owned());
@@ -82,9 +82,9 @@ impl ExponentialSuppression {
         Ok(())
     }
 
-    /// Handles an Interest, with one interval for the whole PIT entry. Nothing happens when it comes too early. Otherwise `forward`
-    /// sends it on: it is told whether the Interest is new, which a retransmission is not, and gives back whether there was a
-    /// next hop. A new Interest without a next hop is answered with Nack NoRoute.
+    /// Handles an Interest, with one interval for the whole PIT entry. Does nothing if it arrives too early. Otherwise
+    /// `forward` sends it; its argument is whether the Interest is new and no retransmission, and it returns whether
+    /// there was a next hop. A new Interest without a next hop is answered with Nack NoRoute.
     #[inline]
     pub fn forward_per_entry<C: StrategyContext>(&self, ctx: &mut C, forward: impl FnOnce(&mut C, bool) -> bool) {
         let decision = self.decide_per_entry(ctx);
@@ -99,14 +99,14 @@ impl ExponentialSuppression {
     }
 
     /// Decides with one interval for the whole PIT entry, which starts when the Interest was last sent to any upstream.
-    /// Grows the interval when the answer is `Decision::Forward`.
+    /// Grows the interval if the result is `Decision::Forward`.
     #[inline]
     pub fn decide_per_entry<C: StrategyContext>(&self, ctx: &mut C) -> Decision {
         if has_pending(ctx) { self.decide_again(ctx) } else { Decision::New }
     }
 
     fn decide_again<C: StrategyContext>(&self, ctx: &mut C) -> Decision {
-        // Records with a Nack count too: the interval runs from the last time anything was sent.
+        // Records with a Nack count too: the interval starts when anything was last sent.
         let last = ctx.out_records().map(|record| record.last_renewed).max().unwrap_or_default();
         let now = ctx.now();
         let scratch = ctx.pit_scratch();
@@ -118,7 +118,8 @@ impl ExponentialSuppression {
         Decision::Forward
     }
 
-    /// Decides for one upstream with the interval of its out-record. Does not grow it: see [`grow_upstream`](Self::grow_upstream).
+    /// Decides for one upstream with the interval of its out-record. Does not grow it: see
+    /// [`grow_upstream`](Self::grow_upstream).
     pub fn decide_per_upstream<C: StrategyContext>(&self, ctx: &mut C, upstream: FaceId) -> Decision {
         let now = ctx.now();
         let Some(record) = out_record_of(ctx, upstream).filter(|record| is_pending(record, now)) else {
@@ -128,7 +129,7 @@ impl ExponentialSuppression {
         if is_within(record.last_renewed, interval_us, now) { Decision::Suppress } else { Decision::Forward }
     }
 
-    /// Grows the interval of one upstream; to be called when a retransmission was sent there.
+    /// Grows the interval of one upstream. Must be called after a retransmission was sent there.
     pub fn grow_upstream<C: StrategyContext>(&self, ctx: &mut C, upstream: FaceId) {
         if let Some(scratch) = ctx.out_scratch(upstream) {
             scratch.suppression_us = self.grown(self.current(scratch.suppression_us));

@@ -1,49 +1,50 @@
-//! What several strategies ask about next hops and out-records, and the common answer when there is no next hop.
+//! Common queries of strategies about next hops and out-records, and the common answer without a next hop.
 //!
-//! An out-record is *pending* while the lifetime of its Interest runs and its face has not answered with a Nack. A next hop is
-//! *used* while it has a pending out-record.
+//! An out-record is *pending* until its Interest expires or its face returns a Nack. A next hop is *used* while it has
+//! a pending out-record.
 
 use namehop_packet::{FaceId, Timestamp};
 use namehop_wire::lp::NackReason;
 
 use super::context::{OutRecord, StrategyContext};
 
-/// Is this out-record pending?
+/// Returns whether this out-record is pending.
 #[inline]
 pub fn is_pending(record: &OutRecord, now: Timestamp) -> bool {
     record.nacked.is_none() && record.expiry > now
 }
 
-/// All out-records that are pending.
+/// Returns all pending out-records.
 #[inline]
 pub fn pending_out_records<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = OutRecord> + '_ {
     let now = ctx.now();
     ctx.out_records().filter(move |record| is_pending(record, now))
 }
 
-/// The out-record of one face.
+/// Returns the out-record of one face.
 pub fn out_record_of<C: StrategyContext>(ctx: &C, face: FaceId) -> Option<OutRecord> {
     ctx.out_records().find(|record| record.face == face)
 }
 
-/// Is this next hop used?
+/// Returns whether this next hop is used.
 pub fn is_used<C: StrategyContext>(ctx: &C, face: FaceId) -> bool {
     pending_out_records(ctx).any(|record| record.face == face)
 }
 
-/// Is any out-record pending?
+/// Returns whether any out-record is pending.
 #[inline]
 pub fn has_pending<C: StrategyContext>(ctx: &C) -> bool {
     pending_out_records(ctx).next().is_some()
 }
 
-/// Next hops that the Interest may go to, lowest cost first.
+/// Returns the eligible next hops, lowest cost first.
 #[inline]
 pub fn eligible<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '_ {
     (0..ctx.nexthop_count()).map(|index| ctx.nexthop(index)).filter(|&nexthop| ctx.is_eligible(nexthop))
 }
 
-/// The first of [`eligible`]. A loop of its own, which is inlined into its caller: every new Interest comes here.
+/// Returns the first of [`eligible`]. It is a separate loop that is inlined into its caller, because every new Interest
+/// runs it.
 #[inline]
 pub fn cheapest_eligible<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     for index in 0..ctx.nexthop_count() {
@@ -55,7 +56,7 @@ pub fn cheapest_eligible<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     None
 }
 
-/// The first eligible next hop at or behind a position, and its own position; behind the last comes the first.
+/// Returns the first eligible next hop at or after a position, with its own position; the search wraps around.
 pub fn eligible_from<C: StrategyContext>(ctx: &C, position: u64) -> Option<(usize, FaceId)> {
     let count = ctx.nexthop_count();
     let start = usize::try_from(position).ok().filter(|&start| start < count).unwrap_or(0);
@@ -65,12 +66,12 @@ pub fn eligible_from<C: StrategyContext>(ctx: &C, position: u64) -> Option<(usiz
         .find(|&(_, nexthop)| ctx.is_eligible(nexthop))
 }
 
-/// Next hops that the Interest may go to and that are unused, lowest cost first.
+/// Returns the eligible next hops that are unused, lowest cost first.
 pub fn eligible_unused<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '_ {
     eligible(ctx).filter(|&nexthop| !is_used(ctx, nexthop))
 }
 
-/// Among the eligible next hops, the one to which the Interest was last sent longest ago.
+/// Returns the eligible next hop whose out-record was renewed longest ago.
 pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     eligible(ctx)
         .filter_map(|nexthop| out_record_of(ctx, nexthop))
@@ -78,10 +79,11 @@ pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> 
         .map(|record| record.face)
 }
 
-/// Answers the downstream at hand that there is no route, and ends the PIT entry unless another downstream still waits.
+/// Sends Nack NoRoute to the downstream at hand, and ends the PIT entry unless another downstream still waits.
 ///
-/// The others are not answered, because the reason may lie in the downstream at hand: the only next hop may be the face that its
-/// Interest came from. Without a downstream at hand all are answered, with the least severe reason that an upstream gave.
+/// The others get no Nack, because the reason may lie in the downstream at hand: the only next hop may be the face that
+/// its Interest came from. Without a downstream at hand all of them get a Nack, with the least severe reason that an
+/// upstream gave.
 pub fn answer_no_route<C: StrategyContext>(ctx: &mut C) {
     let (now, ingress) = (ctx.now(), ctx.ingress());
     if ingress == FaceId::INVALID {

@@ -1,9 +1,9 @@
-//! The access strategy, for the edge of the network: one next hop at a time, the one that answered last.
+//! The access strategy, for the edge of the network: uses one next hop at a time, the one that answered last.
 //!
-//! A new Interest goes to the last working next hop of its FIB prefix. When that one is unknown, no longer eligible, or does not
-//! answer within its retransmission time-out, the Interest goes to all eligible next hops, and the first that answers becomes
-//! the last working one ("Access Router Strategy" in section "List of Strategies" of the NFD Developer's Guide). What was learnt
-//! is forgotten 8 s after the last answer.
+//! A new Interest goes to the last working next hop of its FIB prefix. If that one is unknown, not eligible, or does
+//! not answer within its retransmission time-out, the Interest goes to all eligible next hops, and the first that
+//! answers becomes the last working one ("Access Router Strategy" in section "List of Strategies" of the NFD
+//! Developer's Guide). Measurements expire 8 s after the last answer.
 
 use namehop_packet::FaceId;
 
@@ -16,10 +16,10 @@ use crate::strategy::suppression::ExponentialSuppression;
 use crate::strategy::upstreams::{eligible, is_used};
 use namehop_wire::lp::NackReason;
 
-/// How long the last working next hop and its round-trip times are remembered. NFD's value.
+/// Lifetime of the last working next hop and its round-trip times. NFD's value.
 const MEASUREMENTS_LIFETIME_MS: u64 = 8_000;
 
-/// The strategy and its parameters.
+/// The access strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Access {
     /// Per PIT entry.
@@ -61,14 +61,15 @@ impl Strategy for Access {
     /// The retransmission time-out of the last working next hop is over.
     fn after_timer<C: StrategyContext>(&self, ctx: &mut C) {
         let tried = FaceId(std::mem::take(&mut ctx.pit_scratch().face));
-        // The Interest may be sent to the last working next hop more than once; only the first timer finds the face noted.
+        // The Interest may be sent to the last working next hop more than once; only the first timer finds its face in
+        // the scratch.
         if tried != FaceId::INVALID && ctx.in_records().next().is_some() {
             multicast(ctx, |ctx, face| face != tried && !is_used(ctx, face));
         }
     }
 }
 
-/// Data arrived: its upstream is the last working next hop.
+/// Records the upstream of arriving Data as the last working next hop.
 fn measure_data<C: StrategyContext>(ctx: &mut C) {
     if ctx.in_records().next().is_none() {
         // Another upstream was faster.
@@ -100,7 +101,7 @@ fn send_to_last_working<C: StrategyContext>(ctx: &mut C) -> bool {
     true
 }
 
-/// Sends to all eligible next hops for which `wanted` holds; whether to any.
+/// Sends to all eligible next hops for which `wanted` returns `true`. Returns whether it sent to any.
 fn multicast<C: StrategyContext>(ctx: &mut C, wanted: impl Fn(&C, FaceId) -> bool) -> bool {
     let mut is_sent = false;
     for index in 0..ctx.nexthop_count() {

@@ -1,8 +1,9 @@
 //! The asf strategy (adaptive smoothed-RTT forwarding): uses the next hop that answers fastest and probes the others.
 //!
-//! Next hops rank by class, then by smoothed round-trip time, then by cost. The classes are working, unmeasured, and timed out. A
-//! probe is a copy of an ordinary Interest with a nonce of its own; one goes to one other next hop per probing interval
-//! ("Adaptive SRTT-based Forwarding (ASF) Strategy" in section "List of Strategies" of the NFD Developer's Guide).
+//! Next hops rank by class, then by smoothed round-trip time, then by cost. The classes are working, unmeasured, and
+//! timed out. A probe is a copy of an ordinary Interest with its own nonce; in each probing interval, one is sent to
+//! one other next hop ("Adaptive SRTT-based Forwarding (ASF) Strategy" in section "List of Strategies" of the NFD
+//! Developer's Guide).
 
 use arrayvec::ArrayVec;
 use namehop_packet::{FaceId, Timestamp};
@@ -24,15 +25,15 @@ const FIRST_PROBE_WITHIN_NS: u64 = 5_000_000_000;
 /// How long a satisfied PIT entry is kept for the Data of a slower upstream.
 const LATE_DATA_MS: u64 = 50;
 
-/// Next hops that are ranked: all that a FIB entry can have.
+/// Maximum number of ranked next hops: all that a FIB entry can have.
 const MAX_RANKED: usize = MAX_NEXTHOPS;
 
-/// Shortest time that the parameters in milliseconds accept.
+/// Minimum of the parameters in milliseconds.
 const MIN_MS: u64 = 1_000;
-/// Longest time that they accept: 30 days.
+/// Maximum of these parameters: 30 days.
 const MAX_MS: u64 = 30 * 24 * 3_600_000;
 
-/// The strategy and its parameters.
+/// The asf strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Asf {
     probing_interval_ms: u64,
@@ -43,7 +44,7 @@ pub struct Asf {
 }
 
 impl Default for Asf {
-    /// The defaults of NFD.
+    /// Returns the defaults of NFD.
     fn default() -> Self {
         Asf {
             probing_interval_ms: 60_000,
@@ -92,8 +93,8 @@ impl Strategy for Asf {
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        // Two consumers that ask at the same time must not use two paths, so the interval of the upstream asked last decides
-        // even when another one is still unused.
+        // Simultaneous Interests of two consumers must not use two paths, so the interval of the last used upstream
+        // decides even if another one is still unused.
         let Some(last) = pending_out_records(ctx).max_by_key(|record| record.last_renewed) else {
             match self.best(ctx, |_, _| true) {
                 Some(face) => {
@@ -133,7 +134,7 @@ impl Strategy for Asf {
         if let Some(measurements) = ctx.measurements() {
             let measured = measurements.next_hop_or_new(ingress, now, self.measurements_lifetime_ms);
             if reason == NackReason::DUPLICATE {
-                // Two paths met further up: that says nothing against this one.
+                // Two paths met further up; this does not count against this next hop.
                 measured.not_measured();
             } else {
                 measured.refused();
@@ -176,7 +177,7 @@ enum Class {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ranked {
     class: Class,
-    /// Within the class: round-trip time in nanoseconds, or the time of last use for those that do not answer.
+    /// Order within the class: round-trip time in nanoseconds, or the time of last use for timed-out next hops.
     order: u64,
     /// Position in the order of cost.
     position: usize,
@@ -197,7 +198,7 @@ impl Asf {
         send_measured(ctx, face, self.measurements_lifetime_ms, probe)
     }
 
-    /// The eligible next hops for which `wanted` holds, with their ranks; in order of cost.
+    /// Returns the eligible next hops for which `wanted` returns `true`, with their ranks; in order of cost.
     fn ranked<C: StrategyContext>(
         &self,
         ctx: &mut C,
@@ -219,7 +220,7 @@ impl Asf {
                     Some(measured) => {
                         measured.check_timeout(now, self.max_timeouts);
                         match measured.rtt().srtt_ns() {
-                            // Of several that do not answer each has its turn, so that the one that works again is found.
+                            // Timed-out next hops take turns, so that one that works again is found.
                             _ if measured.is_timed_out() => (Class::TimedOut, measured.last_used().0),
                             Some(srtt_ns) => (Class::Working, srtt_ns),
                             None => (Class::Unmeasured, 0),
@@ -235,7 +236,7 @@ impl Asf {
         self.ranked(ctx, wanted).into_iter().min().map(|ranked| ranked.face)
     }
 
-    /// Sends a probe to a next hop other than `used` if it is time.
+    /// Sends a probe to a next hop other than `used` if one is due.
     fn probe_if_due<C: StrategyContext>(&self, ctx: &mut C, used: FaceId) {
         let now = ctx.now();
         let Some(next_probe) = ctx.measurements().map(|measurements| measurements.next_probe) else {
@@ -265,8 +266,8 @@ impl Asf {
     }
 }
 
-/// Chooses among candidates sorted by rank: the first unmeasured one, otherwise by lot, where the n-th best of n gets one ticket
-/// and the best gets n.
+/// Chooses among candidates sorted by rank: the first unmeasured one, otherwise a random one. Of n candidates, the best
+/// has weight n and the last has weight 1.
 fn choose_probe(candidates: &[Ranked], random: u64) -> Option<FaceId> {
     if let Some(unmeasured) = candidates.iter().find(|ranked| ranked.class == Class::Unmeasured) {
         return Some(unmeasured.face);

@@ -1,8 +1,9 @@
-//! The best-route strategy: the next hop of lowest cost; the others only for retransmissions. The default strategy.
+//! The best-route strategy: uses the next hop of lowest cost, and the others only for retransmissions. The default
+//! strategy.
 //!
-//! A new Interest goes to the eligible next hop of lowest cost. A retransmission that is not suppressed goes to the cheapest
-//! eligible next hop that is unused and, when all are used, to the one used longest ago ("Best Route Strategy" in section "List
-//! of Strategies" of the NFD Developer's Guide).
+//! A new Interest goes to the eligible next hop of lowest cost. A retransmission that is not suppressed goes to the
+//! cheapest eligible next hop that is unused or, if all are used, to the one used longest ago ("Best Route Strategy" in
+//! section "List of Strategies" of the NFD Developer's Guide).
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
@@ -10,7 +11,7 @@ use crate::strategy::parameter::Parameters;
 use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::{answer_no_route, cheapest_eligible, eligible_unused, eligible_used_longest_ago};
 
-/// The strategy and its parameters.
+/// The best-route strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BestRoute {
     /// Per PIT entry.
@@ -27,7 +28,7 @@ impl Strategy for BestRoute {
         Parameters::default().and_suppression(&mut self.suppression)
     }
 
-    // Not by `forward_per_entry`, which costs each new Interest of the default strategy two instructions more.
+    // Not by `forward_per_entry`, which costs two more instructions for each new Interest of the default strategy.
     #[inline]
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
         match self.suppression.decide_per_entry(ctx) {

@@ -1,7 +1,7 @@
-//! The delay strategy: Interests wait before they go to the next hop of lowest cost.
+//! The delay strategy: delays Interests before they go to the next hop of lowest cost.
 //!
-//! For tests of applications with the delay of a long path. Retransmissions that are not suppressed wait as well; Interests for
-//! a name that waits already are aggregated.
+//! For tests of applications with the delay of a long path. Retransmissions that are not suppressed are delayed too;
+//! Interests for a name that is already delayed are aggregated.
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
@@ -9,13 +9,13 @@ use crate::strategy::parameter::{Parameter, Parameters};
 use crate::strategy::suppression::ExponentialSuppression;
 use crate::strategy::upstreams::cheapest_eligible;
 
-/// PIT entry flag: the Interest waits.
+/// PIT entry flag: the Interest is delayed.
 const WAITING: u32 = 1;
 
-/// The strategy and its parameters.
+/// The delay strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delay {
-    /// How long Interests wait.
+    /// The delay of Interests.
     delay_ms: u32,
     /// Per PIT entry.
     suppression: ExponentialSuppression,

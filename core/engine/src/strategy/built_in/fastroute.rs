@@ -1,8 +1,9 @@
-//! The fastroute strategy: the next hop that answered first, found by asking all.
+//! The fastroute strategy: uses the next hop that answered first when the Interest was sent to all.
 //!
-//! Interests go to all eligible next hops until one answers; from then on new Interests of the FIB prefix go to that one alone.
-//! All are asked again for a retransmission, after a Nack from the chosen one, and for one Interest of every so many, to learn
-//! whether another is faster by now. The choice is remembered for each FIB prefix, by each worker for itself.
+//! Interests go to all eligible next hops until one answers; from then on new Interests of the FIB prefix go only to
+//! that one. An Interest goes to all again if it is a retransmission, after a Nack from the chosen next hop, and once
+//! in `probe-every` Interests, to detect whether another next hop is faster. The choice is kept per FIB prefix and per
+//! worker.
 
 use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
@@ -16,15 +17,15 @@ use crate::strategy::suppression::ExponentialSuppression;
 use crate::strategy::upstreams::eligible;
 
 const OWNER: ScratchOwner = ScratchOwner::built_in(FastRoute::NAME);
-/// Word of the prefix that holds the face that was fastest; 0 when there is none.
+/// Word of the prefix that holds the fastest face; 0 if there is none.
 const FASTEST: usize = 0;
-/// Word of the prefix that counts Interests since all next hops were asked.
+/// Word of the prefix that counts Interests since the last one sent to all next hops.
 const SINCE_PROBE: usize = 1;
 
-/// The strategy and its parameters.
+/// The fastroute strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FastRoute {
-    /// All next hops are asked for one Interest of so many.
+    /// One in this number of Interests goes to all next hops.
     probe_every: u32,
     /// Per PIT entry.
     suppression: ExponentialSuppression,
@@ -91,7 +92,8 @@ impl Strategy for FastRoute {
 }
 
 impl FastRoute {
-    /// The fastest next hop, unless it is unknown, not eligible, or all shall be asked; counts the Interest.
+    /// Counts the Interest and returns the fastest next hop, unless it is unknown, not eligible, or the Interest has to
+    /// go to all.
     fn fastest<C: StrategyContext>(&self, ctx: &mut C) -> Option<FaceId> {
         let words = ctx.measurements()?.scratch(OWNER);
         let fastest = u32::try_from(words[FASTEST]).ok().filter(|&face| face != 0).map(FaceId)?;
@@ -104,7 +106,7 @@ impl FastRoute {
     }
 }
 
-/// Data arrived: if it is the first answer, its upstream is the fastest.
+/// Records the upstream of the first answer as the fastest.
 fn note_answer<C: StrategyContext>(ctx: &mut C) {
     if ctx.in_records().next().is_none() {
         return;

@@ -1,7 +1,7 @@
-//! The strategies that are part of Namehop: one file each, and the list of them.
+//! The built-in strategies: one file each, and the list of them.
 //!
-//! A new strategy is a file here, its `mod` line, and its line in the list. (The list does not generate the `mod` lines, because
-//! rustfmt passes over modules that a macro declares.)
+//! A new strategy is a file here, its `mod` line, and its line in the list. (The list does not generate the `mod`
+//! lines, because rustfmt skips modules that a macro declares.)
 
 use super::context::{StrategyContext, Trigger};
 use super::registry::StrategyInfo;
@@ -20,8 +20,8 @@ mod self_learning;
 mod sequential;
 mod weighted;
 
-/// Generates from the list everything that depends on all strategies: the enum, the dispatch of triggers, and the descriptions
-/// for names and help. Dispatch is a `match`, so that there is no virtual call on the way of a packet.
+/// Generates from the list everything that depends on all strategies: the enum, the dispatch of triggers, and the
+/// descriptions for names and help. Dispatch is a `match`, so that packets need no virtual call.
 macro_rules! built_in_strategies {
     ($($module:ident::$strategy:ident,)+) => {
         /// A strategy of the list, with its parameters.
@@ -39,14 +39,14 @@ macro_rules! built_in_strategies {
         ];
 
         impl BuiltIn {
-            /// [`Strategy::WANTS_DATA`].
+            /// Returns [`Strategy::WANTS_DATA`].
             pub fn wants_data(&self) -> bool {
                 match self {
                     $(BuiltIn::$strategy(_) => $module::$strategy::WANTS_DATA,)+
                 }
             }
 
-            /// Lets the strategy handle a trigger.
+            /// Makes the strategy handle a trigger.
             #[inline]
             pub fn dispatch<C: StrategyContext>(&self, trigger: Trigger, ctx: &mut C) {
                 match self {

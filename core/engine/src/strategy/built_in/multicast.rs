@@ -1,8 +1,8 @@
-//! The multicast strategy: every Interest goes to all eligible next hops.
+//! The multicast strategy: sends every Interest to all eligible next hops.
 //!
-//! Retransmissions are suppressed per upstream ("Multicast Strategy" in section "List of Strategies" of the NFD Developer's Guide).
-//! An Interest without any next hop stays pending, because a next hop that appears within its lifetime gets it: applications that
-//! start at the same time find each other without a retransmission.
+//! Retransmissions are suppressed per upstream ("Multicast Strategy" in section "List of Strategies" of the NFD
+//! Developer's Guide). An Interest without any next hop stays pending, because a next hop that appears within its
+//! lifetime gets it: applications that start at the same time find each other without a retransmission.
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
@@ -12,7 +12,7 @@ use crate::strategy::upstreams::is_used;
 
 use crate::fib::NextHop;
 
-/// The strategy and its parameters.
+/// The multicast strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Multicast {
     /// Per out-record.

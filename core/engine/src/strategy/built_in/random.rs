@@ -1,6 +1,6 @@
-//! The random strategy: each Interest goes to one eligible next hop, all with the same probability.
+//! The random strategy: sends each Interest to one eligible next hop, all with the same probability.
 //!
-//! Retransmissions are suppressed as in best-route; one that is forwarded goes to a next hop chosen anew.
+//! Retransmissions are suppressed as in best-route; one that is forwarded goes to a new random next hop.
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
@@ -8,7 +8,7 @@ use crate::strategy::parameter::Parameters;
 use crate::strategy::suppression::ExponentialSuppression;
 use crate::strategy::upstreams::eligible;
 
-/// The strategy and its parameters.
+/// The random strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Random {
     /// Per PIT entry.

@@ -1,12 +1,13 @@
-//! The reject strategy: no Interest goes anywhere.
+//! The reject strategy: sends no Interest.
 //!
-//! Each is answered with Nack NoRoute, so that consumers know at once. For names that must not leave this router.
+//! Each Interest is answered with Nack NoRoute, so that consumers need not wait for a time-out. For names that must not
+//! leave this router.
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::upstreams::answer_no_route;
 
-/// The strategy. It has no parameters.
+/// The reject strategy. It has no parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Reject;
 

@@ -1,8 +1,8 @@
 //! The roundrobin strategy: the next hops take turns.
 //!
-//! Each Interest goes to the eligible next hop behind the one that got the Interest before, in the order of their costs. The turn is
-//! remembered for each FIB prefix, by each worker for itself. Retransmissions are suppressed as in best-route; one that is
-//! forwarded takes a turn of its own.
+//! Each Interest goes to the eligible next hop after the one that got the previous Interest, in order of cost. The turn
+//! is kept per FIB prefix and per worker. Retransmissions are suppressed as in best-route; one that is forwarded takes
+//! the next turn.
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
@@ -15,7 +15,7 @@ const OWNER: ScratchOwner = ScratchOwner::built_in(RoundRobin::NAME);
 /// Word of the prefix that holds the position of the next hop whose turn it is.
 const TURN: usize = 0;
 
-/// The strategy and its parameters.
+/// The roundrobin strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RoundRobin {
     /// Per PIT entry.

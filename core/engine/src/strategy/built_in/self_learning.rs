@@ -1,10 +1,11 @@
-//! The self-learning strategy: finds producers by flooding and learns routes from the prefix announcements in the answers.
+//! The self-learning strategy: finds producers by flooding and learns routes from the prefix announcements in the
+//! answers.
 //!
-//! A *discovery* Interest (one without the NonDiscovery field of NDNLPv2) that matches no FIB entry is sent to all non-local faces.
-//! Data that answers it may carry a prefix announcement; from that a route is learnt, with the face that the Data came from as
-//! next hop. An Interest that matches a FIB entry goes to its next hops only, with NonDiscovery. When it was a discovery Interest
-//! on arrival, its Data gets the announcement that the route came from, so that the downstream can learn the route too. (NDNLPv2,
-//! fields NonDiscovery and PrefixAnnouncement.)
+//! A *discovery* Interest (one without the NonDiscovery field of NDNLPv2) that matches no FIB entry is sent to all
+//! non-local faces. Data that answers it may carry a prefix announcement. From it a route is learned, with the Data's
+//! ingress face as next hop. An Interest that matches a FIB entry goes only to its next hops, with NonDiscovery. If it
+//! arrived as a discovery Interest, its Data gets the announcement of the route, so that the downstream can learn the
+//! route too. (NDNLPv2, fields NonDiscovery and PrefixAnnouncement.)
 
 use namehop_packet::{FaceId, FaceScope};
 
@@ -21,7 +22,7 @@ const DISCOVERY_WANTED: u32 = 1;
 /// Out-record scratch flag: the Interest was sent to this upstream as a discovery Interest.
 const SENT_AS_DISCOVERY: u32 = 1;
 
-/// The strategy and its parameters.
+/// The self-learning strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SelfLearning {
     /// Per out-record.
@@ -44,7 +45,7 @@ impl Strategy for SelfLearning {
             ctx.pit_scratch().flags |= DISCOVERY_WANTED;
         }
         if all_are_down(ctx) {
-            // What was learnt leads nowhere any more: as after a Nack, downstreams start a new discovery.
+            // The learned routes are obsolete: as after a Nack, downstreams start a new discovery.
             for index in 0..ctx.nexthop_count() {
                 ctx.forget_learned_route(ctx.nexthop(index));
             }
@@ -74,12 +75,12 @@ impl Strategy for SelfLearning {
                 ctx.learn_announced_route();
                 ctx.send_data_to_all();
             }
-            // Data from a face that the Interest was not sent to: it is passed on, but nothing is learnt from it.
+            // Data from a face that the Interest was not sent to is forwarded, but no route is learned from it.
             Some(false) | None => ctx.send_data_to_all(),
         }
     }
 
-    /// The pipeline sends the Data; the route is learnt all the same.
+    /// The pipeline sends the Data; the strategy only learns the route.
     fn before_satisfy_interest<C: StrategyContext>(&self, ctx: &mut C) {
         let ingress = ctx.ingress();
         if ctx.out_scratch(ingress).is_some_and(|scratch| scratch.flags & SENT_AS_DISCOVERY != 0) {
@@ -87,8 +88,8 @@ impl Strategy for SelfLearning {
         }
     }
 
-    /// NoRoute from a next hop means that a learnt route leads nowhere any more: it is forgotten, and all downstreams are told at
-    /// once so that they start a new discovery. NoRoute from one of many flooded faces means nothing of the kind.
+    /// A NoRoute from a next hop means that a learned route is obsolete: the route is removed, and all downstreams get
+    /// a Nack at once so that they start a new discovery. A NoRoute from one of many flooded faces does not mean that.
     fn after_receive_nack<C: StrategyContext>(&self, reason: NackReason, ctx: &mut C) {
         let ingress = ctx.ingress();
         let was_discovery = ctx.out_scratch(ingress).is_some_and(|scratch| scratch.flags & SENT_AS_DISCOVERY != 0);
@@ -124,7 +125,7 @@ impl SelfLearning {
     }
 }
 
-/// Are there next hops, and all of them down?
+/// Returns whether there are next hops and all of them are down.
 fn all_are_down<C: StrategyContext>(ctx: &C) -> bool {
     let is_up = |index| ctx.face(ctx.nexthop(index)).is_some_and(|face| face.is_up);
     ctx.nexthop_count() > 0 && !(0..ctx.nexthop_count()).any(is_up)

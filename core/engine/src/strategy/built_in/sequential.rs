@@ -1,7 +1,7 @@
-//! The sequential strategy: one next hop after the other, for each Interest from the cheapest on.
+//! The sequential strategy: tries the next hops one after another, for each Interest from the cheapest on.
 //!
-//! A new Interest goes to the eligible next hop of lowest cost, and each retransmission that is not suppressed to the one behind
-//! the last that got it; after the last comes the first again.
+//! A new Interest goes to the eligible next hop of lowest cost, and each retransmission that is not suppressed to the
+//! one after the last that got it; after the last, the first is next.
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
@@ -9,7 +9,8 @@ use crate::strategy::parameter::Parameters;
 use crate::strategy::suppression::ExponentialSuppression;
 use crate::strategy::upstreams::eligible_from;
 
-/// The strategy and its parameters. The flags of the PIT entry hold the position of the next hop that is to be tried next.
+/// The sequential strategy and its parameters. The flags of the PIT entry hold the position of the next hop to try
+/// next.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sequential {
     /// Per PIT entry.

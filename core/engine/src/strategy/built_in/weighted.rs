@@ -1,7 +1,7 @@
-//! The weighted strategy: each Interest goes to one eligible next hop, drawn with the probability that its weight gives it.
+//! The weighted strategy: sends each Interest to one eligible next hop, chosen at random by weight.
 //!
-//! Weights belong to next hops in the order of their costs. Retransmissions are suppressed as in best-route; one that is forwarded
-//! goes to a next hop drawn anew.
+//! Weights belong to next hops in order of cost. Retransmissions are suppressed as in best-route; one that is forwarded
+//! goes to a new random next hop.
 
 use namehop_packet::FaceId;
 
@@ -10,7 +10,7 @@ use crate::strategy::context::StrategyContext;
 use crate::strategy::parameter::{ByteList, Parameter, Parameters};
 use crate::strategy::suppression::ExponentialSuppression;
 
-/// The strategy and its parameters.
+/// The weighted strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Weighted {
     weights: ByteList,
@@ -43,7 +43,7 @@ impl Strategy for Weighted {
 }
 
 impl Weighted {
-    /// Draws one of the eligible next hops; `None` when there is none.
+    /// Draws one of the eligible next hops; returns `None` if there is none.
     fn draw<C: StrategyContext>(&self, ctx: &mut C) -> Option<FaceId> {
         let weight_of = |ctx: &C, index| if ctx.is_eligible(ctx.nexthop(index)) { self.weights.get(index) } else { 0 };
         let total: u64 = (0..ctx.nexthop_count()).map(|index| weight_of(ctx, index)).sum();

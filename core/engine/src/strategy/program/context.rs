@@ -1,4 +1,4 @@
-//! What a program is given: its context, and behind that, out of its reach, the way back to the router.
+//! The data of a program call: its context, followed by state that the program cannot reach and the helpers need.
 
 use std::marker::PhantomData;
 
@@ -9,12 +9,12 @@ use super::helpers::{Call, carry_out};
 use crate::strategy::context::StrategyContext;
 use crate::strategy::measurements::PREFIX_SCRATCH_WORDS;
 
-/// Parameters of a program.
+/// Number of parameters of a program.
 pub const PARAMETERS: usize = 8;
 /// Number of events.
 pub const EVENTS: u32 = 7;
 
-/// Why a program is called. The numbers are those of `enum namehop_event` in C.
+/// The event for which a program is called. The numbers are those of `enum namehop_event` in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Event {
@@ -34,39 +34,39 @@ pub struct ProgramContext {
     event: u32,
     next_hop_count: u32,
     ingress: u32,
-    /// Reason of a Nack; face that the event is about.
+    /// Reason of a Nack, or id of the face that the event concerns.
     subject: u32,
     parameters: [u64; PARAMETERS],
     /// The only part that the program may change.
     pub interest_scratch: [u32; 2],
 }
 
-/// What a program sees of an out-record: `struct namehop_out_record` in C.
+/// An out-record as a program sees it: `struct namehop_out_record` in C.
 #[repr(C)]
 #[derive(Default)]
 pub struct OutRecordView {
     pub sent_ns: u64,
     pub expires_ns: u64,
     pub nonce: u32,
-    /// 0 when there is no Nack.
+    /// 0 if there is no Nack.
     pub nack_reason: u32,
     pub exists: u32,
     pub reserved: u32,
 }
 
-/// The way from a helper to the strategy context that the program was called for.
+/// The function through which a helper reaches the strategy context of the program's call.
 pub type Way = unsafe fn(*mut Frame, Call, u64) -> u64;
 
-/// A context with all that belongs to it. Programs reach the first field only.
+/// A context with all its state. Programs reach only the first field.
 #[repr(C)]
 pub struct Frame {
     pub context: ProgramContext,
     pub prefix_scratch: [u64; PREFIX_SCRATCH_WORDS],
     pub out_record: OutRecordView,
     pub has_prefix_scratch: bool,
-    /// Next hops that the Interest was sent to in this event, as a set.
+    /// Set of next hops that the Interest was sent to in this event.
     pub sent: u64,
-    /// Next hops that it may go to, as a set, once they are known.
+    /// Set of eligible next hops, once it is computed.
     pub eligible: Option<u64>,
     pub way: Way,
     /// The strategy context, of the type that `way` knows.
@@ -75,22 +75,22 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Was the program called because an Interest came?
+    /// Returns whether the program was called for an arriving Interest.
     pub fn is_of_interest(&self) -> bool {
         self.context.event == Event::Interest as u32
     }
 }
 
-/// The way for one type of strategy context.
+/// The `Way` for one type of strategy context.
 struct WayOf<C>(PhantomData<C>);
 
 impl<C: StrategyContext> WayOf<C> {
     /// # Safety
-    /// `frame` was made by [`run`] for `C`, which is still running.
+    /// `frame` must be made by a call of [`run`] for `C` that is still running.
     unsafe fn go(frame: *mut Frame, call: Call, argument: u64) -> u64 {
-        // SAFETY: `run` borrows the context and the instance for as long as the program runs. It uses neither meanwhile, and the
-        // program reaches them through here only, one call at a time. Of the frame, the parts borrowed are those that the
-        // program is not given, or gets as plain addresses.
+        // SAFETY: `run` borrows the context and the instance for as long as the program runs. It uses neither
+        // meanwhile, and the program reaches them only through this function, one call at a time. Of the frame, the
+        // borrowed parts are those that the program does not get, or gets as plain addresses.
         unsafe {
             let ctx = &mut *(*frame).target.cast::<C>();
             let instance = &*(*frame).instance;
@@ -121,7 +121,8 @@ pub fn run<C: StrategyContext>(instance: &ProgramInstance, event: Event, subject
         target: (&raw mut *ctx).cast(),
         instance,
     };
-    // SAFETY: the program was verified for contexts of this layout; what the helpers reach lives until it ends.
+    // SAFETY: the program was verified for contexts of this layout; everything that the helpers reach lives until it
+    // ends.
     unsafe { instance.program.code.run((&raw mut frame).cast()) };
     let [flags, face] = frame.context.interest_scratch;
     if (flags, face) != (scratch.flags, scratch.face) {
@@ -135,7 +136,7 @@ pub fn run<C: StrategyContext>(instance: &ProgramInstance, event: Event, subject
     }
 }
 
-/// The next hop at a position.
+/// Returns the next hop at a position.
 pub fn next_hop<C: StrategyContext>(ctx: &C, position: u64) -> Option<FaceId> {
     usize::try_from(position).ok().filter(|&index| index < ctx.nexthop_count()).map(|index| ctx.nexthop(index))
 }

@@ -1,6 +1,6 @@
 //! The helper functions of programs. `docs/strategies.md` and `sdk/namehop_strategy.h` describe them.
 //!
-//! Sets of next hops are numbers: bit *i* stands for the next hop at position *i*, from the cheapest on.
+//! Sets of next hops are numbers: bit *i* stands for the next hop at position *i*, the cheapest first.
 
 use std::mem::{offset_of, size_of};
 
@@ -23,7 +23,7 @@ const _: () = assert!(MAX_NEXTHOPS <= 32);
 /// Generates the helpers that act on the strategy context: their numbers, their functions, and the list of all.
 macro_rules! helpers {
     ($($call:ident $name:ident ($($argument:ident),*) -> $returned:expr;)+) => {
-        /// What a helper is asked to do.
+        /// The operation of a helper.
         #[derive(Debug, Clone, Copy)]
         pub enum Call {
             $($call,)+
@@ -31,15 +31,16 @@ macro_rules! helpers {
 
         $(
             /// # Safety
-            /// `context` is that of a program that is running.
+            /// `context` must be that of a running program.
             unsafe extern "C" fn $name(context: u64, argument: u64, _: u64, _: u64, _: u64) -> u64 {
                 let frame = context as *mut Frame;
-                // SAFETY: the verifier lets no other address pass, and the context is the start of its frame.
+                // SAFETY: the verifier accepts no other address, and the context is the start of its frame.
                 unsafe { ((*frame).way)(frame, Call::$call, argument) }
             }
         )+
 
-        // SAFETY: the first argument is the context, numbers may be any, and memory is in the frame of the program.
+        // SAFETY: the first argument is the context, numbers may have any value, and memory is in the frame of the
+        // program.
         static HELPERS: [Helper; 20] = unsafe {
             [
                 $(Helper::new(
@@ -79,7 +80,7 @@ helpers! {
 const PREFIX_SCRATCH: Memory = Memory { bytes: (PREFIX_SCRATCH_WORDS * size_of::<u64>()) as u32, is_writable: true };
 const OUT_RECORD: Memory = Memory { bytes: size_of::<OutRecordView>() as u32, is_writable: false };
 
-/// What programs may use.
+/// The interface of programs: their context and their helpers.
 pub static INTERFACE: Interface = Interface {
     context_bytes: size_of::<ProgramContext>() as u32,
     writable: offset_of!(ProgramContext, interest_scratch) as u32..size_of::<ProgramContext>() as u32,
@@ -90,25 +91,25 @@ extern "C" fn namehop_count(set: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     u64::from(set.count_ones())
 }
 
-/// The member of a set at a position, modulo their number.
+/// Returns the member of a set at a position, modulo the size of the set.
 extern "C" fn namehop_pick(set: u64, position: u64, _: u64, _: u64, _: u64) -> u64 {
     let Some(position) = position.checked_rem(u64::from(set.count_ones())) else { return 0 };
     let rest = (0..position).fold(set, |rest, _| rest & (rest - 1));
     rest & rest.wrapping_neg()
 }
 
-/// Positions of the next hops for which `is_in` holds.
+/// Returns the set of next hops for which `is_in` returns `true`.
 fn set_of<C: StrategyContext>(ctx: &C, is_in: impl Fn(&C, FaceId) -> bool) -> u64 {
     (0..ctx.nexthop_count()).filter(|&index| is_in(ctx, ctx.nexthop(index))).fold(0, |set, index| set | 1 << index)
 }
 
-/// The next hops that the Interest may go to. Without an Interest at hand, all who wait are looked at for each of them:
-/// that is done once for an event, however often a program asks.
+/// Returns the eligible next hops. Without an Interest at hand, this examines all downstreams for each next hop, so it
+/// is done only once per event.
 fn eligible<C: StrategyContext>(frame: &mut Frame, ctx: &C) -> u64 {
     *frame.eligible.get_or_insert_with(|| set_of(ctx, |ctx, face| ctx.is_eligible(face)))
 }
 
-/// May the Interest go to the next hop at this position?
+/// Returns whether the Interest may be sent to the next hop at this position.
 fn may_go_to<C: StrategyContext>(frame: &mut Frame, ctx: &C, index: usize) -> bool {
     match frame.is_of_interest() {
         true => ctx.is_eligible(ctx.nexthop(index)),
@@ -116,8 +117,8 @@ fn may_go_to<C: StrategyContext>(frame: &mut Frame, ctx: &C, index: usize) -> bo
     }
 }
 
-/// Does `act` for each next hop of the set that the Interest may go to and was not sent to in this event; returns those
-/// for which it gives `true`. So a program multiplies Interests by no more than the number of next hops.
+/// Calls `act` for each next hop of the set that is eligible and was not sent to in this event. Returns those for which
+/// it returns `true`. So a program multiplies Interests at most by the number of next hops.
 fn for_each<C: StrategyContext>(
     frame: &mut Frame,
     ctx: &mut C,
@@ -148,7 +149,7 @@ fn forward<C: StrategyContext>(instance: &ProgramInstance, ctx: &mut C, face: Fa
     }
 }
 
-/// Does what a helper is asked to do.
+/// Carries out the operation of a helper.
 pub fn carry_out<C: StrategyContext>(
     frame: &mut Frame,
     instance: &ProgramInstance,

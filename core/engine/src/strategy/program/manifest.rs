@@ -1,23 +1,23 @@
-//! What an object file says of the strategy in it: name, version, events, and the schema of its parameters.
+//! The manifest in an object file: name, version and events of the strategy, and the schema of its parameters.
 //!
-//! It is in two sections, as structures of fixed size that `sdk/namehop_strategy.h` declares: numbers with the least significant byte
-//! first, and texts that are filled up with zeros.
+//! It consists of two sections with structures of fixed size that `sdk/namehop_strategy.h` declares: numbers are
+//! little-endian, and texts are padded with zeros.
 
 use namehop_ebpf::Refusal;
 use namehop_ebpf::object_file::ObjectFile;
 
 use super::context::{EVENTS, PARAMETERS};
 
-/// Section of the function.
+/// The section of the function.
 pub const PROGRAM_SECTION: &str = "namehop_strategy";
 const INFO_SECTION: &str = "namehop_info";
 const PARAMETERS_SECTION: &str = "namehop_parameters";
 
-/// Version of the interface that programs are made for.
+/// Version of the interface that programs are compiled for.
 const API_VERSION: u32 = 1;
-/// Flag: it takes the parameters of retransmission suppression.
+/// Flag: the program takes the parameters of retransmission suppression.
 pub const SUPPRESSES: u32 = 1;
-/// Flag: round-trip times of next hops are measured for it.
+/// Flag: round-trip times of next hops are measured for the program.
 pub const MEASURES: u32 = 2;
 
 const NAME_BYTES: usize = 32;
@@ -25,7 +25,7 @@ const SUMMARY_BYTES: usize = 88;
 const MEANING_BYTES: usize = 96;
 const PARAMETER_BYTES: usize = 4 + 4 + 3 * 8 + NAME_BYTES + MEANING_BYTES;
 
-/// What values a parameter has.
+/// The type of a parameter's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A number.
@@ -34,10 +34,10 @@ pub enum Kind {
     List,
 }
 
-/// A parameter.
+/// A declared parameter.
 #[derive(Debug, Clone)]
 pub struct Declared {
-    /// Its place among the parameters in the context.
+    /// Its index among the parameters in the context.
     pub index: usize,
     pub kind: Kind,
     pub default: u64,
@@ -47,7 +47,7 @@ pub struct Declared {
     pub meaning: String,
 }
 
-/// All that an object file says.
+/// The content of a manifest.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     pub name: String,
@@ -63,7 +63,7 @@ fn refuse(reason: impl Into<String>) -> Refusal {
     Refusal { instruction: None, reason: reason.into() }
 }
 
-/// Reads fields of a structure one after the other.
+/// Reads the fields of a structure in sequence.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -85,7 +85,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from(low) | u64::from(high) << 32)
     }
 
-    /// A text of printable ASCII.
+    /// Reads a text of printable ASCII.
     fn text(&mut self, bytes: usize) -> Result<String, Refusal> {
         let field = self.take(bytes)?;
         let text = field.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -107,10 +107,10 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
 }
 
 impl Manifest {
-    /// Reads it.
+    /// Reads the manifest.
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// If something is missing or invalid; the refusal says what.
     pub fn read(file: &ObjectFile<'_>) -> Result<Self, Refusal> {
         let mut info = Fields(file.section(INFO_SECTION)?);
         if info.0.is_empty() {

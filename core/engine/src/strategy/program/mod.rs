@@ -1,8 +1,9 @@
 //! Strategies that are eBPF programs, loaded at run time.
 //!
-//! A program is an object file with its name, version, events and parameters in sections of their own ([`manifest`]). It is called
-//! as a built-in strategy is, with a context of its own ([`context`]), and acts through helper functions ([`helpers`]), which lead
-//! to the same [`StrategyContext`]. The C side of all that is `sdk/namehop_strategy.h`; a test holds the two against each other.
+//! A program is an object file with its name, version, events and parameters in separate sections ([`manifest`]). It is
+//! called like a built-in strategy, with its own context ([`context`]), and acts through helper functions
+//! ([`helpers`]), which use the same [`StrategyContext`]. The C side is `sdk/namehop_strategy.h`; a test checks that
+//! both sides agree.
 
 mod context;
 mod helpers;
@@ -30,13 +31,13 @@ use context::{Event, PARAMETERS, run};
 use helpers::INTERFACE;
 use manifest::{Kind, MEASURES, Manifest, SUPPRESSES};
 
-/// How long round-trip times of an unused next hop are remembered, as by the strategy asf.
+/// Lifetime of the round-trip times of an unused next hop, as in the strategy asf.
 const MEASUREMENTS_LIFETIME_MS: u64 = 300_000;
 
-/// Most bytes of an object file.
+/// Maximum size of an object file, in bytes.
 pub use namehop_ebpf::object_file::MAX_BYTES as MAX_OBJECT_FILE_BYTES;
 
-/// A loaded program, whatever its parameters.
+/// A loaded program, without parameter values.
 pub struct StrategyProgram {
     name: String,
     manifest: Manifest,
@@ -51,16 +52,16 @@ impl fmt::Debug for StrategyProgram {
 }
 
 impl StrategyProgram {
-    /// Reads and verifies an object file, and translates its program to native code where that is possible. `name` takes the place of
-    /// the name that the file gives itself.
+    /// Reads and verifies an object file, and translates its program to native code if possible. `name` replaces the
+    /// name in the file.
     ///
     /// # Errors
-    /// Why the file or its program is refused.
+    /// If the file or its program is refused; the refusal says why.
     pub fn load(object: &[u8], name: Option<&str>) -> Result<Arc<Self>, Refusal> {
         Self::load_as(object, name, Code::new)
     }
 
-    /// Loads a program as [`StrategyProgram::load`] does; `form` decides how it runs.
+    /// Loads a program like [`StrategyProgram::load`]; `form` determines how it runs.
     fn load_as(object: &[u8], name: Option<&str>, form: fn(Verified, &str) -> Code) -> Result<Arc<Self>, Refusal> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let file = ObjectFile::parse(object)?;
@@ -74,43 +75,44 @@ impl StrategyProgram {
         Ok(Arc::new(StrategyProgram { name, manifest, code, owner }))
     }
 
-    /// Its name component.
+    /// Returns its name component.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its version.
+    /// Returns its version.
     pub fn version(&self) -> u64 {
         u64::from(self.manifest.version)
     }
 
-    /// The name with version and without parameters, as it is chosen by.
+    /// Returns the name with version and without parameters, by which it is chosen.
     pub fn versioned_name(&self) -> Name {
         versioned_name(&self.name, self.version())
     }
 
-    /// What it does, in one line.
+    /// Returns one line of help.
     pub fn summary(&self) -> &str {
         &self.manifest.summary
     }
 
-    /// Why it is interpreted, which makes it slower; `None` if it runs as native code.
+    /// Returns why it is interpreted, which is slower; `None` if it runs as native code.
     pub fn interpreted_because(&self) -> Option<&str> {
         self.code.interpreted_because()
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         Values::of(&self.manifest).parameters(&self.manifest).describe()
     }
 }
 
-/// The text that names a program should it end the router (see [`blame`]): its name, and a checksum of its object file.
+/// Returns the text that identifies a program if it crashes the router (see [`blame`]): its name, and a checksum of its
+/// object file.
 pub fn label(name: &str, object: &[u8]) -> String {
     format!("{name} {:08x}", crc32c::crc32c(object))
 }
 
-/// The parameters of a program, with their values.
+/// The parameter values of a program.
 struct Values {
     numbers: [u64; PARAMETERS],
     lists: [ByteList; PARAMETERS],
@@ -118,7 +120,7 @@ struct Values {
 }
 
 impl Values {
-    /// The defaults.
+    /// Returns the defaults.
     fn of(manifest: &Manifest) -> Self {
         let mut values = Values {
             numbers: [0; PARAMETERS],
@@ -164,7 +166,7 @@ impl PartialEq for ProgramInstance {
 }
 
 impl ProgramInstance {
-    /// With these values, given as (key, value), and defaults for all other parameters.
+    /// Creates an instance with these values, given as (key, value), and defaults for all other parameters.
     pub(super) fn new(program: Arc<StrategyProgram>, given: &[(&str, &str)]) -> Result<Self, String> {
         let mut values = Values::of(&program.manifest);
         values.parameters(&program.manifest).assign(given)?;
@@ -190,7 +192,7 @@ impl ProgramInstance {
         self.wants(Event::Data) || self.measures()
     }
 
-    /// Lets the program handle a trigger. What it does not want is handled as by strategies that do not care.
+    /// Makes the program handle a trigger. Events that it does not subscribe to are handled by default.
     pub(super) fn handle<C: StrategyContext>(&self, trigger: Trigger, ctx: &mut C) {
         let call = |event: Event, subject, ctx: &mut C| {
             if self.wants(event) {

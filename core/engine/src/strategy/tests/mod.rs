@@ -46,13 +46,13 @@ pub struct Mock {
     pub out_records: Vec<(OutRecord, OutScratch)>,
     pub pit_scratch: PitScratch,
     pub measurements: Option<Measurements>,
-    /// Returned and increased by one at each draw.
+    /// Returned and incremented at each draw.
     pub random: u64,
     pub non_discovery: bool,
     pub lifetime_ms: u64,
     pub actions: Vec<Action>,
     pub data_carries_announcement: bool,
-    /// How often it was asked whether the Interest may go somewhere.
+    /// Number of eligibility checks.
     pub eligibility_looks: Cell<u32>,
 }
 
@@ -86,7 +86,7 @@ impl Mock {
         self.now = self.now.plus_ms(milliseconds);
     }
 
-    /// Forgets the PIT entry, as after satisfaction or expiry; measurements stay.
+    /// Clears the PIT entry, as after satisfaction or expiry; measurements stay.
     pub fn new_entry(&mut self) {
         self.in_records.clear();
         self.out_records.clear();
@@ -99,7 +99,7 @@ impl Mock {
         std::mem::take(&mut self.actions)
     }
 
-    /// An Interest from a downstream, as the pipeline would hand it over.
+    /// Handles an Interest from a downstream as the pipeline does.
     pub fn interest(&mut self, strategy: &StrategyInstance, downstream: FaceId) -> Vec<Action> {
         self.ingress = downstream;
         let expiry = self.now.plus_ms(self.lifetime_ms);
@@ -110,7 +110,7 @@ impl Mock {
         self.trigger(strategy, Trigger::AfterReceiveInterest)
     }
 
-    /// Data from an upstream for this entry alone; afterwards the records are as the pipeline leaves them.
+    /// Handles Data from an upstream for this entry alone; afterwards the records are as the pipeline leaves them.
     pub fn data(&mut self, strategy: &StrategyInstance, upstream: FaceId) -> Vec<Action> {
         self.ingress = upstream;
         let actions = self.trigger(strategy, Trigger::AfterReceiveData);
@@ -119,7 +119,7 @@ impl Mock {
         actions
     }
 
-    /// A Nack from an upstream.
+    /// Handles a Nack from an upstream.
     pub fn nack(&mut self, strategy: &StrategyInstance, upstream: FaceId, reason: NackReason) -> Vec<Action> {
         self.ingress = upstream;
         for (record, _) in &mut self.out_records {
@@ -130,7 +130,7 @@ impl Mock {
         self.trigger(strategy, Trigger::AfterReceiveNack(reason))
     }
 
-    /// A trigger without a packet.
+    /// Handles a trigger without a packet.
     pub fn event(&mut self, strategy: &StrategyInstance, trigger: Trigger) -> Vec<Action> {
         self.ingress = FaceId::INVALID;
         self.trigger(strategy, trigger)
@@ -257,7 +257,7 @@ impl StrategyContext for Mock {
     }
 }
 
-/// A strategy by the part of its name after `/localhost/nfd/strategy/`.
+/// Returns a strategy by the part of its name after `/localhost/nfd/strategy/`.
 pub fn strategy(rest: &str) -> StrategyInstance {
     let name = full_name(rest).expect("a name");
     StrategyInstance::parse(name.as_ref()).expect("a strategy")

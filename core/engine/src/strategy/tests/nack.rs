@@ -41,7 +41,8 @@ fn an_upstream_that_never_answered_in_its_lifetime_is_not_waited_for() {
 
 #[test]
 fn two_nodes_that_wait_for_each_other_are_told_apart() {
-    // A is upstream of D's Interest and downstream with its own Interest for the same name; B answered with a Nack.
+    // A is both an upstream of D's Interest and a downstream with its own Interest for the same name; B returned a
+    // Nack.
     let multicast = strategy("multicast");
     let mut mock = Mock::new(&[(A, 1), (B, 2)]);
     mock.interest(&multicast, D);

@@ -90,7 +90,7 @@ fn the_documentation_has_all_strategies_and_parameters() {
     }
     let documentation = include_str!("../../../../../docs/strategies.md");
     for table in [strategies, parameters] {
-        // With the end of the table, so that it has no line more.
+        // Includes the end of the table, so that it has no more lines.
         assert!(documentation.contains(&format!("{table}\n")), "docs/strategies.md does not hold:\n{table}");
     }
     for info in STRATEGIES {
@@ -144,7 +144,7 @@ fn parameters_are_kept_in_the_name() {
                /retx-suppression-initial~20/retx-suppression-max~500/retx-suppression-multiplier~1.5";
     let instance = parse(uri).expect("acceptable");
     assert_eq!(*instance.name(), uri.parse::<Name>().expect("a name"));
-    // An older version is replaced in the name, its parameters stay.
+    // An older version is replaced in the name; its parameters stay.
     let older = parse("/localhost/nfd/strategy/multicast/v=3/retx-suppression-max~1000").expect("acceptable");
     assert_eq!(older.name().to_string(), "/localhost/nfd/strategy/multicast/v=5/retx-suppression-max~1000");
 }

@@ -4,7 +4,7 @@ use crate::strategy::Trigger;
 use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 use namehop_wire::lp::NackReason;
 
-/// A mock in which B has answered an Interest 30 ms after it was sent.
+/// Returns a mock in which B has answered an Interest 30 ms after it was sent.
 fn after_first_exchange() -> Mock {
     let access = strategy("access");
     let mut mock = Mock::new(&[(A, 1), (B, 2), (C, 3)]);
@@ -18,7 +18,7 @@ fn after_first_exchange() -> Mock {
 #[test]
 fn the_last_working_next_hop_is_used_with_a_time_out() {
     let mut mock = after_first_exchange();
-    // SRTT 30 ms, RTTVAR 15 ms: 90 ms, raised to the shortest time-out.
+    // SRTT 30 ms, RTTVAR 15 ms: 90 ms, raised to the minimum time-out.
     assert_eq!(mock.interest(&strategy("access"), D), [Action::Interest(B), Action::Timer(200_000)]);
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 use crate::strategy::{StrategyInstance, Trigger, parameter};
 
-/// One exchange with an answer `rtt_ms` later from the first face asked; which faces were asked.
+/// Runs one exchange; each face answers after its `rtt_ms`. Returns the actions for the Interest.
 fn exchange(mock: &mut Mock, asf: &StrategyInstance, rtt_ms: impl Fn(FaceId) -> Option<u64>) -> Vec<Action> {
     mock.new_entry();
     let actions = mock.interest(asf, D);
@@ -19,7 +19,7 @@ fn exchange(mock: &mut Mock, asf: &StrategyInstance, rtt_ms: impl Fn(FaceId) -> 
     actions
 }
 
-/// Gives every face a round-trip time by sending it an Interest of its own.
+/// Gives a face a round-trip time by sending it an Interest.
 fn measure(mock: &mut Mock, asf: &StrategyInstance, face: FaceId, rtt_ms: u64) {
     mock.new_entry();
     mock.ingress = D;
@@ -83,7 +83,7 @@ fn when_nothing_answers_next_hops_take_turns_until_one_works_again() {
         exchange(&mut mock, &asf, |_| None);
         mock.pass_ms(2_000);
     }
-    // B works again. A is cheaper and as dead as before.
+    // B works again. A is cheaper and still dead.
     let mut asked = 0;
     while exchange(&mut mock, &asf, |face| (face == B).then_some(30))[0] != Action::Interest(B) {
         mock.pass_ms(2_000);
@@ -112,7 +112,7 @@ fn a_cut_link_is_left_and_used_again_after_it_has_come_back() {
         mock.pass_ms(1_000);
     }
     assert_eq!(first_asked, [A, A, A, B, B, B].map(Action::Interest));
-    // A works again: a probe finds out within one probing interval, and A is faster.
+    // A works again: a probe detects it within one probing interval, and A is faster.
     let mut rounds = 0;
     while exchange(&mut mock, &asf, both_work)[0] != Action::Interest(A) {
         mock.pass_ms(1_000);
@@ -166,7 +166,7 @@ fn probes_start_at_a_random_time_and_follow_the_interval() {
         }
         mock.now = at.plus_ms(100);
     }
-    // Drawn: 300 ms after the first Interest.
+    // The random time: 300 ms after the first Interest.
     assert_eq!(probes, [300, 1_300, 2_300, 3_300, 4_300]);
 }
 

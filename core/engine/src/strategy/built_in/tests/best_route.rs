@@ -11,7 +11,7 @@ use namehop_wire::lp::NackReason;
 fn a_new_interest_takes_the_cheapest_eligible_next_hop() {
     let best_route = strategy("best-route");
     assert_eq!(Mock::new(&[(A, 1), (B, 2)]).interest(&best_route, D), [Action::Interest(A)]);
-    // Never back to where it came from, nor where scope forbids, nor to a face that is gone.
+    // Never back to its ingress, nor to a face that scope forbids, nor to a removed face.
     assert_eq!(Mock::new(&[(A, 1), (B, 2)]).interest(&best_route, A), [Action::Interest(B)]);
     let mut mock = Mock::new(&[(A, 1), (B, 2), (C, 3)]);
     mock.forbidden.push(A);
@@ -38,9 +38,9 @@ fn no_route_for_one_downstream_leaves_the_others_waiting() {
     mock.lifetime_ms = 10_000;
     mock.interest(&best_route, D);
     mock.out_records[0].0.expiry = mock.now;
-    // The only next hop asks itself, while D still waits.
+    // The only next hop is also a downstream, while D still waits.
     assert_eq!(mock.interest(&best_route, A), [Action::Nack(A, NackReason::NO_ROUTE)]);
-    // When D's record has ended too, nobody waits.
+    // After D's record has expired too, no downstream waits.
     mock.pass_ms(10_000);
     assert_eq!(mock.interest(&best_route, A), [Action::Nack(A, NackReason::NO_ROUTE), Action::Reject]);
 }

@@ -24,7 +24,7 @@ fn without_a_next_hop_the_answer_is_no_route() {
     let mut mock = Mock::new(&[(D, 1)]);
     let expected = [Action::Nack(D, NackReason::NO_ROUTE), Action::Reject];
     assert_eq!(mock.interest(&delay, D), expected);
-    // A next hop that goes away while the Interest waits.
+    // A next hop that is removed while the Interest is delayed.
     let mut mock = Mock::new(&[(A, 1)]);
     assert_eq!(mock.interest(&delay, D), [Action::Timer(100_000)]);
     mock.nexthops.clear();

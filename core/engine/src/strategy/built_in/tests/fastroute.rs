@@ -3,12 +3,12 @@
 use crate::strategy::tests::{A, Action, B, C, D, Mock, strategy};
 use namehop_wire::lp::NackReason;
 
-/// A mock in which B has answered first.
+/// Returns a mock in which B has answered first.
 fn after_first_exchange(name: &str) -> Mock {
     let mut mock = Mock::new(&[(A, 1), (B, 2), (C, 3)]);
     assert_eq!(mock.interest(&strategy(name), D), [A, B, C].map(Action::Interest));
     assert_eq!(mock.data(&strategy(name), B), [Action::Data]);
-    // Data of the others finds nobody who waits.
+    // Data of the others finds no downstream.
     assert_eq!(mock.data(&strategy(name), C), [Action::Data]);
     mock.new_entry();
     mock
@@ -45,7 +45,7 @@ fn all_are_asked_for_a_retransmission_and_after_a_nack() {
     assert_eq!(mock.interest(&fastroute, D), [], "suppressed");
     mock.pass_ms(10);
     assert_eq!(mock.interest(&fastroute, D), [A, B, C].map(Action::Interest));
-    // The Nack of another changes nothing, that of the fastest does.
+    // A Nack of another face changes nothing; one of the fastest does.
     for (refusing, asked) in [(A, vec![B]), (B, vec![A, B, C])] {
         mock.nack(&fastroute, refusing, NackReason::NO_ROUTE);
         mock.new_entry();

@@ -10,7 +10,7 @@ fn every_interest_goes_to_all_eligible_next_hops() {
     let mut mock = Mock::new(&[(A, 1), (B, 2), (C, 3)]);
     mock.forbidden.push(C);
     assert_eq!(mock.interest(&multicast, A), [Action::Interest(B)]);
-    // From another downstream, within the interval: only the upstream not asked yet.
+    // From another downstream, within the interval: only the upstream that is still unused.
     assert_eq!(mock.interest(&multicast, D), [Action::Interest(A)]);
     assert_eq!(mock.interest(&multicast, E), []);
 }
@@ -23,7 +23,7 @@ fn each_upstream_has_its_own_interval() {
     mock.pass_ms(10);
     assert_eq!(mock.interest(&multicast, A), [Action::Interest(B)]);
     mock.pass_ms(10);
-    // B has grown to 20 ms; A is still at 10 ms, which are long over.
+    // The interval of B has grown to 20 ms; that of A is still 10 ms, which are over.
     assert_eq!(mock.interest(&multicast, D), [Action::Interest(A)]);
     mock.pass_ms(10);
     assert_eq!(mock.interest(&multicast, D), [Action::Interest(B)]);
@@ -38,7 +38,7 @@ fn an_interest_without_next_hop_waits_for_one() {
     mock.nexthops.push(nexthop);
     assert_eq!(mock.event(&multicast, Trigger::AfterNewNextHop(nexthop)), [Action::Interest(A)]);
     assert_eq!(mock.event(&multicast, Trigger::AfterNewNextHop(nexthop)), [], "it is pending there already");
-    // The downstream itself as new next hop gets nothing, unless another downstream waits too.
+    // If the downstream itself becomes a next hop, it gets nothing, unless another downstream waits too.
     let back = NextHop { face: D, cost: 0 };
     assert_eq!(mock.event(&multicast, Trigger::AfterNewNextHop(back)), []);
     mock.interest(&multicast, E);

@@ -26,7 +26,7 @@ fn next_hops_that_may_not_be_used_lose_their_turn() {
         sent.extend(mock.interest(&roundrobin, D));
     }
     assert_eq!(sent, [A, C, A].map(Action::Interest));
-    // The last two are gone: the turn is at a position that does not exist any more.
+    // The last two are removed: the turn is at a position that no longer exists.
     mock.new_entry();
     mock.interest(&roundrobin, D);
     mock.nexthops.truncate(1);

@@ -18,7 +18,7 @@ fn an_unknown_name_is_flooded_to_all_non_local_faces() {
     let self_learning = strategy("self-learning");
     let mut mock = mock(&[]);
     assert_eq!(mock.interest(&self_learning, A), [B, C, E].map(|face| Action::Discovery(face, false)));
-    // Another downstream at once: only the face left out before.
+    // Another downstream at once: only the face that was excluded before.
     assert_eq!(mock.interest(&self_learning, D), [Action::Discovery(A, false)]);
 }
 

@@ -28,7 +28,7 @@ fn after_a_nack_the_consumer_gets_the_next_one() {
         mock.nack(&sequential, A, NackReason::CONGESTION),
         [Action::Nacks(NackReason::CONGESTION), Action::Reject]
     );
-    // The entry is there still when the consumer asks at once.
+    // The entry still exists when the consumer retransmits at once.
     assert_eq!(mock.interest(&sequential, D), [Action::Interest(B)]);
 }
 

@@ -3,7 +3,7 @@
 use crate::strategy::tests::{A, Action, B, C, D, Mock, strategy};
 use namehop_wire::lp::NackReason;
 
-/// Where so many Interests go, one for each number that may be drawn, from 0 on.
+/// Returns where this many Interests go, one for each random number from 0 on.
 fn sent(name: &str, mock: &mut Mock, interests: usize) -> Vec<Action> {
     mock.random = 0;
     let mut sent = Vec::new();

@@ -1,4 +1,4 @@
-//! The built-in strategies that are programs as well do the same in both forms, whatever happens.
+//! Tests that the built-in strategies that also exist as programs behave the same in both forms, for all events.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// Lets it happen; what the strategy does, and what the PIT entry holds then.
+/// Applies an event. Returns the actions of the strategy, and the resulting PIT entry.
 fn happen(mock: &mut Mock, strategy: &StrategyInstance, happening: &Happening) -> String {
     let actions = match *happening {
         Happening::Interest(face) => mock.interest(strategy, face),

@@ -1,4 +1,5 @@
-//! Damaged object files of the SDK are refused, or do the same as native code and interpreted: nothing that a program may not.
+//! Tests of damaged object files of the SDK: they are refused, or behave the same as native code and interpreted,
+//! within the limits of programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,10 +19,10 @@ use crate::strategy::{StrategyInstance, StrategyRegistry, Trigger};
 use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
 
-/// Code of a call.
+/// Opcode of a call.
 const CALL: u8 = 0x85;
 
-/// All object files of the SDK.
+/// Returns all object files of the SDK.
 fn objects() -> Vec<Vec<u8>> {
     ["strategies", "examples"]
         .iter()
@@ -33,7 +34,8 @@ fn objects() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Where the instructions of an object file are: found by the first pair without a call, since calls are relocated.
+/// Returns the position of the instructions in an object file. They are found by the first pair without a call, since
+/// calls are relocated.
 fn instructions(object: &[u8]) -> Range<usize> {
     let file = ObjectFile::parse(object).expect("an object file");
     let program = file.program(PROGRAM_SECTION, INTERFACE.helpers).expect("a program");
@@ -53,7 +55,7 @@ fn strategy(program: Arc<StrategyProgram>) -> Option<StrategyInstance> {
     registry.parse(name.as_ref()).ok()
 }
 
-/// Lets random things happen to a strategy; everything that it does, and all that it leaves behind.
+/// Applies random events to a strategy. Returns all its actions, and the state that it leaves behind.
 fn happen(strategy: &StrategyInstance, mut random: Random) -> (Vec<Vec<Action>>, String) {
     let mut mock = Mock::new(&[(A, 1), (B, 2), (C, 3)]);
     let faces: [FaceId; 5] = [A, B, C, D, E];

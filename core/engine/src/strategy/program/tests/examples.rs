@@ -1,4 +1,4 @@
-//! The worked examples do what they promise.
+//! Tests of the worked examples.
 
 use super::{chosen, object, registry_with};
 use crate::strategy::tests::{A, Action, B, C, D, Mock};

@@ -1,4 +1,4 @@
-//! What a program cannot do by doing it often.
+//! Tests of the limits on repeated actions of a program.
 
 use super::{chosen, object_of, registry_with};
 use crate::strategy::tests::{A, Action, B, D, E, Mock};

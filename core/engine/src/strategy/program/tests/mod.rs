@@ -1,4 +1,5 @@
-//! Tests of programs: compiled from their C sources, loaded, and called with the context that tests of built-in strategies use.
+//! Tests of programs: compiled from their C sources, loaded, and called with the mock context of the tests of built-in
+//! strategies.
 
 mod alike;
 mod damaged;
@@ -16,12 +17,12 @@ use crate::strategy::registry::full_name;
 use crate::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_ebpf::Refusal;
 
-/// Folder of the header and of the programs that are part of Namehop.
+/// Returns the folder of the header and of the programs that are part of Namehop.
 fn sdk() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk")
 }
 
-/// Compiles C; `options` are further ones of the compiler.
+/// Compiles C; `options` are additional compiler options.
 fn compile_c(source: &Path, options: &[String]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let object = folder.path().join("program.o");
@@ -44,12 +45,12 @@ fn compile_c(source: &Path, options: &[String]) -> Vec<u8> {
     panic!("clang is missing: run scripts/setup.sh test");
 }
 
-/// The object file of a program of the SDK.
+/// Returns the object file of a program of the SDK.
 fn object(path: &str) -> Vec<u8> {
     compile_c(&sdk().join(path), &[])
 }
 
-/// The object file of a program that is given as text, behind the usual lines; it wants to know of Interests and
+/// Returns the object file of a function given as text, with the usual declarations; it subscribes to Interests and
 /// timers.
 fn object_of(function: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -64,14 +65,14 @@ fn load(object: &[u8]) -> Result<Arc<StrategyProgram>, Refusal> {
     StrategyProgram::load(object, None)
 }
 
-/// A registry with this program.
+/// Returns a registry with this program.
 fn registry_with(object: &[u8]) -> StrategyRegistry {
     let mut registry = StrategyRegistry::default();
     registry.insert(load(object).expect("it is loaded")).expect("a name of its own");
     registry
 }
 
-/// The strategy of this name.
+/// Returns the strategy of this name.
 fn chosen(registry: &StrategyRegistry, rest: &str) -> StrategyInstance {
     registry.parse(full_name(rest).expect("a name").as_ref()).expect("a strategy")
 }

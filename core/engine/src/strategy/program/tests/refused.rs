@@ -1,4 +1,4 @@
-//! Object files that are refused, with the reason.
+//! Tests of object files that are refused, with the reason.
 
 use super::{load, object_of};
 
