@@ -1,5 +1,6 @@
-//! What an exchange costs with a strategy as a program, beside the same strategy built in: an Interest that goes to an upstream and
-//! the Data that comes back, through the whole engine. Tables are small and near, so that the strategy's share is at its largest.
+//! The cost of an exchange with a strategy as a program, compared with the same strategy built in: an Interest that
+//! goes to an upstream and the Data that returns, through the whole engine. Tables are small and cached, so that the
+//! strategy's share is largest.
 //!
 //!     clang -O2 -target bpf -I sdk -c sdk/strategies/random.c -o random.o
 //!     cargo run --release -p namehop-engine --example strategy_cost -- random=random.o
@@ -20,11 +21,11 @@ use namehop_wire::{DataBuilder, InterestBuilder, Name};
 
 const CONSUMER: FaceId = FaceId(300);
 const PRODUCERS: [FaceId; 4] = [FaceId(301), FaceId(302), FaceId(303), FaceId(304)];
-/// Packets of a burst.
+/// Packets per burst.
 const BURST: usize = 64;
-/// Names, which come again and again.
+/// Number of names, which repeat.
 const NAMES: usize = 4096;
-/// What stands in the place of nonces at first.
+/// Placeholder for nonces.
 const NONCE: u32 = 0xA5A5_A5A5;
 /// Rounds of all names in one measurement, and measurements of each form.
 const ROUNDS: usize = 16;
@@ -36,7 +37,7 @@ struct Load {
     _fib: FibWriter<StrategyInstance>,
     now: Timestamp,
     interests: Vec<Vec<u8>>,
-    /// Where their nonces are.
+    /// Offsets of their nonces.
     nonces_at: Vec<usize>,
     data: Vec<Vec<u8>>,
     nonce: u32,
@@ -72,7 +73,7 @@ impl Load {
         Ok(Load { engine, pool, _fib: fib, now: Timestamp(1_000_000_000), interests, nonces_at, data, nonce: 0 })
     }
 
-    /// Lets all names be asked for and answered; how long the engine took.
+    /// Requests and answers all names. Returns the time that the engine took.
     fn round(&mut self) -> Duration {
         let mut spent = Duration::ZERO;
         let (mut burst, mut out) = (Vec::with_capacity(BURST), Vec::with_capacity(4 * BURST));
@@ -126,7 +127,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Load::new(registry.parse(program_name.as_ref())?)?,
         ];
         let mut best = [f64::INFINITY; 2];
-        // The forms take turns, so that whatever else the machine does meets both.
+        // The forms alternate, so that other load on the machine affects both.
         for _ in 0..RUNS {
             for (load, best) in loads.iter_mut().zip(&mut best) {
                 let spent: Duration = (0..ROUNDS).map(|_| load.round()).sum();

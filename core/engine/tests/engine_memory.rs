@@ -1,6 +1,6 @@
-//! What an engine says that its tables take at most, beside the tables that it makes.
+//! The maximum table memory that an engine's settings predict, compared with the tables it allocates.
 //!
-//! A process of its own, because the tables of the whole process are added up.
+//! Runs in its own process, because the tables of the whole process are summed.
 
 use namehop_engine::fib::FibWriter;
 use namehop_engine::strategy::StrategyInstance;
@@ -10,12 +10,13 @@ use namehop_packet::BufferPool;
 use namehop_store::PolicyKind;
 use namehop_table::{HugePages, table_memory};
 
-/// Bytes of all tables of this process.
+/// Returns the bytes of all tables of this process.
 fn table_bytes() -> usize {
     table_memory().iter().map(|memory| memory.bytes).sum()
 }
 
-/// Bytes of the tables that an engine with these settings makes. Measurements and names with digests, which are on the heap, are not in it.
+/// Returns the bytes of the tables that an engine with these settings allocates. Measurements and names with digests,
+/// which are on the heap, are not included.
 fn made_bytes(config: &EngineConfig) -> usize {
     let key = HashKey::new(1, 2);
     let fib = FibWriter::new(key, StrategyInstance::default()).expect("a small FIB fits");
@@ -39,14 +40,14 @@ fn an_engine_takes_no_more_than_it_says() {
                 pit_memory_bytes: pit_capacity * 512,
                 dead_nonce_capacity: pit_capacity * 8,
                 new_timers: 1 << 19,
-                // Room that is reserved for more is not the bound.
+                // Address space reserved for later growth is not part of the bound.
                 reserved_packets: 0,
                 ..EngineConfig::default()
             };
             let EngineMemory { pit, content_store, dead_nonces, .. } = config.memory();
             let (said, made) = (pit + content_store + dead_nonces, made_bytes(&config));
             assert!(said >= made, "{kind:?} {pit_capacity} {capacity_packets}: {said} said, {made} made");
-            // A third more at most, for policies that note less than others.
+            // At most a third more, for policies with less state than others.
             assert!(said <= made + made / 3, "{kind:?} {pit_capacity} {capacity_packets}: {said} said, {made} made");
         }
     }

@@ -1,7 +1,8 @@
-//! What the process takes of memory for each packet in its cache: with the default policy, 10^6 Data of 1 KiB are to fit into
-//! 1.25 GiB with all else that a router has. And nothing of it is a packet buffer: however large the cache, all are free for what comes.
+//! The memory of the process for each cached packet: with the default policy, 10^6 Data packets of 1 KiB must fit into
+//! 1.25 GiB together with the rest of a router. The cache pins no packet buffer: with any cache size, all are free for
+//! arriving packets.
 //!
-//! A process of its own, because what it takes is measured.
+//! Runs in its own process, because the memory of the process is measured.
 #![cfg(target_os = "linux")]
 
 use namehop_engine::fib::FibWriter;
@@ -17,13 +18,14 @@ use namehop_wire::security::DigestSigner;
 const CONSUMER: FaceId = FaceId(256);
 const PRODUCER: FaceId = FaceId(257);
 const DATA_BYTES: usize = 1_024;
-/// 10^6 divided by 16, so that tables whose sizes are powers of two are as full as with 10^6.
+/// 10^6 divided by 16, so that tables with sizes that are powers of two are as full as with 10^6.
 const CAPACITY: usize = 62_500;
 const BURST: usize = 50;
-/// Bytes for each packet. A million times as many leave 107 MiB of 1.25 GiB for all that does not depend on the cache.
+/// Bytes for each packet. A million packets of this size leave 107 MiB of 1.25 GiB for everything that does not depend
+/// on the cache.
 const MOST_BYTES: usize = 1_230;
 
-/// Bytes of this process in memory that are not of a file.
+/// Returns the anonymous memory of this process, in bytes.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("readable");
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a line");
@@ -77,7 +79,7 @@ fn a_packet_takes_little_besides_its_own_bytes() {
             out.clear();
         }
     };
-    // What is touched once, whatever the cache holds.
+    // Touches the memory that does not depend on the cache's content.
     let before = 2_500;
     (0..before).step_by(BURST).for_each(|first| exchange(&mut engine, first));
     let resident = resident_bytes();

@@ -1,8 +1,8 @@
 //! Random packet sequences through the engine and through the reference model: both must send the same.
 //!
-//! Names, nonces, faces and times come from small sets, so that sequences are full of aggregation, retransmission, loops,
-//! cache hits and late packets. All waiting times are multiples of 7 ms and all lifetimes leave a remainder of 3, so that no timer
-//! is due exactly when a packet arrives and the resolution of the engine's timers does not matter.
+//! Names, nonces, faces and times come from small sets, so that sequences are full of aggregation, retransmission,
+//! loops, cache hits and late packets. All waiting times are multiples of 7 ms and all lifetimes leave a remainder of
+//! 3. So no timer is due exactly when a packet arrives, and the resolution of the engine's timers does not matter.
 
 mod model;
 
@@ -15,12 +15,12 @@ use namehop_engine::schedule::{
 };
 use proptest::prelude::*;
 
-/// Runs a scenario; everything the engine sends.
+/// Runs a scenario, and returns everything the engine sends.
 fn sent<S: Schedule>(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> {
     sent_by::<S>(scenario, Division::NONE)
 }
 
-/// The same while everything is traced.
+/// The same with everything traced.
 fn sent_traced(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> {
     let mut runner = Runner::<Burst>::new(scenario, Division::NONE);
     runner.trace_everything();
@@ -30,7 +30,7 @@ fn sent_traced(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> {
     runner.finish()
 }
 
-/// The same with so many engines among which names are divided.
+/// The same with several engines that divide the names.
 fn sent_by<S: Schedule>(scenario: &Scenario, division: Division) -> Result<Vec<String>, TestCaseError> {
     let mut runner = Runner::<S>::new(scenario, division);
     for action in &scenario.actions {
@@ -66,8 +66,8 @@ proptest! {
     }
 }
 
-/// The same without a Content Store. With several engines, Data is cached by those that asked for it, so that an Interest for a
-/// prefix shorter than what names are divided by may find less than one engine would.
+/// Returns the same scenario without a Content Store. With several engines, each one caches Data for its own Interests.
+/// So an Interest for a prefix shorter than the dispatch depth may find less than with one engine.
 fn without_cache(mut scenario: Scenario) -> Scenario {
     scenario.actions.retain(|action| !matches!(action, Action::ContentFlags { .. }));
     scenario.actions.insert(0, Action::ContentFlags { admit: false, serve: false });
@@ -77,7 +77,7 @@ fn without_cache(mut scenario: Scenario) -> Scenario {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// By the first component nothing is divided that an Interest asks for by a prefix.
+    /// Names are divided by their first component, so no engine has only a part of what an Interest requests by prefix.
     #[test]
     fn several_engines_send_what_the_model_sends(scenario in any_scenario(), engines in prop_oneof![Just(2_usize), Just(4)]) {
         sent_by::<Burst>(&scenario, Division { engines, components: 1, divided: 0 })?;

@@ -1,7 +1,7 @@
-//! A worker that fills an empty cache and an empty PIT takes next to no page faults: another thread has touched the memory of
-//! all tables before.
+//! A worker that fills an empty cache and an empty PIT takes hardly any page faults: another thread has touched the
+//! memory of all tables before.
 //!
-//! A process of its own: what is asked for here counts for all tables of the process.
+//! Runs in its own process, because readiness is determined for all tables of the process.
 #![cfg(target_os = "linux")]
 
 use std::thread;
@@ -54,7 +54,7 @@ impl Filling {
         Filling { engine, pool, now: Timestamp(0), out: Vec::new(), faults: 0 }
     }
 
-    /// Waits until all memory is ready that is to be ready by now.
+    /// Waits until all memory is ready that should be ready by now.
     fn wait_until_ready() {
         let start = Instant::now();
         while !is_memory_ready() {
@@ -63,7 +63,7 @@ impl Filling {
         }
     }
 
-    /// Has the engine process packets that came in on a face, and counts its page faults.
+    /// Processes packets received on a face, and counts the engine's page faults.
     fn process(&mut self, face: FaceId, packets: &[Vec<u8>]) -> Packets {
         let buffer = |packet: &Vec<u8>| self.pool.copy_of(packet).expect("a buffer");
         let mut burst: Vec<_> = packets
@@ -92,8 +92,8 @@ fn filling_cache_and_pit_takes_next_to_no_page_faults() {
     let mut filling = Filling::new();
     Filling::wait_until_ready();
     filling.faults = 0;
-    // As fast as they come: until there is memory for more, the cache gives up old Data. In the end it holds 200 MB, which are 50,000
-    // pages of 4 KiB.
+    // As fast as possible: until more memory is ready, the cache evicts old Data. In the end it holds 200 MB, which are
+    // 50,000 pages of 4 KiB.
     let start = Instant::now();
     for first in (0..).step_by(BURST as usize) {
         let interests: Vec<_> = (first..first + BURST).map(|number| interest("data", number)).collect();
@@ -114,7 +114,7 @@ fn filling_cache_and_pit_takes_next_to_no_page_faults() {
     }
     assert!(filling.faults <= 100, "{} page faults while the cache was filled", filling.faults);
     filling.faults = 0;
-    // Entries of 256 bytes, their timers, and what is noted of each.
+    // Entries of 256 bytes, their timers, and other state of each.
     for first in (0..60_000).step_by(BURST as usize) {
         Filling::wait_until_ready();
         let interests: Vec<_> = (first..first + BURST).map(|number| interest("pending", number)).collect();

@@ -1,4 +1,4 @@
-//! Comparing what the engine has sent with what the model has sent.
+//! Comparison of the packets that the engine and the model have sent.
 
 use namehop_engine::schedule::Schedule;
 use namehop_packet::{Outgoing, PacketKind};
@@ -40,11 +40,11 @@ impl<S: Schedule> Runner<S> {
         Ok(())
     }
 
-    /// Where a packet of the engine is among the expected ones. The value of a nonce that the forwarder has added is learnt
-    /// when it is first seen: both sides add nonces in the same order.
+    /// Returns the index of an engine's packet among the expected ones. The value of a nonce that the forwarder added
+    /// is learned when it is first seen: both sides add nonces in the same order.
     fn position_of(&mut self, sent: &Sent, nonce: Option<u32>) -> Option<usize> {
         let Some(nonce) = nonce else {
-            // A Nack that gives an Interest without nonce back as it came.
+            // A Nack that returns an Interest without nonce as it was received.
             let fits =
                 |expected: &Sent| added_nonce(expected).is_some_and(|added| with_nonce(sent, added) == *expected);
             return self.expected.iter().position(fits);
@@ -65,7 +65,7 @@ impl<S: Schedule> Runner<S> {
         Some(position)
     }
 
-    /// A packet from the engine in the model's terms, and its nonce if it is not Data. Only a Nack may be without.
+    /// Returns a packet of the engine in the model's terms, and its nonce if it is not Data. Only a Nack may have none.
     fn describe(&mut self, packet: &Outgoing) -> Result<(Sent, Option<u32>), TestCaseError> {
         let face = packet.face.0;
         let bytes = packet.buffer.bytes();
@@ -144,8 +144,8 @@ fn with_nonce(sent: &Sent, new_nonce: Nonce) -> Sent {
     sent
 }
 
-/// Is this the same Data once more? However many Interests of a peer it satisfies, the peer gets it once for each of their PIT
-/// tokens, and without token only if none of them had one; but from several engines, once from each that has some of them.
+/// Returns whether this is a repetition of the same Data. A peer gets Data once for each PIT token of its Interests,
+/// and without a token only if none of them had one. Several engines send it once each.
 fn is_repetition(sent: &Sent, answer: &Sent) -> bool {
     let (Sent::Data { face, digest, token, .. }, Sent::Data { face: to, digest: of, token: with, .. }) = (sent, answer)
     else {

@@ -1,4 +1,4 @@
-//! One engine, or several among which names are divided, as one: packets are handed from engine to engine without threads.
+//! One engine, or several that divide the names, as one: packets are transferred between engines without threads.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use namehop_wire::{Name, NameRef};
 pub struct Division {
     pub engines: usize,
     pub components: usize,
-    /// One in so many entries of the name dispatch table is divided from the start; 0: none.
+    /// One in this number of entries of the name dispatch table is divided from the start; 0: none.
     pub divided: usize,
 }
 
@@ -26,10 +26,10 @@ impl Division {
     pub const NONE: Division = Division { engines: 1, components: 1, divided: 0 };
 }
 
-/// See the module's description.
+/// One or several engines. See the module documentation.
 pub struct Engines<S: Schedule> {
     engines: Vec<Engine<S>>,
-    /// Absent when there is one engine.
+    /// `None` if there is one engine.
     dispatch: Option<Arc<NameDispatch>>,
     pool: BufferPool,
 }

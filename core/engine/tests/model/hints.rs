@@ -1,15 +1,15 @@
-//! The model's limit of forwarding hints that one name is kept apart under.
+//! The model's limit on the number of forwarding hints for one name.
 
 use std::collections::BTreeSet;
 
 use super::packets::Name;
 use super::{FaceNumber, Model};
 
-/// Forwarding hints in use with one name.
+/// Maximum number of forwarding hints in use with one name.
 const MAX_HINTS: usize = 8;
 
 impl Model {
-    /// Makes room for a PIT entry from `face`, and notes its age.
+    /// Makes room for a PIT entry from `face`, and records its age.
     pub(super) fn make_room_for_entry(&mut self, name: &Name, hint: &Name, face: FaceNumber) {
         if !self.make_room_for_cached(name, hint) {
             let hints = self.hints_of(name);
@@ -30,7 +30,8 @@ impl Model {
         self.ages.insert((name.clone(), hint.clone()), self.opened);
     }
 
-    /// Makes room for what is cached under a hint, at the cost of what is cached and not asked for. `false` if there is none.
+    /// Makes room for Data cached under a hint, by evicting cached Data without pending Interests. Returns `false` if
+    /// there is none.
     pub(super) fn make_room_for_cached(&mut self, name: &Name, hint: &Name) -> bool {
         let hints = self.hints_of(name);
         if hint.is_empty() || hints.contains(hint) || hints.len() < MAX_HINTS {

@@ -1,12 +1,13 @@
-//! A slow, obvious model of the whole forwarder, written from the protocol's rules with vectors and linear searches.
+//! A slow, simple model of the whole forwarder, written from the protocol's rules with vectors and linear searches.
 //!
-//! It is the yardstick of the property tests: whatever happens, the engine must send what the model sends. Time is in
-//! milliseconds. A nonce is a number: those of packets as they are, those that the forwarder adds itself from
-//! [`ADDED_NONCES`] on, because their values cannot be foretold.
+//! The property tests compare the engine with it: the engine must always send what the model sends. Time is in
+//! milliseconds. A nonce is a number: nonces in packets have their own value; nonces that the forwarder adds start at
+//! [`ADDED_NONCES`], because their values cannot be predicted.
 //!
-//! Choices among what the protocol leaves open are those of the engine: Interests with different chosen forwarding hints do not
-//! aggregate and do not share cached Data; the Content Store keeps the newest Data per name; with CanBePrefix it looks at
-//! the newest Data under the prefix only; Data carries the larger of its own CongestionMark and that of the Interest it answers.
+//! Where the protocol leaves a choice, the model follows the engine. Interests with different chosen forwarding hints
+//! do not aggregate and do not share cached Data. The Content Store keeps the newest Data per name; with CanBePrefix it
+//! considers only the newest Data under the prefix. Data carries the larger of its own CongestionMark and that of the
+//! Interest it answers.
 
 mod comparison;
 pub mod engines;
@@ -26,13 +27,13 @@ pub use strategies::Strategy;
 pub type FaceNumber = u32;
 pub type Nonce = u64;
 
-/// The first nonce that the forwarder adds itself.
+/// The first nonce that the forwarder adds.
 pub const ADDED_NONCES: Nonce = 1 << 32;
 pub const DUPLICATE: u64 = 100;
 pub const NO_ROUTE: u64 = 150;
 /// IncomingFaceId of Data from the Content Store.
 pub const CONTENT_STORE: FaceNumber = 254;
-/// What has less time left is not sent again.
+/// An Interest with less time left is not retried.
 const LEAST_LIFETIME_MS: u64 = 10;
 const DEFAULT_LIFETIME_MS: u64 = 4_000;
 
@@ -85,7 +86,7 @@ pub enum Sent {
         mark: u64,
         from: FaceNumber,
     },
-    /// The HopLimit of the returned Interest means nothing to anybody and is left out.
+    /// The HopLimit of the returned Interest has no meaning and is omitted.
     Nack {
         face: FaceNumber,
         name: String,
@@ -98,7 +99,7 @@ pub enum Sent {
     },
 }
 
-/// What happens to Data that nobody asked for.
+/// The policy for unsolicited Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsolicited {
     DropAll,
@@ -114,11 +115,11 @@ pub struct Settings {
     pub default_hop_limit: u8,
     pub producer_regions: Vec<Name>,
     pub unsolicited: Unsolicited,
-    /// May Data from another computer answer Interests that were not sent there?
+    /// Whether Data from a non-local face may answer Interests that were not sent to that face.
     pub accept_unasked: bool,
 }
 
-/// Who asked.
+/// A downstream.
 #[derive(Debug, Clone)]
 struct InRecord {
     face: FaceNumber,
@@ -126,11 +127,11 @@ struct InRecord {
     expiry_ms: u64,
     token: Vec<u8>,
     mark: u64,
-    /// For the next hop.
+    /// HopLimit for the next hop.
     hop_limit: Option<u8>,
 }
 
-/// Who was asked.
+/// An upstream.
 #[derive(Debug, Clone)]
 struct OutRecord {
     face: FaceNumber,
@@ -160,7 +161,7 @@ struct PitEntry {
     out_records: Vec<OutRecord>,
     expiry_ms: u64,
     suppression_ms: Option<u64>,
-    /// Satisfied by Data that answers from the cache for as long as nonces would be remembered.
+    /// Satisfied by Data that answers from the cache for as long as the Dead Nonce List would keep the nonces.
     nonces_not_needed: bool,
 }
 
@@ -174,7 +175,7 @@ impl PitEntry {
 }
 
 impl PitEntry {
-    /// The Interest of an in-record as it would go on.
+    /// Returns the Interest of an in-record as it would be forwarded.
     fn as_arrived(&self, record: &InRecord) -> Arrived {
         Arrived {
             face: record.face,
@@ -194,7 +195,7 @@ struct Cached {
     fresh_until_ms: u64,
 }
 
-/// The forwarder.
+/// The model of the forwarder.
 pub struct Model {
     settings: Settings,
     now_ms: u64,
@@ -202,15 +203,15 @@ pub struct Model {
     fib: BTreeMap<Name, Vec<NextHop>>,
     strategies: BTreeMap<Name, Strategy>,
     pit: Vec<PitEntry>,
-    /// Newest last.
+    /// The newest is last.
     content: Vec<Cached>,
     admits: bool,
     serves: bool,
     dead_nonces: Vec<(Name, Nonce, u64)>,
-    /// Nonces sent to faces that were removed later: they may be remembered or not.
+    /// Nonces sent to faces that were removed later: they may be in the Dead Nonce List or not.
     uncertain_nonces: Vec<(Name, Nonce)>,
     added_nonces: u64,
-    /// PIT entries made so far, and how many those were when the last one was made for a name and hint.
+    /// Number of PIT entries opened so far, and that number at the last one for each name and hint.
     opened: u64,
     ages: BTreeMap<(Name, Name), u64>,
     sent: Vec<Sent>,
@@ -241,7 +242,7 @@ impl Model {
         self.faces.insert(number, face);
     }
 
-    /// The link of a face goes down or comes back.
+    /// Changes the state of a face's link.
     pub fn set_up(&mut self, number: FaceNumber, is_up: bool) -> Vec<Sent> {
         if let Some(face) = self.faces.get_mut(&number) {
             face.is_up = is_up;
@@ -261,7 +262,7 @@ impl Model {
         std::mem::take(&mut self.sent)
     }
 
-    /// The face is gone, and with it its next hops and records. What was sent to it is sent elsewhere.
+    /// Removes a face with its next hops and records. Interests that were sent to it are retried.
     pub fn remove_face(&mut self, number: FaceNumber) -> Vec<Sent> {
         self.faces.remove(&number);
         for nexthops in self.fib.values_mut() {
@@ -291,7 +292,7 @@ impl Model {
         self.strategies.insert(prefix, strategy);
     }
 
-    /// Sets the next hops of a prefix; none removes it.
+    /// Sets the next hops of a prefix; an empty list removes it.
     pub fn set_nexthops(&mut self, prefix: Name, mut nexthops: Vec<NextHop>) {
         nexthops.sort_by_key(|nexthop| nexthop.cost);
         self.fib.insert(prefix, nexthops);
@@ -303,12 +304,12 @@ impl Model {
         self.set_nexthops(prefix, nexthops);
     }
 
-    /// The next hops of a prefix itself.
+    /// Returns the prefix's own next hops.
     pub fn nexthops(&self, prefix: &Name) -> Vec<NextHop> {
         self.fib.get(prefix).cloned().unwrap_or_default()
     }
 
-    /// Tells the pending Interests under a prefix of a new next hop.
+    /// Notifies the pending Interests under a prefix of a new next hop.
     pub fn new_nexthop(&mut self, prefix: &Name, nexthop: NextHop) -> Vec<Sent> {
         for entry in 0..self.pit.len() {
             if self.fib_prefix_of(entry).as_ref() == Some(prefix) {
@@ -333,7 +334,8 @@ impl Model {
         std::mem::take(&mut self.sent)
     }
 
-    /// Is it left open whether this nonce is still remembered? A bounded list may forget a little later than it must.
+    /// Returns whether this nonce may or may not be in the Dead Nonce List: a bounded list may keep it a little longer
+    /// than required.
     pub fn is_uncertain(&self, name: &Name, nonce: Nonce) -> bool {
         let lifetime_ms = self.settings.dead_nonce_lifetime_ms;
         let fading = self.dead_nonces.iter().any(|(dead_name, dead_nonce, since_ms)| {
@@ -343,8 +345,8 @@ impl Model {
         fading || self.uncertain_nonces.iter().any(|(known, uncertain)| known == name && *uncertain == nonce)
     }
 
-    /// Is it left open under which forwarding hint this Data would be cached? `answered` is the Interest whose token
-    /// it carries.
+    /// Returns whether this Data may be cached under more than one forwarding hint. `answered` is the Interest with the
+    /// token that the Data carries.
     pub fn is_hint_open(&self, face: FaceNumber, data: &Data, answered: Option<&Interest>) -> bool {
         let mut hints: Vec<&Name> = self.caching_entries(face, data).iter().map(|entry| &entry.hint).collect();
         let by_token = |entry: &&PitEntry| answered.is_some_and(|interest| interest.name == entry.name);
@@ -352,7 +354,7 @@ impl Model {
         hints.iter().any(|hint| *hint != hints[0])
     }
 
-    /// Do several PIT entries wait for this Nack, or is it left open which other nonce may be sent?
+    /// Returns whether several PIT entries match this Nack, or whether the nonce to send next is undefined.
     pub fn is_nack_ambiguous(&self, face: FaceNumber, interest: &Interest, nonce: Nonce) -> bool {
         let mut entries = self.pit.iter().filter(|entry| entry.has_sent(face, interest, nonce));
         let is_open = |record: &InRecord| self.is_uncertain(&interest.name, record.nonce);
@@ -369,30 +371,30 @@ impl Model {
             && (accepts_all || entry.out_records.iter().any(|record| record.face == face))
     }
 
-    /// The entries that Data is cached for: those that asked this face, or all when it was not asked.
+    /// Returns the entries that Data is cached for: those that sent an Interest to this face, or all if none did.
     fn caching_entries(&self, face: FaceNumber, data: &Data) -> Vec<&PitEntry> {
         let asked = |entry: &&PitEntry| entry.out_records.iter().any(|record| record.face == face);
         let entries: Vec<&PitEntry> = self.satisfied_by(face, data).filter(asked).collect();
         if entries.is_empty() { self.satisfied_by(face, data).collect() } else { entries }
     }
 
-    /// Whether Data may enter the Content Store and Interests may be answered from it.
+    /// Sets whether Data may enter the Content Store and whether Interests may be answered from it.
     pub fn set_content_flags(&mut self, admit: bool, serve: bool) {
         self.admits = admit;
         self.serves = serve;
     }
 
-    /// Numbers of PIT entries and of cached Data.
+    /// Returns the numbers of PIT entries and of cached Data.
     pub fn sizes(&self) -> (usize, usize) {
         (self.pit.len(), self.content.len())
     }
 
-    /// A face by number.
+    /// Returns a face by number.
     pub fn face(&self, number: FaceNumber) -> Option<Face> {
         self.faces.get(&number).copied()
     }
 
-    /// Next hops that an Interest of an entry may use: by forwarding hint where it has one.
+    /// Returns the next hops of an entry's Interest: by forwarding hint if it has one.
     fn nexthops_of(&self, entry: usize) -> Vec<NextHop> {
         self.nexthops_for(self.looked_up(entry))
     }
@@ -418,7 +420,7 @@ impl Model {
         choices.max_by_key(|(prefix, _)| prefix.len()).map_or(Strategy::BestRoute, |(_, strategy)| *strategy)
     }
 
-    /// Scope and direction: may this downstream's Interest go to that face?
+    /// Returns whether scope and direction allow this downstream's Interest to be sent to that face.
     fn may_go(&self, name: &Name, downstream: FaceNumber, hop_limit: Option<u8>, upstream: FaceNumber) -> bool {
         let Some(to) = self.face(upstream) else { return false };
         let from_local = self.face(downstream).is_some_and(|face| face.local);

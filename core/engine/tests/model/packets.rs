@@ -1,6 +1,6 @@
 //! Packets of the reference model: plain owned structs, and their encoding by the NDN packet specification.
 //!
-//! Nothing of the router's own packet code is used, so that a misunderstanding there cannot hide here.
+//! Nothing of the router's own packet code is used, so that a misunderstanding there cannot be hidden here.
 
 use ring::digest::{SHA256, digest};
 
@@ -25,7 +25,7 @@ pub struct Interest {
     pub hop_limit: Option<u8>,
 }
 
-/// A Data, which is told from others by its digest.
+/// Data, identified by its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
     pub name: Name,
@@ -33,12 +33,12 @@ pub struct Data {
     pub digest: Vec<u8>,
 }
 
-/// A name of generic components from a URI such as `/a/b`.
+/// Returns a name of generic components from a URI such as `/a/b`.
 pub fn name(uri: &str) -> Name {
     uri.split('/').filter(|part| !part.is_empty()).map(|part| (GENERIC, part.as_bytes().to_vec())).collect()
 }
 
-/// A name for people to read; components that are not generic in hexadecimal.
+/// Returns a readable form of a name; components that are not generic are in hexadecimal.
 pub fn uri(name: &Name) -> String {
     let component = |(typ, value): &Component| match *typ {
         GENERIC => format!("/{}", String::from_utf8_lossy(value)),
@@ -47,7 +47,7 @@ pub fn uri(name: &Name) -> String {
     name.iter().map(component).collect()
 }
 
-/// The first bytes, which tell digests apart.
+/// Returns the first bytes in hexadecimal, which suffice to distinguish digests.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -74,12 +74,12 @@ fn integer(value: u64) -> Vec<u8> {
     }
 }
 
-/// Name VALUE.
+/// Returns the Name VALUE.
 pub fn name_value(name: &Name) -> Vec<u8> {
     name.iter().flat_map(|(typ, value)| element(*typ, value)).collect()
 }
 
-/// The complete Interest.
+/// Returns the complete Interest.
 pub fn encode_interest(interest: &Interest, nonce: Option<u32>) -> Vec<u8> {
     let mut value = element(7, &name_value(&interest.name));
     if interest.can_be_prefix {
@@ -104,7 +104,7 @@ pub fn encode_interest(interest: &Interest, nonce: Option<u32>) -> Vec<u8> {
     element(5, &value)
 }
 
-/// A complete Data with this content and a DigestSha256 signature, and its description.
+/// Returns complete Data with this content and a DigestSha256 signature, and its description.
 pub fn encode_data(name: &Name, freshness_ms: Option<u64>, content: &[u8]) -> (Vec<u8>, Data) {
     let mut signed = element(7, &name_value(name));
     if let Some(freshness_ms) = freshness_ms {
@@ -119,7 +119,7 @@ pub fn encode_data(name: &Name, freshness_ms: Option<u64>, content: &[u8]) -> (V
     (packet, data)
 }
 
-/// Does this Data answer an Interest with this name (NDN packet specification, "CanBePrefix" and "Data")?
+/// Returns whether this Data answers an Interest with this name (NDN packet specification, "CanBePrefix" and "Data").
 pub fn matches(name: &Name, can_be_prefix: bool, data: &Data) -> bool {
     let mut full_name = data.name.clone();
     full_name.push((IMPLICIT_DIGEST, data.digest.clone()));

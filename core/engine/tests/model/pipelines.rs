@@ -1,4 +1,4 @@
-//! The model's pipelines: what happens to each kind of packet, rule by rule.
+//! The model's pipelines: the processing of each kind of packet, rule by rule.
 
 use super::packets::{Data, Interest, Name, hexadecimal, matches, uri};
 use super::strategies::Arrived;
@@ -8,7 +8,7 @@ use super::{
 };
 
 impl Model {
-    /// An Interest comes in.
+    /// Handles an arriving Interest.
     pub fn interest(
         &mut self,
         face: FaceNumber,
@@ -144,7 +144,7 @@ impl Model {
         exact.or_else(|| interest.can_be_prefix.then(newest_below).flatten())
     }
 
-    /// A Data comes in.
+    /// Handles arriving Data.
     pub fn data(&mut self, face: FaceNumber, data: &Data, headers: &Headers) -> Vec<Sent> {
         self.incoming_data(face, data, headers);
         self.end_due_entries();
@@ -196,7 +196,7 @@ impl Model {
         }
         let all = downstreams.clone();
         for (downstream, token, mark) in downstreams {
-            // A peer that sent tokens with some of its Interests is content with an answer to one of those.
+            // A peer that sent tokens with some of its Interests accepts an answer to one of these.
             if token.is_empty() && all.iter().any(|(face, other, _)| *face == downstream && !other.is_empty()) {
                 continue;
             }
@@ -204,7 +204,7 @@ impl Model {
         }
     }
 
-    /// A Nack comes in for an Interest that was sent with this nonce.
+    /// Handles an arriving Nack for an Interest that was sent with this nonce.
     pub fn nack(&mut self, face: FaceNumber, interest: &Interest, nonce: Nonce, reason: u64, mark: u64) -> Vec<Sent> {
         self.incoming_nack(face, interest, nonce, reason, mark);
         self.end_due_entries();
@@ -235,7 +235,7 @@ impl Model {
         }
     }
 
-    /// In place of a nonce that was a duplicate for an upstream, that of another downstream goes there.
+    /// Sends the nonce of another downstream to an upstream that refused a nonce as a duplicate.
     fn send_other_nonce(&mut self, entry: usize, upstream: FaceNumber, refused: Nonce) -> bool {
         if self.face(upstream).is_none_or(|face| !face.is_up) {
             return false;

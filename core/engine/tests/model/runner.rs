@@ -1,4 +1,4 @@
-//! The engine and the model side by side. What the actions of a scenario do to both is in `actions`.
+//! Runs the engine and the model side by side. `actions` applies the actions of a scenario to both.
 
 mod actions;
 
@@ -29,7 +29,7 @@ pub(super) struct Asked {
     pub(super) token: PitToken,
 }
 
-/// An Interest that came in.
+/// A received Interest.
 #[derive(Debug, Clone)]
 struct Received {
     face: FaceNumber,
@@ -45,14 +45,14 @@ pub struct Runner<S: Schedule = Burst> {
     pub(super) engine: Engines<S>,
     fib: FibWriter<StrategyInstance>,
     pub(super) model: Model,
-    /// Current number of each face; `None` when it is removed.
+    /// Current number of each face; `None` if it is removed.
     faces: Vec<Option<FaceNumber>>,
     removals: u32,
     burst: Vec<Incoming>,
     pub(super) expected: Vec<Sent>,
     pub(super) asked: Vec<Asked>,
     received: Vec<Received>,
-    /// Data that went to nobody, and how many of those may have been counted for their scope instead.
+    /// Number of Data packets without a downstream, and how many of them may be counted for their scope instead.
     undelivered: u64,
     undelivered_localhost: u64,
     /// Values of nonces that the forwarder added.
@@ -135,7 +135,7 @@ impl<S: Schedule> Runner<S> {
         runner
     }
 
-    /// Has everything traced, which must make no difference.
+    /// Traces everything, which must make no difference.
     pub fn trace_everything(&mut self) {
         self.engine.trace_everything();
     }
@@ -152,14 +152,14 @@ impl<S: Schedule> Runner<S> {
         self.engine.set_face(face_info(number, face));
     }
 
-    /// Lets the engine do what is due now.
+    /// Advances the engine to the current time.
     fn advance(&mut self) -> Result<(), TestCaseError> {
         let mut out = Vec::new();
         self.engine.advance(self.now(), &mut out);
         self.compare(out)
     }
 
-    /// Number of a face, also of one that does not exist any more.
+    /// Returns the number of a face, even if it was removed.
     fn number(&self, index: usize) -> FaceNumber {
         self.faces[index].unwrap_or(FACES[index].0)
     }
@@ -199,8 +199,8 @@ impl<S: Schedule> Runner<S> {
     }
 
     fn receive_interest(&mut self, mut received: Received) {
-        // Which of several answers to one face carries the mark of an Interest without token is left open, so faces that
-        // use tokens do not mark Interests without.
+        // It is undefined which of several answers to one face carries the mark of an Interest without a token. So
+        // faces that use tokens do not mark Interests without one.
         let uses_tokens = received.face % 2 == 1;
         if !uses_tokens {
             received.headers.token.clear();
@@ -264,7 +264,7 @@ impl<S: Schedule> Runner<S> {
         let drops = &self.engine.counters().drops;
         let named =
             drops[DropReason::UnsolicitedData] + drops[DropReason::UnaskedData] + drops[DropReason::NoDownstream];
-        // Of several engines more than one may have had the Data, and count it.
+        // Several engines may have had and counted the same Data.
         let most = if self.engine.count() > 1 { u64::MAX } else { self.undelivered };
         prop_assert!(
             (self.undelivered - self.undelivered_localhost..=most).contains(&named),
@@ -274,7 +274,7 @@ impl<S: Schedule> Runner<S> {
         Ok(())
     }
 
-    /// Ends the scenario: when all lifetimes are over, nothing may be left but cached Data.
+    /// Ends the scenario: after all lifetimes, only cached Data may be left.
     pub fn finish(mut self) -> Result<Vec<String>, TestCaseError> {
         self.end_burst()?;
         self.engine.check_invariants().map_err(TestCaseError::fail)?;
@@ -288,7 +288,7 @@ impl<S: Schedule> Runner<S> {
     }
 }
 
-/// A face as the engine knows it.
+/// Returns a face in the engine's terms.
 fn face_info(number: FaceNumber, face: Face) -> FaceInfo {
     FaceInfo {
         id: FaceId(number),

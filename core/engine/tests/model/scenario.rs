@@ -35,7 +35,7 @@ pub const NAMES: [&str; 14] = [
 ];
 pub const PREFIXES: [&str; 9] = ["/", "/a", "/a/b", "/m", "/m/a", "/localhost", "/localhop", "/h", "/g"];
 pub const HINTS: [&str; 4] = ["/h", "/h/x", "/g", "/region/r"];
-/// A name that nobody asks for by a prefix, and hints for it, more than a name is kept apart under.
+/// A name that is never requested by prefix, with more hints than are kept for one name.
 pub const NAME_WITH_MANY_HINTS: &str = "/v";
 pub const MANY_HINTS: usize = 12;
 pub const REGION: &str = "/region/r/1";
@@ -77,7 +77,7 @@ pub enum Action {
         mark: u64,
         next_hop: Option<usize>,
     },
-    /// Interests for one name, each with a forwarding hint of its own.
+    /// Interests for one name, each with its own forwarding hint.
     ManyHints {
         face: usize,
         first: usize,
@@ -90,7 +90,7 @@ pub enum Action {
         face: Option<usize>,
         nonce: Option<u8>,
     },
-    /// Data that nobody need have asked for.
+    /// Data that may be unsolicited.
     Data {
         face: usize,
         name: usize,
@@ -109,7 +109,7 @@ pub enum Action {
         no_cache: bool,
         token: TokenChoice,
     },
-    /// A Nack to an Interest that the forwarder has sent.
+    /// A Nack for an Interest that the forwarder has sent.
     Nack {
         which: usize,
         reason: usize,
@@ -137,7 +137,7 @@ pub enum Action {
         admit: bool,
         serve: bool,
     },
-    /// Let the engine handle the packets since the last time as one burst.
+    /// The engine handles the packets since the last `EndOfBurst` as one burst.
     EndOfBurst,
 }
 
@@ -248,7 +248,7 @@ pub fn any_scenario() -> impl Strategy<Value = Scenario> {
         })
 }
 
-/// The chosen name.
+/// Returns the chosen name.
 pub fn choose_name(choice: &NameChoice) -> Name {
     match *choice {
         NameChoice::Plain(index) => name(NAMES[index]),

@@ -38,7 +38,7 @@ impl Model {
         }
     }
 
-    /// The next hops that an Interest may go to, apart from their links.
+    /// Returns the next hops that an Interest may be sent to, regardless of the state of their links.
     fn allowed(&self, entry: usize, arrived: &Arrived) -> Vec<NextHop> {
         let mut nexthops = self.nexthops_of(entry);
         nexthops.retain(|nexthop| self.may_go(&self.pit[entry].name, arrived.face, arrived.hop_limit, nexthop.face));
@@ -59,7 +59,7 @@ impl Model {
         self.pit[entry].out_records.iter().any(|record| record.is_pending(self.now_ms))
     }
 
-    /// The pending Interest that goes to a face: of those that may go there the one with most hops left.
+    /// Returns the pending Interest to send to a face: of the allowed ones, the one with the largest HopLimit.
     fn best_pending(&self, entry: usize, face: FaceNumber) -> Option<Arrived> {
         let PitEntry { name, in_records, .. } = &self.pit[entry];
         let may_go = |record: &&InRecord| {
@@ -70,7 +70,7 @@ impl Model {
         best.map(|record| self.pit[entry].as_arrived(record))
     }
 
-    /// Sends an Interest again when no upstream is expected to answer, for as long as any downstream waits.
+    /// Sends an Interest again if no upstream is expected to answer, with the lifetime of the last downstream.
     pub(super) fn retry_unless_pending(&mut self, entry: usize) {
         let now_ms = self.now_ms;
         if self.is_pending(entry) {
@@ -104,7 +104,7 @@ impl Model {
         }
     }
 
-    /// All downstreams learn that there is no route, or the least severe reason that an upstream gave.
+    /// Sends a Nack to all downstreams: NoRoute, or the least severe reason that an upstream gave.
     fn no_route_for_all(&mut self, entry: usize) {
         let PitEntry { in_records, out_records, .. } = &self.pit[entry];
         let nacks = out_records.iter().filter_map(|record| record.nacked).filter(|&reason| reason != 0);
@@ -156,7 +156,7 @@ impl Model {
     }
 
     fn multicast(&mut self, entry: usize, arrived: Arrived) {
-        // Without a next hop it waits for one; with next hops that are down it does not.
+        // Without a next hop the Interest waits for one; with next hops that are down it does not.
         if self.eligible(entry, &arrived).is_empty()
             && !self.allowed(entry, &arrived).is_empty()
             && !self.is_pending(entry)
@@ -181,8 +181,8 @@ impl Model {
         }
     }
 
-    /// Wait for all upstreams; then tell all downstreams the least severe reason. If one upstream is left that is also a
-    /// downstream, tell it alone.
+    /// Waits for all upstreams, then sends Nacks with the least severe reason to all downstreams. If the only upstream
+    /// left is also a downstream, only that face gets a Nack.
     pub(super) fn after_receive_nack(&mut self, entry: usize, mark: u64) {
         let now_ms = self.now_ms;
         let records = &self.pit[entry].out_records;

@@ -6,7 +6,7 @@ use crate::router::*;
 
 #[test]
 fn which_interests_share_a_pit_entry() {
-    // rule; second Interest; is it sent on by itself
+    // rule; second Interest; whether it is sent on by itself
     let rows = [
         ("same name and selectors", interest("/A"), false),
         ("another name", interest("/A/B"), true),
@@ -110,7 +110,7 @@ fn an_aggregated_interest_that_lives_longer_is_sent_again() {
     for strategy in
         ["best-route", "multicast", "asf", "random", "access", "roundrobin", "weighted", "sequential", "fastroute"]
     {
-        // The second one plainly, with a forwarding hint, and with parameters: these packets are kept whole.
+        // The second one plain, with a forwarding hint, and with parameters: these packets are stored whole.
         let make = |nonce, lifetime_ms: u64| {
             let plain = interest("/A").nonce(nonce).lifetime(lifetime_ms);
             [plain.clone(), plain.clone().hint("/h"), plain.parameters(b"hello")]
@@ -124,7 +124,7 @@ fn an_aggregated_interest_that_lives_longer_is_sent_again() {
             let again = router.only();
             let sent = namehop_wire::Interest::decode(&again.bytes).expect("an Interest");
             assert_eq!((again.face, sent.nonce), (PRODUCER, Some(2)), "{strategy}");
-            // For as long as the downstream waits.
+            // With the lifetime of the remaining downstream.
             assert!(sent.lifetime_ms.is_some_and(|lifetime_ms| (3_500..=3_700).contains(&lifetime_ms)), "{strategy}");
             router.wait(3_000).expect(&[]);
             let name = sent.name.to_string();
@@ -134,7 +134,7 @@ fn an_aggregated_interest_that_lives_longer_is_sent_again() {
     }
 }
 
-/// What an upstream heard last is what it goes by: it has forgotten an earlier, longer Interest then.
+/// An upstream keeps the lifetime of the last Interest; it has forgotten an earlier, longer one.
 #[test]
 fn an_interest_that_outlives_a_shorter_retransmission_is_sent_again() {
     let mut router = Router::with_default_route();
@@ -153,7 +153,7 @@ fn each_interest_is_sent_again_at_most_once() {
         router.recv(face, interest("/A").nonce(nonce).lifetime(lifetime_ms));
     }
     router.expect(&["I300 /A n1"]);
-    // The one that lives longest is asked for on behalf of all.
+    // The longest-lived one is retried on behalf of all.
     router.wait(200);
     assert_eq!(router.sent().len(), 1);
     router.wait(10_000).expect(&[]);

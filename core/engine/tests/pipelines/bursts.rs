@@ -1,4 +1,4 @@
-//! Bursts of any length: each packet has its turn once, in its order, however the hint plane divides them.
+//! Bursts of any length: each packet is handled once and in order, for any group size.
 
 use namehop_engine::EngineConfig;
 
@@ -19,7 +19,7 @@ fn every_packet_of_a_burst_has_its_turn_in_its_order() {
             let expected: Vec<String> =
                 (0..count).map(|number| format!("I300 {} n{}", uri(number), number + 1)).collect();
             assert_eq!(lines(&asked), expected, "{count} Interests, {lookahead} at a time");
-            // Every other one is found by its token, and in between comes what nobody asked for.
+            // Every other one is found by its token, with unsolicited Data in between.
             let answers = (0..count).zip(&asked).flat_map(|(number, asked)| {
                 let answer = data(&uri(number)).packet();
                 let answer = if number % 2 == 0 { answer.token(&asked.token()) } else { answer };

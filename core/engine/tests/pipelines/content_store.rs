@@ -1,4 +1,4 @@
-//! The Content Store: what it answers, what enters, what leaves.
+//! The Content Store: hits, admission, eviction.
 
 use namehop_engine::engine::CsCounters;
 use namehop_engine::{CsChange, CsConfig, CsErasure, EngineConfig};
@@ -17,7 +17,7 @@ fn router_with(cs: CsConfig) -> Router {
     Router::with_default_route_and(EngineConfig { cs, ..EngineConfig::default() })
 }
 
-/// Brings what changed settings entail to its end.
+/// Completes the work that changed settings require.
 fn settle(router: &mut Router) {
     while let Progress::Going = router.engine.cs_settle() {
         router.engine.check_invariants().expect("invariants");
@@ -29,7 +29,7 @@ fn which_interests_cached_data_answers() {
     let cached = || data("/A/B/C").freshness(1_000);
     let full = cached().full_name();
     let other = cached().content(b"other").full_name();
-    // rule; Interest; milliseconds after arrival; is it answered
+    // rule; Interest; milliseconds after arrival; whether it is answered
     let rows = [
         ("same name", interest("/A/B/C"), 0, true),
         ("another name", interest("/A/B/D"), 0, false),
@@ -160,7 +160,7 @@ fn memory_moves_between_sizes_of_data() {
         router.sent();
         let newest = format!("/{round}/2999");
         router.recv(CONSUMER2, interest(&newest).nonce(5)).expect(&[&format!("D257 {newest}")]);
-        // Of their content alone; a chunk that is given up for another size may be one of the new size.
+        // Bytes of content only; a chunk cleared for another size may be one of the new size.
         let bytes = router.cs_len() * size;
         assert!(bytes <= capacity_bytes && (size == 10 || bytes > capacity_bytes / 3), "{size}: {}", router.cs_len());
     }
@@ -175,7 +175,7 @@ fn newer_data_of_the_same_name_replaces_older() {
     assert_eq!(router.cs_len(), 1);
     router.recv(CONSUMER2, interest("/A").nonce(3));
     assert_eq!(router.only().bytes, data("/A").content(b"new").freshness(5).packet().bytes);
-    // Its digest is its own.
+    // The digest is that of the new Data.
     let old = data("/A").full_name();
     let new = data("/A").content(b"new").freshness(5).full_name();
     router.recv(CONSUMER2, interest_named(new)).expect(&["D257 /A"]);
@@ -212,7 +212,7 @@ fn prefixes_of_lengths_that_nobody_asks_for_are_not_indexed() {
     router.wait(61_000);
     fetch(&mut router, "/A/B/C");
     router.recv(CONSUMER2, interest("/A").prefix().nonce(5)).expect(&["I300 /A CBP n5"]);
-    // Now somebody has asked for one component, so the next Data is found.
+    // An Interest has now requested a prefix of one component, so the next Data is found.
     router.wait(10_000);
     fetch(&mut router, "/A/B/D");
     router.recv(CONSUMER2, interest("/A").prefix().nonce(6)).expect(&["D257 /A/B/D"]);
@@ -248,7 +248,7 @@ fn an_erasure_looks_at_a_bounded_number_of_entries_at_a_time() {
     let mut erasure = CsErasure::default();
     let erased = [(); 3].map(|()| step(&mut router, "/B", &mut erasure));
     assert_eq!((erased, erasure.is_complete()), ([0, 0, 4], false));
-    // The next erasure goes on where this one ended, and around.
+    // The next erasure starts where this one ended, and wraps around.
     let mut erasure = CsErasure::default();
     assert_eq!(step(&mut router, "/B", &mut erasure), 4);
     let mut erasure = CsErasure::default();
@@ -264,7 +264,7 @@ fn an_erasure_looks_at_a_bounded_number_of_entries_at_a_time() {
 
 #[test]
 fn a_hit_ends_a_pit_entry_that_nobody_waits_for() {
-    // rule; the Interest; freshness of the cached Data; is the nonce sent upstream remembered
+    // rule; the Interest; freshness of the cached Data; whether the nonce sent upstream goes to the Dead Nonce List
     let rows = [
         ("any Data", interest("/A"), 1_000, false),
         ("Data that is fresh for long", interest("/A").fresh(), 60_000, false),
@@ -339,7 +339,7 @@ fn cached_data_of_any_size_answers_by_digest_even_when_memory_is_full() {
             let content = vec![number as u8; 13 * number];
             let cached = || data(&format!("/A/{number}")).content(&content);
             router.recv(CONSUMER, interest(&format!("/A/{number}")).nonce(1)).recv(PRODUCER, cached()).sent();
-            // The first time it is computed, the second time it may be known.
+            // The first time it is computed, the second time it may be stored.
             for _ in 0..2 {
                 router.recv(CONSUMER2, interest_named(cached().full_name()));
                 let sent = router.sent();
@@ -369,18 +369,18 @@ fn policy_can_change_while_running() {
     for number in 0..600 {
         fetch(&mut router, &format!("/A/{number}"));
     }
-    // Used last, which decides in the first policy only.
+    // Used last, which matters only for the first policy.
     assert!(is_cached(&mut router, "/A/0"));
     change(&mut router, "fifo");
     assert!(matches!(router.engine.cs_settle(), Progress::Going), "the packets go over in parts");
-    // What comes and goes meanwhile: the one that left first under the old policy.
+    // Data inserted meanwhile evicts the first victim of the old policy.
     fetch(&mut router, "/B/0");
     router.engine.check_invariants().expect("invariants");
     settle(&mut router);
     assert_eq!(router.cs_len(), 600);
     assert!(is_cached(&mut router, "/A/0"));
     assert!(is_cached(&mut router, "/B/0"));
-    // A policy that lets in only what is asked for twice, and one whose settings differ only.
+    // A policy that admits only what is requested twice, and one that differs only in its settings.
     change(&mut router, "filter");
     settle(&mut router);
     assert!(!is_cached(&mut router, "/C/0"));

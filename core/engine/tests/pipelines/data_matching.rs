@@ -1,4 +1,4 @@
-//! Which Interests a Data satisfies (NDN packet specification, interest.rst and data.rst).
+//! Which Interests are satisfied by which Data (NDN packet specification, interest.rst and data.rst).
 
 use namehop_packet::{DropReason, FaceId};
 
@@ -78,7 +78,7 @@ fn unsolicited_data_is_never_forwarded_and_cached_by_policy() {
 #[test]
 fn data_answers_interests_that_were_sent_where_it_comes_from() {
     let other_hint = || interest("/A/B").hint("/x").nonce(7);
-    // rule; what the attacker makes somebody ask, at what face; where Data comes from; who gets it
+    // rule; an Interest that the attacker triggers; the face that Data comes from; what is sent
     type Row = (&'static str, Option<InterestMaker>, u32, &'static [&'static str]);
     let rows: [Row; 7] = [
         ("the face that was asked", None, PRODUCER, &["D256 /A/B"]),
@@ -103,7 +103,7 @@ fn data_answers_interests_that_were_sent_where_it_comes_from() {
             router.recv(from, data("/A/B").packet().token(&token)).expect(expected);
             let is_refused = u64::from(expected.is_empty());
             assert_eq!((router.drops(DropReason::UnaskedData), router.all_drops()), (is_refused, is_refused), "{rule}");
-            // What was not answered still waits for the one that was asked, and for no cached forgery.
+            // An unanswered Interest still waits for the face it was sent to, and no forged Data is cached.
             if !expected.contains(&"D256 /A/B") {
                 router.recv(APP2, interest("/A/B").nonce(3)).expect(&[]);
                 router.recv(PRODUCER, data("/A/B")).expect(&["D256 /A/B", "D261 /A/B"]);
@@ -128,7 +128,7 @@ fn a_face_that_was_asked_may_answer_late_and_after_a_nack() {
 #[test]
 fn digests_are_computed_only_of_data_whose_name_is_asked_for_by_one() {
     let mut router = Router::with_default_route();
-    // An attacker asks for Data of all depths that never comes.
+    // An attacker requests Data of all depths that never arrives.
     for depth in 1..=30 {
         let uri = format!("/evil{}", "/x".repeat(depth - 1));
         router.recv(CONSUMER2, interest_named(data(&uri).content(b"never").full_name()).lifetime(864_000_000));
@@ -141,7 +141,7 @@ fn digests_are_computed_only_of_data_whose_name_is_asked_for_by_one() {
         assert_eq!(router.only().face, CONSUMER);
     }
     assert_eq!(router.engine.counters().digests, 0);
-    // Data with one of those names pays, once for each that comes.
+    // Data with one of these names costs a digest, each time it arrives.
     router.recv(CONSUMER, interest("/evil/x")).sent();
     router.recv(PRODUCER, data("/evil/x")).expect(&["D256 /evil/x"]);
     assert_eq!(router.engine.counters().digests, 1);
@@ -151,7 +151,7 @@ fn digests_are_computed_only_of_data_whose_name_is_asked_for_by_one() {
     assert_eq!(router.engine.counters().digests, 2, "nobody waits for that any more");
 }
 
-/// The full name proves the Data of one Interest, but not what would be cached for others who ask by its name alone.
+/// The full name proves the Data of one Interest, but not Data that would be cached for requests by its name alone.
 #[test]
 fn a_full_name_does_not_let_a_stranger_into_the_cache() {
     let mut router = Router::with_default_route();
@@ -187,7 +187,7 @@ fn data_that_goes_to_nobody_has_a_reason() {
         router.recv(CONSUMER, interest("/A").prefix().nonce(2)).sent();
         router.engine.remove_face(FaceId(CONSUMER));
     };
-    // rule; strategy; who asks, what happens then, and who answers
+    // rule; strategy; downstream; event before the answer; upstream that answers
     let rows: [(&str, &str, u32, Meanwhile, u32); 5] = [
         ("the face that asked is gone", "best-route", CONSUMER, is_gone, PRODUCER),
         ("several Interests of a face that is gone", "best-route", CONSUMER, asks_more, PRODUCER),

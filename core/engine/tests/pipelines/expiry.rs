@@ -5,12 +5,12 @@ use namehop_packet::Timestamp;
 
 use crate::router::*;
 
-/// Timers come due within two milliseconds of their deadline.
+/// Timers fire within two milliseconds of their deadline.
 const TICK_MS: u64 = 2;
 
 #[test]
 fn how_long_an_interest_is_pending() {
-    // rule; lifetime; pending after so many milliseconds; gone after so many
+    // rule; lifetime; milliseconds after which it is still pending; milliseconds after which it has ended
     let rows = [
         ("4 s without InterestLifetime", None, 3_999, 4_000),
         ("as asked", Some(100), 99, 100),
@@ -126,7 +126,7 @@ fn answered_interests_leave_no_timers_however_long_they_might_have_waited() {
             router.wait(1).sent();
         }
     }
-    // Those of the last 2.1 s.
+    // The timers of the last 2.1 s.
     let timers = router.engine.table_sizes().timers;
     assert!(timers <= 21_600, "{timers} timers");
     router.wait(2_200);
@@ -138,7 +138,7 @@ fn answered_interests_leave_no_timers_however_long_they_might_have_waited() {
 fn an_interest_whose_end_is_moved_keeps_few_timers() {
     let mut router = patient();
     for number in 0..3_000u32 {
-        // Each ends earlier than the one before.
+        // Each ends earlier than the previous one.
         let lifetime = 10 * DAY_MS - u64::from(number) * 100;
         router.recv(CONSUMER, interest("/A").lifetime(lifetime).nonce(number));
         router.wait(1).sent();
@@ -147,7 +147,7 @@ fn an_interest_whose_end_is_moved_keeps_few_timers() {
     assert!(timers <= 2_160, "{timers} timers");
     router.wait(5_000);
     assert_eq!((router.pit_len(), router.engine.table_sizes().timers), (1, 1));
-    // The one that is left is the right one.
+    // The remaining timer is the right one.
     router.recv(CONSUMER, interest("/A").lifetime(30_000).nonce(10_000)).sent();
     router.wait(29_990);
     assert_eq!(router.pit_len(), 1);

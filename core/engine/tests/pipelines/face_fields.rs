@@ -1,4 +1,4 @@
-//! Link-layer headers: NextHopFaceId, IncomingFaceId, CongestionMark; and faces that come and go.
+//! Link-layer headers: NextHopFaceId, IncomingFaceId, CongestionMark; and adding and removing faces.
 
 use namehop_packet::{DropReason, FaceId, FaceScope, LinkType};
 use namehop_wire::lp::NackReason;
@@ -33,7 +33,7 @@ fn the_null_face_swallows_interests() {
     assert_eq!(router.pit_len(), 1);
     router.wait(102);
     assert_eq!((router.pit_len(), router.all_drops()), (0, 0));
-    // It may stand beside other next hops.
+    // The field may be combined with other next hops.
     router.strategy("/", "multicast");
     router.route("/", PRODUCER, 5);
     router.recv(CONSUMER, interest("/B")).expect(&["I300 /B n1"]);

@@ -1,4 +1,4 @@
-//! Floods: tables that are full, and what they do to others.
+//! Floods: full tables, and their effect on other faces.
 
 use namehop_engine::engine::CsConfig;
 use namehop_engine::fib::FibWriter;
@@ -135,7 +135,7 @@ fn a_pit_without_memory_refuses_long_names_only() {
 fn names_have_a_longest_length() {
     let mut router = Router::with(EngineConfig { max_name_bytes: 300, ..EngineConfig::default() });
     router.route("/", PRODUCER, 1);
-    // TYPE, and LENGTH of one byte, which 252 does not exceed; of three bytes above.
+    // TYPE, and a LENGTH of one byte up to 252, of three bytes above.
     let name = |bytes: usize| format!("/{}/{}", "x".repeat(252), "y".repeat(bytes - 254 - 2));
     router.recv(CONSUMER, interest(&name(300)).nonce(1));
     assert_eq!(router.sent().len(), 1);
@@ -185,7 +185,7 @@ fn a_flood_of_the_longest_names_stays_within_the_allowance_and_is_reported() {
     let reports: Vec<EngineEvent> = router.engine.take_events().into_iter().collect();
     let face = FaceId(CONSUMER);
     assert_eq!(reports, [EngineEvent::LimitReached { reason: DropReason::TooManyLongNames, face }], "once a minute");
-    // The deepest of the longest names is within the share of a face, however many faces there are.
+    // The deepest of the longest names is within the share of a face, for any number of faces.
     let deepest = format!("{}/{}", "/x".repeat(62), "y".repeat(8_500));
     router.wait(1_000).recv(APP, interest(&deepest).nonce(1));
     assert_eq!(router.only().face, PRODUCER);
@@ -193,7 +193,7 @@ fn a_flood_of_the_longest_names_stays_within_the_allowance_and_is_reported() {
 
 #[test]
 fn many_long_names_are_refused_and_others_pass() {
-    // A tenth of that is saved up: enough for 10 names of 1,256 bytes.
+    // The cap is a tenth of that: enough for 10 names of 1,256 bytes.
     let mut router = Router::with(EngineConfig { long_name_bytes_per_s: 100_000, ..EngineConfig::default() });
     router.route("/", PRODUCER, 1);
     let long = |number: u32| format!("/{}/{number:04}", "x".repeat(1_256 - 4 - 6));
@@ -203,7 +203,7 @@ fn many_long_names_are_refused_and_others_pass() {
     }
     let sent = router.sent();
     assert_eq!((sent.len(), router.drops(DropReason::TooManyLongNames)), (110, 90));
-    // Answers with their tokens cost nothing more; those without are as if they came unasked.
+    // Answers with their tokens cost nothing more; those without are charged like unsolicited Data.
     let tokens: Vec<_> = (0..20).step_by(2).map(|index| sent[index].token()).collect();
     router.recv(PRODUCER, data(&long(0)));
     assert_eq!((router.sent().len(), router.drops(DropReason::TooManyLongNames)), (0, 91));
@@ -215,7 +215,7 @@ fn many_long_names_are_refused_and_others_pass() {
     for number in 100..200 {
         router.recv(CONSUMER, interest(&long(number)).nonce(number));
     }
-    // In this time it has grown by 5 names, and the producer, which sent one as well, has half of that.
+    // In this time the allowance has grown by 5 names, and the producer, which sent one too, has half of that.
     assert_eq!((router.sent().len(), router.drops(DropReason::TooManyLongNames)), (2, 189));
     for number in 200..300 {
         router.recv(PRODUCER, interest(&long(number)).nonce(number));
@@ -223,7 +223,8 @@ fn many_long_names_are_refused_and_others_pass() {
     assert!(router.drops(DropReason::TooManyLongNames) < 189 + 100, "a flood from one face takes nothing from another");
 }
 
-/// What would be refused for the length of its name is not decoded, so nobody learns whether it is valid.
+/// An Interest that would be refused for the length of its name is not decoded, so it gets the same reason whether it
+/// is valid or not.
 #[test]
 fn long_names_that_are_refused_are_not_looked_at() {
     let long = interest(&format!("/{}", "x".repeat(300))).nonce(1).packet();
@@ -287,8 +288,8 @@ fn many_next_hops_are_asked_up_to_a_limit() {
     assert_eq!(router.pool.in_use(), 0);
 }
 
-/// Bursts of Interests, long and deep names among them, and of Data for some of those before, with a PIT and a cache that are
-/// full. What was sent, and how many PIT entries were given up.
+/// Processes bursts of Interests, including long and deep names, and of Data for some earlier ones, with a full PIT and
+/// a full cache. Returns what was sent, and the number of evicted PIT entries.
 fn flooded<S: Schedule>(capacity_packets: usize) -> (Vec<(u32, Vec<u8>)>, u64) {
     let (key, pool) = (HashKey::new(1, 2), BufferPool::new(10_000, 1_000));
     let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");

@@ -1,4 +1,4 @@
-//! Forwarding hints: which delegation leads the way, and where a hint has done its work.
+//! Forwarding hints: which delegation is chosen, and where a hint is removed.
 
 use namehop_engine::EngineConfig;
 use namehop_packet::DropReason;
@@ -89,7 +89,7 @@ fn prefix_interests_with_a_hint_are_cached_under_it_too() {
     router.recv(APP, interest("/A").prefix().hint("/evil").nonce(4)).expect(&["D260 /A/1"]);
 }
 
-/// Asks for `/A` with hint number `number`.
+/// Builds an Interest for `/A` with hint number `number`.
 fn hinted(number: u32) -> InterestMaker {
     interest("/A").hint(&format!("/hint/{number}")).nonce(number)
 }
@@ -109,7 +109,7 @@ fn cached_data_under_many_hints_keeps_nobody_from_the_name() {
     }
     router.recv(CONSUMER2, interest("/A").nonce(99)).expect(&["I300 /A n99"]);
     router.recv(PRODUCER, data("/A")).expect(&["D257 /A"]);
-    // Nor is what is cached without hint given up for any of them.
+    // Data cached without a hint is not evicted for any of them either.
     for number in 100..120 {
         fetch_hinted(&mut router, number);
     }
@@ -123,7 +123,7 @@ fn a_new_hint_drives_out_the_one_that_was_cached_longest_ago() {
     for number in 0..8 {
         fetch_hinted(&mut router, number);
     }
-    // What something is pending for stays, however old it is.
+    // An entry with a pending Interest stays, however old it is.
     router.recv(CONSUMER2, hinted(0).fresh().nonce(50)).expect(&["I300 /A MBF hint:/hint/0 n50"]);
     router.recv(CONSUMER, hinted(8)).expect(&["I300 /A hint:/hint/8 n8"]);
     for number in [0, 2, 3, 4, 5, 6, 7] {
@@ -141,11 +141,11 @@ fn many_pending_hints_give_way_to_each_other_and_to_nobody_else() {
     for number in 0..20 {
         router.recv(CONSUMER, hinted(number)).expect(&[&format!("I300 /A hint:/hint/{number} n{number}")]);
     }
-    // Of the attacker's own only.
+    // Only the attacker's own are evicted.
     assert_eq!(router.drops(DropReason::TooManyHints), 20 - 7);
     assert_eq!((face_drops(&router, CONSUMER), face_drops(&router, CONSUMER2)), (13, 0));
     assert_eq!(router.pit_len(), 9);
-    // Whoever has none among them gets the place of the oldest.
+    // A face with no entry among them evicts the oldest.
     router.recv(APP, hinted(60)).expect(&["I300 /A hint:/hint/60 n60"]);
     assert_eq!(face_drops(&router, CONSUMER2), 1);
     router.recv(PRODUCER, data("/A")).expect(&["D256 /A", "D257 /A", "D260 /A"]);

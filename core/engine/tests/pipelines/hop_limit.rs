@@ -68,14 +68,14 @@ fn a_retry_elsewhere_carries_the_hop_limit_of_the_downstream_with_most_hops_left
 
 #[test]
 fn a_rebuilt_interest_has_the_hop_limit_of_its_own_downstream_or_none() {
-    // Interests with a forwarding hint are kept as they came first; the others are rebuilt from the name.
+    // Interests with a forwarding hint are stored as first received; the others are rebuilt from the name.
     for (hint, line) in [(None, ""), (Some("/x"), " hint:/x")] {
         let asked = || hint.map_or(interest("/A"), |hint| interest("/A").hint(hint));
         let mut router = Router::new();
         router.strategy("/", "multicast");
         router.route("/", PRODUCER, 1);
         router.recv(CONSUMER, asked().hop_limit(9).nonce(1)).recv(CONSUMER2, asked().nonce(2)).sent();
-        // The one without HopLimit may go farthest, so it is the one that is sent.
+        // The one without HopLimit may travel farthest, so it is the one that is sent.
         router.new_route("/", PRODUCER2, 1);
         router.expect(&[&format!("I301 /A{line} n2")]);
         for face in [PRODUCER, PRODUCER2] {
@@ -102,7 +102,7 @@ fn a_nack_gives_back_the_interest_that_came() {
         let nack = router.only();
         assert_eq!((nack.fields.nack, nack.bytes), (Some(NackReason::NO_ROUTE), asked.packet().bytes));
     }
-    // Refused by the next hop: no HopLimit that this router has added.
+    // Refused by the next hop: without the HopLimit that this router added.
     for hint in [None, Some("/x")] {
         let asked = || hint.map_or(interest("/A"), |hint| interest("/A").hint(hint));
         let mut router = Router::with(config());

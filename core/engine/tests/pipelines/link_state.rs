@@ -1,10 +1,10 @@
-//! Faces whose link is down: new Interests avoid them, and pending ones leave them.
+//! Faces with a link that is down: new Interests avoid them, and pending ones are retried elsewhere.
 
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;
 
-/// All strategies that send Interests on, with what starts one that waits.
+/// All strategies that send Interests, with the milliseconds after which a delayed one is sent.
 const STRATEGIES: [(&str, u64); 11] = [
     ("best-route", 0),
     ("multicast", 0),
@@ -28,7 +28,7 @@ fn router(strategy: &str, nexthops: &[u32]) -> Router {
     router
 }
 
-/// What was sent, without the word for self-learning.
+/// Returns what was sent, without the NonDiscovery mark of self-learning.
 fn lines(router: &mut Router) -> Vec<String> {
     router.lines().iter().map(|line| line.trim_end_matches(" ND").to_owned()).collect()
 }
@@ -42,7 +42,7 @@ fn a_next_hop_that_is_down_is_not_used_while_another_is_up() {
             router.recv(CONSUMER, interest(&format!("/A/{number}")).nonce(number)).wait(wait_ms);
             assert_eq!(lines(&mut router), [format!("I301 /A/{number} n{number}")], "{strategy}");
         }
-        // It is used again when it is back.
+        // It is used again when its link is up again.
         router.link(PRODUCER, true).link(PRODUCER2, false).wait(wait_ms).sent();
         router.recv(CONSUMER, interest("/B").nonce(30)).wait(wait_ms);
         assert_eq!(lines(&mut router), ["I300 /B n30"], "{strategy}");
@@ -56,7 +56,7 @@ fn when_all_next_hops_are_down_the_consumer_hears_so_at_once() {
         router.link(PRODUCER, false).link(PRODUCER2, false);
         router.recv(CONSUMER, interest("/A"));
         assert_eq!(router.lines(), ["N256 /A NoRoute n1"], "{strategy}");
-        // One router of many does not answer for all.
+        // One router of many must not answer for all.
         router.recv(MULTI, interest("/A").nonce(2));
         assert_eq!((router.lines().len(), router.pit_len()), (0, 0), "{strategy}");
         // The face that the Interest came from is no next hop, and the other one is down.
@@ -100,7 +100,7 @@ fn what_waits_for_the_last_face_that_goes_down_is_answered_with_a_nack() {
         router.link(PRODUCER, false);
         assert_eq!(router.lines(), ["N256 /A NoRoute n1", "N257 /A NoRoute n2"], "{strategy}");
         assert_eq!(router.pit_len(), 0, "{strategy}");
-        // Neither Data that comes late nor the link that comes back finds anything.
+        // Neither late Data nor the restored link has any effect.
         router.link(PRODUCER, true).recv(PRODUCER, data("/A")).expect(&[]);
     }
 }
@@ -118,7 +118,7 @@ fn while_another_upstream_may_answer_it_is_waited_for() {
     let mut router = router("multicast", &[PRODUCER, PRODUCER2]);
     router.recv(CONSUMER, interest("/A")).sent();
     router.link(PRODUCER, false).expect(&[]);
-    // What has gone down counts as a Nack.
+    // A face that went down counts as a Nack.
     let refused = interest("/A").packet().nack(NackReason::CONGESTION);
     router.recv(PRODUCER2, refused).expect(&["N256 /A Congestion n1"]);
     assert_eq!(router.pit_len(), 0);
@@ -157,7 +157,7 @@ fn links_that_flap_neither_lose_nor_multiply_interests() {
         router.link(PRODUCER, false).link(PRODUCER2, false).link(PRODUCER, true).link(PRODUCER2, true);
         sent.extend(router.sent());
     }
-    // To the other one, and then the consumer is told.
+    // To the other one, and then the consumer gets a Nack.
     assert_eq!(sent.iter().map(|packet| packet.face).collect::<Vec<_>>(), [PRODUCER2, CONSUMER]);
     assert_eq!(router.pit_len(), 0);
 }

@@ -58,7 +58,7 @@ fn nonces_of_unanswered_interests_are_remembered_for_six_seconds() {
 
 #[test]
 fn which_satisfied_interests_are_remembered() {
-    // rule; must be fresh; freshness of the Data; is the nonce dead afterwards
+    // rule; must be fresh; freshness of the Data; whether the nonce is dead afterwards
     let rows = [
         ("any Data will do: the cache stops the loop", false, None, false),
         ("fresh for less than the nonce is remembered", true, Some(1_000), true),

@@ -1,4 +1,4 @@
-//! Packet-in, packet-out tables: what the engine does by which rule, one file per group of rules.
+//! Packet-in, packet-out tables: the engine's behaviour rule by rule, one file per group of rules.
 
 mod aggregation;
 mod bursts;

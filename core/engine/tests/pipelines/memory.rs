@@ -1,4 +1,4 @@
-//! Nothing is left behind: buffers return to their pool, entries to their tables.
+//! Nothing leaks: buffers return to their pool, entries to their tables.
 
 use namehop_wire::lp::NackReason;
 

@@ -1,4 +1,4 @@
-//! Packets that were damaged on the way: whatever they decode to, the engine stays in order.
+//! Damaged packets: whatever they decode to, the engine stays consistent.
 
 use namehop_engine::EngineConfig;
 use namehop_wire::lp::NackReason;
@@ -44,7 +44,7 @@ fn damaged_packets_do_no_harm() {
         router.recv(faces[numbers.below(faces.len())], packet);
         if round.is_multiple_of(16) {
             router.wait(numbers.below(50) as u64);
-            // What goes out is valid: `line` decodes it.
+            // Sent packets are valid: `line` decodes them.
             for sent in router.sent_unchecked() {
                 sent.line();
             }

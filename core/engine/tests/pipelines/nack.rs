@@ -77,7 +77,7 @@ fn the_least_severe_reason_is_passed_on_when_all_upstreams_have_answered() {
     assert_eq!(router.pit_len(), 0);
 }
 
-/// NFD's multicast and access strategies leave the downstream without an answer in these cases, but access answers loops.
+/// NFD's multicast and access strategies send no Nack in these cases; access does for loops.
 #[test]
 fn what_downstreams_learn_by_strategy() {
     // strategy; answer to an Interest without next hop; answer when the only upstream refuses
@@ -86,7 +86,7 @@ fn what_downstreams_learn_by_strategy() {
         ("random", &["N256 /A NoRoute n1"], &["N256 /A Congestion n1"]),
         ("asf", &["N256 /A NoRoute n1"], &["N256 /A Congestion n1"]),
         ("access", &["N256 /A NoRoute n1"], &["N256 /A Congestion n1"]),
-        // A next hop may come within the lifetime of the Interest.
+        // A next hop may appear within the lifetime of the Interest.
         ("multicast", &[], &["N256 /A Congestion n1"]),
     ];
     for (strategy, without_next_hop, refused) in rows {
@@ -194,7 +194,7 @@ fn a_link_that_gives_up_tells_the_strategy() {
     assert_eq!(router.pit_len(), 1);
 }
 
-/// A duplicate is one nonce; the other consumers' nonces were not seen by that upstream.
+/// A duplicate is one nonce; that upstream has not seen the other consumers' nonces.
 #[test]
 fn nack_duplicate_for_one_nonce_lets_the_next_consumers_interest_go() {
     for strategy in ["best-route", "multicast", "asf", "random", "access", "roundrobin", "weighted", "sequential"] {
@@ -242,7 +242,7 @@ fn each_upstream_that_says_duplicate_gets_the_other_nonce() {
 
 #[test]
 fn which_downstreams_do_not_follow_a_duplicate() {
-    // rule; the second downstream and its Interest; milliseconds until the Nack comes
+    // rule; the second downstream and its Interest; milliseconds until the Nack arrives
     let rows = [
         ("the upstream itself", PRODUCER, interest("/A").nonce(2), 0),
         ("no hops left", CONSUMER2, interest("/A").nonce(2).hop_limit(1), 0),

@@ -1,4 +1,4 @@
-//! New next hops while Interests are pending: who is told, and that it never takes long.
+//! New next hops while Interests are pending: which strategies are notified, and that no step takes long.
 
 use namehop_engine::EngineConfig;
 use namehop_engine::fib::NextHop;
@@ -6,7 +6,7 @@ use namehop_wire::lp::NackReason;
 
 use crate::router::*;
 
-/// Most Interests that one step hands to their strategy, and most PIT slots that it looks at.
+/// Maximum number of Interests that one step passes to their strategy, and of PIT slots that it examines.
 const TOLD_PER_STEP: usize = 256;
 const LOOKED_AT_PER_STEP: usize = 4_096;
 
@@ -25,7 +25,7 @@ fn pend(router: &mut Router, prefix: &str, numbers: std::ops::Range<usize>) {
     router.sent();
 }
 
-/// What the next step sends.
+/// Does the next step, and returns the number of packets it sends.
 fn step(router: &mut Router) -> usize {
     router.engine.next_deadline().filter(|&deadline| deadline <= router.now).expect("there is something left to do");
     router.wait_one_step();
@@ -41,7 +41,7 @@ fn nothing_is_to_be_done_when_nothing_is_pending() {
     let mut router = router_with_pending("/A", 0);
     router.new_route("/A", PRODUCER2, 1);
     assert_eq!(router.engine.next_deadline(), None);
-    // An Interest that comes later sees the new next hop anyway.
+    // A later Interest uses the new next hop anyway.
     router.recv(CONSUMER, interest("/A/1")).expect(&["I301 /A/1 n1"]);
 }
 
@@ -66,7 +66,7 @@ fn many_pending_interests_that_are_not_concerned_are_looked_at_in_steps() {
     router.route("/B", APP, 1);
     router.new_route("/B", PRODUCER2, 1);
     assert_eq!(router.sent().len(), 0);
-    // Interests that come while the work goes on are forwarded by the new FIB and not told again.
+    // Interests that arrive during the walk are forwarded by the new FIB, and their strategy is not notified again.
     router.recv(CONSUMER, interest("/B/new").nonce(5)).expect(&["I260 /B/new n5", "I301 /B/new n5"]);
     router.recv(PRODUCER2, interest("/B/new").nonce(5).packet().nack(NackReason::NO_ROUTE)).expect(&[]);
     let mut told = 0;
@@ -98,7 +98,7 @@ fn of_too_many_new_next_hops_the_oldest_is_given_up() {
     pend(&mut router, "/B", 0..1);
     pend(&mut router, "/C", 0..1);
     for number in 0..=64 {
-        // The first is for /B, the second for /C, the others concern nobody.
+        // The first is for /B, the second for /C; no pending Interest is under the others.
         let prefix = match number {
             0 => "/B".to_owned(),
             1 => "/C".to_owned(),

@@ -1,4 +1,4 @@
-//! Packets in a few words: `interest("/A").prefix().nonce(2)`, `data("/A").freshness(1_000)`.
+//! Builders for packets: `interest("/A").prefix().nonce(2)`, `data("/A").freshness(1_000)`.
 
 use namehop_packet::Stamp;
 use namehop_wire::data::implicit_digest;
@@ -10,7 +10,7 @@ pub fn name(uri: &str) -> Name {
     uri.parse().unwrap_or_else(|error| panic!("{uri}: {error}"))
 }
 
-/// A packet with its link-layer headers, before it has a buffer.
+/// A packet with its link-layer headers, before it is in a buffer.
 #[derive(Clone)]
 pub struct Packet {
     pub bytes: Vec<u8>,
@@ -39,7 +39,7 @@ impl Packet {
         }
     }
 
-    /// Its time in the router is measured.
+    /// Marks the packet for measurement of its time in the router.
     pub fn stamp(mut self, stamp: Stamp) -> Self {
         self.stamp = stamp;
         self
@@ -75,14 +75,14 @@ impl Packet {
         self
     }
 
-    /// Makes an Interest the Nack of itself.
+    /// Turns an Interest into a Nack for it.
     pub fn nack(mut self, reason: NackReason) -> Self {
         self.nack = Some(reason);
         self
     }
 }
 
-/// An Interest in the making. Nonce 1 unless said otherwise.
+/// A builder of an Interest, with Nonce 1 by default.
 #[derive(Clone)]
 pub struct InterestMaker {
     name: Name,
@@ -199,7 +199,7 @@ impl From<InterestMaker> for Packet {
     }
 }
 
-/// A Data in the making.
+/// A builder of Data.
 #[derive(Clone)]
 pub struct DataMaker {
     name: Name,
@@ -226,7 +226,7 @@ impl DataMaker {
         self
     }
 
-    /// Name with the implicit digest.
+    /// Returns the name with the implicit digest.
     pub fn full_name(&self) -> Name {
         self.name.clone().append(ComponentRef::implicit_digest(&implicit_digest(&self.packet().bytes)))
     }

@@ -55,7 +55,7 @@ fn nacks_return_the_token() {
 
 #[test]
 fn data_is_found_with_and_without_the_routers_own_token() {
-    // rule; what the peer makes of the token
+    // rule; the peer's change of the token
     type Change = fn(Vec<u8>) -> Vec<u8>;
     let rows: [(&str, Change); 7] = [
         ("returned as it was sent", |token| token),

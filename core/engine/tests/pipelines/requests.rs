@@ -1,4 +1,4 @@
-//! What counts as a request for policies that compare how often Data is asked for: all Interests for it, whatever name they have.
+//! Tests of what counts as a request for policies that count requests: all Interests for the Data, under any name.
 
 use namehop_engine::{CsConfig, EngineConfig};
 
@@ -8,14 +8,14 @@ use crate::router::*;
 const CAPACITY: usize = 600;
 const WANTED: &str = "/B/C/1";
 
-/// A router with a small cache of this policy.
+/// Returns a router with a small cache of this policy.
 fn router_with(policy: &str) -> Router {
     let policy = policy.parse().expect("a policy");
     let cs = CsConfig { capacity_packets: CAPACITY, policy, ..CsConfig::default() };
     Router::with_default_route_and(EngineConfig { cs, ..EngineConfig::default() })
 }
 
-/// Interests that cannot be answered from the cache, which is full of Data asked for once, before one can.
+/// Returns the number of Interests that miss before the first hit; the cache is full of Data requested once.
 fn misses_before_a_hit(policy: &str, ask: impl Fn() -> InterestMaker) -> u32 {
     let mut router = router_with(policy);
     for number in 0..2 * CAPACITY as u32 {
@@ -47,7 +47,7 @@ fn data_is_worth_as_much_by_whatever_name_it_is_asked_for() {
     }
 }
 
-/// Popularity goes on counting while the cache answers: else what is asked for most would be worth least.
+/// Requests are counted also while the cache answers; otherwise the most requested Data would be worth least.
 #[test]
 fn hits_by_a_prefix_keep_data_worth_its_place() {
     let mut router = router_with("tinylfu");
@@ -61,7 +61,7 @@ fn hits_by_a_prefix_keep_data_worth_its_place() {
     for _ in 0..8 {
         fetch(&mut router, interest("/B").prefix(), WANTED);
     }
-    // Twice as much as fits, each asked for three times: more than what counts of misses alone.
+    // Twice as many packets as fit, each requested three times: more than the misses of the wanted Data alone.
     for number in 0..2 * CAPACITY {
         let uri = format!("/A/{number}");
         for _ in 0..3 {

@@ -1,8 +1,8 @@
-//! The test fixture: an engine with a few faces, packets in a few words, and what was sent as short lines of text.
+//! The test fixture: an engine with a few faces, builders for packets, and sent packets as short lines of text.
 //!
-//! A line is the kind of packet (`I`, `D`, `N`) with its face, the name, and what else matters:
-//! `I300 /A n1 h2` is an Interest to face 300 with Nonce 1 and HopLimit 2, `D256 /A t:0102 m1` a Data with PIT token and
-//! congestion mark, `N256 /A NoRoute n1` a Nack.
+//! A line is the kind of packet (`I`, `D`, `N`) with its face, the name, and other relevant fields: `I300 /A n1 h2` is
+//! an Interest to face 300 with Nonce 1 and HopLimit 2, `D256 /A t:0102 m1` is Data with PIT token and congestion mark,
+//! `N256 /A NoRoute n1` is a Nack.
 
 use std::fmt::Write;
 
@@ -19,12 +19,12 @@ use namehop_wire::{DataHeader, Interest};
 
 pub use crate::packets::*;
 
-/// Point-to-point faces to other computers.
+/// Point-to-point faces to other hosts.
 pub const CONSUMER: u32 = 256;
 pub const CONSUMER2: u32 = 257;
 pub const PRODUCER: u32 = 300;
 pub const PRODUCER2: u32 = 301;
-/// Faces to processes on this computer.
+/// Faces to processes on this host.
 pub const APP: u32 = 260;
 pub const APP2: u32 = 261;
 /// Faces with several peers.
@@ -48,17 +48,17 @@ pub struct Sent {
     pub kind: PacketKind,
     pub bytes: Vec<u8>,
     pub fields: LinkFields,
-    /// When the packet that it is, or answers, was received, and what it is.
+    /// Time of reception of the packet that caused this one, and its way through the router.
     pub stamp: Stamp,
 }
 
 impl Sent {
-    /// The prefix announcement that went out with it.
+    /// Returns the prefix announcement that was sent with it.
     pub fn announcement(&self) -> Option<&[u8]> {
         self.fields.announcement.as_ref().map(PacketBuffer::bytes)
     }
 
-    /// As a line of text.
+    /// Returns the packet as a line of text.
     pub fn line(&self) -> String {
         let mut line = match self.kind {
             PacketKind::Data => {
@@ -80,7 +80,7 @@ impl Sent {
                 }
                 match interest.nonce {
                     Some(nonce) => write!(line, " n{nonce}").expect("text"),
-                    // A Nack gives an Interest back as it came.
+                    // A Nack returns an Interest as it was received.
                     None => assert_eq!(self.kind, PacketKind::Nack, "every Interest that is sent has a Nonce"),
                 }
                 if let Some(hop_limit) = interest.hop_limit {
@@ -135,7 +135,7 @@ impl Router {
         router
     }
 
-    /// With a route for `/` to [`PRODUCER`].
+    /// Creates a router with a route for `/` to [`PRODUCER`].
     pub fn with_default_route() -> Self {
         Router::with_default_route_and(EngineConfig::default())
     }
@@ -151,14 +151,14 @@ impl Router {
         self.engine.set_face(FaceInfo { id: FaceId(id), scope, link_type, is_up: true });
     }
 
-    /// The link of a face to another host goes down or comes back; what follows is done.
+    /// Changes the link state of a face to another host, and completes the resulting work.
     pub fn link(&mut self, id: u32, is_up: bool) -> &mut Self {
         let link_type = STANDARD_FACES.iter().find(|face| face.0 == id).map_or(LinkType::PointToPoint, |face| face.2);
         self.engine.set_face(FaceInfo { id: FaceId(id), scope: FaceScope::NonLocal, link_type, is_up });
         self.finish_walks()
     }
 
-    /// A face is removed; what follows is done.
+    /// Removes a face, and completes the resulting work.
     pub fn remove_face(&mut self, id: u32) -> &mut Self {
         self.engine.remove_face(FaceId(id));
         self.finish_walks()
@@ -175,13 +175,13 @@ impl Router {
         self.fib.add_nexthop(name(prefix).as_ref(), FaceId(face), cost).expect("route");
     }
 
-    /// Adds a next hop and tells the engine so.
+    /// Adds a next hop and notifies the engine.
     pub fn new_route(&mut self, prefix: &str, face: u32, cost: u64) {
         self.route(prefix, face, cost);
         self.tell_new_nexthop(prefix, NextHop { face: FaceId(face), cost });
     }
 
-    /// Tells the engine of a next hop that the FIB has.
+    /// Notifies the engine of a next hop in the FIB.
     pub fn tell_new_nexthop(&mut self, prefix: &str, nexthop: NextHop) {
         self.engine.new_nexthop(self.now, name(prefix).as_ref(), nexthop, &mut self.out);
     }
@@ -192,12 +192,12 @@ impl Router {
         self.fib.set_strategy(name(prefix).as_ref(), strategy).expect("strategy");
     }
 
-    /// A packet arrives.
+    /// Receives a packet.
     pub fn recv(&mut self, face: u32, packet: impl Into<Packet>) -> &mut Self {
         self.recv_together([(face, packet)])
     }
 
-    /// Packets that come in one burst.
+    /// Receives packets in one burst.
     pub fn recv_together(&mut self, packets: impl IntoIterator<Item = (u32, impl Into<Packet>)>) -> &mut Self {
         let mut burst = packets.into_iter().map(|(face, packet)| self.incoming(face, packet.into())).collect();
         self.engine.process(self.now, &mut burst, &mut self.out);
@@ -220,7 +220,7 @@ impl Router {
         Incoming { face: FaceId(face), buffer, fields }
     }
 
-    /// Time passes, and timers fire when they are due.
+    /// Lets time pass; timers fire when they are due.
     pub fn wait(&mut self, milliseconds: u64) -> &mut Self {
         let end = self.now.plus_ms(milliseconds);
         while let Some(deadline) = self.engine.next_deadline().filter(|&deadline| deadline <= end) {
@@ -232,9 +232,9 @@ impl Router {
         self
     }
 
-    /// One call of `advance`, without time passing.
+    /// Calls `advance` once, without time passing.
     pub fn wait_one_step(&mut self) {
-        // A whole turn, as a worker's: what is gathered for the disk is handed over at its end.
+        // A whole poll iteration, as in a worker: disk operations are submitted at its end.
         self.engine.process(self.now, &mut Vec::new(), &mut self.out);
     }
 
@@ -255,13 +255,13 @@ impl Router {
         erased
     }
 
-    /// What was sent since the last call; checks the engine on the way.
+    /// Returns the packets sent since the last call, and checks the engine's invariants.
     pub fn sent(&mut self) -> Vec<Sent> {
         self.engine.check_invariants().expect("invariants");
         self.sent_unchecked()
     }
 
-    /// What was sent since the last call.
+    /// Returns the packets sent since the last call.
     pub fn sent_unchecked(&mut self) -> Vec<Sent> {
         let convert = |packet: Outgoing| {
             let stamp = packet.stamp();
@@ -271,14 +271,14 @@ impl Router {
         self.out.drain(..).map(convert).collect()
     }
 
-    /// What was sent since the last call, as sorted lines.
+    /// Returns the packets sent since the last call, as sorted lines.
     pub fn lines(&mut self) -> Vec<String> {
         let mut lines: Vec<String> = self.sent().iter().map(Sent::line).collect();
         lines.sort();
         lines
     }
 
-    /// What was sent since the last call must be exactly this, in any order.
+    /// Checks that exactly these packets were sent since the last call, in any order.
     #[track_caller]
     pub fn expect(&mut self, expected: &[&str]) -> &mut Self {
         let mut expected = expected.to_vec();
@@ -287,7 +287,7 @@ impl Router {
         self
     }
 
-    /// The only packet sent since the last call.
+    /// Returns the only packet sent since the last call.
     #[track_caller]
     pub fn only(&mut self) -> Sent {
         let mut sent = self.sent();
@@ -295,12 +295,12 @@ impl Router {
         sent.remove(0)
     }
 
-    /// Packets dropped for this reason so far.
+    /// Returns the number of packets dropped for this reason so far.
     pub fn drops(&self, reason: DropReason) -> u64 {
         self.engine.counters().drops[reason]
     }
 
-    /// Packets dropped so far. Pending Interests that were given up are none.
+    /// Returns the number of packets dropped so far, without evicted PIT entries.
     pub fn all_drops(&self) -> u64 {
         self.engine.counters().drops.total() - self.drops(DropReason::PitEvicted)
     }

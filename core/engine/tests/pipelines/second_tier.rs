@@ -1,4 +1,5 @@
-//! The second tier of the Content Store, over a real file: which Data goes there, which Interests it answers, who waits.
+//! The second tier of the Content Store, on a real file: which Data is stored there, which Interests it answers, which
+//! ones wait.
 
 mod tiers;
 
@@ -15,7 +16,7 @@ use tiers::{IN_MEMORY, Tiers};
 fn which_interests_the_disk_answers() {
     let stored = || data("/A/B").freshness(1_000).content(b"on disk");
     let full = stored().full_name();
-    // rule; Interest; milliseconds after arrival; is it answered
+    // rule; Interest; milliseconds after arrival; whether it is answered
     let rows = [
         ("same name", interest("/A/B").nonce(5), 0, true),
         ("same name with CanBePrefix", interest("/A/B").prefix().nonce(5), 0, true),
@@ -58,7 +59,7 @@ fn what_was_read_is_in_memory_again() {
     let reads = tiers.report().status.reads;
     tiers.router.recv(CONSUMER2, interest("/A").nonce(2)).expect(&["D257 /A"]);
     assert_eq!(tiers.report().status.reads, reads);
-    // It is on the disk still, so it is not written once more.
+    // It is still on the disk, so it is not written again.
     let stored = tiers.report().counters.stored;
     tiers.fill_memory();
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(3)), ["D257 /A"]);
@@ -67,7 +68,7 @@ fn what_was_read_is_in_memory_again() {
 
 #[test]
 fn what_memory_refuses_goes_to_the_disk() {
-    // Nothing is asked for so often that it enters memory.
+    // Nothing is requested often enough to be admitted to memory.
     let mut tiers = Tiers::with_policy(tempfile::tempdir().expect("a folder"), "filter:threshold=1000");
     tiers.fetch(data("/A"));
     tiers.fill_memory();
@@ -78,7 +79,7 @@ fn what_memory_refuses_goes_to_the_disk() {
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(2)), ["D257 /A"]);
     assert_eq!(tiers.router.cs_len(), 0);
     assert_eq!(tiers.report().counters.stored, stored, "it is there still");
-    // Newer Data takes its place.
+    // Newer Data replaces it.
     let newer = || data("/A").content(b"newer");
     tiers.router.recv(CONSUMER, interest("/A").fresh().nonce(3));
     tiers.settle();
@@ -107,7 +108,7 @@ fn whoever_waits_too_long_goes_on() {
     let mut tiers = Tiers::new();
     tiers.fetch(data("/A"));
     tiers.fill_memory();
-    // The engine's time passes at once, before the disk has answered.
+    // The engine's time advances at once, before the disk has answered.
     tiers.router.recv(CONSUMER, interest("/A").nonce(1));
     tiers.router.now = tiers.router.now.plus_ms(1_000);
     tiers.router.recv(CONSUMER2, interest("/B").nonce(2));
@@ -124,21 +125,21 @@ fn a_face_leaves_room_for_others() {
     for number in 0..count {
         let written = tiers.report().status.written_bytes;
         tiers.fetch(data(&format!("/A/{number}")));
-        // A busy machine's disk would be behind, and not take all.
+        // The disk of a busy machine would fall behind and not accept all.
         if number as usize >= IN_MEMORY {
             tiers.wait_until("the disk has what left memory", |tiers| tiers.report().status.written_bytes > written);
         }
     }
     tiers.fill_memory();
-    // In one burst, in which no answer of the disk is taken.
+    // In one burst, during which no disk completion is polled.
     tiers.router.recv_together((0..count).map(|number| (CONSUMER, interest(&format!("/A/{number}")).nonce(number))));
     let busy = tiers.report().counters.busy;
     assert_eq!(busy, u64::from(count) - 128, "one face has half of the reads");
     tiers.wait_until("all are read", |tiers| tiers.report().counters.found == 128);
     let answered = tiers.router.lines();
     assert_eq!(answered.iter().filter(|line| line.starts_with("D256")).count(), 128);
-    // All places are free again, and whoever waits little has room beside those who wait much.
-    // The names of the first 128, as nobody has asked the producer for those.
+    // All places are free again, and a face with few waiting Interests has room beside one with many. The names are the
+    // first 128, which were never requested from the producer.
     let burst = [(CONSUMER, 128, 1_000), (CONSUMER2, 16, 2_000), (CONSUMER, 10, 3_000)];
     let interests = |(face, count, nonce): (u32, u32, u32)| {
         (0..count).map(move |number| (face, interest(&format!("/A/{number}")).nonce(nonce + number)))
@@ -201,8 +202,8 @@ fn a_restart_finds_what_was_written() {
 
 #[test]
 fn an_interest_that_only_seems_to_be_on_the_disk_comes_out_of_its_burst_later() {
-    // The index keeps a part of each hash, so one name in a few millions seems to be on the disk and is not. Its Interest is then
-    // missing from what its burst sends at once, and counted as waiting.
+    // The index keeps a part of each hash, so one name in a few millions matches an entry of another name. Its Interest
+    // is then missing from what its burst sends at once, and is counted as waiting.
     let folder = tempfile::tempdir().expect("a folder");
     let mut tiers = Tiers::with_records(folder, "lru", &[("/A/7", data("/other"))]);
     tiers.router.recv_together((0..32).map(|number| (CONSUMER, interest(&format!("/A/{number}")).nonce(number))));
@@ -213,7 +214,7 @@ fn an_interest_that_only_seems_to_be_on_the_disk_comes_out_of_its_burst_later() 
     tiers.router.expect(&["I300 /A/7 n7"]);
     assert_eq!(tiers.router.engine.counters().cs_misses, 32);
     assert_eq!((tiers.report().counters.not_found, tiers.router.all_drops()), (1, 0));
-    // From now on it does not seem so.
+    // From now on it does not match.
     tiers.router.recv(CONSUMER2, interest("/A/7").nonce(100));
     assert_eq!(tiers.report().waiting, 0);
 }
@@ -241,12 +242,12 @@ fn strangers_share_half_of_the_places() {
         tiers.router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
         tiers.router.engine.set_stranger(FaceId(id), true);
     }
-    // All ask for the same, so it is not reads that they lack.
+    // All request the same name, so reads are not the limit.
     let some = |id: u32, count: u32| (0..count).map(move |number| (id, interest("/A").nonce(id * 1_000 + number)));
-    // 32 strangers with 16 each have all that strangers get; nobody else has less for it.
+    // 32 unsolicited peers with 16 each have all places for such peers; the others still have theirs.
     let strangers = strangers.take(32).flat_map(|id| some(id, 16));
     let others = some(CONSUMER, 128).chain(some(CONSUMER2, 16));
-    // In one burst, in which no answer of the disk is taken.
+    // In one burst, during which no disk completion is polled.
     tiers.router.recv_together(strangers.chain(others).chain(some(1_050, 1)));
     assert_eq!(tiers.report().waiting, 512 + 128 + 16);
     assert_eq!(tiers.report().counters.busy, 1, "one more stranger goes on without the disk");
@@ -323,7 +324,7 @@ proptest! {
             }
             let waiting = tiers.report().waiting;
             let counters = tiers.router.engine.counters();
-            // Looping Interests are the only ones that are discarded before anything is looked up.
+            // Only looping Interests are dropped before any lookup.
             let loops = counters.drops[DropReason::DuplicateNonce] + counters.drops[DropReason::DeadNonce];
             let known = counters.cs_hits + counters.cs_misses + counters.aggregated_interests + loops + waiting;
             prop_assert_eq!(counters.in_interests, known);

@@ -38,7 +38,7 @@ fn an_announcement_is_not_passed_on_by_other_strategies() {
 
 #[test]
 fn data_waits_for_the_announcement_of_a_known_route() {
-    // what the control plane answers, if at all
+    // the control plane's reply, if any
     let answers: [Option<Option<&[u8]>>; 3] = [Some(Some(b"announcement")), Some(None), None];
     for answer in answers {
         let mut router = router();

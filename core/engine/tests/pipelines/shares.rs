@@ -1,4 +1,4 @@
-//! Who has to give up pending Interests when the PIT is full: those that hold many.
+//! Eviction of pending Interests when the PIT is full: from faces that hold many.
 
 use namehop_engine::EngineConfig;
 use namehop_packet::{DropReason, FaceId, FaceScope, LinkType, PacketKind};
@@ -6,7 +6,7 @@ use namehop_packet::{DropReason, FaceId, FaceScope, LinkType, PacketKind};
 use crate::floods::small_pit;
 use crate::router::*;
 
-/// Interests that nobody answers, `count` of them from each of `faces` in turn.
+/// Sends Interests that are never answered, `count` of them from each of `faces` in turn.
 fn flood(router: &mut Router, faces: &[u32], count: u32, lifetime_ms: u64) {
     for number in 0..count {
         for &face in faces {
@@ -25,7 +25,7 @@ fn ask(router: &mut Router, face: u32, uris: &[String]) {
     router.sent();
 }
 
-/// Data for all of these names comes; to how many of them `face` gets it.
+/// Receives Data for all of these names, and returns how many `face` gets.
 fn answered(router: &mut Router, face: u32, uris: &[String]) -> usize {
     for uri in uris {
         router.recv(PRODUCER, data(uri));
@@ -41,7 +41,7 @@ fn uris(prefix: &str, count: usize) -> Vec<String> {
 fn a_flood_takes_nothing_from_others() {
     let attackers = [CONSUMER, PRODUCER2, MULTI];
     const TEN_DAYS_MS: u64 = 864_000_000;
-    // rule; who floods, how long each Interest lives, and how many Interests others have pending
+    // rule; flooding faces; lifetime of each Interest; number of other pending Interests
     let rows: [(&str, &[u32], u64, usize); 4] = [
         ("one face", &attackers[..1], 4_000, 20),
         ("one face, and Interests without end", &attackers[..1], TEN_DAYS_MS, 20),
@@ -53,7 +53,7 @@ fn a_flood_takes_nothing_from_others() {
         let (first, second) = (uris("/A", held), uris("/B", held));
         ask(&mut router, CONSUMER2, &first);
         flood(&mut router, faces, 500, lifetime_ms);
-        // And those who come later.
+        // Also for Interests that come later.
         ask(&mut router, APP, &second);
         flood(&mut router, faces, 500, lifetime_ms);
         assert_eq!(answered(&mut router, CONSUMER2, &first), held, "{rule}");
@@ -94,7 +94,7 @@ fn who_joins_interests_of_others_does_not_make_them_his() {
 #[test]
 fn what_others_have_joined_is_not_given_up_with_the_flood() {
     let mut router = small_pit(100);
-    // The attacker knows what others will ask for.
+    // The attacker knows what others will request.
     let wanted = uris("/A", 20);
     ask(&mut router, CONSUMER, &wanted);
     ask(&mut router, CONSUMER2, &wanted);
@@ -105,7 +105,7 @@ fn what_others_have_joined_is_not_given_up_with_the_flood() {
 #[test]
 fn what_a_removed_face_holds_is_given_up_first() {
     let mut router = small_pit(100);
-    // Older than those.
+    // Older than the Interests of the removed faces.
     let wanted = uris("/A", 20);
     ask(&mut router, CONSUMER2, &wanted);
     for id in 400..410 {
@@ -117,7 +117,7 @@ fn what_a_removed_face_holds_is_given_up_first() {
     assert_eq!(answered(&mut router, CONSUMER2, &wanted), 20, "although no face alone holds more");
 }
 
-/// Strangers can have as many faces as there are places for them. None of them holds much.
+/// Unsolicited remote peers can open many faces. None of them holds much.
 #[test]
 fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
     const STRANGERS: u32 = 400;
@@ -134,7 +134,7 @@ fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
             let face = 1_000 + number % STRANGERS;
             router.recv(face, interest(&format!("/flood/{number}")).nonce(number).lifetime(864_000_000));
         }
-        // A thousand at a time.
+        // A thousand are pending at a time.
         let wanted = uris(&format!("/A/{millisecond}"), 5);
         for uri in &wanted {
             router.recv(CONSUMER2, interest(uri).nonce(number + 1_000_000_000));
@@ -150,7 +150,7 @@ fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
     }
     assert_eq!(lost, 0);
     router.engine.check_invariants().expect("invariants");
-    // What is made permanent is a stranger no more, and takes from those who are.
+    // A peer that is made permanent counts as configured, and evicts Interests of unsolicited ones.
     let wanted = uris("/B", 1_000);
     router.engine.set_stranger(FaceId(1_000), false);
     ask(&mut router, 1_000, &wanted);
@@ -169,7 +169,7 @@ fn strangers_keep_half_of_a_full_pit() {
     assert_eq!(answered(&mut router, CONSUMER2, &wanted), 40);
 }
 
-/// As many Interests as a fast link brings, for as long as those of others wait for their answers.
+/// As many Interests as a fast link carries, while Interests of others wait for their answers.
 #[test]
 fn exchanges_stay_whole_in_a_flood_of_100_000_interests_a_second() {
     let mut router = small_pit(8_192);
@@ -199,12 +199,12 @@ fn exchanges_stay_whole_in_a_flood_of_100_000_interests_a_second() {
     router.engine.check_invariants().expect("invariants");
 }
 
-/// What PIT entries have outside themselves is limited, too: here so that 506 of 1,000 entries can have such.
+/// The memory for records outside PIT entries is limited too: here 506 of 1,000 entries can have such records.
 #[test]
 fn records_and_memory_are_not_kept_from_others() {
     const LONG: u64 = 864_000_000;
     let asked = |number: u32| interest(&format!("/evil/{number}")).lifetime(LONG).nonce(number);
-    // What an attacker with two faces has pending of 600 names, and what somebody else then asks for.
+    // The Interests that an attacker with two faces has pending for 600 names, before another consumer's Interests.
     type Attack = fn(&mut Router, InterestMaker);
     let rows: [(&str, Attack); 4] = [
         ("more selectors", |router, asked| {

@@ -1,6 +1,6 @@
-//! A long run of random traffic, the same on every run: afterwards everything is back where it was.
+//! A long run of random traffic, the same on every run: afterwards all tables are empty again.
 //!
-//! `NAMEHOP_SOAK_PACKETS` sets how many packets it takes (200,000 by default).
+//! `NAMEHOP_SOAK_PACKETS` sets the number of packets (200,000 by default).
 
 use std::collections::VecDeque;
 
@@ -104,7 +104,7 @@ fn random_traffic_leaves_nothing_behind() {
                 router.recv(face, unsolicited)
             }
             _ => match asked.pop_front() {
-                // Most Interests that were sent on are answered, by Data or by a Nack, with the token or without.
+                // Most forwarded Interests are answered, by Data or by a Nack, with the token or without.
                 Some(sent) => {
                     let interest = namehop_wire::Interest::decode(&sent.bytes).expect("valid");
                     let token = if dice.once_in(3) { Vec::new() } else { sent.token() };

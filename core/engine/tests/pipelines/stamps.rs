@@ -1,10 +1,10 @@
-//! The stamps of packets whose time in the router is measured: what leaves because of one has its stamp, once.
+//! The stamps of packets that are measured: a packet sent because of a measured one gets its stamp, once.
 
 use namehop_packet::{PacketWay, Stamp};
 
 use crate::router::*;
 
-/// Faces to which something was sent, with what its stamp says.
+/// Returns the faces to which something was sent, with the way in its stamp.
 fn sent(router: &mut Router) -> Vec<(u32, Option<PacketWay>)> {
     router.sent().iter().map(|sent| (sent.face, sent.stamp.way())).collect()
 }
@@ -29,7 +29,7 @@ fn each_packet_that_is_measured_is_measured_once() {
     router.recv(CONSUMER, interest("/A").nonce(3).packet().stamp(stamp));
     assert_eq!(sent(&mut router), [(CONSUMER, Some(CacheHit))]);
 
-    // With its own time, and nobody else's.
+    // Each packet has only its own stamp.
     router.recv_together([
         (CONSUMER, interest("/B").nonce(4).packet()),
         (CONSUMER, interest("/C").nonce(5).packet().stamp(stamp)),
@@ -44,7 +44,7 @@ fn what_is_not_forwarded_is_not_measured() {
     let mut router = Router::new();
     router.recv(CONSUMER, interest("/A").packet().stamp(stamp));
     assert!(sent(&mut router).iter().all(|(_, way)| way.is_none()), "a Nack");
-    // An Interest that joins a pending one leaves nothing, and the Data that answers both is not measured for its sake.
+    // An aggregated Interest sends nothing, and the Data that answers both does not get its stamp.
     let mut router = Router::with_default_route();
     router.recv(CONSUMER, interest("/A"));
     router.recv(CONSUMER2, interest("/A").nonce(2).packet().stamp(stamp));

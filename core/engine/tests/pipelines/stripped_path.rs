@@ -1,5 +1,5 @@
-//! The path that publications measured, under every schedule: Interests out to the first next hop, Data back to those who
-//! asked, repeated Interests answered from the cache, and nothing of the rest of the protocol.
+//! The path that publications measured, under every schedule: Interests go to the first next hop, Data returns to the
+//! downstreams, repeated Interests are answered from the cache, and the rest of the protocol is omitted.
 
 use namehop_engine::engine::CsConfig;
 use namehop_engine::fib::{FibWriter, NextHop};
@@ -61,10 +61,10 @@ impl<S: Schedule> Scene<S> {
         Scene { engine, pool, _fib: fib }
     }
 
-    /// What is sent when these packets come in as one burst, each on its face.
+    /// Processes these packets as one burst, each on its face, and returns what is sent.
     fn burst(&mut self, packets: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Vec<Sent> {
         let incoming = |(face, bytes): (u32, Vec<u8>)| {
-            // Tokens are not looked at.
+            // Tokens are ignored.
             let pit_token = PitToken::from_slice(&[1, 2, 3]).expect("short");
             let fields = LinkFields { pit_token, ..LinkFields::default() };
             Incoming { face: FaceId(face), buffer: self.pool.copy_of(&bytes).expect("buffer"), fields }
@@ -94,7 +94,7 @@ fn forwards_there_and_back<S: Schedule>() {
         let (interests, data): (Vec<_>, Vec<_>) =
             (0..NAMES).map(uri).map(|uri| (interest_bytes(&uri), data_bytes(&uri))).unzip();
 
-        // Every other name is asked for by both consumers: the second one joins.
+        // Both consumers request every other name: the second Interest is aggregated.
         let asked = (0..NAMES).map(|number| (CONSUMER, interests[number].clone()));
         let joined = (0..NAMES).step_by(2).map(|number| (CONSUMER2, interests[number].clone()));
         let sent = scene.burst(asked.chain(joined));
@@ -104,7 +104,7 @@ fn forwards_there_and_back<S: Schedule>() {
         assert_eq!(scene.engine.table_sizes().pit, NAMES);
         assert_eq!(scene.engine.next_deadline(), None, "no timers are set");
 
-        // Data goes to those who asked, in the order of arrival, and ends the PIT entry.
+        // Data goes to the downstreams in order of arrival, and ends the PIT entry.
         let sent = scene.burst((0..NAMES).map(|number| (producer(number), data[number].clone())));
         let downstreams =
             |number: usize| if number.is_multiple_of(2) { vec![CONSUMER, CONSUMER2] } else { vec![CONSUMER] };
@@ -115,18 +115,18 @@ fn forwards_there_and_back<S: Schedule>() {
         assert_eq!(sent, expected);
         assert_eq!(scene.engine.table_sizes().pit, 0);
 
-        // Once more the same Data: nobody waits for it.
+        // The same Data again has no downstream.
         assert_eq!(scene.burst([(producer(1), data[1].clone())]), []);
         assert_eq!(scene.engine.counters().drops[DropReason::UnsolicitedData], 1);
 
-        // The cache answers, where there is one. The same nonce as before stops nothing.
+        // The cache answers, if there is one. A repeated nonce stops nothing.
         let sent = scene.burst([(CONSUMER2, interests[1].clone())]);
         match cs_capacity {
             0 => assert_eq!(sent, [(PacketKind::Interest, producer(1), interests[1].clone())]),
             _ => assert_eq!(sent, [(PacketKind::Data, CONSUMER2, data[1].clone())]),
         }
 
-        // Without a route there is nothing to wait for.
+        // Without a route no PIT entry remains.
         let pending = scene.engine.table_sizes().pit;
         assert_eq!(scene.burst([(CONSUMER, interest_bytes("/elsewhere"))]), []);
         assert_eq!(scene.engine.counters().drops[DropReason::NoSuchNextHop], 1);

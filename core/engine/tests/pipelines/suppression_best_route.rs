@@ -6,7 +6,7 @@ use crate::router::*;
 fn retransmissions_are_suppressed_for_a_growing_interval() {
     let mut router = Router::with_default_route();
     router.recv(CONSUMER, interest("/A").nonce(0).lifetime(60_000)).expect(&["I300 /A n0"]);
-    // milliseconds since the last Interest that was sent on; is this one sent on
+    // milliseconds since the last Interest that was forwarded; whether this one is forwarded
     let rows = [(9, false), (10, true), (19, false), (20, true), (39, false), (40, true), (79, false), (80, true)];
     let mut since_sent = 0;
     for (nonce, (at_ms, forwarded)) in (1..).zip(rows) {

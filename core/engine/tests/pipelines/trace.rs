@@ -1,4 +1,4 @@
-//! Packet trace: which packets, and what it says about them.
+//! Packet trace: which packets are traced, and with which steps.
 
 use namehop_engine::EngineEvent;
 use namehop_engine::trace::TraceRequest;
@@ -13,7 +13,7 @@ fn traced(prefix: &str, count: u64) -> Router {
     router
 }
 
-/// What was traced since the last time: a line for each packet, and one for each of its steps.
+/// Returns what was traced since the last call: a line for each packet, and one for each of its steps.
 fn lines(router: &mut Router) -> Vec<String> {
     let mut lines = Vec::new();
     for event in router.engine.take_events() {
@@ -69,7 +69,7 @@ fn what_is_discarded_says_why() {
     assert_eq!(lines(&mut router), expected);
     router.recv(CONSUMER, interest("/A/1")).sent();
     lines(&mut router);
-    // The same nonce on another way.
+    // The same nonce from another face.
     router.recv(PRODUCER, interest("/A/1")).sent();
     let expected = [
         "interest /A/1 from 300",
@@ -124,7 +124,7 @@ fn what_a_strategy_does_later_is_told_on_its_own() {
     let expected =
         ["pending /A/1 from 0", "pit: pending already, for 1 face(s)", "strategy: timer", "send: Interest to face 300"];
     assert_eq!(lines(&mut router), expected);
-    // A new next hop is nothing to this strategy, and all to another one.
+    // A new next hop has no effect with this strategy, but it has with another.
     router.face(310, FaceScope::NonLocal, LinkType::PointToPoint);
     router.new_route("/", 310, 1);
     assert_eq!(lines(&mut router), Vec::<String>::new());
@@ -145,7 +145,7 @@ fn so_many_packets_under_the_prefix_are_traced_and_no_others() {
     }
     let of: Vec<String> = lines(&mut router).into_iter().filter(|line| line.starts_with("interest")).collect();
     assert_eq!(of, ["interest /A from 256", "interest /A/2 from 256"]);
-    // Until somebody asks again, or takes back what was asked.
+    // Until the next request; a request can be withdrawn.
     router.engine.trace(Some(TraceRequest { prefix: name("/A"), count: 2 }));
     router.engine.trace(None);
     router.recv(CONSUMER, interest("/A/4")).sent();

@@ -1,4 +1,4 @@
-//! What each action of a scenario does to the engine and to the model.
+//! The effect of each action of a scenario on the engine and on the model.
 
 use namehop_engine::engine::CsChange;
 use namehop_engine::schedule::Schedule;
@@ -12,7 +12,7 @@ use super::super::{Face, Headers, Nonce};
 use super::{Received, Runner, face_info};
 
 impl<S: Schedule> Runner<S> {
-    /// Does it; what the engine sends is compared now or at the end of the burst.
+    /// Applies the action; packets that the engine sends are compared now or at the end of the burst.
     pub fn act(&mut self, action: &Action) -> Result<(), TestCaseError> {
         match action {
             Action::Interest {
@@ -170,7 +170,7 @@ impl<S: Schedule> Runner<S> {
     }
 }
 
-/// One of the latest items, the latest first.
+/// Returns one of the latest items, the latest first.
 fn recent<T>(items: &[T], which: usize) -> Option<&T> {
     items.iter().rev().nth(which.min(items.len().saturating_sub(1)))
 }

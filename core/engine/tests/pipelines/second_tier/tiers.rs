@@ -1,4 +1,4 @@
-//! A router with a second tier of the Content Store, over a real file.
+//! A router with a second tier of the Content Store, on a real file.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::router::*;
 
-/// Data that memory has room for.
+/// Number of Data packets that fit into memory.
 pub(super) const IN_MEMORY: usize = 2;
 
 /// A router with little memory and a disk.
@@ -34,7 +34,7 @@ impl Tiers {
         Tiers::with_records(folder, policy, &[])
     }
 
-    /// With packets on the disk from before, each under the hash of a name that may be another one.
+    /// Creates the tiers with packets already on disk, each under the hash of a name that may be another one.
     pub(super) fn with_records(folder: TempDir, policy: &str, records: &[(&str, DataMaker)]) -> Self {
         let policy = policy.parse().expect(policy);
         let cs = CsConfig { capacity_packets: IN_MEMORY, policy, ..CsConfig::default() };
@@ -65,17 +65,17 @@ impl Tiers {
         router.engine.use_disk(tier);
         let mut tiers = Tiers { router, cache: Some(cache), folder };
         tiers.wait_until("it works", |tiers| tiers.report().status.state == DiskState::Working);
-        // The index comes with the next look.
+        // The next poll iteration gets the index.
         tiers.router.wait_one_step();
         tiers
     }
 
-    /// The same file after a restart.
+    /// Restarts with the same file.
     pub(super) fn restart(self) -> Self {
         let Tiers { router, cache, folder } = self;
         drop(router);
         cache.into_iter().for_each(DiskCache::stop);
-        // The thread closes the file a moment after it has said that it is done.
+        // The thread closes the file a moment after it has reported that it is done.
         sleep(Duration::from_millis(100));
         Tiers::over(folder)
     }
@@ -93,7 +93,7 @@ impl Tiers {
         }
     }
 
-    /// Lets the disk answer everything.
+    /// Waits until the disk has answered everything.
     pub(super) fn settle(&mut self) -> &mut Self {
         self.wait_until("nobody waits for the disk", |tiers| {
             tiers.router.engine.is_idle() || tiers.router.pit_len() > 0
@@ -110,7 +110,7 @@ impl Tiers {
         self.router.recv(PRODUCER, packet).sent();
     }
 
-    /// Has memory filled with other Data, so that what was there goes to the disk.
+    /// Fills memory with other Data, so that its previous content goes to the disk.
     pub(super) fn fill_memory(&mut self) {
         for _ in 0..IN_MEMORY {
             let number = self.router.engine.counters().in_interests;
@@ -118,7 +118,7 @@ impl Tiers {
         }
     }
 
-    /// What the engine sends for an Interest, the disk's answer included.
+    /// Returns what the engine sends for an Interest, including the disk's answer.
     pub(super) fn ask(&mut self, face: u32, packet: impl Into<Packet>) -> Vec<String> {
         self.router.recv(face, packet);
         self.settle();
