@@ -35,7 +35,7 @@ pub struct EngineCounters {
     pub cs_rejected: u64,
     /// Data that could not be cached although the policy allowed it (no memory, or too many hints for one name).
     pub cs_no_room: u64,
-    /// Data packets whose implicit digest was computed because a pending Interest names a digest.
+    /// Implicit digests computed for arriving Data, because a pending Interest names a digest.
     pub digests: u64,
     /// Interests that were aggregated with a pending PIT entry.
     pub aggregated_interests: u64,

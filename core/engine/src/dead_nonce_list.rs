@@ -1,4 +1,4 @@
-//! The dead nonce list: (name, Nonce) pairs that were forwarded lately and whose PIT entry has ended.
+//! The dead nonce list: (name, Nonce) pairs that were forwarded lately and have no PIT entry any more.
 //!
 //! An Interest with such a pair has looped. The list holds hashes only, in a table of single cache lines: the hash
 //! selects a line, and the line keeps its eight newest hashes with their times. Insertion and lookup touch that one

@@ -1,8 +1,8 @@
 //! The timers of one worker: an append-only wheel.
 //!
 //! A timer is a few numbers appended to the list of its tick, so setting one costs no DRAM stall: timers set close
-//! together in time with the same delay are adjacent in memory. Nothing is ever unlinked. A timer whose entry has ended
-//! is stale, which its owner detects by the generation.
+//! together in time with the same delay are adjacent in memory. Nothing is ever unlinked. When an entry ends, its timer
+//! is stale, which the owner detects by the generation.
 //!
 //! The wheel turns in ticks of about a millisecond and reaches 4.3 s ahead. The sender of an Interest chooses how long
 //! its timer runs, up to days; its entry mostly lives for a round-trip time. To keep stale timers from piling up until
@@ -151,7 +151,7 @@ const EMPTY_CHAIN: Chain = Chain { first: NO_CHUNK, last: NO_CHUNK };
 
 /// The timer wheel; see the module documentation.
 pub struct TimerWheel {
-    /// The last tick whose timers were drained.
+    /// The last drained tick.
     current: u64,
     slots: Box<[Chain; SLOTS as usize]>,
     /// A set bit means that the slot has timers.
@@ -286,7 +286,7 @@ impl TimerWheel {
         Some(added)
     }
 
-    /// Returns the next tick after the current one whose slot has timers.
+    /// Returns the next tick after the current one that has timers in its slot.
     fn next_occupied(&self) -> Option<u64> {
         let start = self.current + 1;
         let first_slot = (start % SLOTS) as usize;

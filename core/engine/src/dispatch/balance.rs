@@ -88,7 +88,7 @@ impl Plan {
     }
 }
 
-/// A change whose grace period has not ended.
+/// A change in its grace period.
 #[derive(Debug, Clone, Copy)]
 enum Lately {
     Moved(usize),
@@ -118,7 +118,7 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// Fetches the counts since the last measurement. Removes former owners whose grace period has ended.
+    /// Fetches the counts since the last measurement. Removes former owners at the end of their grace period.
     pub fn measure(&mut self, now: Timestamp, dispatch: &NameDispatch) {
         while let Some(&(_, lately)) = self.lately.front().filter(|(end, _)| *end <= now) {
             self.lately.pop_front();

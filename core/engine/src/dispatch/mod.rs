@@ -83,7 +83,7 @@ pub struct NameDispatch {
     workers: u8,
     components: usize,
     entries: Box<[AtomicU16]>,
-    /// Number of pending Interests with CanBePrefix whose Data may have another entry, by the entry of their name.
+    /// Number of pending Interests with CanBePrefix that Data of other entries may satisfy, by the entry of their name.
     short: Box<[AtomicU32]>,
     exceptions: Exceptions,
     /// Sampled packets, one in [`SAMPLED`], by the entry of their name.
@@ -301,10 +301,10 @@ impl NameDispatch {
         true
     }
 
-    /// Divides an entry: names with more components than those of the entry now have their own entries, by one more
-    /// component. Data with such names is also offered to the owner of the divided entry, which may have Interests
-    /// pending, until [`forget_division`](Self::forget_division) is called. A divided entry stays divided. Returns
-    /// whether it was divided now.
+    /// Divides an entry: longer names than that of the entry now have their own entries, by one more component. Data
+    /// with such names is also offered to the owner of the divided entry, which may have Interests pending, until
+    /// [`forget_division`](Self::forget_division) is called. A divided entry stays divided. Returns whether it was
+    /// divided now.
     pub fn divide_entry(&self, index: usize) -> bool {
         let entry = self.entry(index);
         if entry.is_divided() {

@@ -98,7 +98,7 @@ fn what_has_no_name_is_nobodys() {
     }
 }
 
-/// Returns a name whose first component has another owner than its first two.
+/// Returns a name with different owners for its first component and for its first two.
 fn divided(table: &NameDispatch) -> (Name, u8, u8) {
     let names = (0..).map(|number| name(&format!("/n{number}/b/c")));
     let with_owners = names.map(|name| {

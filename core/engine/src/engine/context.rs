@@ -222,7 +222,7 @@ impl Core {
         InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
     }
 
-    /// Returns the in-records that have not expired and whose Interest may be sent to `face`.
+    /// Returns the unexpired in-records with an Interest that may be sent to `face`.
     pub(crate) fn pending_for<'a>(
         &'a self,
         now: Timestamp,

@@ -302,8 +302,8 @@ impl Core {
         true
     }
 
-    /// Evicts a PIT entry and counts the drop for the face that holds it. In a flood this is mostly the same face,
-    /// whose counters are then cached. Without evictions this costs nothing.
+    /// Evicts a PIT entry and counts the drop for the face that holds it. In a flood this is mostly the same face, so
+    /// its counters are in the CPU cache. Without evictions this costs nothing.
     fn give_up_slot(&mut self, now: Timestamp, pit: PitRef) {
         self.count_drop(self.pcct.holder(pit), DropReason::PitEvicted);
         self.end_slot(now, pit);
@@ -385,7 +385,7 @@ impl Core {
     }
 }
 
-/// Returns whether the last component of `name` is an implicit digest. `hashes` must be those of the name.
+/// Returns whether the last component of `name` is an implicit digest. `hashes` must be the prefix hashes of the name.
 pub(crate) fn names_digest(name: &[u8], hashes: &PrefixHashes) -> bool {
     let depth = hashes.depth();
     // Component types are in their shortest form, so the first byte of the component is its type or above 252.

@@ -98,7 +98,7 @@ impl DiskReads {
         self.free != NONE && waiting < MAX_WAITING / part && (waiting < SHARED_BY_ALL / part || has_few())
     }
 
-    /// Adds an Interest to those that wait for a read. If there [is no room](Self::has_room), it is returned.
+    /// Appends an Interest to the queue of a read. If there [is no room](Self::has_room), it is returned.
     pub(crate) fn push(&mut self, read: ReadId, interest: Incoming, is_stranger: bool) -> Option<Incoming> {
         let taken = self.free;
         let Some(place) = self.places.get_mut(taken as usize) else { return Some(interest) };

@@ -121,7 +121,7 @@ impl Core {
         Ok(())
     }
 
-    /// Sends waiting Data whose deadline has passed.
+    /// Sends waiting Data that is past its deadline.
     pub(crate) fn send_overdue_data(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut index = 0;
         while index < self.learning.waiting.len() {

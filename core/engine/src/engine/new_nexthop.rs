@@ -48,7 +48,7 @@ impl Job {
     }
 }
 
-/// New next hops whose walk is not finished, oldest first.
+/// New next hops with an unfinished walk, oldest first.
 pub(crate) struct NewNextHops {
     waiting: VecDeque<Job>,
     /// Work that may be done before the next call of `advance`.

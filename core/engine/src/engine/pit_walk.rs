@@ -8,8 +8,8 @@ use crate::pcct::{Pcct, PitRef};
 
 /// Work between two calls of `advance`: examining 4096 PIT slots, of which 256 may be passed to their strategy.
 pub(crate) const WORK: usize = 4_096 * LOOK_COST;
-/// The cost of each step. A position whose slot has ended is only read, in sequence; a slot is anywhere in memory; a
-/// strategy looks up the FIB and may send a packet.
+/// The cost of each step. A position without a slot is only read, in sequence; a slot is anywhere in memory; a strategy
+/// looks up the FIB and may send a packet.
 pub(crate) const GAP_COST: usize = 1;
 pub(crate) const LOOK_COST: usize = 8;
 pub(crate) const STRATEGY_COST: usize = 128;

@@ -1,4 +1,4 @@
-//! Retries of pending Interests whose upstreams cannot answer any more.
+//! Retries of pending Interests that no upstream can answer any more.
 //!
 //! There are two causes. A face goes down or is removed: the Interests sent to it are lost, as if it had returned a
 //! Nack. Or an aggregated Interest outlives the Interest that was sent upstream: the upstreams have forgotten it. If no
@@ -78,7 +78,7 @@ pub(crate) fn is_pending(record: &UpstreamRecord, now: Timestamp) -> bool {
 }
 
 impl<S: Schedule> Engine<S> {
-    /// Does the next part of the search for Interests whose upstream is lost.
+    /// Does the next part of the search for Interests with a lost upstream.
     pub(super) fn retry_lost(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut work_left = WORK;
         while work_left > 0

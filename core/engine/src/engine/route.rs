@@ -54,7 +54,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// Returns the step for a packet trace. The next hops must be those of a prefix of `name`.
+    /// Returns the step for a packet trace. The next hops must belong to a prefix of `name`.
     pub(crate) fn trace_step(&self, name: NameRef<'_>) -> TraceStep {
         TraceStep::Route {
             prefix: name.prefix(self.prefix_len).to_owned(),

@@ -43,8 +43,8 @@ impl<S: Send + Sync> FibReader<S> {
         FibReader { shared, quiescence, period }
     }
 
-    /// Returns the longest prefix of `name` in the table; there is always one, at least `/`. `hashes` must be those of
-    /// `name`, with the key of the [`FibWriter`](super::FibWriter).
+    /// Returns the longest prefix of `name` in the table; there is always one, at least `/`. `hashes` must be the
+    /// prefix hashes of `name`, with the key of the [`FibWriter`](super::FibWriter).
     ///
     /// Touches one cache line for each depth that holds prefixes, from the longest to that of the match, and the two
     /// lines of the entry. (Next hops of a prefix that has only a strategy are two more.)

@@ -52,7 +52,7 @@ impl<S> Shared<S> {
             Retired::Choice(id) => {
                 // SAFETY: as above.
                 let strategy = unsafe { self.choices.get(*id) }.load(Ordering::Acquire);
-                // SAFETY: the pointer comes from `Arc::into_raw`, whose count the choice owned up to here.
+                // SAFETY: the pointer comes from `Arc::into_raw`, and the choice owned its count up to here.
                 drop(unsafe { Arc::from_raw(strategy) });
             }
             Retired::Strategy(_) | Retired::Buckets(_) => {}

@@ -68,8 +68,8 @@ pub struct FibWriter<S> {
     extension_bytes: usize,
     /// Number of unpublished things at which the next reclamation is tried.
     reclaim_at: usize,
-    /// VALUEs of the dedicated prefixes: their next hops, and those of all prefixes below, never change. There are one
-    /// or two.
+    /// VALUEs of the dedicated prefixes: their next hops, and the next hops of all prefixes below, never change. There
+    /// are one or two.
     dedicated: Vec<Box<[u8]>>,
     /// Number of prefixes to make room for, in addition to normal growth.
     wanted_capacity: usize,
@@ -138,8 +138,8 @@ impl<S: Send + Sync> FibWriter<S> {
         self.add_to_prefix(&prefix, &[NextHop { face, cost }]).map(|added| added > 0)
     }
 
-    /// Adds a next hop, or moves it. Among those of equal cost it precedes the faces in `later` and follows all others.
-    /// Returns `true` if the face was not yet a next hop of the prefix.
+    /// Adds a next hop, or moves it. Among next hops of equal cost it precedes the faces in `later` and follows all
+    /// others. Returns `true` if the face was not yet a next hop of the prefix.
     pub fn place_nexthop(&mut self, prefix: NameRef<'_>, nexthop: NextHop, later: &[FaceId]) -> Result<bool, FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
@@ -184,8 +184,8 @@ impl<S: Send + Sync> FibWriter<S> {
         self.drop_face(&prefix, face)
     }
 
-    /// Replaces the prefix's next hops with `nexthops`; those of equal cost keep their order. Of several for the same
-    /// face the last counts.
+    /// Replaces the prefix's next hops with `nexthops`; next hops of equal cost keep their order. Of several for the
+    /// same face the last counts.
     pub fn set_nexthops(&mut self, prefix: NameRef<'_>, nexthops: &[NextHop]) -> Result<(), FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;

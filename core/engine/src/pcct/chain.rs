@@ -24,7 +24,7 @@ pub(super) fn locate<R>(blocks: &Blocks<R>, first: u32, index: usize) -> (u32, u
 
 /// An iterator over the records of a slot.
 pub(crate) struct Walk<'a, R> {
-    /// The inline records, or those of one block.
+    /// The inline records, or the records of one block.
     piece: std::slice::Iter<'a, R>,
     blocks: &'a Blocks<R>,
     next: u32,

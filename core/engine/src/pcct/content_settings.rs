@@ -37,8 +37,8 @@ impl Pcct {
         Ok(())
     }
 
-    /// Evicts or moves up to `portion` packets after a change of settings. At the end, returns the previous policy,
-    /// whose memory takes time to free.
+    /// Evicts or moves up to `portion` packets after a change of settings. At the end, returns the previous policy;
+    /// freeing its memory takes time.
     pub(crate) fn settle_content(&mut self, portion: usize) -> Progress {
         for _ in 0..portion {
             if self.content.len() <= self.content.capacity {

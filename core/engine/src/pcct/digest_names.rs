@@ -1,7 +1,7 @@
 //! Names of Data that pending Interests request by implicit digest.
 //!
-//! Computing a digest costs more than all other processing of a packet, so it is done only for Data whose own name is
-//! requested by digest. Names are represented by their keyed hashes alone, which no peer can choose. The table uses
+//! Computing a digest costs more than all other processing of a packet, so it is done only if the own name of the Data
+//! is requested by digest. Names are represented by their keyed hashes alone, which no peer can choose. The table uses
 //! open addressing and is never more than half full. A false match costs one digest.
 
 /// The table of names.
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Uses hashes that collide more often than those of names.
+        /// Uses hashes that collide more often than hashes of names.
         #[test]
         fn it_knows_what_was_added_and_not_removed(steps in prop::collection::vec((0..24_u64, any::<bool>()), 1..200)) {
             let mut names = DigestNames::new(16);

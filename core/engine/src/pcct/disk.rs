@@ -48,7 +48,7 @@ impl Pcct {
         }
     }
 
-    /// Prefetches the disk index entry of a name that is requested, or whose Data may be evicted.
+    /// Prefetches the disk index entry of a name that is requested, or may lose its Data.
     #[inline]
     pub(crate) fn prefetch_on_disk(&self, name_hash: u64) {
         if let Some(disk) = &self.content.disk {
@@ -56,7 +56,7 @@ impl Pcct {
         }
     }
 
-    /// Prefetches the disk index entry of a name whose Data arrives.
+    /// Prefetches the disk index entry of the name of arriving Data.
     #[inline]
     pub(super) fn prefetch_forgetting(&self, name_hash: u64) {
         if let Some(disk) = &self.content.disk {

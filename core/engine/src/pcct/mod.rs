@@ -103,7 +103,7 @@ pub(crate) struct Pcct {
     touched: u32,
     /// Number of CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.
     pending_prefixes: [u32; MAX_NAME_COMPONENTS + 1],
-    /// Number of slots whose name ends in an implicit digest, by number of components.
+    /// Number of slots with an implicit digest in the name, by number of components.
     pending_digests: [u32; MAX_NAME_COMPONENTS + 1],
     /// Names of the Data that these slots request.
     digest_names: DigestNames,

@@ -208,8 +208,8 @@ impl PitQueue {
         self.ring.prefetch(position as usize / LINE_POSITIONS);
     }
 
-    /// Prefetches the lines after a position. New slots and timers walk the ring in order, but with so many other
-    /// accesses in between that the hardware prefetcher does not detect it.
+    /// Prefetches the lines after a position. New slots and timers walk the ring in order, but the hardware prefetcher
+    /// does not detect it, because too many other accesses lie in between.
     #[inline(always)]
     fn prefetch_ahead(&self, position: usize) {
         self.ring.prefetch(position / LINE_POSITIONS + LINES_AHEAD);

@@ -87,7 +87,7 @@ impl Pcct {
         forecast.freed.pop().or_else(|| self.entries.upcoming(taken_before))
     }
 
-    /// Predicts the PIT slot that will be taken, if it is one of those that are free now.
+    /// Predicts the PIT slot that will be taken, if it is free now.
     #[inline]
     fn foresee_free_slot(&self, forecast: &mut Forecast) -> Option<u32> {
         let taken_before = forecast.slots.saturating_sub(self.slots.len());
@@ -99,7 +99,7 @@ impl Pcct {
         self.slots.upcoming(taken_before)
     }
 
-    /// Predicts Data, probably for this entry. Returns the entry whose Data it will probably evict.
+    /// Predicts Data, probably for this entry. Returns the entry that will probably lose its Data.
     #[inline]
     pub(crate) fn foresee_data(&self, entry: Option<u32>, forecast: &mut Forecast) -> Option<u32> {
         if entry.is_some() {
@@ -208,7 +208,7 @@ impl Pcct {
         self.entries.prefetch_line(index, 0);
     }
 
-    /// Prefetches the Content Store policy's state of an entry whose Data is inserted or used.
+    /// Prefetches the Content Store policy's state of an entry, for insertion or use of its Data.
     #[inline]
     pub(crate) fn prefetch_order(&self, index: u32) {
         if self.content.admits() {

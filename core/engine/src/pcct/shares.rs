@@ -3,10 +3,9 @@
 //! An unsolicited remote peer can open many faces with few PIT slots each, so these faces are also counted as one
 //! group, capped at half of a full PIT.
 //!
-//! A slot is held by the face whose Interest opened it; downstreams that join later do not hold it. Packets only
-//! increment and decrement counts. An upper bound of the largest holder's count is kept, and computed exactly now and
-//! then while the PIT is full. That takes time in proportion to the number of faces, but only once in
-//! [`VICTIMS_PER_COUNT`] victims.
+//! The face of the Interest that opened a slot holds it; downstreams that join later do not. Packets only increment and
+//! decrement counts. An upper bound of the largest holder's count is kept, and computed exactly now and then while the
+//! PIT is full. That takes time in proportion to the number of faces, but only once in [`VICTIMS_PER_COUNT`] victims.
 
 use namehop_packet::FaceId;
 
@@ -189,7 +188,7 @@ impl Shares {
         !is_known || !self.is_much(Standing { slots: standing.slots + 1, ..standing })
     }
 
-    /// Starts counting for a face. Slots of another face in the same place count as those of a removed face.
+    /// Starts counting for a face. Slots of another face in the same place count as slots of a removed face.
     #[cold]
     fn start_counting(&mut self, face: FaceId) {
         let place = face.slot();

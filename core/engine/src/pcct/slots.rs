@@ -1,4 +1,4 @@
-//! PIT slots: opening, closing, and finding those that Data satisfies.
+//! PIT slots: opening, closing, and finding the ones that Data satisfies.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl Pcct {
         true
     }
 
-    /// Returns the face that holds a PIT slot: the one whose Interest opened it, or to which it was handed over.
+    /// Returns the face that holds a PIT slot: its Interest opened the slot, or the slot was handed over to it.
     pub(crate) fn holder(&self, pit: PitRef) -> FaceId {
         self.queue.holder(self.slot(pit).queue_position)
     }
@@ -354,7 +354,7 @@ impl Pcct {
         self.memory.starved_chunk(owners);
     }
 
-    /// Collects the PIT slots that Data with this name satisfies: those of its exact name and of prefixes with
+    /// Collects the PIT slots that Data with this name satisfies: slots of its exact name, and of prefixes with
     /// CanBePrefix. Returns an entry with its exact name, if there is one.
     ///
     /// `known` is an entry that is known to have the exact name. Then `hashes` may be `None` unless the table [asks for

@@ -46,7 +46,7 @@ impl TokenForm {
         TokenForm { worker, slot_bits, generation_bits: (left - slot_bits).min(u32::BITS) }
     }
 
-    /// Returns the token for a PIT slot whose entry has this generation.
+    /// Returns the token for a PIT slot and the generation of its entry.
     #[inline(always)]
     pub(crate) fn encode(&self, pit: PitRef, generation: u32) -> PitToken {
         let slot = u64::from(pit.slot) & low_bits(self.slot_bits);

@@ -193,8 +193,9 @@ impl Core {
         matches.retain(|&pit| self.pcct.has_asked(pit, face));
     }
 
-    /// Returns the entry under whose hint the Data is cached: the entry of its token, or else one that was sent to this
-    /// face. So no peer can place Data where other consumers look for answers through another hint.
+    /// Returns the entry that determines the hint under which the Data is cached: the entry of its token, or else one
+    /// that was sent to this face. So no peer can place Data where other consumers look for answers through another
+    /// hint.
     #[inline(always)]
     fn partition_of(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
         match matches {

@@ -1,7 +1,7 @@
 //! The Interest processing path up to the strategy: incoming Interest, Interest loop, Content Store hit, Content Store
 //! miss.
 //!
-//! The names are those of the NFD developer's guide (here "guide"), section 4.2. Sections of the NDN packet format
+//! The names are from the NFD developer's guide (here "guide"), section 4.2. Sections of the NDN packet format
 //! specification 0.3 ("spec") and of NDNLPv2 are cited beside each step. The order of the steps matters.
 
 use std::cell::Cell;
@@ -101,8 +101,8 @@ impl<S: Schedule> Engine<S> {
             delegation: None,
         };
 
-        // Guide, section 3.5, "Dead Nonce List": an Interest that this router has forwarded, and whose PIT entry has
-        // ended, is looping.
+        // Guide, section 3.5, "Dead Nonce List": an Interest is looping if this router has forwarded it and its PIT
+        // entry has ended.
         if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
             return core.interest_loop(interest, DropReason::DeadNonce, out);
         }

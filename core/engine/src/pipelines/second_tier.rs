@@ -143,7 +143,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Polls disk completions and resumes the Interests whose read finished or timed out.
+    /// Polls disk completions and resumes the Interests of finished and timed-out reads.
     #[cold]
     pub(crate) fn take_from_disk(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let Some(mut reads) = self.core.disk_reads.take() else { return };

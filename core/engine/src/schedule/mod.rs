@@ -41,7 +41,7 @@ pub use lookahead::lookahead_for;
 pub use stripped::Stripped;
 pub use timed::Timed;
 
-/// Maximum number of packets whose memory is prefetched together.
+/// Maximum number of packets in a group, which are prefetched together.
 pub const MAX_LOOKAHEAD: usize = 64;
 /// Maximum number of packets that pass the stages without a gap: a worker's packets of one poll iteration, one burst of
 /// its own and one from other workers. Further packets start the stages again, and no other packet hides their first
@@ -80,7 +80,7 @@ pub enum BucketPrefetch {}
 #[derive(Debug, Clone, Copy)]
 pub enum PreHash {}
 
-/// Speculative Hash Table Lookup: like [`PreHash`]. In addition, all FIB entries whose tags match are prefetched,
+/// Speculative Hash Table Lookup: like [`PreHash`]. In addition, all FIB entries with matching tags are prefetched,
 /// needed or not, before the next packet's name is hashed (ICN 2017, section 4.2); so are the entry that will be
 /// evicted for the packet, and then its bucket (section 6.5.1).
 #[derive(Debug, Clone, Copy)]

@@ -18,7 +18,7 @@ use crate::pcct::prefetch::Forecast;
 const COPIED_BYTES: usize = 512;
 
 impl<S: Schedule> Engine<S> {
-    /// Hashes the names of the packets whose hashes the pipelines will need, from `position` of the burst on, into the
+    /// Hashes the names of packets, if the pipelines will need their hashes, from `position` of the burst on, into the
     /// places from `place` on.
     #[inline]
     pub(super) fn hash_names(
@@ -122,7 +122,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// For schedules that look at few packets together: prefetches the entry whose Data this packet will replace, so
+    /// For schedules that look at few packets together: prefetches the entry that will lose its Data to this packet, so
     /// that it is cached when its own bucket is prefetched. No bucket leads to this entry.
     #[inline]
     pub(super) fn prefetch_replaced(&self, parsed: &Parsed, guess: &Guess, forecast: &mut Forecast) {
@@ -167,8 +167,8 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// Prefetches what the second step guessed: FIB entries, and entries whose Data will be replaced. For several
-    /// packets in a row, as in [`prefetch_named_entries`](Self::prefetch_named_entries).
+    /// Prefetches what the second step guessed: FIB entries, and entries that will lose their Data. For several packets
+    /// in a row, as in [`prefetch_named_entries`](Self::prefetch_named_entries).
     #[inline]
     pub(super) fn prefetch_guessed_entries(&self, parsed: &[Parsed], guesses: &[Guess]) {
         for (parsed, guess) in parsed.iter().zip(guesses) {

@@ -164,9 +164,9 @@ impl<S: Schedule> Engine<S> {
     }
 
     /// Packets in groups, each of which advances one stage in every step. While one group is handled, three others are
-    /// in flight: what the entries of the next group point to, the entries of the second, and the buckets of the third,
-    /// whose names were just hashed. Hashing takes long enough to hide memory latency even in the first steps, when
-    /// there is nothing to handle yet.
+    /// in flight: what the entries of the next group point to, the entries of the second, and the buckets of the just
+    /// hashed names of the third. Hashing takes long enough to hide memory latency even in the first steps, when there
+    /// is nothing to handle yet.
     fn run_burst(
         &mut self,
         now: Timestamp,

@@ -130,7 +130,7 @@ pub struct ScratchOwner(u64);
 
 impl ScratchOwner {
     const NOBODY: ScratchOwner = ScratchOwner(0);
-    /// Bit that distinguishes programs from built-in strategies, whose hashes never have it.
+    /// Bit of programs; hashes of built-in strategies never have it.
     const PROGRAM: u64 = 1 << 63;
 
     /// Returns the owner for the built-in strategy of this name.

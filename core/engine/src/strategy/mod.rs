@@ -36,8 +36,8 @@ pub use registry::{StrategyError, StrategyInfo, StrategyInstance, StrategyRegist
 
 /// A forwarding strategy with its parameters; its `Default` has all default values.
 ///
-/// The triggers are those of NFD ("Triggers" in section "Strategy API" of the NFD Developer's Guide); [`Trigger`] says
-/// when they occur. A strategy implements only those for which the default is unsuitable.
+/// The triggers are the same as in NFD ("Triggers" in section "Strategy API" of the NFD Developer's Guide); [`Trigger`]
+/// says when they occur. A strategy implements only those for which the default is unsuitable.
 trait Strategy: Default {
     /// Name component after `/localhost/nfd/strategy`.
     const NAME: &'static str;

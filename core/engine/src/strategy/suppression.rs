@@ -15,7 +15,7 @@ use super::context::StrategyContext;
 use super::parameter::Parameter;
 use super::upstreams::{answer_no_route, has_pending, is_pending, out_record_of};
 
-/// Maximum interval: one hour, whose microseconds fit into 32 bits.
+/// Maximum interval: one hour, which in microseconds fits into 32 bits.
 const MAX_INTERVAL_MS: u32 = 3_600_000;
 /// Maximum growth factor: about one step from the shortest to the longest interval.
 const MAX_MULTIPLIER: f32 = 1_000_000.0;

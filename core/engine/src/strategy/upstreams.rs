@@ -71,7 +71,7 @@ pub fn eligible_unused<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = Face
     eligible(ctx).filter(|&nexthop| !is_used(ctx, nexthop))
 }
 
-/// Returns the eligible next hop whose out-record was renewed longest ago.
+/// Returns the eligible next hop with the out-record that was renewed longest ago.
 pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     eligible(ctx)
         .filter_map(|nexthop| out_record_of(ctx, nexthop))

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 impl TimerWheel {
-    /// Returns the number of chunks whose memory was ever used.
+    /// Returns the number of chunks that were ever used.
     fn chunks_made(&self) -> usize {
         self.chunks.made()
     }

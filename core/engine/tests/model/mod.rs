@@ -371,7 +371,7 @@ impl Model {
             && (accepts_all || entry.out_records.iter().any(|record| record.face == face))
     }
 
-    /// Returns the entries that Data is cached for: those that sent an Interest to this face, or all if none did.
+    /// Returns the entries that Data is cached for: the ones that sent an Interest to this face, or all if none did.
     fn caching_entries(&self, face: FaceNumber, data: &Data) -> Vec<&PitEntry> {
         let asked = |entry: &&PitEntry| entry.out_records.iter().any(|record| record.face == face);
         let entries: Vec<&PitEntry> = self.satisfied_by(face, data).filter(asked).collect();

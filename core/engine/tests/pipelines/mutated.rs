@@ -1,4 +1,4 @@
-//! Damaged packets: whatever they decode to, the engine stays consistent.
+//! Damaged packets: the engine stays consistent, regardless of what they decode to.
 
 use namehop_engine::EngineConfig;
 use namehop_wire::lp::NackReason;

@@ -16,7 +16,7 @@ fn entry(number: u32) -> Name {
     parent(number % PARENTS).append_generic(number.to_be_bytes())
 }
 
-/// Returns the number of entries whose strategy is not that of the longest prefix with a choice.
+/// Returns the number of entries with another strategy than the longest prefix with a choice has.
 fn mistaken(fib: &FibWriter<u32>, reader: &FibReader<u32>) -> usize {
     let choices: Vec<(Name, u32)> = fib.strategies().map(|(name, strategy)| (name.to_owned(), *strategy)).collect();
     let right = |name: &Name| {

@@ -35,7 +35,7 @@ impl GrowthEntries for Entries<'_> {
 
     #[inline]
     fn low_bits(&self, index: u32) -> u32 {
-        // SAFETY: indexes in the table are those of entries that are not freed.
+        // SAFETY: the table contains only indexes of entries that are not freed.
         unsafe { self.0.get(index) }.hash_low()
     }
 }

@@ -12,7 +12,7 @@ use crate::strategy::suppression::ExponentialSuppression;
 use crate::strategy::upstreams::eligible_from;
 
 const OWNER: ScratchOwner = ScratchOwner::built_in(RoundRobin::NAME);
-/// Word of the prefix that holds the position of the next hop whose turn it is.
+/// Word of the prefix that holds the position of the next hop to use.
 const TURN: usize = 0;
 
 /// The roundrobin strategy and its parameters.

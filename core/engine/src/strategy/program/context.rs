@@ -14,7 +14,7 @@ pub const PARAMETERS: usize = 8;
 /// Number of events.
 pub const EVENTS: u32 = 7;
 
-/// The event for which a program is called. The numbers are those of `enum namehop_event` in C.
+/// The event for which a program is called. The numbers are the same as in `enum namehop_event` in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Event {
@@ -89,8 +89,8 @@ impl<C: StrategyContext> WayOf<C> {
     /// `frame` must be made by a call of [`run`] for `C` that is still running.
     unsafe fn go(frame: *mut Frame, call: Call, argument: u64) -> u64 {
         // SAFETY: `run` borrows the context and the instance for as long as the program runs. It uses neither
-        // meanwhile, and the program reaches them only through this function, one call at a time. Of the frame, the
-        // borrowed parts are those that the program does not get, or gets as plain addresses.
+        // meanwhile, and the program reaches them only through this function, one call at a time. The borrowed parts of
+        // the frame are not accessible to the program, or only as plain addresses.
         unsafe {
             let ctx = &mut *(*frame).target.cast::<C>();
             let instance = &*(*frame).instance;
