@@ -5,9 +5,9 @@
 //! line, memory is fixed, and no sweep is needed.
 //!
 //! Possible errors, and their rates:
-//! * **False positive**: each of the at most eight live hashes of the line matches another given one in 39 bits by
-//!   chance with probability 2^-39, so a lookup errs with probability below 1.5 · 10^-11. At a million Interests per
-//!   second and a full list that is one wrongly dropped Interest in 19 hours; with another Nonce it passes.
+//! * **False positive**: each live hash of a line, of at most eight, matches another one by chance in 39 bits with
+//!   probability 2^-39. So a lookup errs with probability below 1.5 · 10^-11. At a million Interests per second and a
+//!   full list that is one wrongly dropped Interest in 19 hours; with another Nonce it passes.
 //! * **Early eviction**: a line that gets more than eight hashes within a lifetime evicts its oldest. The list is sized
 //!   so that a list filled to its capacity loses less than 1 % of its hashes in this way (0.02 % if half full). A loop
 //!   then lives until the HopLimit or the next router ends it.

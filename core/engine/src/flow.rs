@@ -147,7 +147,7 @@ impl BlockTicks {
     /// Returns the ticks of an empty lap, to be subtracted from each measured lap.
     ///
     /// It is the median of the means of several runs. A single lap says little, because some counters advance in steps
-    /// as long as the lap (26 ticks on an AMD EPYC of family 26), and interruptions lengthen only few runs.
+    /// as long as the lap (26 ticks on an AMD EPYC of family 26). Interruptions lengthen only few runs.
     pub fn of_empty_lap() -> u64 {
         const RUNS: usize = 101;
         const LAPS: u64 = 100;

@@ -5,11 +5,11 @@
 //! is stale, which the owner detects by the generation.
 //!
 //! The wheel turns in ticks of about a millisecond and reaches 4.3 s ahead. The sender of an Interest chooses how long
-//! its timer runs, up to days; its entry mostly lives for a round-trip time. To keep stale timers from piling up until
-//! their deadlines, each timer is checked earlier: 2.1 s after it was set, 4.3 s after, and then once in every turn of
-//! the wheel. Each time the owner says whether it is still in force; if not, it is removed. Nearly all answered
-//! Interests are answered before the first check, so checks cost no more than letting timers fire. They bound the
-//! memory for all deadlines:
+//! its timer runs, up to days; its entry mostly lives for a round-trip time. Each timer is checked before its deadline,
+//! so that stale ones do not pile up: 2.1 s after it was set, 4.3 s after, and then once in every turn of the wheel.
+//! Each time the owner says whether it is still in force; if not, it is removed. Nearly all answered Interests are
+//! answered before the first check, so checks cost no more than letting timers fire. They bound the memory for all
+//! deadlines:
 //!
 //! * timers set during the last 2.1 s: the rate of Interests times 2.1 s, which is half of what their usual lifetime of
 //!   4 s would take;

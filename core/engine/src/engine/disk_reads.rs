@@ -4,9 +4,10 @@
 //! Several Interests may wait for one read. At most [`MAX_WAITING`] wait at a time; further Interests are processed as
 //! if the disk had no match.
 //!
-//! Once half as many Interests wait as the disk reads at a time, a face gets another place only while it has few
-//! waiting, so that one face cannot take all places. Unsolicited remote peers, which can open any number of faces,
-//! share half of all these limits in the same way. The other half is for local applications and configured peers.
+//! While fewer Interests wait than half of the reads in flight that the disk allows, any face may add one. Beyond that,
+//! only a face with few waiting Interests may, so that one face cannot take all places. Unsolicited remote peers, which
+//! can open any number of faces, share half of all these limits in the same way. The other half is for local
+//! applications and configured peers.
 
 use std::collections::HashMap;
 

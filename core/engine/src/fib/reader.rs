@@ -46,8 +46,8 @@ impl<S: Send + Sync> FibReader<S> {
     /// Returns the longest prefix of `name` in the table; there is always one, at least `/`. `hashes` must be the
     /// prefix hashes of `name`, with the key of the [`FibWriter`](super::FibWriter).
     ///
-    /// Touches one cache line for each depth that holds prefixes, from the longest to that of the match, and the two
-    /// lines of the entry. (Next hops of a prefix that has only a strategy are two more.)
+    /// Touches one cache line for each depth with prefixes, from the longest to that of the match, and the two lines of
+    /// the entry. (Next hops of a prefix that has only a strategy are two more.)
     #[inline(always)]
     pub fn longest_prefix_match(&self, hashes: &PrefixHashes, name: NameRef<'_>) -> FibMatch<'_, S> {
         self.quiescence.online();

@@ -1,7 +1,7 @@
 //! Names of Data that pending Interests request by implicit digest.
 //!
-//! Computing a digest costs more than all other processing of a packet, so it is done only if the own name of the Data
-//! is requested by digest. Names are represented by their keyed hashes alone, which no peer can choose. The table uses
+//! Computing a digest costs more than all other processing of a packet. So it is done only for Data with a name that is
+//! requested by digest. Names are represented by their keyed hashes alone, which no peer can choose. The table uses
 //! open addressing and is never more than half full. A false match costs one digest.
 
 /// The table of names.

@@ -249,8 +249,8 @@ impl PitSlot {
         self.flags & SATISFIED != 0
     }
 
-    /// Marks the slot as satisfied. With `keep_nonces`, its nonces still go to the Dead Nonce List, because the Data
-    /// will not be answered from the cache for as long as that list keeps them.
+    /// Marks the slot as satisfied. With `keep_nonces`, its nonces still go to the Dead Nonce List, because the cached
+    /// Data may stop answering before that list would drop them.
     pub(crate) fn set_satisfied(&mut self, keep_nonces: bool) {
         self.flags = self.flags & !KEEP_NONCES | SATISFIED | if keep_nonces { KEEP_NONCES } else { 0 };
     }

@@ -11,14 +11,13 @@
 //! A victim is the slot of a face that was removed, or else of a face that holds much within one of two groups:
 //! unsolicited remote peers, if together they hold more than all others, or else the others ([`Shares`]). A clock hand
 //! moves along the ring from old to new and skips slots of faces that hold little; after the tail it continues at the
-//! head. It examines at most [`LOOKS`] slots for one victim. If all of them are held by faces with little, the face
-//! that holds most among them loses a slot, if the newcomer holds no more than that face; otherwise the newcomer is
-//! refused.
+//! head. It examines at most [`LOOKS`] slots for one victim. If all of them are held by faces with little, the one that
+//! holds most among them loses a slot, unless the newcomer holds more; then the newcomer is refused.
 //!
 //! So a face that holds less than half as much as the largest holder never loses a slot to a face that holds more than
 //! itself. It loses one to another face only where [`LOOKS`] slots in a row are held by faces that hold no more than
-//! itself, which takes very many faces. While removed faces have slots, the hand continues to the next of these, past
-//! at most [`LOOKS`] slots. If it meets none, the first victim found is evicted, and the next search starts at the slot
+//! itself. That takes very many faces. While removed faces have slots, the hand continues to the next of these, past at
+//! most [`LOOKS`] slots. If it meets none, the first victim found is evicted, and the next search starts at the slot
 //! after the last one examined.
 
 use std::ops::Range;

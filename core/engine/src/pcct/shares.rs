@@ -1,6 +1,6 @@
 //! The number of PIT slots that each face holds, so that a full PIT evicts from faces that hold many.
 //!
-//! An unsolicited remote peer can open many faces with few PIT slots each, so these faces are also counted as one
+//! An unsolicited remote peer can open many faces with few PIT slots each. So these faces are also counted as one
 //! group, capped at half of a full PIT.
 //!
 //! The face of the Interest that opened a slot holds it; downstreams that join later do not. Packets only increment and

@@ -49,8 +49,8 @@ impl DataSource {
 }
 
 impl Core {
-    /// Moves the downstreams of Data from their in-records to a list, if their Interest is still pending, but not the
-    /// face that the Data came from unless it is ad hoc. A face is listed once for each token it used. Returns the
+    /// Moves the downstreams of Data from their in-records to a list, if their Interest is still pending. The face that
+    /// the Data came from is excluded unless it is ad hoc. A face is listed once for each token it used. Returns the
     /// number of downstreams that the Data may not reach by scope; their drops are counted.
     pub(crate) fn take_downstreams(
         &mut self,

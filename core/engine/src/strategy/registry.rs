@@ -195,7 +195,7 @@ impl StrategyRegistry {
     /// Parses a strategy name.
     ///
     /// # Errors
-    /// [`StrategyError::NotFound`] if there is no such strategy, or not in such a high version,
+    /// [`StrategyError::NotFound`] if there is no such strategy, or not in such a high version;
     /// [`StrategyError::BadParameters`] if a parameter is unknown, given twice, or has an invalid value.
     pub fn parse(&self, name: NameRef<'_>) -> Result<StrategyInstance, StrategyError> {
         let mut components = name.components();

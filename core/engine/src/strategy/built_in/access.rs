@@ -1,9 +1,9 @@
 //! The access strategy, for the edge of the network: uses one next hop at a time, the one that answered last.
 //!
 //! A new Interest goes to the last working next hop of its FIB prefix. If that one is unknown, not eligible, or does
-//! not answer within its retransmission time-out, the Interest goes to all eligible next hops, and the first that
-//! answers becomes the last working one ("Access Router Strategy" in section "List of Strategies" of the NFD
-//! Developer's Guide). Measurements expire 8 s after the last answer.
+//! not answer within its retransmission time-out, the Interest goes to all eligible next hops. The first that answers
+//! becomes the last working one ("Access Router Strategy" in section "List of Strategies" of the NFD Developer's
+//! Guide). Measurements expire 8 s after the last answer.
 
 use namehop_packet::FaceId;
 

@@ -1,9 +1,9 @@
 //! The fastroute strategy: uses the next hop that answered first when the Interest was sent to all.
 //!
 //! Interests go to all eligible next hops until one answers; from then on new Interests of the FIB prefix go only to
-//! that one. An Interest goes to all again if it is a retransmission, after a Nack from the chosen next hop, and once
-//! in `probe-every` Interests, to detect whether another next hop is faster. The choice is kept per FIB prefix and per
-//! worker.
+//! that one. An Interest goes to all again if it is a retransmission, or after a Nack from the chosen next hop. One in
+//! `probe-every` Interests also goes to all, to detect whether another next hop is faster. The choice is kept per FIB
+//! prefix and per worker.
 
 use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
