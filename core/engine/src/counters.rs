@@ -19,7 +19,7 @@ pub struct EngineCounters {
     pub in_nacks: u64,
     /// Interests sent.
     pub out_interests: u64,
-    /// Data sent, those from the Content Store included.
+    /// Data sent, cached Data included.
     pub out_data: u64,
     /// Nacks sent.
     pub out_nacks: u64,
@@ -41,7 +41,7 @@ pub struct EngineCounters {
     pub aggregated_interests: u64,
     /// Self-learning events lost because the control plane did not fetch them in time.
     pub lost_events: u64,
-    /// Discarded packets by reason.
+    /// Dropped packets by reason.
     pub drops: DropCounters,
 }
 

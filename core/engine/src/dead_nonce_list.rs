@@ -62,7 +62,8 @@ impl DeadNonceList {
         lines_for(capacity).map_or(usize::MAX, |lines| lines.saturating_mul(size_of::<CacheLine>()))
     }
 
-    /// Prepares the memory once more than a few pairs were inserted, or will be: each of the `packets` may insert one.
+    /// Makes memory ready in advance, once more than a few insertions are expected: each of the `packets` may insert a
+    /// pair.
     #[inline(always)]
     pub fn expect_use(&mut self, packets: usize) {
         self.lines.note_uses(packets);

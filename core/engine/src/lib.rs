@@ -16,6 +16,8 @@
 //! | [`strategy`] | forwarding strategies and their measurements |
 //! | [`dead_nonce_list`], [`timer`] | detection of looping Interests; the timer wheel |
 //! | [`trace`] | decisions about single packets, traced on an operator's request |
+//! | [`flow`] | a clock for the blocks of the published packet flow |
+//! | `scope` | scope prefixes: `/localhost`, `/localhop` |
 //! | [`counters`] | packet counters, with drops by reason |
 
 pub mod counters;

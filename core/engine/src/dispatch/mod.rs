@@ -301,8 +301,8 @@ impl NameDispatch {
         true
     }
 
-    /// Divides an entry: longer names than that of the entry now have their own entries, by one more component. Data
-    /// with such names is also offered to the owner of the divided entry, which may have Interests pending, until
+    /// Divides an entry: names that continue beyond its components now have their own entries, by one more component.
+    /// Data with such names is also offered to the owner of the divided entry, which may have Interests pending, until
     /// [`forget_division`](Self::forget_division) is called. A divided entry stays divided. Returns whether it was
     /// divided now.
     pub fn divide_entry(&self, index: usize) -> bool {

@@ -52,7 +52,7 @@ impl fmt::Display for UnsolicitedPolicy {
     }
 }
 
-/// There is no policy for unsolicited Data with this name.
+/// The error that no policy for unsolicited Data has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy '{0}' for unsolicited Data, expected {names}", names = UnsolicitedPolicy::ALL.map(UnsolicitedPolicy::name).join(", "))]
 pub struct UnknownUnsolicitedPolicy(pub String);
@@ -141,7 +141,8 @@ pub struct EngineConfig {
     pub dead_nonce_capacity: usize,
     /// HopLimit that is added to Interests without one; 0 adds none.
     pub default_hop_limit: u8,
-    /// Names of the regions that this router belongs to. A forwarding hint that names one of them is removed.
+    /// Names of the regions that this router belongs to. A forwarding hint is removed if one of its names is a prefix
+    /// of one of them.
     pub producer_regions: Vec<Name>,
     /// Maximum time that an Interest is pending, in milliseconds, regardless of its InterestLifetime.
     pub max_lifetime_ms: u64,
@@ -245,7 +246,7 @@ pub struct TableSizes {
     pub pit: usize,
     /// Cached Data.
     pub cs: usize,
-    /// Remembered nonces.
+    /// Nonces in the Dead Nonce List.
     pub dead_nonces: usize,
     /// FIB prefixes with measurements.
     pub measurements: usize,

@@ -27,7 +27,7 @@ use crate::trace::TraceStep;
 pub(crate) enum Carrier {
     /// In its own buffer, as received.
     Held(PacketBuffer),
-    /// In the outgoing packet with this index, which has another Nonce and HopLimit.
+    /// In the outgoing packet with this index, with that packet's Nonce and HopLimit.
     Sent(usize),
 }
 
@@ -92,9 +92,9 @@ pub(crate) struct DataAtHand {
 
 /// The packet that triggered the strategy call.
 pub(crate) enum AtHand<'a> {
-    /// No packet: a timer, a new next hop, or a Nack.
+    /// Neither an Interest nor Data: a timer, a new next hop, or a Nack.
     Nothing,
-    /// No packet: a pending Interest is retried.
+    /// Neither an Interest nor Data: a pending Interest is retried.
     Retry,
     /// An Interest.
     Interest(&'a mut InterestAtHand),

@@ -43,8 +43,8 @@ const MAX_RECLAIMS: usize = 4;
 const CHUNKS_LOOKED_AT: usize = 8;
 /// PIT entries evicted for one record outside a PIT entry: one in four PIT entries may have such records.
 const EVICTIONS_FOR_RECORDS: usize = 16;
-/// Maximum number of PIT entries reassigned to an aggregated downstream during one eviction. Each of them cost some
-/// downstream an Interest.
+/// Maximum number of PIT entries reassigned to an aggregated downstream during one eviction. A downstream has sent an
+/// Interest for each of them.
 const MAX_HANDED_OVER: usize = 64;
 
 /// Minimum time between two reports of the same limit.

@@ -25,8 +25,8 @@ impl<S: Schedule> Engine<S> {
         self.core.dispatch = Some(dispatch);
     }
 
-    /// Handles Data that belongs to another engine: discards what no Interest here waits for, without counting it. Must
-    /// be called after [`process`](Self::process) in the same poll iteration.
+    /// Handles Data that belongs to another engine. Data that no Interest here waits for is discarded without being
+    /// counted. Must be called after [`process`](Self::process) in the same poll iteration.
     pub fn process_offered(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         burst.retain(|packet| self.awaits(packet));
         self.run(now, burst, out);
@@ -70,8 +70,8 @@ impl<S: Schedule> Engine<S> {
         erased
     }
 
-    /// Returns Data and Nacks that arrived with a PIT token of this engine that matches no PIT entry, while their name
-    /// belongs to another engine. Their token is removed. Must be called after [`process`](Self::process).
+    /// Returns Data and Nacks with a PIT token of this engine that matches no PIT entry, and a name that belongs to
+    /// another engine. Their token is removed. Must be called after [`process`](Self::process).
     pub fn take_misdirected(&mut self) -> impl Iterator<Item = Incoming> + '_ {
         self.core.misdirected.drain(..)
     }

@@ -2,7 +2,7 @@
 //! older one on disk.
 //!
 //! Data under a forwarding hint is never stored on disk, because a hint separates Data from other requests for the same
-//! name. Data under `/localhost` is not either, because it is valid only for the current run of this host.
+//! name. Data under `/localhost` is not stored either, because it is valid only for the current run of this host.
 
 use super::Pcct;
 use super::content::NewData;

@@ -14,6 +14,7 @@
 //! | `digest_names` | names of Data that Interests request by digest |
 //! | `prefetch` | prefetches |
 //! | `blocks` | memory for Data, long names, copies of Interests |
+//! | `memory` | the memory that full tables use |
 //! | `pit_queue`, `shares` | the order in which PIT slots are evicted |
 //! | `token`, `check` | PIT tokens, self-check |
 //!

@@ -11,8 +11,7 @@ use namehop_packet::FaceId;
 
 /// Number of victims after which the largest holders' counts are computed exactly.
 const VICTIMS_PER_COUNT: u32 = 256;
-/// Added to the count of a face that was removed, so that it ranks above all existing faces: no downstream waits for
-/// these slots.
+/// Added to the count of a removed face, so that it ranks above all existing faces: no downstream waits for its slots.
 const GONE: u32 = 1 << 31;
 
 /// The count of one face.

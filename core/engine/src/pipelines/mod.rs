@@ -4,6 +4,7 @@
 //! | file | pipelines |
 //! |---|---|
 //! | `incoming_interest` | incoming Interest, Interest loop, Content Store miss |
+//! | `received_interest` | an Interest on its way through these pipelines |
 //! | `content_store` | Content Store hit; admission of Data |
 //! | `second_tier` | Interests that wait for the disk |
 //! | `outgoing_interest` | outgoing Interest |

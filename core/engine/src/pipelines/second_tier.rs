@@ -24,7 +24,8 @@ pub(crate) struct FoundOnDisk<'a> {
 
 impl Core {
     /// Starts a disk read for the name of an Interest, if the disk index has a match. The Interest must then
-    /// [wait](DiskReads::push) for the read. Returns `None` if there is no match or no room.
+    /// [wait](DiskReads::push) for the read. Returns `None` if there is no match, if too many Interests wait, or if the
+    /// disk is busy.
     #[cold]
     pub(super) fn ask_disk(
         &mut self,
@@ -79,8 +80,8 @@ impl Core {
         Some(self.answer_from_store(now, (copy, found.fresh_until), pending, ingress, fields, out))
     }
 
-    /// Inserts Data from the disk into memory, unless memory holds newer Data of its name. Returns `None` if the Data
-    /// is not valid.
+    /// Inserts Data from the disk into memory. Returns `None` if the Data is not valid, or if memory holds newer Data
+    /// of its name.
     fn take_found<'a>(
         &mut self,
         now: Timestamp,

@@ -132,7 +132,7 @@ pub trait StrategyContext {
 }
 
 /// The reason why the engine calls the strategy. A looping Interest is not among them: the pipeline itself answers it
-/// with Nack Duplicate, since there may be no PIT entry to call a strategy for.
+/// with Nack Duplicate, because it may have no PIT entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// An Interest arrived that is not a loop and was not answered from the Content Store; its in-record is inserted.

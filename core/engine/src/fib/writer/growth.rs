@@ -22,7 +22,7 @@ pub(in crate::fib) fn grown_capacity(prefixes: usize) -> usize {
 /// Number of chains moved for each new prefix. A table for C prefixes has at most 2 C / 5 home buckets, so all are
 /// moved after C / 20 new prefixes: before the free part is used up.
 const CHAINS_PER_PREFIX: usize = 8;
-/// A table of at most this many prefixes is moved at once; it takes a millisecond.
+/// A table with fewer prefixes than this is moved at once, which takes a millisecond.
 const SMALL: usize = 16_384;
 
 struct Entries<'a>(&'a SharedArena<Entry>);
