@@ -124,7 +124,8 @@ fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
     for (word, nexthop) in words[costs..].iter_mut().zip(nexthops) {
         *word = nexthop.cost;
     }
-    // SAFETY: the words are initialised, any of their bytes may be written and read by itself, and the borrow is exclusive.
+    // SAFETY: the words are initialised, any of their bytes may be written and read by itself, and the borrow is
+    // exclusive.
     let bytes = unsafe {
         std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), std::mem::size_of_val::<[u64]>(words))
     };
@@ -280,8 +281,8 @@ impl Entry {
             listed => Costs::Listed(&words[costs_at(name_bytes, count)..][..listed]),
         };
         // SAFETY: `fill` put as many faces behind the name, which is `faces_at` bytes from the start of the words and
-        // inside them, because the costs begin behind the last; the words are aligned to more than a face, `faces_at` is
-        // a multiple of a face, and all bit patterns are valid numbers.
+        // inside them, because the costs begin behind the last; the words are aligned to more than a face, `faces_at`
+        // is a multiple of a face, and all bit patterns are valid numbers.
         let faces = unsafe {
             std::slice::from_raw_parts(words.as_ptr().cast::<u8>().add(faces_at(name_bytes)).cast::<FaceId>(), count)
         };

@@ -19,7 +19,8 @@ use crate::strategy::upstreams::{answer_no_route, eligible, eligible_used_longes
 
 use crate::fib::MAX_NEXTHOPS;
 
-/// The first probe for a prefix is sent at a random time within this many nanoseconds, so that routers do not probe in step.
+/// The first probe for a prefix is sent at a random time within this many nanoseconds, so that routers do not probe in
+/// step.
 const FIRST_PROBE_WITHIN_NS: u64 = 5_000_000_000;
 
 /// How long a satisfied PIT entry is kept for the Data of a slower upstream.
