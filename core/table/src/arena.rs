@@ -1,8 +1,8 @@
 //! Storage for a fixed number of entries of one type, addressed by 32-bit indexes.
 //!
-//! The memory is reserved at once and touched slot by slot: a slot is made with `T::default()` when it is first given
-//! out and is then never destroyed before the arena is. A freed slot keeps its last contents until it is given out
-//! again, so a generation number inside the entry survives, and reading a stale index is never undefined.
+//! The memory is reserved at once and touched slot by slot. A slot is initialised with `T::default()` when it is
+//! first allocated and is dropped only with the arena. A freed slot keeps its last contents until it is allocated
+//! again, so a generation number inside the entry survives, and reading a stale index is never undefined behaviour.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -14,7 +14,7 @@ use crate::pages::{
 use crate::prefetch::prefetch_line_of;
 use crate::{TableError, touched};
 
-/// Slots that are ready before the first is given out, in bytes.
+/// Bytes of slots that are made ready before the first allocation.
 const FIRST_READY_BYTES: usize = 64 << 10;
 
 /// A fixed-capacity arena; see the module's description.
@@ -23,25 +23,25 @@ pub struct Arena<T> {
     /// Stack of freed indexes.
     free: Mapping,
     free_count: u32,
-    /// Slots below this were given out at least once, and hold a `T`.
+    /// Slots below this index were allocated at least once and hold a `T`.
     made: u32,
     capacity: u32,
-    /// Follows `made`, so that slots are ready before they are made.
+    /// Tracks `made`, so that memory is made ready before slots are initialised in it.
     mark: FillMark,
-    /// Which slots are given out, to catch double frees while testing.
+    /// Allocated slots, to catch double frees in debug builds.
     #[cfg(debug_assertions)]
     given_out: Vec<bool>,
     marker: PhantomData<T>,
 }
 
 impl<T: Default> Arena<T> {
-    /// An empty arena for `capacity` entries.
+    /// Makes an empty arena for `capacity` entries.
     pub fn new(capacity: u32, pages: PageRequest) -> Result<Self, TableError> {
         Self::with_reserve(capacity, capacity, pages)
     }
 
-    /// An empty arena for `capacity` entries of which only `expected` will be used if nothing changes: the others take
-    /// no huge pages from the system's pool.
+    /// Makes an empty arena for `capacity` entries of which normally only `expected` are used: the memory of the
+    /// others takes no huge pages from the system's pool.
     pub fn with_reserve(capacity: u32, expected: u32, pages: PageRequest) -> Result<Self, TableError> {
         const { assert!(align_of::<T>() <= BASE_ALIGNMENT) };
         let bytes_of = |count: u32, size: usize| (count as usize).checked_mul(size).ok_or(TableError::CapacityTooLarge);
@@ -66,7 +66,7 @@ impl<T: Default> Arena<T> {
                 can_wait: false,
             },
         );
-        // No more slots can be free than were given out, so no lead is needed.
+        // There are never more free slots than allocated ones, so no lead is needed.
         free.make_ready_ahead(
             &mut mark,
             ReadyAhead {
@@ -89,13 +89,13 @@ impl<T: Default> Arena<T> {
         })
     }
 
-    /// Gives out a slot, preferring the one freed last; `None` when all are given out. Its contents are
-    /// `T::default()` the first time and what the last owner left in it afterwards.
+    /// Allocates a slot, preferring the one freed last; returns `None` if the arena is full. The contents are
+    /// `T::default()` the first time and the last owner's value afterwards.
     #[inline]
     pub fn allocate(&mut self) -> Option<u32> {
         let index = if self.free_count > 0 {
             self.free_count -= 1;
-            // SAFETY: the stack has `capacity` places, and those below the old `free_count` were written by `free`.
+            // SAFETY: the stack has `capacity` elements, and `free` wrote those below the old `free_count`.
             unsafe { self.free_place(self.free_count).read() }
         } else if self.made < self.capacity {
             let index = self.made;
@@ -118,84 +118,85 @@ impl<T: Default> Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// Can the next slot be given out without waiting for the system to give memory?
+    /// Returns true if the next slot can be allocated without waiting for the system to provide memory.
     #[inline]
     pub fn is_next_ready(&mut self) -> bool {
         self.free_count > 0 || self.mark.is_ready(self.made as usize + 1)
     }
 
-    /// The slot that [`allocate`](Self::allocate) will give out after `before` others, if no slot is freed meanwhile.
+    /// Returns the slot that [`allocate`](Self::allocate) will return after `before` other calls, if no slot is freed
+    /// meanwhile.
     #[inline]
     pub fn upcoming(&self, before: usize) -> Option<u32> {
         let before = u32::try_from(before).ok()?;
         match self.free_count.checked_sub(before + 1) {
-            // SAFETY: the stack has `capacity` places, and those below `free_count` were written by `free`.
+            // SAFETY: the stack has `capacity` elements, and `free` wrote those below `free_count`.
             Some(position) => Some(unsafe { self.free_place(position).read() }),
             None => Some(self.made + (before - self.free_count)).filter(|&index| index < self.capacity),
         }
     }
 
-    /// Takes a slot back. Each slot must be freed only once per allocation, or two owners get it (debug builds panic).
+    /// Frees a slot. Each allocation must be freed only once, or two owners share the slot (debug builds panic).
     ///
     /// # Panics
-    /// If the index was never given out.
+    /// If the index was never allocated.
     #[inline]
     pub fn free(&mut self, index: u32) {
         assert!(index < self.made && self.free_count < self.capacity, "free of a slot that is not given out");
         #[cfg(debug_assertions)]
         assert!(std::mem::replace(&mut self.given_out[index as usize], false), "double free of slot {index}");
-        // SAFETY: the stack has `capacity` places and `free_count` is below that.
+        // SAFETY: the stack has `capacity` elements and `free_count` is below that.
         unsafe { self.free_place(self.free_count).write(index) };
         self.free_count += 1;
     }
 
-    /// The entry in a slot; `None` if the index was never given out.
+    /// Returns the entry in a slot; `None` if the index was never allocated.
     #[inline]
     pub fn get(&self, index: u32) -> Option<&T> {
         // SAFETY: slots below `made` hold a value, which is only changed through `&mut self`.
         (index < self.made).then(|| unsafe { self.slot(index).as_ref() })
     }
 
-    /// The entry in a slot, for change; `None` if the index was never given out.
+    /// Returns the entry in a slot, mutably; `None` if the index was never allocated.
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         // SAFETY: as in `get`, and `&mut self` is exclusive.
         (index < self.made).then(|| unsafe { self.slot(index).as_mut() })
     }
 
-    /// Asks for the first cache line of a slot. Any index may be given.
+    /// Prefetches the first cache line of a slot. Any index may be given.
     #[inline(always)]
     pub fn prefetch(&self, index: u32) {
         self.prefetch_line(index, 0);
     }
 
-    /// Asks for cache line `line` (0, 1, …) of a slot. Any index may be given.
+    /// Prefetches cache line `line` (0, 1, …) of a slot. Any index may be given.
     #[inline(always)]
     pub fn prefetch_line(&self, index: u32, line: usize) {
         prefetch_line_of(self.slots.base().cast::<T>().as_ptr().wrapping_add(index as usize), line);
     }
 
-    /// Slots given out now.
+    /// Number of slots allocated now.
     pub fn len(&self) -> usize {
         (self.made - self.free_count) as usize
     }
 
-    /// Is no slot given out?
+    /// Returns true if no slot is allocated.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Slots that were given out at least once: those that take memory.
+    /// Number of slots that were allocated at least once, and so take memory.
     pub fn made(&self) -> usize {
         self.made as usize
     }
 
-    /// Slots there are.
+    /// Total number of slots.
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Pages the slots lie on.
+    /// Kind of pages that the slots lie on.
     pub fn page_kind(&self) -> PageKind {
         self.slots.kind()
     }
@@ -212,7 +213,7 @@ impl<T> Arena<T> {
     fn free_place(&self, position: u32) -> NonNull<u32> {
         let base = self.free.base().cast::<u32>();
         debug_assert!(position < self.capacity);
-        // SAFETY: callers keep `position` below the capacity, the number of places in this mapping.
+        // SAFETY: callers keep `position` below the capacity, the number of elements of this mapping.
         let place = unsafe { base.add(position as usize) };
         touched::note(place.as_ptr());
         place
@@ -223,7 +224,7 @@ impl<T> Index<u32> for Arena<T> {
     type Output = T;
 
     /// # Panics
-    /// If the index was never given out.
+    /// If the index was never allocated.
     #[inline]
     fn index(&self, index: u32) -> &T {
         match self.get(index) {
@@ -269,7 +270,7 @@ impl<T> std::fmt::Debug for Arena<T> {
     }
 }
 
-// SAFETY: an arena owns its values and lends them by the rules of references, like `Vec<T>`.
+// SAFETY: an arena owns its values and lends them under the rules of references, like `Vec<T>`.
 unsafe impl<T: Send> Send for Arena<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Arena<T> {}

@@ -1,10 +1,10 @@
 //! The bucket table for one owner: 64-bit hash to 32-bit entry indexes.
 //!
-//! A bucket is one cache line of eight slots; a lookup compares the eight tags at once and hands out the indexes whose
-//! tag matches, as candidates for a full comparison. When a bucket is full, its last slot becomes a link to a bucket of
-//! the overflow pool. Occupied slots of a bucket are always its first ones, and every bucket of a chain but the last is
-//! full, so a lookup of something absent reads no line in vain. Memory is reserved when the table is made; nothing is
-//! allocated afterwards.
+//! A bucket is one cache line of eight slots. A lookup compares the eight tags at once and returns the indexes with a
+//! matching tag, as candidates for a full comparison. When a bucket is full, its last slot becomes a link to a bucket
+//! of the overflow pool. The occupied slots of a bucket are always its first ones, and every bucket of a chain but
+//! the last is full, so a lookup of an absent key reads no empty line. Memory is reserved when the table is made;
+//! nothing is allocated afterwards.
 
 use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
@@ -19,7 +19,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Occupied slots, the link included. They are the first ones.
+    /// Number of occupied slots, including a link. They are the first slots of the bucket.
     fn occupied(&self) -> usize {
         SLOTS - matching(&self.tags, EMPTY).count_ones() as usize
     }
@@ -44,19 +44,19 @@ struct Buckets {
 
 impl Buckets {
     /// # Panics
-    /// If there is no such bucket.
+    /// If `number` is out of range.
     #[inline(always)]
     fn get(&self, number: usize) -> &Bucket {
         assert!(number < self.count, "no such bucket");
-        // SAFETY: the mapping has `count` buckets of initialised (zeroed at first) plain numbers, is aligned to a page,
-        // and is only changed through `&mut self`.
+        // SAFETY: the mapping has `count` buckets of initialised (at first zeroed) plain integers, is aligned to a
+        // page, and is only changed through `&mut self`.
         let bucket = unsafe { self.memory.base().cast::<Bucket>().add(number).as_ref() };
         touched::note(bucket);
         bucket
     }
 
     /// # Panics
-    /// If there is no such bucket.
+    /// If `number` is out of range.
     #[inline(always)]
     fn get_mut(&mut self, number: usize) -> &mut Bucket {
         assert!(number < self.count, "no such bucket");
@@ -66,30 +66,30 @@ impl Buckets {
         bucket
     }
 
-    /// Asks for a bucket to be brought into the cache.
+    /// Prefetches a bucket.
     #[inline(always)]
     fn prefetch(&self, number: usize) {
         prefetch_read(self.memory.base().cast::<Bucket>().as_ptr().wrapping_add(number));
     }
 }
 
-/// End marker of the list of freed overflow buckets.
+/// End marker of the list of free overflow buckets.
 const NO_BUCKET: u32 = u32::MAX;
 
-/// How full a table is.
+/// Fill level of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketStatistics {
     /// Entries in the table.
     pub entries: usize,
-    /// Entries for which there is always room.
+    /// Number of entries that fit for any hashes.
     pub capacity: usize,
     /// Home buckets.
     pub home_buckets: usize,
     /// Overflow buckets in use.
     pub overflow_buckets: usize,
-    /// Overflow buckets there are.
+    /// Overflow buckets in total.
     pub overflow_capacity: usize,
-    /// Pages it lies on.
+    /// Kind of pages that the table lies on.
     pub pages: PageKind,
 }
 
@@ -104,12 +104,12 @@ pub struct BucketTable {
     overflow_in_use: usize,
     entries: usize,
     capacity: usize,
-    /// Says how many entries there are, so that all buckets are ready before there are many.
+    /// Counts entries, so that all buckets are made ready before there are many.
     mark: FillMark,
 }
 
 impl BucketTable {
-    /// A table with room for at least `capacity` entries (more fit if their hashes spread well).
+    /// Makes a table with room for at least `capacity` entries (more fit if their hashes spread well).
     pub fn new(capacity: usize, pages: PageRequest) -> Result<Self, TableError> {
         if capacity >= NO_BUCKET as usize {
             return Err(TableError::CapacityTooLarge);
@@ -137,18 +137,18 @@ impl BucketTable {
         self.entries
     }
 
-    /// Is there no entry?
+    /// Returns true if the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Asks for the home bucket of `hash` to be brought into the cache.
+    /// Prefetches the home bucket of `hash`.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         self.buckets.prefetch(self.home(hash));
     }
 
-    /// First candidate in the home bucket of `hash`: a good guess at the entry, from one cache line.
+    /// Returns the first candidate in the home bucket of `hash`: a guess that reads one cache line.
     #[inline]
     pub fn guess(&self, hash: u64) -> Option<u32> {
         let bucket = self.buckets.get(self.home(hash));
@@ -156,7 +156,7 @@ impl BucketTable {
         (matches != 0).then(|| bucket.indexes[matches.trailing_zeros() as usize])
     }
 
-    /// All indexes whose hash may be `hash`.
+    /// Iterates over all indexes with a matching tag in the chain of `hash`.
     #[inline]
     pub fn candidates(&self, hash: u64) -> Candidates<'_> {
         let bucket = self.buckets.get(self.home(hash));
@@ -164,7 +164,7 @@ impl BucketTable {
         Candidates { buckets: &self.buckets, bucket, matches: matching(&bucket.tags, tag), tag }
     }
 
-    /// First candidate for `hash` that `is_it` accepts.
+    /// Returns the first candidate for `hash` that `is_it` accepts.
     #[inline]
     pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         self.candidates(hash).find(|&index| is_it(index))
@@ -191,7 +191,7 @@ impl BucketTable {
         Ok(())
     }
 
-    /// Removes one entry with this hash and index. `false` if there is none.
+    /// Removes one entry with this hash and index. Returns `false` if there is none.
     pub fn remove(&mut self, hash: u64, index: u32) -> bool {
         let Some((bucket, slot)) = self.position(hash, index) else {
             return false;
@@ -205,7 +205,7 @@ impl BucketTable {
         if let Some(before_tail) = before_tail
             && last == 1
         {
-            // One entry is left in the tail, and the link's own slot has room for it.
+            // One entry is left in the tail. It moves to the link's slot.
             let Bucket { tags, indexes } = *self.buckets.get(tail);
             self.buckets.get_mut(before_tail).set(LINK_SLOT, tags[0], indexes[0]);
             self.return_overflow(tail);
@@ -214,7 +214,7 @@ impl BucketTable {
         true
     }
 
-    /// Changes the index of one entry. `false` if there is no entry with this hash and `old` index.
+    /// Changes the index of one entry. Returns `false` if there is no entry with this hash and the index `old`.
     pub fn replace(&mut self, hash: u64, old: u32, new: u32) -> bool {
         match self.position(hash, old) {
             Some((bucket, slot)) => {
@@ -225,7 +225,7 @@ impl BucketTable {
         }
     }
 
-    /// All indexes, in no particular order.
+    /// Iterates over all indexes, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..=self.home_mask).flat_map(move |home| {
             let mut next = Some(home);
@@ -242,7 +242,7 @@ impl BucketTable {
         })
     }
 
-    /// How full it is.
+    /// Returns the fill level of the table.
     pub fn statistics(&self) -> BucketStatistics {
         BucketStatistics {
             entries: self.entries,
@@ -259,7 +259,7 @@ impl BucketTable {
         hash as usize & self.home_mask
     }
 
-    /// Last bucket of the chain of `hash`, and the one before it.
+    /// Returns the last bucket of the chain of `hash`, and its predecessor if it has one.
     fn tail_of(&self, hash: u64) -> (usize, Option<usize>) {
         let (mut tail, mut before) = (self.home(hash), None);
         while let Some(next) = self.buckets.get(tail).next() {
@@ -269,7 +269,7 @@ impl BucketTable {
         (tail, before)
     }
 
-    /// Bucket and slot of an entry.
+    /// Returns the bucket and slot of an entry.
     fn position(&self, hash: u64, index: u32) -> Option<(usize, usize)> {
         let tag = tag_of(hash);
         let mut number = self.home(hash);
@@ -304,7 +304,7 @@ impl BucketTable {
 
     fn return_overflow(&mut self, number: usize) {
         let next_free = self.free_overflow;
-        // Freed buckets are chained through their first index.
+        // Free buckets are chained through their first index.
         self.buckets.get_mut(number).set(0, EMPTY, next_free);
         self.free_overflow = number as u32;
         self.overflow_in_use -= 1;
@@ -317,7 +317,7 @@ impl std::fmt::Debug for BucketTable {
     }
 }
 
-/// Iterator over the indexes whose hash may be the one looked for.
+/// Iterator over the indexes with a matching tag in one chain.
 #[derive(Clone)]
 pub struct Candidates<'a> {
     buckets: &'a Buckets,

@@ -1,9 +1,9 @@
-//! Storage for byte strings of many lengths in one fixed piece of memory.
+//! Storage for byte strings of varying length in one fixed memory area.
 //!
-//! The memory is cut into chunks of 64 KiB. A chunk serves one slot size at a time and goes back to the pool of free
-//! chunks when its last slot is freed, so that the mix of sizes may change over time. Slot sizes are multiples of a
-//! cache line: up to 2 KiB a string wastes less than a line, longer ones at most a quarter of their length. What is
-//! free is kept beside the memory, so neither giving out a slot nor freeing it touches the slot.
+//! The memory is divided into chunks of 64 KiB. A chunk serves one slot size at a time and returns to the pool of
+//! free chunks when its last slot is freed, so the mix of sizes may change over time. Slot sizes are multiples of a
+//! cache line: a string of up to 2 KiB wastes less than a line, a longer one at most a quarter of its length. The
+//! bookkeeping of free slots lies outside of the slots, so neither allocating nor freeing a slot touches it.
 
 #[cfg(test)]
 mod tests;
@@ -19,11 +19,11 @@ const UNIT_BYTES: usize = 64;
 const CHUNK_BYTES: usize = 64 * 1024;
 const UNITS_PER_CHUNK: usize = CHUNK_BYTES / UNIT_BYTES;
 const BITMAP_WORDS: usize = UNITS_PER_CHUNK / 64;
-/// Memory that is made ready before it is known what is needed.
+/// Chunks that are made ready at once, before any use is known.
 const FIRST_READY_CHUNKS: usize = 8;
 const FIRST_READY_BYTES: usize = FIRST_READY_CHUNKS * CHUNK_BYTES;
 
-/// Slot sizes in units. The last has room for every NDN packet; the larger ones divide a chunk with little rest.
+/// Slot sizes in units. The last holds any NDN packet; the larger ones divide a chunk with little remainder.
 const CLASS_UNITS: [u16; 43] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
     32, 36, 40, 44, 48, 56, 64, 73, 85, 102, 128, 146,
@@ -32,7 +32,7 @@ const LARGEST_UNITS: usize = CLASS_UNITS[CLASS_UNITS.len() - 1] as usize;
 /// Longest byte string that can be stored.
 pub const MAX_SLOT_BYTES: usize = LARGEST_UNITS * UNIT_BYTES;
 
-/// Slot size for every length in units.
+/// Index in [`CLASS_UNITS`] of the slot size for every length in units.
 const CLASS_OF_UNITS: [u8; LARGEST_UNITS + 1] = {
     let mut classes = [0; LARGEST_UNITS + 1];
     let (mut units, mut class) = (0, 0);
@@ -55,12 +55,12 @@ struct Chunk {
     used: u16,
     previous: u32,
     next: u32,
-    /// Bit set: slot given out, or beyond the last slot.
+    /// A set bit: the slot is allocated, or beyond the last slot.
     taken: [u64; BITMAP_WORDS],
 }
 
 impl Default for Chunk {
-    /// Of no slots.
+    /// A chunk without slots.
     fn default() -> Self {
         Chunk { class: 0, slots: 0, used: 0, previous: NO_CHUNK, next: NO_CHUNK, taken: [u64::MAX; BITMAP_WORDS] }
     }
@@ -80,7 +80,7 @@ impl Chunk {
         usize::from(CLASS_UNITS[usize::from(self.class)])
     }
 
-    /// Takes the first free slot.
+    /// Allocates the first free slot.
     fn take(&mut self) -> Option<usize> {
         let (number, word) = self.taken.iter_mut().enumerate().find(|(_, word)| **word != u64::MAX)?;
         let bit = word.trailing_ones() as usize;
@@ -90,17 +90,18 @@ impl Chunk {
     }
 }
 
-/// What an arena does when it has to grow and the system has yet to give the memory for it.
+/// What an arena does when it has to grow and the memory for that is not ready yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// It waits for the system, which may take tens of milliseconds for 2 MiB.
+    /// The arena waits for the system, which may take tens of milliseconds for 2 MiB.
     AtOnce,
-    /// It gives out no slot, as if it was full, and grows when another thread has made memory ready. Without
-    /// [`make_memory_ready_ahead`](crate::make_memory_ready_ahead) there is no such thread, and this is `AtOnce`.
+    /// The arena allocates no slot, as if it was full, and grows when another thread has made memory ready. Without
+    /// [`make_memory_ready_ahead`](crate::make_memory_ready_ahead) there is no such thread, and this is the same as
+    /// `AtOnce`.
     WhenReady,
 }
 
-/// Most bytes of an arena of `capacity_bytes`, with its notes.
+/// Maximum size of an arena of `capacity_bytes`, including its bookkeeping.
 pub fn byte_arena_bytes(capacity_bytes: usize) -> usize {
     let chunks = capacity_bytes.div_ceil(CHUNK_BYTES);
     chunks.saturating_mul(CHUNK_BYTES + size_of::<Chunk>() + size_of::<u32>())
@@ -109,7 +110,7 @@ pub fn byte_arena_bytes(capacity_bytes: usize) -> usize {
 /// A fixed-capacity arena for byte strings; see the module's description.
 pub struct ByteArena {
     memory: Mapping,
-    /// Follows the chunks that were used, so that the next ones are ready.
+    /// Counts the chunks in use, so that the next ones are made ready.
     mark: FillMark,
     growth: Growth,
     chunk_count: u32,
@@ -117,16 +118,16 @@ pub struct ByteArena {
     chunks: Arena<Chunk>,
     /// Head of the list of chunks with free slots, for each slot size.
     partial: [u32; CLASS_UNITS.len()],
-    /// Head of the list of used chunks that are free as a whole.
+    /// Head of the list of chunks that were used and are completely free.
     free: u32,
     bytes_in_use: usize,
 }
 
 impl ByteArena {
-    /// An empty arena of `capacity_bytes`, rounded up to whole chunks of 64 KiB.
+    /// Makes an empty arena of `capacity_bytes`, rounded up to whole chunks of 64 KiB.
     pub fn new(capacity_bytes: usize, growth: Growth, pages: PageRequest) -> Result<Self, TableError> {
         let chunk_count = capacity_bytes.div_ceil(CHUNK_BYTES);
-        // All handles stay below `u32::MAX`, so that users may have a "no slot" value.
+        // All handles stay below `u32::MAX`, so that callers can use that value for "no slot".
         if chunk_count >= u32::MAX as usize / UNITS_PER_CHUNK {
             return Err(TableError::CapacityTooLarge);
         }
@@ -153,9 +154,9 @@ impl ByteArena {
         })
     }
 
-    /// Gives out a slot of at least `length` bytes with undetermined contents. `None` if `length` is more than
-    /// [`MAX_SLOT_BYTES`], or if there is no room, or none yet (see [`Growth`]): then free other slots (of any size, oldest
-    /// first is best) and retry.
+    /// Allocates a slot of at least `length` bytes with unspecified contents. Returns `None` if `length` is more than
+    /// [`MAX_SLOT_BYTES`], if the arena is full, or if memory is not ready yet (see [`Growth`]). In the last two
+    /// cases, free other slots (of any size, oldest first is best) and retry.
     pub fn allocate(&mut self, length: usize) -> Option<u32> {
         let class = *CLASS_OF_UNITS.get(length.div_ceil(UNIT_BYTES))?;
         let number = match self.partial[usize::from(class)] {
@@ -172,10 +173,10 @@ impl ByteArena {
         Some((number as usize * UNITS_PER_CHUNK + slot * units) as u32)
     }
 
-    /// Takes a slot back.
+    /// Frees a slot.
     ///
     /// # Panics
-    /// If it is not given out.
+    /// If it is not allocated.
     pub fn free(&mut self, slot: u32) {
         let (number, unit) = (slot as usize / UNITS_PER_CHUNK, slot as usize % UNITS_PER_CHUNK);
         let chunk = &mut self.chunks[number as u32];
@@ -203,10 +204,10 @@ impl ByteArena {
         }
     }
 
-    /// First `length` bytes from the start of a slot.
+    /// Returns the first `length` bytes of a slot.
     ///
     /// # Panics
-    /// If they would reach beyond the arena. Bytes beyond the slot belong to others.
+    /// If they extend beyond the arena. Bytes beyond the slot belong to other slots.
     #[inline]
     pub fn get(&self, slot: u32, length: usize) -> &[u8] {
         let offset = self.offset(slot, length);
@@ -215,10 +216,10 @@ impl ByteArena {
         unsafe { std::slice::from_raw_parts(self.memory.base().as_ptr().add(offset), length) }
     }
 
-    /// First `length` bytes from the start of a slot, for change.
+    /// Returns the first `length` bytes of a slot, mutably.
     ///
     /// # Panics
-    /// If they would reach beyond the arena. Bytes beyond the slot belong to others.
+    /// If they extend beyond the arena. Bytes beyond the slot belong to other slots.
     #[inline]
     pub fn get_mut(&mut self, slot: u32, length: usize) -> &mut [u8] {
         let offset = self.offset(slot, length);
@@ -226,30 +227,30 @@ impl ByteArena {
         unsafe { std::slice::from_raw_parts_mut(self.memory.base().as_ptr().add(offset), length) }
     }
 
-    /// Copies some bytes of a slot to the same places of another.
+    /// Copies a range of bytes of one slot to the same offsets of another.
     ///
     /// # Panics
-    /// If they would reach beyond the arena. Bytes beyond the slots belong to others.
+    /// If the range extends beyond the arena. Bytes beyond the slots belong to other slots.
     pub fn copy(&mut self, from: u32, to: u32, bytes: Range<usize>) {
         let (source, target) = (self.offset(from, bytes.end), self.offset(to, bytes.end));
         let base = self.memory.base().as_ptr();
-        // SAFETY: `offset` checked both ranges; the memory is initialised, and `&mut self` is exclusive. They may overlap.
+        // SAFETY: `offset` checked both ranges, which may overlap; the memory is initialised, and `&mut self` is exclusive.
         unsafe { std::ptr::copy(base.add(source + bytes.start), base.add(target + bytes.start), bytes.len()) };
     }
 
-    /// Asks for cache line `line` (0, 1, …) of a slot. Any slot may be given.
+    /// Prefetches cache line `line` (0, 1, …) of a slot. Any slot may be given.
     #[inline(always)]
     pub fn prefetch_line(&self, slot: u32, line: usize) {
         prefetch_line_of(self.memory.base().as_ptr().wrapping_add((slot as usize).wrapping_mul(UNIT_BYTES)), line);
     }
 
-    /// Bytes that a string of `length` bytes takes up; `None` if it is too long to be stored.
+    /// Returns the slot size in bytes for a string of `length` bytes; `None` if it is too long to be stored.
     pub fn slot_bytes(length: usize) -> Option<usize> {
         let class = *CLASS_OF_UNITS.get(length.div_ceil(UNIT_BYTES))?;
         Some(usize::from(CLASS_UNITS[usize::from(class)]) * UNIT_BYTES)
     }
 
-    /// Bytes of a slot that is given out.
+    /// Returns the size in bytes of an allocated slot.
     ///
     /// # Panics
     /// If its chunk was never used.
@@ -257,15 +258,15 @@ impl ByteArena {
         self.chunks[(slot as usize / UNITS_PER_CHUNK) as u32].units() * UNIT_BYTES
     }
 
-    /// Chunks that were used so far, of 64 KiB each.
+    /// Number of chunks of 64 KiB that were used at least once.
     pub fn chunks_used(&self) -> usize {
         self.chunks.made()
     }
 
-    /// The slots of one of them that are given out.
+    /// Iterates over the allocated slots of chunk `number`.
     ///
     /// # Panics
-    /// If it was never used.
+    /// If the chunk was never used.
     pub fn slots_of_chunk(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
         let chunk = &self.chunks[number as u32];
         let is_taken = |slot: &usize| chunk.taken[slot / 64] >> (slot % 64) & 1 == 1;
@@ -273,17 +274,17 @@ impl ByteArena {
         slots.map(move |slot| (number * UNITS_PER_CHUNK + slot * chunk.units()) as u32)
     }
 
-    /// Bytes of all slots given out.
+    /// Bytes of all allocated slots.
     pub fn bytes_in_use(&self) -> usize {
         self.bytes_in_use
     }
 
-    /// Bytes there are.
+    /// Total bytes of the arena.
     pub fn capacity_bytes(&self) -> usize {
         self.chunk_count as usize * CHUNK_BYTES
     }
 
-    /// Pages it lies on.
+    /// Kind of pages that the strings lie on.
     pub fn page_kind(&self) -> PageKind {
         self.memory.kind()
     }
@@ -299,7 +300,7 @@ impl ByteArena {
         offset
     }
 
-    /// Gives a free chunk to a slot size.
+    /// Assigns a free chunk to a slot size.
     fn new_chunk(&mut self, class: u8) -> Option<u32> {
         let number = if self.free != NO_CHUNK {
             let number = self.free;
@@ -307,7 +308,7 @@ impl ByteArena {
             self.chunks[number] = Chunk::new(class);
             number
         } else {
-            // What was ready at first is taken in any case, so that a full arena always has something to give up.
+            // The chunks that are ready at first are always used, so that a full arena always has slots to evict.
             let (made, grows_at_once) = (self.chunks.made(), self.growth == Growth::AtOnce);
             if !grows_at_once && made >= FIRST_READY_CHUNKS && !self.mark.is_ready(made + 1) {
                 return None;
@@ -321,7 +322,7 @@ impl ByteArena {
         Some(number)
     }
 
-    /// Puts a chunk into the list of chunks with free slots.
+    /// Adds a chunk to the list of chunks with free slots.
     fn link(&mut self, number: u32) {
         let chunk = &mut self.chunks[number];
         let next = std::mem::replace(&mut self.partial[usize::from(chunk.class)], number);

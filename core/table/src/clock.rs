@@ -1,25 +1,25 @@
-//! The processor's time-stamp counter, for measuring how long things take.
+//! The CPU's time-stamp counter, for measuring durations.
 //!
-//! It counts at a fixed rate, whatever the speed at which the processor runs: 100 of its cycles are the same time always,
-//! and not always 100 cycles of the core.
+//! It counts at a fixed rate, independent of the core's frequency: 100 counts are always the same time, but not always
+//! 100 cycles of the core.
 
 use std::sync::OnceLock;
 
-/// The counter. Reading it takes some ten nanoseconds at most and is no system call. The processor may read it before
-/// instructions in front of it are done, so it measures stretches of hundreds of cycles and more.
+/// Returns the counter. Reading it takes about ten nanoseconds at most and no system call. The CPU may read it before
+/// preceding instructions are done, so it measures spans of hundreds of cycles and more.
 ///
-/// On processors for which there is no such counter here, it counts nanoseconds of the system's clock.
+/// On CPU architectures without support for the counter here, it counts nanoseconds of the system's clock.
 #[inline(always)]
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads a register that every x86-64 processor has.
+    // SAFETY: reads a register that every x86-64 CPU has.
     unsafe {
         std::arch::x86_64::_rdtsc()
     }
     #[cfg(target_arch = "aarch64")]
     {
         let count: u64;
-        // SAFETY: reads a register, which Linux and macOS let every program do.
+        // SAFETY: reads a register, which Linux and macOS permit every program to do.
         unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags)) };
         count
     }
@@ -29,12 +29,12 @@ pub fn cycles() -> u64 {
     }
 }
 
-/// The counter, read when all instructions in front of it are done: for stretches that are shorter than those which
-/// [`cycles`] measures. That wait costs some tens of cycles.
+/// Returns the counter, read after all preceding instructions are done, for spans that are too short for [`cycles`].
+/// The wait costs some tens of cycles.
 #[inline(always)]
 pub fn cycles_in_order() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: waits for instructions, which every x86-64 processor can; touches no memory.
+    // SAFETY: waits for instructions, which every x86-64 CPU supports; touches no memory.
     unsafe {
         std::arch::x86_64::_mm_lfence();
     }
@@ -46,17 +46,17 @@ pub fn cycles_in_order() -> u64 {
     cycles()
 }
 
-/// Cycles of the counter in a second. The first call may take 20 ms to measure it.
+/// Returns the counter's rate in counts per second. The first call may take 20 ms to measure it.
 pub fn cycles_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();
     *RATE.get_or_init(rate)
 }
 
-/// Not every processor says at which rate it counts, so the rate is taken from the system's clock.
+/// Not every CPU reports its counter's rate, so the rate is measured against the system's clock.
 #[cfg(target_arch = "x86_64")]
 fn rate() -> u64 {
     use std::time::{Duration, Instant};
-    // The readings of counter and clock that belong together most closely, of a few.
+    // Takes a few readings of counter and clock, and keeps the pair that was read in the shortest time.
     let reading = || {
         let readings = (0..8).map(|_| {
             let before = cycles();
@@ -77,7 +77,7 @@ fn rate() -> u64 {
 #[cfg(target_arch = "aarch64")]
 fn rate() -> u64 {
     let hertz: u64;
-    // SAFETY: reads a register, which Linux and macOS let every program do.
+    // SAFETY: reads a register, which Linux and macOS permit every program to do.
     unsafe { std::arch::asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
     hertz.max(1)
 }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_counter_agrees_with_the_clock() {
-        // The machine may be busy, so one of several attempts has to do.
+        // The machine may be busy, so one of several attempts has to succeed.
         let agrees = (0..20).any(|_| {
             let (start, clock) = (cycles(), Instant::now());
             std::thread::sleep(Duration::from_millis(10));

@@ -1,12 +1,14 @@
-//! A bounded ring between two threads: one puts items in, the other one takes them out, in bursts.
+//! A bounded ring between two threads: one sends items in bursts, the other receives them in bursts.
 //!
-//! Neither waits for the other. A burst costs each side one atomic store, however many items it has: the sender writes items into
-//! free places, which nobody sees, and then [publishes](HandoverSender::publish) them all; the receiver takes out what is published
-//! and then gives all their places back. Each side remembers how far the other one was when it last looked, and looks again only
-//! when that is not far enough; so the line that says how far a side is travels between the two processors once per burst at most.
+//! Neither side waits for the other. A burst costs each side one atomic store, however many items it has. The sender
+//! writes items into free slots, where the receiver does not see them yet, and then
+//! [publishes](HandoverSender::publish) them all. The receiver takes the published items and then frees all their
+//! slots at once. Each side remembers the other side's counter from its last read, and reads it again only when that
+//! value is not enough. So the cache line with a counter moves between the two cores at most once per burst.
 //!
-//! Items lie in the ring itself, one behind the other. A burst of them is asked for as a whole before the first is taken out: each comes
-//! from the other processor's cache, which takes long, and several at a time take no longer than one.
+//! Items lie in the ring itself, in consecutive slots. A burst is prefetched as a whole before its first item is
+//! taken: each line comes from the other core's cache, which is slow, and several lines at a time take no longer than
+//! one.
 
 #[cfg(all(test, loom))]
 mod model;
@@ -21,19 +23,20 @@ use crossbeam_utils::CachePadded;
 use crate::prefetch::prefetch_lines;
 use crate::sync::{Arc, AtomicU64, Ordering, UnsafeCell};
 
-/// What both sides share.
+/// State that both sides share.
 struct Shared<T> {
-    /// A power of two of them.
+    /// The ring; its length is a power of two.
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    /// Items published since the start. Written by the sender.
+    /// Number of items published since the start. Written by the sender.
     published: CachePadded<AtomicU64>,
-    /// Items taken out since the start. Written by the receiver.
+    /// Number of items taken since the start. Written by the receiver.
     taken: CachePadded<AtomicU64>,
 }
 
-// SAFETY: a slot is used by one side at a time. The sender writes to slots from `taken` plus capacity downwards to `published`, the
-// receiver reads those from `taken` to `published`; each side moves its number with `Release` after it is done with slots, and the
-// other one reads it with `Acquire` before it uses them. What moves from thread to thread are items, which are `Send`.
+// SAFETY: only one side at a time uses a slot. The sender writes slots from `published` up to `taken` plus the
+// capacity; the receiver reads slots from `taken` to `published`. Each side advances its counter with `Release` after
+// it is done with slots, and the other side reads that counter with `Acquire` before it uses them. Only items move
+// between threads, and they are `Send`.
 unsafe impl<T: Send> Sync for Shared<T> {}
 // SAFETY: as above; the slots own their items.
 unsafe impl<T: Send> Send for Shared<T> {}
@@ -46,7 +49,7 @@ impl<T> Shared<T> {
     /// Moves an item out of its slot.
     ///
     /// # Safety
-    /// The slot holds an item and is not used by the other side, and the item is not taken out again.
+    /// The slot holds an item, the other side does not use the slot, and the item is not taken again.
     unsafe fn take(&self, position: u64) -> T {
         // SAFETY: as the caller promises.
         self.slot(position).with_mut(|slot| unsafe { (*slot).assume_init_read() })
@@ -55,16 +58,16 @@ impl<T> Shared<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // Both sides are gone, and all that they did is visible to whoever drops this.
+        // Both sides are dropped, and their writes are visible to the thread that drops this value.
         let end = self.published.load(Ordering::Acquire);
         for position in self.taken.load(Ordering::Acquire)..end {
-            // SAFETY: items from `taken` to `published` are there, and nobody else is.
+            // SAFETY: the slots from `taken` to `published` hold items, and no other thread has access.
             drop(unsafe { self.take(position) });
         }
     }
 }
 
-/// A ring with room for `capacity` items, rounded up to a power of two.
+/// Makes a ring with room for `capacity` items, rounded up to a power of two.
 pub fn handover_ring<T: Send>(capacity: usize) -> (HandoverSender<T>, HandoverReceiver<T>) {
     let slots = (0..capacity.max(1).next_power_of_two()).map(|_| UnsafeCell::new(MaybeUninit::uninit()));
     let shared = Arc::new(Shared {
@@ -76,22 +79,23 @@ pub fn handover_ring<T: Send>(capacity: usize) -> (HandoverSender<T>, HandoverRe
     (HandoverSender { shared, written: 0, published: 0, taken: 0 }, receiver)
 }
 
-/// The side that puts items in.
+/// The sending side.
 pub struct HandoverSender<T: Send> {
     shared: Arc<Shared<T>>,
-    /// Items written since the start, those that are not published yet included.
+    /// Number of items written since the start, published or not.
     written: u64,
-    /// Of these, those that are published.
+    /// Number of items published since the start.
     published: u64,
-    /// Items that the receiver had taken out when this side last looked.
+    /// The receiver's counter when this side last read it.
     taken: u64,
 }
 
 impl<T: Send> HandoverSender<T> {
-    /// Writes an item for the receiver, which sees it after [`publish`](Self::publish). At least `reserve` places stay free.
+    /// Writes an item for the receiver, which sees it after [`publish`](Self::publish). Keeps at least `reserve`
+    /// slots free.
     ///
     /// # Errors
-    /// Gives the item back when there are not so many.
+    /// Returns the item if the ring has at most `reserve` free slots.
     #[inline]
     pub fn push(&mut self, item: T, reserve: usize) -> Result<(), T> {
         if !self.has_room(reserve) {
@@ -101,14 +105,15 @@ impl<T: Send> HandoverSender<T> {
         Ok(())
     }
 
-    /// The same for an item that is put together where it is to lie: this is part of its caller. Without room nothing is made, and the
-    /// answer is `false`.
+    /// Like [`push`](Self::push), but builds the item in its slot; inlined into the caller. Without room it does not
+    /// call `make` and returns `false`.
     #[inline(always)]
     pub fn push_with(&mut self, reserve: usize, make: impl FnOnce() -> T) -> bool {
         if !self.has_room(reserve) {
             return false;
         }
-        // SAFETY: the place is free: what was there was taken out before `taken` came to be what was read with `Acquire`.
+        // SAFETY: the slot is free: the receiver took its item before it stored the value of `taken` that was read
+        // with `Acquire`.
         self.shared.slot(self.written).with_mut(|slot| unsafe {
             (*slot).write(make());
         });
@@ -116,7 +121,7 @@ impl<T: Send> HandoverSender<T> {
         true
     }
 
-    /// Whether there are more than so many free places.
+    /// Returns true if there are more than `reserve` free slots.
     #[inline(always)]
     fn has_room(&mut self, reserve: usize) -> bool {
         if self.free() <= reserve {
@@ -125,7 +130,7 @@ impl<T: Send> HandoverSender<T> {
         self.free() > reserve
     }
 
-    /// Shows the receiver all items that were written; whether there were any.
+    /// Shows the receiver all items written so far. Returns false if there were no new ones.
     #[inline]
     pub fn publish(&mut self) -> bool {
         let is_new = self.written != self.published;
@@ -136,12 +141,12 @@ impl<T: Send> HandoverSender<T> {
         is_new
     }
 
-    /// Free places when this side last looked.
+    /// Number of free slots according to the last read of the receiver's counter.
     fn free(&self) -> usize {
         self.capacity() - (self.written - self.taken) as usize
     }
 
-    /// Items that fit.
+    /// Number of items that fit.
     pub fn capacity(&self) -> usize {
         self.shared.slots.len()
     }
@@ -153,16 +158,16 @@ impl<T: Send> Drop for HandoverSender<T> {
     }
 }
 
-/// The side that takes items out.
+/// The receiving side.
 pub struct HandoverReceiver<T: Send> {
     shared: Arc<Shared<T>>,
-    /// Items taken out since the start.
+    /// Number of items taken since the start.
     taken: u64,
-    /// Items that were published when this side last looked.
+    /// The sender's counter when this side last read it.
     published: u64,
 }
 
-/// Gives places back after a burst, also if whoever gets the items panics.
+/// Frees slots after a burst, even if the receiver's callback panics.
 struct GiveBack<'a, T: Send>(&'a mut HandoverReceiver<T>);
 
 impl<T: Send> Drop for GiveBack<'_, T> {
@@ -172,7 +177,7 @@ impl<T: Send> Drop for GiveBack<'_, T> {
 }
 
 impl<T: Send> HandoverReceiver<T> {
-    /// Takes out up to `limit` items, oldest first, and gives each to `take`. Returns how many there were.
+    /// Takes up to `limit` items, oldest first, and passes each to `take`. Returns their number.
     #[inline]
     pub fn receive(&mut self, limit: usize, mut take: impl FnMut(T)) -> usize {
         if self.published == self.taken {
@@ -185,8 +190,8 @@ impl<T: Send> HandoverReceiver<T> {
         self.ask_for(count);
         let burst = GiveBack(self);
         for _ in 0..count {
-            // SAFETY: the item was published before the number that was read with `Acquire`, and it is taken out once, because the
-            // position moves on before anything else happens.
+            // SAFETY: the item was published before the counter that was read with `Acquire`, and it is taken once,
+            // because the position advances before anything else happens.
             let item = unsafe { burst.0.shared.take(burst.0.taken) };
             burst.0.taken += 1;
             take(item);
@@ -194,12 +199,12 @@ impl<T: Send> HandoverReceiver<T> {
         count
     }
 
-    /// Asks for the next `count` items.
+    /// Prefetches the next `count` items.
     #[inline]
     fn ask_for(&self, count: usize) {
         let slots = &self.shared.slots;
         let first = self.taken as usize & (slots.len() - 1);
-        // The ring goes on at its beginning.
+        // The burst may wrap around the end of the ring.
         let in_front = count.min(slots.len() - first);
         prefetch_lines(slots.as_ptr().wrapping_add(first), in_front * size_of::<T>());
         if in_front < count {
@@ -207,13 +212,13 @@ impl<T: Send> HandoverReceiver<T> {
         }
     }
 
-    /// Is there nothing to take out?
+    /// Returns true if there is nothing to receive.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Items that can be taken out.
+    /// Number of items that can be received.
     pub fn len(&self) -> usize {
         (self.shared.published.load(Ordering::Acquire) - self.taken) as usize
     }

@@ -1,21 +1,24 @@
-//! Memory for tables that are too large for the processor's caches.
+//! Memory for tables that are larger than the CPU caches.
 //!
-//! * [`BucketTable`]: a hash table from 64-bit hashes to 32-bit entry indexes, one cache line per bucket, for one owner.
-//! * [`ConcurrentBucketTable`]: the same idea for one writer and lock-free readers; it grows without stalling them.
-//! * [`Arena`], [`ByteArena`]: fixed-capacity storage for entries and for byte strings, on huge pages where the machine
-//!   has them. [`SharedArena`]: entry storage that grows in place and is read by other threads.
+//! * [`BucketTable`]: a hash table from 64-bit hashes to 32-bit entry indexes, one cache line per bucket, for one
+//!   owner.
+//! * [`ConcurrentBucketTable`]: the same for one writer and lock-free readers; it grows without stalling them.
+//! * [`Arena`], [`ByteArena`]: fixed-capacity storage for entries and for byte strings, on huge pages if available.
+//!   [`SharedArena`]: entry storage that grows in place and is read by other threads.
 //! * [`CacheLines`]: a plain array of cache lines on the same pages. [`Pieces`]: memory for pools.
-//! * [`make_memory_ready_ahead`]: another thread touches memory before it is needed, ahead of whoever fills these.
-//! * [`HugePages`]: which pages all of these use; [`table_memory`] tells which they got.
+//! * [`make_memory_ready_ahead`]: has another thread touch memory before the owners of these tables use it.
+//! * [`HugePages`]: which pages all of these use; [`table_memory`] reports which they got.
 //! * [`Qsbr`]: quiescent-state reclamation, which tells a writer when no reader can still see what it unpublished.
 //! * [`handover_ring`]: hands items from one thread to another, in bursts.
 //! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
-//! * [`clock`]: the processor's time-stamp counter.
-//! * [`touched`]: how many cache lines each operation needs.
-//! * [`MemorySpeed`]: latency and rate of this machine's memory; [`walk`] and [`permutation`]: reading lines in random order.
+//! * [`clock`]: the CPU's time-stamp counter.
+//! * [`touched`]: the number of cache lines that each operation accesses.
+//! * [`MemorySpeed`]: latency and bandwidth of this host's memory; [`walk`] and [`permutation`]: reading lines in
+//!   random order.
 //!
-//! The tables store indexes, not keys. Whoever looks something up compares the key in the entry; a 32-bit tag beside each
-//! index makes a useless comparison rare. Hashes must be well mixed in all 64 bits, and keyed against chosen names.
+//! The tables store indexes, not keys. The caller of a lookup compares the key in the entry; a 32-bit tag beside each
+//! index makes comparisons with the wrong entry rare. Hashes must be well mixed in all 64 bits, and keyed so that
+//! peers cannot choose names that collide.
 
 mod arena;
 mod bucket;
@@ -54,21 +57,21 @@ pub use shared_arena::{SharedArena, SharedArenaReader};
 pub use speed::MemorySpeed;
 pub use tags::{all_bucket_bytes, bucket_bytes};
 
-/// Memory for a table could not be had.
+/// Memory for a table is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// The system refused to reserve the memory.
     #[error("the system refused to reserve {bytes} bytes of memory")]
     OutOfMemory {
-        /// How much was asked for.
+        /// Size of the refused request in bytes.
         bytes: usize,
     },
-    /// More entries were asked for than 32-bit indexes or the address space allow.
+    /// The requested capacity exceeds 32-bit indexes or the address space.
     #[error("table capacity is too large")]
     CapacityTooLarge,
 }
 
-/// The table holds as many entries as it has room for.
+/// The table is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("table is full")]
 pub struct TableFull;

@@ -1,4 +1,4 @@
-//! An array of cache lines, zeroed and untouched at first.
+//! An array of cache lines that starts zeroed and untouched.
 
 use std::ops::{Index, IndexMut};
 
@@ -13,18 +13,18 @@ use crate::{TableError, touched};
 #[repr(C, align(64))]
 pub struct CacheLine(pub [u64; 8]);
 
-/// A fixed number of cache lines, for tables that live in single lines.
+/// A fixed number of cache lines, for tables with entries of one line.
 pub struct CacheLines {
     memory: Mapping,
     count: usize,
-    /// Says how far lines that are used in order are in use, or how often others were.
+    /// Tracks how many lines are in use (if used in order) or how often lines were used (if used anywhere).
     mark: FillMark,
-    /// Uses of lines that are used anywhere.
+    /// Number of uses, for lines that are used anywhere.
     uses: usize,
 }
 
 impl CacheLines {
-    /// `count` lines of zeros.
+    /// Makes `count` zeroed lines.
     pub fn new(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         Self::with_order(count, pages, Order::Anywhere)
     }
@@ -35,8 +35,8 @@ impl CacheLines {
         Ok(CacheLines { memory, count, mark: FillMark::new(size_of::<CacheLine>()), uses: 0 })
     }
 
-    /// `count` lines of zeros of which the first are used first: the next ones are made ready as
-    /// [`note_used`](Self::note_used) says.
+    /// Makes `count` zeroed lines that are used from the first on. The next ones are made ready as
+    /// [`note_used`](Self::note_used) advances.
     pub fn used_in_order(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let mut lines = Self::with_order(count, pages, Order::FromStart)?;
         let ahead = ReadyAhead {
@@ -49,28 +49,28 @@ impl CacheLines {
         Ok(lines)
     }
 
-    /// `count` lines of zeros of which any may be used first: all are made ready when
-    /// [`note_uses`](Self::note_uses) has told of the first uses, or of a few hundred ([`Readiness`](crate::Readiness)).
+    /// Makes `count` zeroed lines that are used in any order. All are made ready when [`note_uses`](Self::note_uses)
+    /// reports the first use, or a few hundred uses, depending on [`Readiness`](crate::Readiness).
     pub fn used_anywhere(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let mut lines = Self::new(count, pages)?;
         lines.memory.make_ready_as_a_whole(&mut lines.mark, 0);
         Ok(lines)
     }
 
-    /// Says what is in the lines, for [`table_memory`](crate::table_memory) and the like.
+    /// Names the contents of the lines, for [`table_memory`](crate::table_memory) and its variants.
     #[must_use]
     pub fn named(self, contents: &'static str) -> Self {
         self.memory.name(contents);
         self
     }
 
-    /// The first `lines` are in use.
+    /// Reports that the first `lines` lines are in use.
     #[inline(always)]
     pub fn note_used(&mut self, lines: usize) {
         self.mark.note(lines);
     }
 
-    /// `uses` more lines are about to be used, anywhere.
+    /// Reports `uses` more uses of lines, which are about to happen.
     #[inline(always)]
     pub fn note_uses(&mut self, uses: usize) {
         self.uses = self.uses.saturating_add(uses);
@@ -84,31 +84,31 @@ impl CacheLines {
         self.count
     }
 
-    /// Are there no lines?
+    /// Returns true if there are no lines.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// All lines. What is done with them is not counted by [`touched`].
+    /// Returns all lines. [`touched`] does not count accesses through the slice.
     pub fn as_slice(&self) -> &[CacheLine] {
-        // SAFETY: the mapping has `count` lines of initialised (zeroed at first) words, is aligned to a page, and is only
-        // changed through `&mut self`.
+        // SAFETY: the mapping has `count` lines of initialised (at first zeroed) words, is aligned to a page, and is
+        // only changed through `&mut self`.
         unsafe { std::slice::from_raw_parts(self.memory.base().cast().as_ptr(), self.count) }
     }
 
-    /// All lines, for change. What is done with them is not counted by [`touched`].
+    /// Returns all lines, mutably. [`touched`] does not count accesses through the slice.
     pub fn as_mut_slice(&mut self) -> &mut [CacheLine] {
         // SAFETY: as in `as_slice`, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.memory.base().cast().as_ptr(), self.count) }
     }
 
-    /// Asks for a line to be brought into the cache. Any number may be given.
+    /// Prefetches a line. Any number may be given.
     #[inline(always)]
     pub fn prefetch(&self, number: usize) {
         prefetch_read(self.memory.base().cast::<CacheLine>().as_ptr().wrapping_add(number));
     }
 
-    /// Pages it lies on.
+    /// Kind of pages that the lines lie on.
     pub fn page_kind(&self) -> PageKind {
         self.memory.kind()
     }
@@ -118,12 +118,12 @@ impl Index<usize> for CacheLines {
     type Output = CacheLine;
 
     /// # Panics
-    /// If there is no such line.
+    /// If `number` is out of range.
     #[inline(always)]
     fn index(&self, number: usize) -> &CacheLine {
         assert!(number < self.count, "no such line");
-        // SAFETY: the mapping has `count` lines of initialised (zeroed at first) words, is aligned to a page, and is only
-        // changed through `&mut self`.
+        // SAFETY: the mapping has `count` lines of initialised (at first zeroed) words, is aligned to a page, and is
+        // only changed through `&mut self`.
         let line = unsafe { self.memory.base().cast::<CacheLine>().add(number).as_ref() };
         touched::note(line);
         line

@@ -1,6 +1,6 @@
-//! Seeded bijections on the numbers below a power of two.
+//! Seeded bijections on the integers below a power of two.
 //!
-//! They put things in random order without a table: positions of a walk through memory, and the bytes of names.
+//! They shuffle a sequence without a table: the positions of a walk through memory, and the bytes of names.
 
 /// A bijection on `0..2^bits`; see the module's description. Made for benchmarks, not against adversaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The bijection of `seed` on numbers of `bits` bits.
+    /// Makes the bijection of `seed` on integers of `bits` bits.
     ///
     /// # Panics
     /// If `bits` is not in 1 to 64.
@@ -20,11 +20,11 @@ impl Permutation {
         Permutation { mask: u64::MAX >> (u64::BITS - bits), shift: bits.div_ceil(2), key: mix(seed) }
     }
 
-    /// Where `number` goes. Bits of `number` above the range are ignored.
+    /// Returns the image of `number`. Bits of `number` above the range are ignored.
     #[inline(always)]
     pub const fn apply(&self, number: u64) -> u64 {
-        // Each step is a bijection on the masked bits: addition, multiplication by an odd number, xor with a right shift.
-        // Multiplication spreads upwards and the shift brings what it spread back down.
+        // Each step is a bijection on the masked bits: addition, multiplication by an odd number, xor with a right
+        // shift. Multiplication spreads changes to higher bits, and the shift brings them back to lower bits.
         let mut x = number.wrapping_add(self.key) & self.mask;
         x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15) & self.mask;
         x ^= x >> self.shift;
@@ -35,8 +35,9 @@ impl Permutation {
     }
 }
 
-/// A well-mixed number for every number, one to one (the finalizer of Steele et al.'s SplitMix, 2014). Not a generator of a
-/// library, because any number of the sequence is wanted without those before it, and the same in every version.
+/// Returns a well-mixed number for every number, one to one (the finalizer of Steele et al.'s SplitMix, 2014). This
+/// is not a library's generator, because callers need any element of the sequence without its predecessors, and the
+/// same one in every version.
 #[inline(always)]
 pub const fn mix(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -71,7 +72,7 @@ mod tests {
         let near = (0..10_000u64)
             .filter(|&number| permutation.apply(number).abs_diff(permutation.apply(number + 1)) < 1 << 14)
             .count();
-        // By chance about 2 · 2^14 / 2^26 of them are that near.
+        // By chance about 2 · 2^14 / 2^26 of them are that close.
         assert!(near < 40, "{near}");
     }
 

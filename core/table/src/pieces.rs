@@ -1,6 +1,7 @@
-//! Pieces of memory of one size, taken one after the other by any thread and never given back.
+//! Memory pieces of equal size that any thread may take, in order, and that are never returned.
 //!
-//! For pools that keep what they once made: the memory is reserved at once and made ready ahead of whoever takes pieces.
+//! For pools that keep every object they make: the memory is reserved at once and made ready ahead of the threads
+//! that take pieces.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -9,27 +10,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::TableError;
 use crate::pages::{FillMark, MOST_LEAD_BYTES, Mapping, MemoryNeed, PageRequest, ReadyAhead, wake_helper};
 
-/// Pieces that are ready before the first is taken, in bytes.
+/// Bytes of pieces that are made ready before the first is taken.
 const FIRST_READY_BYTES: usize = 256 << 10;
-/// How often the thread that makes memory ready is woken, in bytes of pieces taken.
+/// Bytes of pieces taken between two wake-ups of the thread that makes memory ready.
 const WAKE_EVERY_BYTES: usize = 64 << 10;
-/// Alignment of every piece: a cache line and the one beside it, which processors fetch together.
+/// Alignment of every piece: a pair of adjacent cache lines, which CPUs fetch together.
 pub const PIECE_ALIGNMENT: usize = 128;
 
-/// The memory; see the module's description.
+/// A supply of pieces; see the module's description.
 pub struct Pieces {
     memory: Mapping,
     piece_bytes: usize,
     count: usize,
-    /// Pieces that were taken; whoever makes memory ready looks at it, too.
+    /// Number of pieces taken; the thread that makes memory ready reads it, too.
     taken: Arc<AtomicUsize>,
 }
 
 impl Pieces {
-    /// Memory for `count` pieces of `piece_bytes`, rounded up to [`PIECE_ALIGNMENT`]. `contents` says what they are for.
+    /// Reserves memory for `count` pieces of `piece_bytes`, rounded up to [`PIECE_ALIGNMENT`]. `contents` says what
+    /// they are for.
     ///
     /// # Errors
-    /// When the address space cannot be had.
+    /// If the address space is not available.
     pub fn new(contents: &'static str, count: usize, piece_bytes: usize) -> Result<Self, TableError> {
         let piece_bytes =
             piece_bytes.max(1).checked_next_multiple_of(PIECE_ALIGNMENT).ok_or(TableError::CapacityTooLarge)?;
@@ -48,18 +50,19 @@ impl Pieces {
         Ok(Pieces { memory, piece_bytes, count, taken: mark.into_told() })
     }
 
-    /// The next piece: zeroed memory that is the caller's alone, as long as `self` lives. `None` when all are taken.
+    /// Takes the next piece: zeroed memory that belongs to the caller alone, as long as `self` lives. Returns `None`
+    /// when all are taken.
     pub fn take(&self) -> Option<NonNull<u8>> {
         let next = |taken: usize| (taken < self.count).then_some(taken + 1);
         let number = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
         if number.is_multiple_of((WAKE_EVERY_BYTES / self.piece_bytes).max(1)) {
             wake_helper();
         }
-        // SAFETY: below the number of pieces that the mapping has room for.
+        // SAFETY: `number` is below the number of pieces that the mapping has room for.
         Some(unsafe { self.memory.base().add(number * self.piece_bytes) })
     }
 
-    /// Pieces that were taken.
+    /// Number of pieces taken.
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
@@ -85,7 +88,7 @@ mod tests {
                     for _ in 0..250 {
                         let piece = pieces.take().expect("a piece for each");
                         assert_eq!(piece.addr().get() % PIECE_ALIGNMENT, 0);
-                        // SAFETY: so many bytes are this thread's.
+                        // SAFETY: the piece has at least 200 bytes and belongs to this thread.
                         let bytes = unsafe { std::slice::from_raw_parts_mut(piece.as_ptr(), 200) };
                         assert!(bytes.iter().all(|&byte| byte == 0));
                         bytes.fill(number);

@@ -1,11 +1,11 @@
-//! Hints that bring memory into the processor's caches ahead of its use.
+//! Hints that bring memory into the CPU caches ahead of its use.
 //!
-//! A hint has no effect but on time: any address may be given, mapped or not.
+//! A hint affects performance only: any address may be given, mapped or not.
 
-/// Bytes that one hint brings in.
+/// Bytes that one hint prefetches.
 pub const CACHE_LINE_BYTES: usize = 64;
 
-/// Asks for the cache line at `address`, for reading soon.
+/// Prefetches the cache line at `address` for reading.
 #[inline(always)]
 pub fn prefetch_read<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -23,10 +23,10 @@ pub fn prefetch_read<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for a cache line behind another one that was asked for just before, for reading soon.
+/// Prefetches a cache line for reading that follows another one prefetched just before.
 ///
-/// It comes into the second-level cache. On its way to the first, a line holds one of that level's buffers, of which there are
-/// few, until it is there: where several lines of each object were to come that way, all objects would wait for these buffers.
+/// The line goes to the second-level cache. A line in flight to the first-level cache occupies one of its few fill
+/// buffers until it arrives; if several lines of each object went there, all objects would wait for these buffers.
 #[inline(always)]
 pub fn prefetch_following<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -44,14 +44,15 @@ pub fn prefetch_following<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for line number `line` of an object: the first for the first-level cache, others for the second.
+/// Prefetches line number `line` of an object: the first into the first-level cache, others into the second.
 #[inline(always)]
 pub fn prefetch_line_of<T>(start: *const T, line: usize) {
     let address = start.cast::<u8>().wrapping_add(line * CACHE_LINE_BYTES);
     if line == 0 { prefetch_read(address) } else { prefetch_following(address) }
 }
 
-/// Asks for every cache line of the `bytes` bytes from `start` on. Any address may be given.
+/// Prefetches every cache line of the `bytes` bytes from `start` on, as [`prefetch_line_of`] does. Any address may be
+/// given.
 #[inline(always)]
 pub fn prefetch_lines<T>(start: *const T, bytes: usize) {
     let first = start.addr() & !(CACHE_LINE_BYTES - 1);
@@ -62,15 +63,15 @@ pub fn prefetch_lines<T>(start: *const T, bytes: usize) {
     }
 }
 
-/// Asks for every cache line of the `bytes` bytes from `start` on, for reading soon, all for the second-level cache: of long objects of
-/// which several are on their way at a time. Any address may be given.
+/// Prefetches every cache line of the `bytes` bytes from `start` on for reading, all into the second-level cache: for
+/// several long objects in flight at a time. Any address may be given.
 #[inline(always)]
 pub fn prefetch_lines_following<T>(start: *const T, bytes: usize) {
     for_each_line(start, bytes, |line| prefetch_following(line));
 }
 
-/// Asks for every cache line of the `bytes` bytes from `start` on, for writing soon: what other processors have of them is given up
-/// there. Any address may be given.
+/// Prefetches every cache line of the `bytes` bytes from `start` on for writing: other cores' copies are invalidated.
+/// Any address may be given.
 #[inline(always)]
 pub fn prefetch_lines_to_write<T>(start: *const T, bytes: usize) {
     for_each_line(start, bytes, |line| prefetch_write(line));
@@ -85,11 +86,12 @@ fn for_each_line<T>(start: *const T, bytes: usize, mut ask: impl FnMut(*const T)
     }
 }
 
-/// Asks for the cache line at `address`, for writing soon.
+/// Prefetches the cache line at `address` for writing.
 #[inline(always)]
 pub fn prefetch_write<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // The compiler takes the hint for reading unless it is told of a processor that has this one. Where there is none it does nothing.
+    // The intrinsic would compile to a prefetch for reading unless the compiler may assume a CPU with this
+    // instruction. CPUs without it ignore it.
     // SAFETY: the instruction is a hint that changes no register, memory or flag and ignores bad addresses.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));

@@ -1,9 +1,9 @@
-//! Quiescent-state reclamation: when may a writer free what it has unpublished?
+//! Quiescent-state-based reclamation (QSBR): tells a writer when it may free what it has unpublished.
 //!
-//! Readers take no locks and leave no trace of what they look at. Instead each reader says from time to time "I hold no
-//! reference now" (a quiescent state), which a packet worker does once per burst. Something unpublished before every
-//! reader said so can no longer be seen by anyone. A reader that sleeps goes offline first, so that it does not hold up
-//! the writer; it comes back by itself at its next access.
+//! Readers take no locks and do not record which objects they access. Instead each reader reports from time to time
+//! that it holds no reference (a quiescent state); a packet worker does so once per burst. After every reader has
+//! reported a quiescent state, no reader can see an object that was unpublished before. A reader goes offline before
+//! it sleeps, so that it does not delay the writer; it comes back online by itself at its next access.
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -15,13 +15,13 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError, fence};
 
-/// What a reader's epoch says while the reader is offline.
+/// Epoch of a reader that is offline.
 const OFFLINE: u64 = 0;
 
 type ReaderEpoch = Arc<CachePadded<AtomicU64>>;
 
 struct Domain {
-    /// Counts the writer's batches of retired things; starts at 1.
+    /// Counts the writer's batches of retired objects; starts at 1.
     epoch: CachePadded<AtomicU64>,
     /// For each reader the epoch it saw at its last quiescent state, or [`OFFLINE`].
     readers: Mutex<Vec<ReaderEpoch>>,
@@ -34,14 +34,14 @@ impl Domain {
     }
 }
 
-/// The writer's side: things retired and not yet safe to free.
+/// The writer's side: objects that are retired and not yet safe to free.
 pub struct Qsbr<T> {
     domain: Arc<Domain>,
     retired: VecDeque<(u64, T)>,
 }
 
 impl<T> Qsbr<T> {
-    /// A writer without readers.
+    /// Makes a writer without readers.
     pub fn new() -> Self {
         Qsbr {
             domain: Arc::new(Domain {
@@ -52,31 +52,31 @@ impl<T> Qsbr<T> {
         }
     }
 
-    /// A handle for one more reader thread. It starts offline.
+    /// Returns a handle for one more reader thread. It starts offline.
     pub fn reader(&self) -> QsbrReader {
         let seen = Arc::new(CachePadded::new(AtomicU64::new(OFFLINE)));
         self.domain.readers().push(Arc::clone(&seen));
         QsbrReader { domain: Arc::clone(&self.domain), seen, online: Cell::new(false) }
     }
 
-    /// Keeps `item` until no reader can see it. The caller has unpublished it already.
+    /// Keeps `item` until no reader can see it. The caller has already unpublished it.
     pub fn retire(&mut self, item: T) {
-        // The epoch moves on in `reclaim` only, so that retiring many things is cheap.
+        // The epoch advances in `reclaim` only, so that retiring many objects is cheap.
         let epoch = self.domain.epoch.load(Ordering::Relaxed) + 1;
         self.retired.push_back((epoch, item));
     }
 
-    /// Gives everything that no reader can see any more to `dispose`, oldest first. Never waits.
+    /// Passes every object that no reader can see any more to `dispose`, oldest first. Never waits.
     pub fn reclaim(&mut self, mut dispose: impl FnMut(T)) {
         let Some(&(newest, _)) = self.retired.back() else {
             return;
         };
-        // Readers that see the new epoch also see all that was unpublished before.
+        // Readers that see the new epoch also see that all objects retired so far are unpublished.
         if newest > self.domain.epoch.load(Ordering::Relaxed) {
             self.domain.epoch.store(newest, Ordering::Release);
         }
-        // Pairs with the fence in `QsbrReader::online`: either a reader that comes online now is seen below, or it sees
-        // everything unpublished up to here.
+        // Pairs with the fence in `QsbrReader::come_online`: a reader that comes online now is either seen below, or
+        // it sees everything unpublished up to here.
         fence(Ordering::SeqCst);
         let safe = self
             .domain
@@ -93,12 +93,13 @@ impl<T> Qsbr<T> {
         }
     }
 
-    /// Things retired and not yet reclaimed.
+    /// Number of objects retired and not yet reclaimed.
     pub fn pending(&self) -> usize {
         self.retired.len()
     }
 
-    /// Takes all things retired, whether safe to free or not, for someone who will keep them until all readers are gone.
+    /// Takes all retired objects, whether safe to free or not, for a caller that keeps them until all readers are
+    /// dropped.
     pub fn take_retired(&mut self) -> impl Iterator<Item = T> + '_ {
         self.retired.drain(..).map(|(_, item)| item)
     }
@@ -110,11 +111,11 @@ impl<T> Default for Qsbr<T> {
     }
 }
 
-/// One reader thread's side.
+/// The side of one reader thread.
 ///
-/// References to published things must be obtained while the reader is [online](Self::online) and must be gone when
-/// [`quiescent`](Self::quiescent) or [`offline`](Self::offline) is called; their lifetimes should therefore borrow from
-/// the reader, so that the compiler sees to it.
+/// References to published objects must be obtained while the reader is [online](Self::online) and must not exist
+/// when [`quiescent`](Self::quiescent) or [`offline`](Self::offline) is called. Their lifetimes should therefore
+/// borrow from the reader, so that the compiler checks this.
 pub struct QsbrReader {
     domain: Arc<Domain>,
     seen: ReaderEpoch,
@@ -122,7 +123,7 @@ pub struct QsbrReader {
 }
 
 impl QsbrReader {
-    /// Makes sure the reader is online. Cheap if it is.
+    /// Brings the reader online if it is offline. Cheap if it is online.
     #[inline(always)]
     pub fn online(&self) {
         if !self.online.get() {
@@ -133,14 +134,14 @@ impl QsbrReader {
     #[cold]
     fn come_online(&self) {
         let epoch = self.domain.epoch.load(Ordering::Acquire);
-        // As in `offline`: a writer that sees this value must not see the reader's earlier looks as still to come.
+        // As in `offline`: the writer must not take the reader's earlier accesses for later ones.
         self.seen.store(epoch, Ordering::Release);
         // Pairs with the fence in `Qsbr::reclaim`.
         fence(Ordering::SeqCst);
         self.online.set(true);
     }
 
-    /// Says that this thread holds no reference to anything published.
+    /// Reports that this thread holds no reference to any published object.
     #[inline]
     pub fn quiescent(&mut self) {
         if self.online.get() {
@@ -149,8 +150,8 @@ impl QsbrReader {
         }
     }
 
-    /// Says that this thread holds no reference and will not look at anything until it is online again. To be called
-    /// before sleeping.
+    /// Reports that this thread holds no reference and will access nothing until it is online again. Called before
+    /// sleeping.
     pub fn offline(&mut self) {
         self.online.set(false);
         self.seen.store(OFFLINE, Ordering::Release);

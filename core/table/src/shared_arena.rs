@@ -1,8 +1,8 @@
 //! Storage for entries that one thread writes and others read, growing in place.
 //!
-//! The memory comes in segments, each as large as all before it together, so that an index never moves, growth copies
-//! nothing, and the list of segments fits in three cache lines. The arena itself synchronises nothing but the list of segments:
-//! the writer fills a slot, then publishes its index through something with release ordering (such as a
+//! The memory comes in segments, each as large as all before it together. So an index never moves, growth copies
+//! nothing, and the list of segments fits in three cache lines. The arena synchronises only the list of segments. The
+//! writer fills a slot, publishes its index with release ordering (for example in a
 //! [`ConcurrentBucketTable`](crate::ConcurrentBucketTable)), and frees it only when [`Qsbr`](crate::Qsbr) says so.
 
 use std::marker::PhantomData;
@@ -16,20 +16,20 @@ use crate::{TableError, touched};
 
 /// The first segment has 2^12 slots.
 const FIRST_SEGMENT_BITS: u32 = 12;
-/// Segments with which all 32-bit indexes are covered.
+/// Number of segments that cover all 32-bit indexes.
 const SEGMENTS: usize = (u32::BITS - FIRST_SEGMENT_BITS) as usize + 1;
-/// Memory that is touched ahead of the slots given out, when many are expected, and how much of it at a time.
+/// Bytes that are touched ahead of the allocated slots, when many are expected, and how many at a time.
 const AHEAD_BYTES: usize = 32 << 20;
 const AHEAD_STEP_BYTES: usize = 8 << 20;
 
 struct Segments<T> {
     starts: [AtomicPtr<T>; SEGMENTS],
-    /// By number of the segment.
+    /// Indexed by segment.
     mappings: Mutex<Vec<Mapping>>,
     marker: PhantomData<T>,
 }
 
-/// Segment of an index, and the first index of that segment.
+/// Returns the segment of an index, and the first index of that segment.
 #[inline(always)]
 fn locate(index: u32) -> (usize, usize) {
     let segment = u32::BITS - (index >> FIRST_SEGMENT_BITS).leading_zeros();
@@ -38,16 +38,16 @@ fn locate(index: u32) -> (usize, usize) {
     (segment as usize, first)
 }
 
-/// Slots of a segment.
+/// Number of slots of a segment.
 fn segment_slots(segment: usize) -> usize {
     (1 << FIRST_SEGMENT_BITS) << segment.saturating_sub(1)
 }
 
 impl<T> Segments<T> {
-    /// Address of a slot.
+    /// Returns the address of a slot.
     ///
     /// # Safety
-    /// The slot's segment exists, as known to this thread.
+    /// The slot's segment exists, and this thread has seen that.
     #[inline(always)]
     unsafe fn slot(&self, index: u32) -> NonNull<T> {
         let (segment, first) = locate(index);
@@ -70,28 +70,29 @@ impl<T> Segments<T> {
 
 /// The writer's side of a growing arena; see the module's description.
 ///
-/// `T` must not need to be dropped: a freed slot keeps its last contents until it is given out again, and the arena
+/// `T` must not need to be dropped: a freed slot keeps its last contents until it is allocated again, and the arena
 /// drops nothing.
 pub struct SharedArena<T> {
     segments: Arc<Segments<T>>,
     pages: PageRequest,
     free: Vec<u32>,
-    /// First slots of pairs.
+    /// First slots of free pairs.
     free_pairs: Vec<u32>,
-    /// Slots below this were given out at least once.
+    /// Slots below this index were allocated at least once.
     made: u32,
-    /// Slots of all segments there are.
+    /// Number of slots of all existing segments.
     room: usize,
-    /// Slots that are expected to be made.
+    /// Number of slots that are expected to be made.
     expected: usize,
-    /// Slots whose memory another thread was told of, as long as there is more to be told.
+    /// Slots below this were announced to the thread that touches memory. `None` when there is nothing more to
+    /// announce.
     told: Option<usize>,
-    /// When so many slots are made, more memory is to be touched ahead.
+    /// Number of made slots at which more memory must be announced.
     ahead_at: u32,
 }
 
 impl<T> SharedArena<T> {
-    /// An empty arena. Memory is reserved as it grows.
+    /// Makes an empty arena. Memory is reserved as it grows.
     pub fn new(pages: PageRequest) -> Self {
         const {
             assert!(align_of::<T>() <= BASE_ALIGNMENT);
@@ -115,9 +116,8 @@ impl<T> SharedArena<T> {
         }
     }
 
-    /// Says that about `additional` more slots will be asked for one after the other, so that their memory can be made ready
-    /// ahead of that, by another thread. If they do not
-    /// come, at most some ten mebibytes are taken in vain.
+    /// Announces that about `additional` more slots will be allocated one after the other, so that another thread can
+    /// make their memory ready ahead of that. If they are not allocated, at most some tens of mebibytes are wasted.
     pub fn expect(&mut self, additional: usize) {
         let new = additional.saturating_sub(self.free.len() + self.free_pairs.len());
         self.expected = (self.made as usize).saturating_add(new).min(u32::MAX as usize);
@@ -128,7 +128,7 @@ impl<T> SharedArena<T> {
         self.touch_ahead();
     }
 
-    /// To be called when `ahead_at` slots are made.
+    /// Announces the next part of the expected memory. Called when `ahead_at` slots are made.
     #[cold]
     fn touch_ahead(&mut self) {
         self.ahead_at = u32::MAX;
@@ -136,7 +136,7 @@ impl<T> SharedArena<T> {
         let made = self.made as usize;
         let wanted = self.expected.min(made + AHEAD_BYTES / size_of::<T>());
         while self.room < wanted {
-            // Where there is no memory, whoever needs the slots will be told.
+            // If there is no memory, the next allocation returns the error.
             if self.grow().is_err() {
                 return;
             }
@@ -158,12 +158,12 @@ impl<T> SharedArena<T> {
         }
     }
 
-    /// A handle for readers.
+    /// Returns a handle for a reader.
     pub fn reader(&self) -> SharedArenaReader<T> {
         SharedArenaReader { segments: Arc::clone(&self.segments) }
     }
 
-    /// Puts `value` into a free slot and returns its index, which is never `u32::MAX`.
+    /// Stores `value` in a free slot and returns its index, which is never `u32::MAX`.
     pub fn allocate(&mut self, value: T) -> Result<u32, TableError> {
         let index = match self.free.pop() {
             Some(index) => index,
@@ -175,13 +175,14 @@ impl<T> SharedArena<T> {
                 None => self.make(1)?,
             },
         };
-        // SAFETY: the slot's segment exists, and the slot is free, so nobody reads it now.
+        // SAFETY: the slot's segment exists, and the slot is free, so no thread reads it now.
         unsafe { self.segments.slot(index).write(value) };
         Ok(index)
     }
 
-    /// Gives out two slots that lie side by side, in one pair of cache lines if a slot is a line, as one piece of memory. `write`
-    /// fills it. Returns the index of the first, which is even. A slot in front of them that stays free gets a `vacant` value.
+    /// Allocates two adjacent slots as one piece of memory: one pair of cache lines if a slot is a line. `write`
+    /// fills it. Returns the index of the first slot, which is even. If a slot in front of the pair is skipped for
+    /// that and stays free, it gets a `vacant` value.
     ///
     /// # Safety
     /// `write` leaves a value in the first slot.
@@ -207,12 +208,12 @@ impl<T> SharedArena<T> {
         Ok(first)
     }
 
-    /// The next slots that were never given out.
+    /// Makes the next `count` slots, which were never allocated, and returns the first.
     fn make(&mut self, count: u32) -> Result<u32, TableError> {
         if self.made > u32::MAX - count {
             return Err(TableError::CapacityTooLarge);
         }
-        // Segments have an even number of slots, and pairs begin at even ones.
+        // Segments have an even number of slots, and pairs begin at even indexes.
         if self.made as usize == self.room {
             self.grow()?;
         }
@@ -228,7 +229,7 @@ impl<T> SharedArena<T> {
         let (segment, _) = locate(self.room as u32);
         let slots = segment_slots(segment);
         let bytes = slots.checked_mul(size_of::<T>()).ok_or(TableError::CapacityTooLarge)?;
-        // Of the last segment for what is expected, only a part is needed.
+        // Only a part of the last expected segment is needed.
         let expected_bytes = match self.expected.saturating_sub(self.room) {
             0 => bytes,
             expected => expected.min(slots) * size_of::<T>(),
@@ -241,55 +242,55 @@ impl<T> SharedArena<T> {
         Ok(())
     }
 
-    /// Takes a slot back.
+    /// Frees a slot.
     ///
     /// # Safety
-    /// The slot is given out, and no reader can see it any more.
+    /// The slot is allocated, and no reader can see it any more.
     pub unsafe fn free(&mut self, index: u32) {
         debug_assert!(index < self.made);
         self.free.push(index);
     }
 
-    /// Takes both slots of a pair back. The second one gets a `vacant` value, so that all slots hold one.
+    /// Frees both slots of a pair. The second one gets a `vacant` value, so that all slots hold a value.
     ///
     /// # Safety
-    /// They were given out together, and no reader can see them any more.
+    /// They were allocated together, and no reader can see them any more.
     pub unsafe fn free_pair(&mut self, first: u32, vacant: T) {
         debug_assert!(first + 1 < self.made && first.is_multiple_of(2));
-        // SAFETY: nobody reads the slot, as the caller promises.
+        // SAFETY: no thread reads the slot, as the caller promises.
         unsafe { self.segments.slot(first + 1).write(vacant) };
         self.free_pairs.push(first);
     }
 
-    /// The entry in a slot.
+    /// Returns the entry in a slot.
     ///
     /// # Safety
-    /// The slot was given out at least once and holds a value, which is not freed or changed while the reference lives. The
-    /// second slot of a pair holds one if whoever fills the pair leaves one there.
+    /// The slot was allocated at least once and holds a value, which is not freed or changed while the reference
+    /// lives. The second slot of a pair holds a value only if the pair's `write` left one there.
     #[inline(always)]
     pub unsafe fn get(&self, index: u32) -> &T {
         debug_assert!(index < self.made);
-        // SAFETY: a slot that was given out has a segment and holds a value.
+        // SAFETY: a slot that was allocated has a segment and holds a value.
         unsafe { self.segments.slot(index).as_ref() }
     }
 
-    /// Asks for cache line `line` (0, 1, …) of a slot. Any index may be given.
+    /// Prefetches cache line `line` (0, 1, …) of a slot. Any index may be given.
     #[inline(always)]
     pub fn prefetch_line(&self, index: u32, line: usize) {
         self.segments.prefetch_line(index, line);
     }
 
-    /// Slots given out now.
+    /// Number of slots allocated now.
     pub fn len(&self) -> usize {
         self.made as usize - self.free.len() - 2 * self.free_pairs.len()
     }
 
-    /// Is no slot given out?
+    /// Returns true if no slot is allocated.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Slots that were ever given out; their memory is in use. Their indexes are below this number.
+    /// Number of slots that were ever allocated, and so use memory. Their indexes are below this number.
     pub fn slots_made(&self) -> u32 {
         self.made
     }
@@ -301,18 +302,18 @@ pub struct SharedArenaReader<T> {
 }
 
 impl<T> SharedArenaReader<T> {
-    /// The entry in a slot.
+    /// Returns the entry in a slot.
     ///
     /// # Safety
-    /// This thread got the index from where the writer published it with release ordering and the thread read it with
-    /// acquire ordering, and the slot is not freed while the reference lives.
+    /// The writer published the index with release ordering, this thread read it with acquire ordering, and the slot
+    /// is not freed while the reference lives.
     #[inline(always)]
     pub unsafe fn get(&self, index: u32) -> &T {
         // SAFETY: the segment of a published index was made before the index was published.
         unsafe { self.segments.slot(index).as_ref() }
     }
 
-    /// Asks for cache line `line` (0, 1, …) of a slot. Any index may be given.
+    /// Prefetches cache line `line` (0, 1, …) of a slot. Any index may be given.
     #[inline(always)]
     pub fn prefetch_line(&self, index: u32, line: usize) {
         self.segments.prefetch_line(index, line);
@@ -325,8 +326,8 @@ impl<T> Clone for SharedArenaReader<T> {
     }
 }
 
-// SAFETY: handles move values in on one thread and lend them on others, so `T` must allow both; the handles themselves
-// synchronise the list of segments, and the writer's handle is not cloned.
+// SAFETY: handles move values in on one thread and lend them on others, so `T` must allow both. The handles
+// themselves synchronise the list of segments, and the writer's handle is not cloned.
 unsafe impl<T: Send + Sync> Send for SharedArena<T> {}
 // SAFETY: a shared writer's handle only lends values.
 unsafe impl<T: Send + Sync> Sync for SharedArena<T> {}

@@ -1,8 +1,8 @@
-//! How fast this machine's memory is, measured in some 20 ms with 5 MiB.
+//! Memory speed of this host, measured in about 20 ms with 5 MiB.
 //!
-//! An area that no last-level cache holds takes hundreds of mebibytes and the time to touch them. Here the lines of a small
-//! area are thrown out of all caches instead, so that reading them again goes to memory. Pages are ordinary ones: those set
-//! aside for tables are left alone.
+//! An area that exceeds every last-level cache takes hundreds of mebibytes and the time to touch them. Here the lines
+//! of a small area are flushed from all caches instead, so that reading them again goes to memory. The pages are
+//! ordinary ones; huge pages reserved for tables are not used.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,28 +10,28 @@ use std::time::{Duration, Instant};
 use crate::walk::{MAX_IN_FLIGHT, RandomWalk};
 use crate::{CacheLines, PageRequest};
 
-/// Lines that are read in a round.
+/// Lines read in a round.
 const LINES: usize = 8_192;
-/// Lines of the area for each one that is read. More than one, because processors fetch neighbours unasked; and an odd
-/// number, because caches and memory channels share powers of two among themselves.
+/// Lines of the area per line that is read. More than one, because CPUs prefetch neighbouring lines; and odd, because
+/// caches and memory channels interleave by powers of two.
 const SPACING: usize = 9;
-/// Rounds; what disturbs one does not disturb all.
+/// Number of rounds; a disturbance rarely affects all of them.
 const ROUNDS: usize = 5;
-/// No more rounds after this, on a machine that is too busy to be measured well.
+/// No round starts after this time, on a host that is too busy to be measured well.
 const ENOUGH: Duration = Duration::from_millis(40);
 
-/// What it takes to read lines from memory, in one thread.
+/// Time to read cache lines from memory, in one thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemorySpeed {
-    /// Nanoseconds until a line is there when nothing else is asked for.
+    /// Nanoseconds to read one line with no other line in flight.
     pub latency_ns: f64,
-    /// Nanoseconds from one line to the next when as many are asked for as the processor can have under way.
+    /// Nanoseconds per line when as many lines are in flight as the CPU supports.
     pub line_ns: f64,
 }
 
 impl MemorySpeed {
-    /// Measures it. The memory that this takes is given back. `None` where lines cannot be thrown out of the caches, or when
-    /// there is no memory for it.
+    /// Measures the host's memory speed. Frees its memory afterwards. Returns `None` if programs cannot flush the
+    /// caches or if there is no memory.
     pub fn measure() -> Option<MemorySpeed> {
         let mut lines = CacheLines::new(LINES * SPACING, PageRequest::Ordinary).ok()?;
         let walk = RandomWalk::link(lines.as_mut_slice(), SPACING);
@@ -52,14 +52,14 @@ impl MemorySpeed {
         Some(best)
     }
 
-    /// Lines that are under way at any time when lines come as fast as they can (Little's law): what the processor has
-    /// buffers for.
+    /// Returns the number of lines in flight at the full rate (by Little's law): the number of the CPU's buffers for
+    /// that.
     pub fn lines_in_flight(&self) -> f64 {
         self.latency_ns / self.line_ns
     }
 }
 
-/// Nanoseconds for each line that `read` reads, when no cache holds any.
+/// Returns the nanoseconds per line that `read` takes when no line is cached.
 fn time_of(walk: &RandomWalk<'_>, read: impl FnOnce()) -> Option<f64> {
     throw_out(walk)?;
     let began = Instant::now();
@@ -67,7 +67,7 @@ fn time_of(walk: &RandomWalk<'_>, read: impl FnOnce()) -> Option<f64> {
     Some(began.elapsed().as_nanos() as f64 / walk.length() as f64)
 }
 
-/// Removes a walk's lines from all caches. `None` where programs cannot do that.
+/// Flushes a walk's lines from all caches. Returns `None` where programs cannot do that.
 #[cfg(target_arch = "x86_64")]
 fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
     use std::arch::x86_64::{_mm_clflush, _mm_mfence};
@@ -80,7 +80,7 @@ fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
     Some(())
 }
 
-/// The same; Linux lets programs do it.
+/// Does the same on aarch64; Linux permits programs to do it.
 #[cfg(all(target_arch = "aarch64", target_os = "linux"))]
 fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
     for line in walk.linked() {
@@ -107,7 +107,7 @@ mod tests {
         let measured = MemorySpeed::measure();
         assert!(measured.is_some() || !cfg!(target_arch = "x86_64"), "measured on every x86-64 processor");
         let Some(speed) = measured else { return };
-        // The fastest memory takes some 50 ns, the third-level cache of a large processor 20 to 30; emulators are slow.
+        // The fastest memory takes some 50 ns, the third-level cache of a large CPU 20 to 30 ns; emulators are slow.
         assert!((15.0..100_000.0).contains(&speed.latency_ns), "{speed:?}");
         assert!(speed.line_ns > 0.1 && speed.line_ns < speed.latency_ns, "{speed:?}");
         let area_bytes = LINES * SPACING * size_of::<CacheLine>();

@@ -1,4 +1,4 @@
-//! Atomics and the like: those of the standard library, or in builds with `--cfg loom` those of the model checker, which
+//! Atomics and locks from the standard library, or in builds with `--cfg loom` from the model checker, which
 //! runs all interleavings of small programs (tests named `model`).
 
 #[cfg(not(loom))]
@@ -17,7 +17,7 @@ pub(crate) use loom::sync::{
 #[cfg(loom)]
 pub(crate) use std::sync::PoisonError;
 
-/// A cell that is reached through closures, as that of the model checker is, which learns so from when to when it is used.
+/// A cell that is accessed through closures, like the model checker's, which uses them to track accesses.
 #[cfg(not(loom))]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -27,7 +27,7 @@ impl<T> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
-    /// Gives `access` the place of the value. What it may do there is up to the caller.
+    /// Calls `access` with a pointer to the value. The caller ensures that its accesses are sound.
     #[inline(always)]
     pub(crate) fn with_mut<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
         access(self.0.get())

@@ -1,7 +1,7 @@
-//! How hashes are split between buckets and slots, for all bucket tables.
+//! How all bucket tables divide a hash between bucket and slot.
 //!
-//! The low bits of a hash choose the bucket, the high 32 bits are the tag in the slot. Two tag values have a meaning of
-//! their own, so hashes that would give them get a neighbouring tag.
+//! The low bits of a hash choose the bucket; the high 32 bits are the tag in the slot. Two tag values are reserved,
+//! so hashes that map to them get a neighbouring tag.
 
 /// Slots of a bucket.
 pub(crate) const SLOTS: usize = 8;
@@ -11,10 +11,10 @@ pub(crate) const LINK_SLOT: usize = SLOTS - 1;
 pub(crate) const EMPTY: u32 = 0;
 /// Tag of the link slot when it holds a link.
 pub(crate) const LINK: u32 = u32::MAX;
-/// Entries per bucket that a table is sized for, when full. Of buckets with Poisson mean 5 about 7 % overflow.
+/// Entries per bucket that a table is sized for. With a Poisson mean of 5 entries, about 7 % of buckets overflow.
 const FULL_LOAD: usize = 5;
 
-/// Tag of a hash: never [`EMPTY`], never [`LINK`].
+/// Returns the tag of a hash: never [`EMPTY`], never [`LINK`].
 #[inline]
 pub(crate) const fn tag_of(hash: u64) -> u32 {
     match (hash >> 32) as u32 {
@@ -24,28 +24,29 @@ pub(crate) const fn tag_of(hash: u64) -> u32 {
     }
 }
 
-/// Number of home buckets for `capacity` entries: a power of two.
+/// Returns the number of home buckets for `capacity` entries: a power of two.
 pub(crate) fn home_buckets(capacity: usize) -> usize {
     capacity.div_ceil(FULL_LOAD).max(1).next_power_of_two()
 }
 
-/// Bytes of the buckets of a table for `capacity` entries. Overflow buckets are not in it: few of them are ever touched.
+/// Returns the bytes of the home buckets of a table for `capacity` entries. Overflow buckets are not included: few of
+/// them are ever touched.
 pub fn bucket_bytes(capacity: usize) -> usize {
     home_buckets(capacity) * SLOTS * size_of::<u64>()
 }
 
-/// Most bytes of a table for `capacity` entries, with all overflow buckets.
+/// Returns the maximum bytes of a table for `capacity` entries, including all overflow buckets.
 pub fn all_bucket_bytes(capacity: usize) -> usize {
     (home_buckets(capacity) + overflow_buckets(capacity)) * SLOTS * size_of::<u64>()
 }
 
-/// Number of overflow buckets with which `capacity` entries fit however they are spread: a chain with `m` overflow
-/// buckets holds at least `7 m + 2` entries, because links are made only when a bucket is full.
+/// Returns the number of overflow buckets that suffice for `capacity` entries, however they are distributed: a chain
+/// with `m` overflow buckets holds at least `7 m + 2` entries, because a link is made only when a bucket is full.
 pub(crate) fn overflow_buckets(capacity: usize) -> usize {
     capacity / (SLOTS - 1)
 }
 
-/// Bit `i` of the result is set if `tags[i] == tag`.
+/// Returns a mask: bit `i` is set if `tags[i] == tag`.
 #[inline(always)]
 pub(crate) fn matching(tags: &[u32; SLOTS], tag: u32) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -68,7 +69,7 @@ pub(crate) fn matching(tags: &[u32; SLOTS], tag: u32) -> u32 {
     matching_portable(tags, tag)
 }
 
-/// The same without special instructions.
+/// Does the same without special instructions.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn matching_portable(tags: &[u32; SLOTS], tag: u32) -> u32 {
     tags.iter().enumerate().fold(0, |mask, (slot, &other)| mask | u32::from(other == tag) << slot)

@@ -1,13 +1,14 @@
 //! Walks through memory in random order, with a given number of cache lines in flight.
 //!
-//! The first word of every line holds the number of the next line, in one cycle through all lines; the other words are
-//! zero. Nothing here knows which level of the memory hierarchy answers, nor how long it takes.
+//! The first word of every line holds the number of the next line, in one cycle through all lines; the other words
+//! are zero. The code makes no assumption about which level of the memory hierarchy serves a line, or how long that
+//! takes.
 
 use crate::CacheLine;
 use crate::permutation::{Permutation, mix};
 use crate::prefetch::prefetch_read;
 
-/// Most lines that a [`Sweep`] can have in flight.
+/// Maximum number of lines that a [`Sweep`] can have in flight.
 pub const MAX_IN_FLIGHT: usize = 64;
 
 /// A power of two of lines, linked in random order.
@@ -19,8 +20,8 @@ pub struct RandomWalk<'a> {
 }
 
 impl<'a> RandomWalk<'a> {
-    /// Links one of every `spacing` lines, as many as the largest power of two that there is room for. Lines far from each
-    /// other keep the processor from fetching one beside the other by itself.
+    /// Links one of every `spacing` lines, up to the largest power of two that fits. The spacing keeps the CPU from
+    /// prefetching neighbouring lines by itself.
     ///
     /// # Panics
     /// If fewer than two lines would be linked, or more than 2^32.
@@ -41,31 +42,31 @@ impl<'a> RandomWalk<'a> {
         self.lines.len() / self.spacing
     }
 
-    /// Number of the line at a position in the walk, which goes round.
+    /// Returns the number of the line at a position in the walk; positions wrap around.
     #[inline(always)]
     pub fn line_at(&self, position: u64) -> u64 {
         self.order.apply(position) * self.spacing as u64
     }
 
-    /// The line after line number `line`: it is not known before that line has come.
+    /// Returns the line after line number `line`; this has to wait for that line.
     #[inline(always)]
     pub fn next(&self, line: u64) -> u64 {
         self.lines[line as usize].0[0]
     }
 
-    /// Asks for a line to be brought into the cache.
+    /// Prefetches a line.
     #[inline(always)]
     pub fn prefetch(&self, line: u64) {
         prefetch_read(&raw const self.lines[line as usize]);
     }
 
-    /// The linked lines, in the order in which they lie.
+    /// The linked lines, in the order of their addresses.
     pub fn linked(&self) -> impl Iterator<Item = &'a CacheLine> {
         self.lines.iter().step_by(self.spacing)
     }
 
-    /// A walk in which every line is prefetched `in_flight` lines before it is read. Walks with different `start` begin far
-    /// from each other.
+    /// Starts a walk in which every line is prefetched `in_flight` lines before it is read. Walks with different
+    /// `start` begin far from each other.
     ///
     /// # Panics
     /// If `in_flight` is 0 or more than [`MAX_IN_FLIGHT`].
@@ -82,11 +83,11 @@ impl<'a> RandomWalk<'a> {
 /// A prefetched walk; see [`RandomWalk::sweep`].
 pub struct Sweep<'a> {
     walk: RandomWalk<'a>,
-    /// Lines asked for and not yet read.
+    /// Lines that are prefetched and not yet read.
     ring: [u64; MAX_IN_FLIGHT],
     in_flight: usize,
     oldest: usize,
-    /// Position in the order of the line to ask for next.
+    /// Position in the order of the next line to prefetch.
     position: u64,
 }
 
@@ -99,12 +100,12 @@ impl Sweep<'_> {
         self.walk.prefetch(line);
     }
 
-    /// Reads `count` lines; returns `count`. No more than asked for are in flight: what to prefetch next depends on what was
-    /// read.
+    /// Reads `count` lines; returns `count`. Never more than `in_flight` lines are in flight, because what is
+    /// prefetched next depends on what was read.
     pub fn run(&mut self, count: usize) -> usize {
         for _ in 0..count {
             let slot = self.oldest;
-            // Always zero, but the processor has to wait for it.
+            // Always zero, but the CPU has to wait for it.
             let read = self.walk.lines[self.ring[slot] as usize].0[1];
             self.ask(slot, read);
             self.oldest = if slot + 1 == self.in_flight { 0 } else { slot + 1 };

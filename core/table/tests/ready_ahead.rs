@@ -1,6 +1,6 @@
-//! Whoever fills tables takes next to no page faults, because another thread has touched the memory before.
+//! Filling tables causes almost no page faults, because another thread touches the memory ahead.
 //!
-//! A process of its own: what is asked for here counts for all tables of the process.
+//! A separate process, because the setting applies to all tables of a process.
 #![cfg(target_os = "linux")]
 
 use std::thread;
@@ -25,7 +25,8 @@ fn wait_until_ready() {
     }
 }
 
-/// Page faults of `work`, which is called with numbers from 0 on, and before each so many of them the memory may get ready.
+/// Counts the page faults of `work`, called with numbers from 0 on. Waits for memory to get ready before every
+/// `at_a_time` calls.
 fn faults_of(count: usize, at_a_time: usize, mut work: impl FnMut(usize)) -> i64 {
     let mut faults = 0;
     for start in (0..count).step_by(at_a_time) {
@@ -40,7 +41,7 @@ fn faults_of(count: usize, at_a_time: usize, mut work: impl FnMut(usize)) -> i64
 #[test]
 fn memory_is_touched_before_it_is_needed() {
     for pages in [PageRequest::Ordinary, PageRequest::Large] {
-        // Made before it was asked for: as many faults as pages.
+        // Made before readiness was enabled: as many faults as pages.
         let mut arena = Arena::<[u64; 32]>::new(10_000, pages).expect("memory");
         let faults = faults_of(8_000, 100, |_| assert!(arena.allocate().is_some()));
         assert!(faults >= if pages == PageRequest::Ordinary { 400 } else { 1 }, "{faults} faults");
@@ -62,7 +63,7 @@ fn memory_is_touched_before_it_is_needed() {
         });
         assert!(faults <= 20, "{faults} faults of byte strings on {pages:?} pages");
 
-        // As fast as it can, but never faster than memory gets ready.
+        // As fast as possible, but never faster than memory gets ready.
         let mut bytes = ByteArena::new(64 << 20, Growth::WhenReady, pages).expect("memory");
         let (mut stored, mut refused, before, start) = (0, 0, page_faults(), Instant::now());
         while stored < 5_000 {
@@ -76,7 +77,8 @@ fn memory_is_touched_before_it_is_needed() {
             }
         }
         let faults = page_faults() - before;
-        // What is ready at first is taken in any case: 512 KiB, with the notes of its chunks and of the first thread.
+        // The memory that is ready at first is used in any case: 512 KiB, with the bookkeeping of its chunks and of
+        // the first thread.
         assert!(faults <= 160, "{faults} faults of byte strings on {pages:?} pages, {refused} refused");
 
         let mut lines = CacheLines::used_in_order(1 << 20, pages).expect("memory");
@@ -102,12 +104,12 @@ fn memory_is_touched_before_it_is_needed() {
     let pieces = Pieces::new("pieces", 10_000, 2_400).expect("memory");
     let faults = faults_of(10_000, 10, |_| {
         let piece = pieces.take().expect("a piece");
-        // SAFETY: the piece is nobody else's.
+        // SAFETY: the piece belongs to this test alone.
         unsafe { piece.write_bytes(1, 2_400) };
     });
     assert!(faults <= 60, "{faults} faults of pieces");
 
-    // Memory that goes while it is made ready.
+    // Memory that is dropped while it is made ready.
     for number in 0..200 {
         let mut arena = Arena::<[u64; 32]>::new(1 << 16, PageRequest::Large).expect("memory");
         (0..number * 10).for_each(|_| assert!(arena.allocate().is_some()));

@@ -1,16 +1,17 @@
-//! Tables that are used anywhere stay small until they have had a few hundred uses, and lose nothing when they get huge pages.
+//! Tables that are used in any order stay small until a few hundred uses, and keep their contents when they get huge
+//! pages.
 //!
-//! A process of its own: what is asked for here counts for all tables of the process.
+//! A separate process, because the setting applies to all tables of a process.
 #![cfg(target_os = "linux")]
 
 use namehop_table::{
     BucketTable, CacheLines, HugePages, PageRequest, Readiness, is_memory_ready, make_memory_ready_ahead,
 };
 
-/// Lines of 16 MiB.
+/// Number of lines: 16 MiB.
 const LINES: usize = 1 << 18;
 
-/// kB of this process in memory that are not of files, with those on huge pages of the pool.
+/// Anonymous memory of this process in RAM in kB, including huge pages of the pool.
 fn own_kilobytes() -> usize {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("readable");
     let of = |name: &str| {
@@ -28,7 +29,7 @@ fn hash(number: usize) -> u64 {
 #[test]
 fn tables_get_huge_pages_after_a_few_uses_and_keep_what_is_in_them() {
     make_memory_ready_ahead(Readiness::AfterFewUses);
-    // With pages of the pool where the system has set some aside, and without.
+    // With pages of the pool, if the system has reserved some, and without.
     for pages in [HugePages::Auto, HugePages::Transparent, HugePages::Off] {
         pages.use_from_now_on();
         let before = own_kilobytes();
@@ -51,7 +52,7 @@ fn tables_get_huge_pages_after_a_few_uses_and_keep_what_is_in_them() {
         let taken = own_kilobytes().saturating_sub(before);
         assert!(taken >= LINES * 64 / 1024, "{taken} kB after many uses on {pages:?}: not ready as a whole");
         for number in 0..2_000 {
-            // Few lines, if any, have had two numbers.
+            // Few lines, if any, were written twice.
             let found = lines[hash(number) as usize % LINES].0[0];
             assert!(found > number as u64, "line of {number} on {pages:?}: {found}");
             let is_there = |index: u32| index == number as u32;

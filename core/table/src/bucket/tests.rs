@@ -1,4 +1,4 @@
-//! The bucket table against an obvious model, with few hash values so that buckets overflow.
+//! Compares the bucket table with a simple model, on few hash values so that buckets overflow.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ enum Step {
     Replace(u64, u32, u32),
 }
 
-/// Hashes of which many share a bucket, a tag, or both.
+/// Hashes that often share a bucket, a tag, or both.
 fn hash() -> impl Strategy<Value = u64> {
     (0u64..3, prop_oneof![0u64..3, Just(u64::from(u32::MAX))]).prop_map(|(low, high)| high << 32 | low)
 }
@@ -24,8 +24,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Every bucket but the last of a chain is full, occupied slots come first, and no chain ends in a bucket that the
-/// link's slot could replace.
+/// Checks that every bucket of a chain but the last is full, that occupied slots come first, and that no overflow
+/// bucket holds a single entry, which the link's slot could hold instead.
 fn check_shape(table: &BucketTable) {
     let mut overflow = 0;
     for home in 0..=table.home_mask {
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// A well-mixed sequence of hashes.
+/// Returns a well-mixed hash for each number.
 fn mixed(number: u64) -> u64 {
     let x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -133,7 +133,7 @@ fn capacity_is_kept_for_the_worst_hashes_and_then_it_is_full() {
         assert!(extra <= SLOTS + 6, "{extra} more than {capacity}");
         assert_eq!(table.insert(42, 0), Err(TableFull));
         assert_eq!(table.len(), capacity + extra);
-        // Freed overflow buckets serve again.
+        // Freed overflow buckets are used again.
         for index in 0..capacity as u32 {
             assert!(table.remove(42, index));
         }

@@ -1,4 +1,4 @@
-//! Slots against a model, and their limits.
+//! Compares slots with a model and checks their limits.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ proptest! {
         for (slot, bytes) in &model {
             prop_assert_eq!(arena.get(*slot, bytes.len()), &bytes[..]);
         }
-        // When all is free again, every chunk serves every size again.
+        // When all slots are free, every chunk can serve every size again.
         for (slot, _) in model {
             arena.free(slot);
         }

@@ -1,7 +1,7 @@
-//! The buckets of a concurrent table: an array of fixed size that one thread changes while others read.
+//! The buckets of a concurrent table: an array of fixed size that one thread changes while others read it.
 //!
-//! Slots are atomic words of a tag and an index. The writer publishes each change by one store; what it needs to know
-//! besides (which overflow buckets are free) is its own.
+//! Slots are atomic words of a tag and an index. The writer publishes each change with one store. It keeps the list
+//! of free overflow buckets for itself, in [`Overflow`].
 
 use crate::pages::{PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
@@ -29,12 +29,12 @@ pub(super) const fn index_in(word: u64) -> u32 {
 /// A free slot.
 pub(super) const FREE: u64 = pack(EMPTY, 0);
 
-/// Next bucket of the chain, according to the word in the link slot.
+/// Returns the next bucket of the chain, given the word in the link slot.
 pub(super) const fn link_in(word: u64) -> Option<usize> {
     if tag_in(word) == LINK { Some(index_in(word) as usize) } else { None }
 }
 
-/// The writer's view of a slot: nobody else changes it.
+/// Reads a slot in the writer, which is the only thread that changes it.
 fn load(slot: &AtomicU64) -> u64 {
     slot.load(Ordering::Relaxed)
 }
@@ -62,17 +62,17 @@ impl BucketArray {
         hash as usize & self.home_mask
     }
 
-    /// Buckets that hashes choose from, a power of two.
+    /// Number of home buckets, a power of two.
     pub(super) fn home_buckets(&self) -> usize {
         self.home_mask + 1
     }
 
-    /// Buckets for those that overflow.
+    /// Number of overflow buckets.
     pub(super) fn overflow_buckets(&self) -> usize {
         self.bucket_count - self.home_buckets()
     }
 
-    /// Entries for which it was sized.
+    /// Number of entries that the array was sized for.
     pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
@@ -82,17 +82,17 @@ impl BucketArray {
     }
 
     /// # Panics
-    /// If there is no such bucket.
+    /// If `number` is out of range.
     #[inline(always)]
     pub(super) fn bucket(&self, number: usize) -> &Bucket {
         assert!(number < self.bucket_count, "no such bucket");
-        // SAFETY: there are so many buckets.
+        // SAFETY: `number` is below the number of buckets.
         let bucket = unsafe { &*self.memory.bucket(number) };
         touched::note(bucket);
         bucket
     }
 
-    /// Asks for the home bucket of `hash`.
+    /// Prefetches the home bucket of `hash`.
     #[inline(always)]
     pub(super) fn prefetch(&self, hash: u64) {
         self.prefetch_bucket(self.home(hash));
@@ -103,19 +103,19 @@ impl BucketArray {
         prefetch_read(self.memory.bucket(number));
     }
 
-    /// All entries of the chain that starts at a home bucket, as the writer sees them.
+    /// Iterates over all entries of the chain that starts at a home bucket. Only for the writer.
     pub(super) fn chain(&self, home: usize) -> impl Iterator<Item = u64> + '_ {
         let following = |bucket: &&Bucket| Some(self.bucket(link_in(load(&bucket.slots[LINK_SLOT]))?));
         std::iter::successors(Some(self.bucket(home)), following).flat_map(entries_in)
     }
 
-    /// All entries, as the writer sees them.
+    /// Iterates over all entries. Only for the writer.
     pub(super) fn entries(&self) -> impl Iterator<Item = u64> + '_ {
         // Buckets that are in no chain are empty.
         (0..self.bucket_count).flat_map(|number| entries_in(self.bucket(number)))
     }
 
-    /// Slot of an entry, and whether it is in the home bucket.
+    /// Returns the slot of an entry, and whether it is in the home bucket.
     fn position(&self, hash: u64, index: u32) -> Option<(&AtomicU64, bool)> {
         let entry = pack(tag_of(hash), index);
         let home = self.home(hash);
@@ -129,7 +129,7 @@ impl BucketArray {
         }
     }
 
-    /// Changes the index of one entry in one step. `false` if there is none. Only for the writer.
+    /// Changes the index of one entry with one store. Returns `false` if there is none. Only for the writer.
     pub(super) fn replace(&self, hash: u64, old: u32, new: u32) -> bool {
         let position = self.position(hash, old);
         if let Some((slot, _)) = position {
@@ -138,10 +138,11 @@ impl BucketArray {
         position.is_some()
     }
 
-    /// Takes the last bucket off the chain of `hash` if it is an overflow bucket without entries. Only for the writer.
+    /// Takes the last bucket off the chain of `hash` if it is an overflow bucket without entries. Only for the
+    /// writer.
     ///
-    /// It may be used again at once: a reader that is still in it finds nothing of its chain there, and nothing was
-    /// there when it was unlinked. (Of a bucket in the middle of a chain that would not be true.)
+    /// The bucket may be used again at once: a reader that still reads it finds no entry of its chain there, and
+    /// there was none when the bucket was unlinked. (This would not hold for a bucket in the middle of a chain.)
     fn unlink_empty_tail(&self, hash: u64) -> Option<u32> {
         let mut bucket = self.bucket(self.home(hash));
         let (mut number, mut link) = (0, None);
@@ -163,9 +164,9 @@ fn entries_in(bucket: &Bucket) -> impl Iterator<Item = u64> + '_ {
     bucket.slots.iter().map(load).filter(|&word| word != FREE && link_in(word).is_none())
 }
 
-/// The writer's notes about one array: which overflow buckets are in use.
+/// The writer's bookkeeping of one array: which overflow buckets are in use.
 pub(super) struct Overflow {
-    /// First one that was never used.
+    /// First overflow bucket that was never used.
     fresh: usize,
     unlinked: Vec<u32>,
 }
@@ -208,7 +209,8 @@ impl Overflow {
                     let [first, second, ..] = &array.bucket(added).slots;
                     first.store(last, Ordering::Release);
                     second.store(entry, Ordering::Release);
-                    // One store hides the old last entry behind the link and publishes the new one.
+                    // One store replaces the old last entry, which is in the new bucket too, by the link and
+                    // publishes the new one.
                     slots[LINK_SLOT].store(pack(LINK, added as u32), Ordering::Release);
                     return Ok(());
                 }
@@ -216,7 +218,7 @@ impl Overflow {
         }
     }
 
-    /// Removes one entry with this hash and index from the array. `false` if there is none.
+    /// Removes one entry with this hash and index from the array. Returns `false` if there is none.
     pub(super) fn remove(&mut self, array: &BucketArray, hash: u64, index: u32) -> bool {
         let Some((slot, is_home)) = array.position(hash, index) else {
             return false;
@@ -236,29 +238,29 @@ use mapped::Memory;
 #[cfg(loom)]
 use modelled::Memory;
 
-/// Memory for real.
+/// Memory of the buckets, in builds without the model checker.
 #[cfg(not(loom))]
 mod mapped {
     use super::Bucket;
     use crate::TableError;
     use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest, touch_soon};
 
-    /// From so much memory on, another thread touches it.
+    /// From this size on, another thread touches the memory ahead.
     const AHEAD_BYTES: usize = 64 << 20;
-    /// Of the buckets for those that overflow, this part is expected to be used.
+    /// One in this many overflow buckets is expected to be used.
     const USED_OVERFLOW_PART: usize = 16;
 
     pub(super) struct Memory(Mapping);
 
     impl Memory {
-        /// Buckets of free slots, which are zero. Of those behind the home buckets few are ever used.
+        /// Makes buckets of free slots, which are zero. Few of the overflow buckets are expected to be used.
         pub(super) fn new(home_count: usize, count: usize, pages: PageRequest) -> Result<Self, TableError> {
             let bytes_of = |count: usize| count * size_of::<Bucket>();
             let expected_bytes = bytes_of(home_count + (count - home_count) / USED_OVERFLOW_PART);
             let need = MemoryNeed { expected_bytes, ..MemoryNeed::all("shared buckets", bytes_of(count)) };
             let mapping = Mapping::new(need, pages)?;
             if bytes_of(home_count) >= AHEAD_BYTES {
-                // Nobody knows in which order they are filled, only that all will be.
+                // The order in which home buckets are filled is unknown, but all will be.
                 touch_soon(&mapping, 0, bytes_of(home_count));
             }
             Ok(Memory(mapping))
@@ -268,7 +270,7 @@ mod mapped {
             self.0.kind()
         }
 
-        /// A bucket, if there are so many.
+        /// Returns the address of a bucket; valid if `number` is below the number of buckets.
         #[inline(always)]
         pub(super) fn bucket(&self, number: usize) -> *const Bucket {
             self.0.base().cast::<Bucket>().as_ptr().wrapping_add(number)
@@ -276,7 +278,7 @@ mod mapped {
     }
 }
 
-/// Memory for the model checker, whose atomics know more than their value.
+/// Memory of the buckets for the model checker: its atomics hold more than their value.
 #[cfg(loom)]
 mod modelled {
     use super::{Bucket, FREE};

@@ -1,31 +1,32 @@
-//! Growth in steps: a larger array is filled beside the current one, a few chains at a time, and then takes its place.
+//! Growth in steps: a larger array is filled beside the current one, a few chains at a time, and then replaces it.
 //!
-//! Readers see the current array only, which stays complete. An entry whose chain was moved already is changed in both
-//! arrays, any other in the current one alone, from where its chain will be moved later.
+//! Readers see the current array only, which stays complete. A change to an entry whose chain was already moved is
+//! made in both arrays. Any other change is made in the current array alone and moves with its chain later.
 
 use super::array::{BucketArray, Overflow, index_in, tag_in};
 use crate::pages::PageRequest;
 use crate::{TableError, TableFull};
 
-/// Chains that are moved together, so that their misses overlap.
+/// Home buckets whose chains are moved together, so that their cache misses overlap.
 const GROUP: usize = 16;
-/// Entries of a group that are moved together; more only lose the overlap.
+/// Maximum number of entries of a group that are moved together. A group with more is moved one entry at a time,
+/// without overlap.
 const GROUP_ENTRIES: usize = 128;
 
-/// What the table asks of whoever knows the entries.
+/// Access to the entries, which the table needs while it grows.
 pub trait GrowthEntries {
-    /// Asks for the memory that [`low_bits`](Self::low_bits) will read.
+    /// Prefetches the memory that [`low_bits`](Self::low_bits) will read.
     fn prefetch(&self, index: u32);
 
-    /// Low 32 bits of the hash with which the index was inserted.
+    /// Returns the low 32 bits of the hash with which the index was inserted.
     fn low_bits(&self, index: u32) -> u32;
 }
 
-/// A growth under way.
+/// A growth in progress.
 pub(super) struct Growth {
     array: Box<BucketArray>,
     overflow: Overflow,
-    /// First home bucket of the current array whose chain was not moved.
+    /// First home bucket of the current array whose chain was not moved yet.
     next: usize,
 }
 
@@ -35,7 +36,7 @@ impl Growth {
         Ok(Growth { overflow: Overflow::new(&array), array, next: 0 })
     }
 
-    /// Entries that the new array is for.
+    /// Number of entries that the new array is sized for.
     pub(super) fn capacity(&self) -> usize {
         self.array.capacity()
     }
@@ -66,7 +67,7 @@ impl Growth {
         }
     }
 
-    /// Moves up to `chains` chains. `true` when all are moved.
+    /// Moves up to `chains` chains. Returns `true` when all are moved.
     pub(super) fn step(
         &mut self,
         current: &BucketArray,
@@ -76,7 +77,7 @@ impl Growth {
         let end = current.home_buckets().min(self.next.saturating_add(chains));
         while self.next < end {
             let group = self.next..end.min(self.next + GROUP);
-            // The next group's buckets are on their way while this one's entries are.
+            // Prefetch the next group's buckets while this group's entries are in flight.
             for ahead in group.end..current.home_buckets().min(group.end + GROUP) {
                 current.prefetch_bucket(ahead);
             }
@@ -113,7 +114,7 @@ impl Growth {
         Ok(())
     }
 
-    /// The new array, when all is moved.
+    /// Returns the new array, once all chains are moved.
     pub(super) fn finish(self) -> (Box<BucketArray>, Overflow) {
         (self.array, self.overflow)
     }

@@ -1,12 +1,13 @@
 //! The bucket table for one writer and lock-free readers.
 //!
-//! As in the table for one owner, a bucket is one cache line of eight (tag, index) slots and a full bucket's last slot
-//! becomes a link to an overflow bucket. Here each slot is one atomic word, so that every change is published by one
-//! store. Entries that readers may be looking for never move towards the start of a chain, where a reader may have
-//! passed already: a removed entry leaves a hole that the next insertion fills.
+//! As in the single-owner table, a bucket is one cache line of eight (tag, index) slots, and a full bucket's last
+//! slot becomes a link to an overflow bucket. Here each slot is one atomic word, so that every change is published
+//! with one store. An entry never moves towards the start of a chain, which a reader may have passed already:
+//! removing an entry leaves a hole, and the next insertion fills it.
 //!
-//! Growth builds a larger array beside the old one, in steps between which the table can be changed, and publishes it by
-//! its pointer. The old array is handed to the caller, who keeps it until all readers have passed a quiescent state.
+//! Growth builds a larger array beside the old one, in steps between which the table can be changed, and publishes it
+//! by storing its pointer. The old array is returned to the caller, who keeps it until all readers have passed a
+//! quiescent state.
 
 mod array;
 mod growth;
@@ -37,25 +38,25 @@ struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: `current` always comes from a box, and the last handle is gone.
+        // SAFETY: `current` always comes from a box, and the last handle is being dropped.
         drop(unsafe { Box::from_raw(self.current.load(Ordering::Relaxed)) });
     }
 }
 
-/// An array that growth replaced. Its memory is freed on drop: keep it until no reader can be looking at it.
+/// An array that growth replaced. Its memory is freed on drop, so keep it until no reader can access it.
 pub struct RetiredBuckets {
-    // Not a box, because a box claims that nobody else is looking.
+    // Not a box, because a box asserts exclusive access.
     array: NonNull<BucketArray>,
 }
 
 impl Drop for RetiredBuckets {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from a box and this is its only owner.
+        // SAFETY: the pointer comes from a box and this value is its only owner.
         drop(unsafe { Box::from_raw(self.array.as_ptr()) });
     }
 }
 
-// SAFETY: it owns an array of atomics, which may be freed on any thread, and gives no access to it.
+// SAFETY: the value owns an array of atomics, which may be freed on any thread, and gives no access to it.
 unsafe impl Send for RetiredBuckets {}
 // SAFETY: as above.
 unsafe impl Sync for RetiredBuckets {}
@@ -70,7 +71,7 @@ pub struct ConcurrentBucketTable {
 }
 
 impl ConcurrentBucketTable {
-    /// A table with room for about `capacity` entries before it has to grow.
+    /// Makes a table with room for about `capacity` entries before it has to grow.
     pub fn new(capacity: usize, pages: PageRequest) -> Result<Self, TableError> {
         let array = BucketArray::new(capacity, pages)?;
         Ok(ConcurrentBucketTable {
@@ -82,7 +83,7 @@ impl ConcurrentBucketTable {
         })
     }
 
-    /// A handle for readers.
+    /// Returns a handle for a reader.
     pub fn reader(&self) -> ConcurrentBucketReader {
         ConcurrentBucketReader { shared: Arc::clone(&self.shared) }
     }
@@ -92,27 +93,28 @@ impl ConcurrentBucketTable {
         self.entries
     }
 
-    /// Is there no entry?
+    /// Returns true if the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Entries for which the current array was sized: time to [grow](Self::start_growth) when there are as many.
+    /// Number of entries that the current array was sized for. [Grow](Self::start_growth) when the table has that
+    /// many.
     pub fn capacity(&self) -> usize {
         self.array().capacity()
     }
 
-    /// All indexes whose hash may be `hash`.
+    /// Iterates over all indexes with a matching tag in the chain of `hash`.
     pub fn candidates(&self, hash: u64) -> ConcurrentCandidates<'_> {
         ConcurrentCandidates::new(self.array(), hash)
     }
 
-    /// All indexes, in no particular order.
+    /// Iterates over all indexes, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.array().entries().map(index_in)
     }
 
-    /// Asks for the bucket that a change or search for `hash` will look at first.
+    /// Prefetches the buckets that a change or lookup of `hash` will read first.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         self.array().prefetch(hash);
@@ -121,8 +123,8 @@ impl ConcurrentBucketTable {
         }
     }
 
-    /// Adds an entry whose contents are complete, and publishes it. The same pair may be added more than once. When it
-    /// is full, growing makes room.
+    /// Adds an entry and publishes it; the entry's contents must be complete. The same pair may be added more than
+    /// once. If the table is full, growing it makes room.
     pub fn insert(&mut self, hash: u64, index: u32) -> Result<(), TableFull> {
         // SAFETY: the current array lives until it is replaced, which needs `&mut self` and is not done here.
         let array = unsafe { &*self.shared.current.load(Ordering::Relaxed) };
@@ -141,8 +143,8 @@ impl ConcurrentBucketTable {
         inserted
     }
 
-    /// Removes one entry with this hash and index. `false` if there is none. Readers may still hold the index until they
-    /// pass a quiescent state.
+    /// Removes one entry with this hash and index. Returns `false` if there is none. Readers may hold the index until
+    /// they pass a quiescent state.
     pub fn remove(&mut self, hash: u64, index: u32) -> bool {
         // SAFETY: as in `insert`.
         let array = unsafe { &*self.shared.current.load(Ordering::Relaxed) };
@@ -156,8 +158,8 @@ impl ConcurrentBucketTable {
         removed
     }
 
-    /// Changes the index of one entry in one step. `false` if there is no entry with this hash and `old` index. Readers
-    /// may still hold the old index until they pass a quiescent state.
+    /// Changes the index of one entry with one store. Returns `false` if there is no entry with this hash and the
+    /// index `old`. Readers may hold the old index until they pass a quiescent state.
     pub fn replace(&mut self, hash: u64, old: u32, new: u32) -> bool {
         let array = self.array();
         let replaced = array.replace(hash, old, new);
@@ -167,24 +169,24 @@ impl ConcurrentBucketTable {
         replaced
     }
 
-    /// Entries for which the array that is being filled is sized; `None` when the table is not growing.
+    /// Number of entries that the new array is sized for; `None` when the table is not growing.
     pub fn growing_to(&self) -> Option<usize> {
         self.growth.as_ref().map(Growth::capacity)
     }
 
-    /// Begins to move all entries to a new array for at least `capacity` entries (and not less than there are), without
-    /// holes. A growth that was under way is given up.
+    /// Begins to move all entries to a new array for at least `capacity` entries (and at least the current number),
+    /// without holes. Cancels a growth in progress.
     pub fn start_growth(&mut self, capacity: usize) -> Result<(), TableError> {
         self.growth = Some(Growth::new(capacity.max(self.entries), self.pages)?);
         Ok(())
     }
 
-    /// Goes on with the growth by up to `chains` of the current array's home buckets and what overflowed from them; does
-    /// nothing when the table is not growing. The step that moves the last of them publishes the new array and returns the
-    /// old one, at which readers may be looking until they pass a quiescent state.
+    /// Continues the growth by up to `chains` home buckets of the current array and their overflow buckets; does
+    /// nothing when the table is not growing. The step that moves the last chain publishes the new array and returns
+    /// the old one, which readers may access until they pass a quiescent state.
     ///
     /// # Errors
-    /// When the new array is too small for what was added meanwhile; the growth is given up then.
+    /// If the new array is too small for the entries that were added meanwhile. The growth is then cancelled.
     pub fn grow_step(
         &mut self,
         chains: usize,
@@ -205,7 +207,7 @@ impl ConcurrentBucketTable {
         Ok(Some(RetiredBuckets { array }))
     }
 
-    /// How full it is.
+    /// Returns the fill level of the table.
     pub fn statistics(&self) -> BucketStatistics {
         let array = self.array();
         BucketStatistics {

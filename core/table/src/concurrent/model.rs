@@ -1,5 +1,5 @@
-//! The concurrent table under the model checker: every interleaving of a writer and a reader, with all that the memory
-//! model allows each load to see.
+//! The concurrent table under the model checker: every interleaving of a writer and a reader, with every value that
+//! the memory model lets each load return.
 //!
 //! `make model-test` runs these.
 
@@ -12,14 +12,14 @@ const HASH: u64 = 7 << 32;
 /// Another home bucket of a table with two.
 const OTHER_HOME: u64 = 9 << 32 | 1;
 
-/// Every interleaving in which a thread is interrupted at most so often.
+/// Checks every interleaving in which a thread is interrupted at most `preemptions` times.
 fn check(preemptions: usize, program: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(program);
 }
 
-/// A table whose home bucket for `HASH` holds entries 0 to 7.
+/// Returns a table whose home bucket for `HASH` holds entries 0 to 7.
 fn full_bucket() -> ConcurrentBucketTable {
     let mut table = ConcurrentBucketTable::new(10, PageRequest::Ordinary).expect("memory");
     for index in 0..8 {
@@ -39,7 +39,7 @@ impl GrowthEntries for LowBits {
     }
 }
 
-/// What a reader finds meanwhile.
+/// Spawns a reader, which returns all candidates that it finds.
 fn spawn_reader(reader: ConcurrentBucketReader) -> thread::JoinHandle<Vec<u32>> {
     // SAFETY: the model's main thread keeps retired arrays until this thread has ended.
     thread::spawn(move || unsafe { reader.candidates(HASH) }.collect())
@@ -66,7 +66,7 @@ fn model_entries_stay_while_an_overflow_bucket_is_unlinked_and_used_elsewhere() 
             table.insert(OTHER_HOME, index).expect("room");
         }
         let reader = spawn_reader(table.reader());
-        // Entry 7 moved to the overflow bucket when 8 came.
+        // The insertion of entry 8 moved entry 7 to the overflow bucket.
         assert!(table.remove(HASH, 8) && table.remove(HASH, 7));
         assert_eq!(table.statistics().overflow_buckets, 0);
         table.insert(OTHER_HOME, 28).expect("room");
@@ -110,7 +110,7 @@ fn model_entries_stay_while_the_table_is_changed_between_the_steps_of_its_growth
         table.start_growth(40).expect("memory");
         let reader = spawn_reader(table.reader());
         assert!(table.grow_step(1, &LowBits).expect("room").is_none(), "one of two chains was moved");
-        // In the chain that was moved, and in the one that was not.
+        // Changes in the chain that was moved, and in the chain that was not.
         table.insert(HASH, 8).expect("room");
         assert!(table.remove(HASH, 3) && table.replace(HASH, 5, 15));
         assert!(table.replace(OTHER_HOME, 20, 21));

@@ -12,13 +12,13 @@ pub struct ConcurrentBucketReader {
 }
 
 impl ConcurrentBucketReader {
-    /// All indexes whose hash may be `hash`.
+    /// Iterates over all indexes with a matching tag in the chain of `hash`.
     ///
-    /// An entry that is in the table during the whole call is found, whatever the writer does meanwhile.
+    /// It finds every entry that is in the table during the whole call, even if the writer changes the table meanwhile.
     ///
     /// # Safety
-    /// Arrays retired by [`grow_step`](super::ConcurrentBucketTable::grow_step) after this call are not dropped before the
-    /// iterator is.
+    /// Arrays retired by [`grow_step`](super::ConcurrentBucketTable::grow_step) after this call are not dropped
+    /// before the iterator is.
     #[inline(always)]
     pub unsafe fn candidates(&self, hash: u64) -> ConcurrentCandidates<'_> {
         // SAFETY: as the caller promises; an array that was current is complete before its pointer is published.
@@ -26,7 +26,7 @@ impl ConcurrentBucketReader {
         ConcurrentCandidates::new(array, hash)
     }
 
-    /// Asks for the home bucket of `hash` to be brought into the cache.
+    /// Prefetches the home bucket of `hash`.
     ///
     /// # Safety
     /// Arrays retired by [`grow_step`](super::ConcurrentBucketTable::grow_step) are not dropped during the call.
@@ -38,11 +38,11 @@ impl ConcurrentBucketReader {
     }
 }
 
-/// Iterator over the indexes whose hash may be the one looked for.
+/// Iterator over the indexes with a matching tag in one chain.
 pub struct ConcurrentCandidates<'a> {
     array: &'a BucketArray,
     bucket: &'a Bucket,
-    /// Slots before the last that had the tag when they were first looked at.
+    /// Slots before the last that had the tag when the bucket was first read.
     matches: u32,
     tag: u32,
     is_last_read: bool,
@@ -57,7 +57,7 @@ impl<'a> ConcurrentCandidates<'a> {
         candidates
     }
 
-    /// Compares the tags without a branch for each: which slot it is, nobody can predict.
+    /// Compares the tags without branching on each, because the CPU cannot predict which slot matches.
     #[inline(always)]
     fn look(&mut self) {
         self.matches = 0;
@@ -68,7 +68,8 @@ impl<'a> ConcurrentCandidates<'a> {
         self.is_last_read = false;
     }
 
-    /// The index in a word with the tag. Pairs with the release store of every slot: the entry is seen complete.
+    /// Returns the index in a word with the tag. Pairs with the release store of every slot, so the entry is seen
+    /// complete.
     #[inline(always)]
     fn candidate(&self, word: u64) -> Option<u32> {
         fence(Ordering::Acquire);
@@ -85,7 +86,7 @@ impl Iterator for ConcurrentCandidates<'_> {
             while self.matches != 0 {
                 let slot = self.matches.trailing_zeros() as usize;
                 self.matches &= self.matches - 1;
-                // An entry that is there all the time is still there.
+                // An entry that stays in the table is still in this slot.
                 if let Some(index) = self.candidate(self.bucket.slots[slot].load(Ordering::Relaxed)) {
                     return Some(index);
                 }
@@ -93,7 +94,7 @@ impl Iterator for ConcurrentCandidates<'_> {
             if self.is_last_read {
                 return None;
             }
-            // The last slot is read once: what was an entry or a link then is that to the end.
+            // The last slot is read once: if it was an entry or a link then, it is treated as that to the end.
             let last = self.bucket.slots[LINK_SLOT].load(Ordering::Relaxed);
             if let Some(index) = self.candidate(last) {
                 self.is_last_read = true;

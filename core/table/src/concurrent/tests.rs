@@ -1,4 +1,5 @@
-//! The concurrent table against a model, and readers against a writer that inserts, removes, replaces and grows.
+//! Compares the concurrent table with a model, and checks readers against a writer that inserts, removes, replaces
+//! and grows.
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -17,7 +18,7 @@ enum Step {
     MoveChains(usize),
 }
 
-/// The low bits of a hash by a function.
+/// Computes the low bits of a hash with a function.
 struct LowBits(fn(u32) -> u64);
 
 impl GrowthEntries for LowBits {
@@ -28,14 +29,15 @@ impl GrowthEntries for LowBits {
     }
 }
 
-/// Grows at once.
+/// Grows the table in one step.
 fn grow(table: &mut ConcurrentBucketTable, capacity: usize, hash_of: fn(u32) -> u64) -> RetiredBuckets {
     table.start_growth(capacity).expect("memory");
     let retired = table.grow_step(usize::MAX, &LowBits(hash_of)).expect("room");
     retired.expect("all was moved")
 }
 
-/// Hashes with few different low bits and few tags. The index says which hash it was inserted with.
+/// Returns one of few hashes, with few different low bits and tags. The index determines the hash that it was
+/// inserted with.
 fn hash_of(index: u32) -> u64 {
     u64::from(2 + index / 64) << 32 | u64::from(index % 3)
 }
@@ -74,7 +76,7 @@ proptest! {
                         model.swap_remove(position);
                     }
                 }
-                // Growth needs the low bits, which 192 does not change; the tag stays that of the old index.
+                // Growth needs the low bits, which adding 192 does not change; the tag stays that of the old index.
                 Step::Replace(hash, old, new) => {
                     let position = model.iter().position(|&pair| pair == (hash, old));
                     prop_assert_eq!(table.replace(hash, old, new), position.is_some());
@@ -99,9 +101,9 @@ proptest! {
         }
         for index in 0..200 {
             let hash = hash_of(index);
-            // Hashes with the same tag may share a bucket, so there may be candidates of others too.
+            // Hashes with the same tag may share a bucket, so candidates may include entries of other hashes.
             let is_expected = |&index: &u32| model.contains(&(hash, index));
-            // SAFETY: nothing is retired meanwhile.
+            // SAFETY: no array is retired meanwhile.
             let candidates: Vec<u32> = unsafe { reader.candidates(hash) }.collect();
             prop_assert_eq!(&candidates, &table.candidates(hash).collect::<Vec<_>>());
             let mut found: Vec<u32> = candidates.into_iter().filter(is_expected).collect();
@@ -116,7 +118,7 @@ proptest! {
         let mut expected: Vec<u32> = model.iter().map(|&(_, index)| index).collect();
         expected.sort_unstable();
         prop_assert_eq!(&all, &expected);
-        // Once everything is gone, no overflow bucket is in use.
+        // When all entries are removed, no overflow bucket is in use.
         for (hash, index) in model {
             prop_assert!(table.remove(hash, index));
         }
@@ -140,14 +142,14 @@ fn overflow_buckets_come_and_go() {
     }
 }
 
-/// A well-mixed sequence of hashes of which every eighth shares its bucket with the one before.
+/// Returns a well-mixed hash for each index; eight consecutive indexes share a bucket.
 fn mixed(index: u32) -> u64 {
     let mut x = u64::from(index / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (u64::from(index) + 1) << 32 | (x >> 16) & 0xffff_ffff
 }
 
-/// Ends the readers' loops when the writer is done, or has panicked.
+/// Ends the readers' loops when the writer returns or panics.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -156,7 +158,8 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Entries below `FIXED` stay in the table; readers must find them at every moment. The others come and go.
+/// Entries below `FIXED` stay in the table; readers must find them at every moment. The other entries are added and
+/// removed.
 #[test]
 fn readers_never_miss_an_entry_that_stays() {
     const FIXED: u32 = 300;
@@ -183,7 +186,7 @@ fn readers_never_miss_an_entry_that_stays() {
                     for index in 0..FIXED {
                         quiescence.online();
                         let hash = mixed(index);
-                        // SAFETY: online; the writer drops arrays only through the reclamation.
+                        // SAFETY: the reader is online; the writer drops arrays only through the reclamation.
                         let hit = unsafe {
                             table.prefetch(hash);
                             table.candidates(hash)
@@ -205,7 +208,7 @@ fn readers_never_miss_an_entry_that_stays() {
                     qsbr.retire(retired);
                 }
             }
-            // A fixed entry changes its index, which readers see as either of the two.
+            // A fixed entry changes its index; readers see the old or the new one.
             for index in 0..FIXED {
                 let (old, new) = if round % 2 == 0 { (index, index + MOVING) } else { (index + MOVING, index) };
                 assert!(table.replace(mixed(index), old, new));

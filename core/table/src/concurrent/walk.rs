@@ -1,31 +1,33 @@
 //! A walk over all entries in portions, between which the table may change and grow.
 //!
-//! Home buckets are visited in the order of their numbers read backwards, lowest bit first. When the table doubles, the
-//! entries of one home bucket go to two whose numbers end in the same bits, which that order visits one after the other;
-//! so a place in the walk divides what was visited from what was not in every table size.
+//! Home buckets are visited in the order of their bit-reversed numbers. When the table doubles, the entries of one
+//! home bucket move to two buckets with the same low bits, which are neighbours in that order. So a cursor divides
+//! visited from unvisited entries in every table size.
 
 use super::ConcurrentBucketTable;
 use super::array::index_in;
 
-/// A place in a walk; the default is its start.
+/// A position in a walk; the default is its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WalkCursor {
-    /// Next home bucket, read backwards: its lowest bit is the highest here.
+    /// Next home bucket, bit-reversed: its lowest bit is the highest here.
     reversed: u64,
 }
 
 impl WalkCursor {
-    /// The place as a number, to be kept outside of the program.
+    /// Returns the position as a number that can be stored outside of the process.
     pub fn number(self) -> u64 {
         self.reversed
     }
 
-    /// The place with this number. Every number is one; what is not from [`number`](Self::number) is any place of the table.
+    /// Returns the position with this number. Every number is valid; one that is not from [`number`](Self::number) is
+    /// an arbitrary position.
     pub fn from_number(number: u64) -> Self {
         WalkCursor { reversed: number }
     }
 
-    /// The next home bucket of a table with this many, and the place behind it; `None` when that is the end.
+    /// Returns the next home bucket of a table with `home_count` of them, and the position after it; `None` at the
+    /// end.
     fn advance(self, home_count: usize) -> (usize, Option<WalkCursor>) {
         let bits = home_count.trailing_zeros();
         if bits == 0 {
@@ -40,11 +42,11 @@ impl WalkCursor {
 }
 
 impl ConcurrentBucketTable {
-    /// Adds the indexes of up to `chains` home buckets, and of what overflowed from them, to `out`; returns where to go on,
-    /// or `None` at the end.
+    /// Appends the indexes of up to `chains` home buckets, and of their overflow buckets, to `out`. Returns where to
+    /// continue, or `None` at the end.
     ///
-    /// An entry that is in the table during the whole walk is given at least once, whatever is added, removed, replaced
-    /// or grown meanwhile.
+    /// An entry that is in the table during the whole walk is visited at least once, even if entries are added, removed,
+    /// replaced or the table grows meanwhile.
     pub fn walk(&self, from: WalkCursor, chains: usize, out: &mut Vec<u32>) -> Option<WalkCursor> {
         let array = self.array();
         let mut ahead = Some(from);
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
     use crate::{GrowthEntries, PageRequest};
 
-    /// Indexes that are their own hashes, spread over tags.
+    /// Indexes that are the low bits of their own hashes, spread over tags.
     struct Identity;
 
     impl GrowthEntries for Identity {

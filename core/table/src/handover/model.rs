@@ -7,7 +7,7 @@ use loom::thread;
 
 use super::*;
 
-/// What the receiver gets in some attempts, and then all the rest.
+/// Receives for a number of attempts; returns the items, and the receiver.
 fn receive_all(mut receiver: HandoverReceiver<Arc<u32>>, attempts: usize) -> (Vec<u32>, HandoverReceiver<Arc<u32>>) {
     let mut received = Vec::new();
     for _ in 0..attempts {
@@ -48,7 +48,7 @@ fn model_what_is_left_is_dropped_whoever_ends_first() {
         let sending = thread::spawn(move || {
             assert!(sender.push(Arc::clone(&kept), 0).is_ok());
             sender.publish();
-            // Published when the sender ends.
+            // Published when the sender is dropped.
             assert!(sender.push(kept, 0).is_ok());
         });
         receiver.receive(1, |item| assert_eq!(*item, 7));

@@ -101,7 +101,7 @@ proptest! {
                     published.append(&mut written);
                 }
                 _ => {
-                    // The receiver looks for more only when it has taken out all that it knew of.
+                    // The receiver reads the sender's counter again only when it has taken all items it knew of.
                     let mut left = number;
                     while left > 0 {
                         let mut received = Vec::new();

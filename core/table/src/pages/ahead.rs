@@ -1,14 +1,17 @@
-//! Making memory ready before it is needed.
+//! Makes memory ready before it is needed.
 //!
-//! The system clears a page when it is first touched. This takes a microsecond or so for 4 KiB, for 2 MiB up to tens of
-//! milliseconds in a virtual machine, and whoever touches it waits. Workers must not wait, so a thread of its own touches memory
-//! ahead of them. Whoever fills some memory from its start on says from time to time how far it has come, by one store (the
-//! [`FillMark`]); the thread keeps a lead in front of that: four times what is in use already, but at least what the memory was made
-//! with and at most [`most_lead_bytes`](ReadyAhead::most_lead_bytes). So a table that stays small takes little memory, and one that
-//! fills fast has a lead that grows faster than it is used up. The part with the shortest lead goes first, in steps of a huge page. Whoever comes to memory that is not ready yet either
-//! touches it, and waits for the system, or does without it for now: [`FillMark::is_ready`] tells.
+//! The system clears a page when it is first touched, and the thread that touches it waits. This takes about a
+//! microsecond for 4 KiB, and up to tens of milliseconds for 2 MiB in a virtual machine. Workers must not wait, so a
+//! separate thread touches memory ahead of them.
 //!
-//! Nobody but the router needs this: before [`make_memory_ready_ahead`] is called, there is neither thread nor lead.
+//! The owner of memory that is filled from its start reports its fill level from time to time with one store (the
+//! [`FillMark`]). The thread keeps a lead ahead of that: four times the memory in use, at least the size that was
+//! ready at first, and at most [`most_lead_bytes`](ReadyAhead::most_lead_bytes). So a table that stays small takes
+//! little memory, and the lead of one that fills fast grows faster than it is used up. The memory with the shortest
+//! lead goes first, in steps of a huge page. An owner that reaches memory that is not ready either touches it and
+//! waits for the system, or skips the allocation for now: [`FillMark::is_ready`] tells.
+//!
+//! Only the router needs this: until [`make_memory_ready_ahead`] is called, there is neither thread nor lead.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -17,47 +20,52 @@ use std::time::{Duration, Instant};
 
 use super::{BASE_ALIGNMENT, HUGE_2M_BYTES, Mapping, PageKind, Range};
 
-/// Made ready at once, and at most so much beyond what is wanted.
+/// Bytes made ready in one step, and the most that is made ready beyond the target.
 const STEP_BYTES: usize = HUGE_2M_BYTES;
-/// Longest lead. What of it is not used in the end is taken for nothing.
+/// Longest lead. A lead that is never used wastes memory.
 pub(crate) const MOST_LEAD_BYTES: usize = 8 << 20;
 /// Memory that is wanted as a whole goes before other memory with a longer lead than this.
 const WHOLE_COUNTS_AS_LEAD_BYTES: usize = 1 << 20;
-/// The lead by what is in use. Less, and a cache that fills at gigabytes a second overtakes the thread between two looks.
+/// Ratio of the lead to the memory in use. With a smaller ratio, a cache that fills at gigabytes per second overtakes
+/// the thread between two of its polls.
 const LEAD_BY_USE: usize = 4;
-/// The mark is told first when this part of what was ready at first is in use, because waking the thread takes a while.
+/// The owner first reports its fill level when one in this many bytes of the initially ready memory is in use,
+/// because waking the thread takes a while.
 const FIRST_TOLD_PART: usize = 8;
-/// What is filled from its start on lies on ordinary pages up to here, so that a little of it takes little memory.
+/// Memory that is filled from its start lies on ordinary pages up to here, so that a small fill level takes little
+/// memory.
 const ORDINARY_BYTES: usize = HUGE_2M_BYTES;
-/// Memory that can wait does up to here. The system has ordinary pages at hand, but a virtual machine may have to ask for each huge one
-/// (64 MiB of ordinary ones took 22 ms, of huge ones 90 to 210), and whoever fills a cache for the first time shares the processors with that.
+/// The same limit for memory that can wait. The system has ordinary pages at hand, but a virtual machine may have to
+/// request each huge page from its host (64 MiB of ordinary pages took 22 ms, of huge pages 90 to 210 ms), and a
+/// cache that fills for the first time shares the CPUs with that.
 const ORDINARY_BYTES_TO_WAIT_FOR: usize = 256 << 20;
-/// Memory that is used anywhere is made ready as a whole from so many uses on: a router with a few commands an hour does without.
+/// Number of uses after which memory that is used anywhere is made ready as a whole: a router that gets a few
+/// commands per hour never reaches it.
 const FEW_USES: usize = 256;
-/// How often a mark is told, in bytes of what is filled.
+/// Bytes filled between two reports of a fill level.
 const TELL_BYTES: usize = 16 << 10;
-/// Between two steps for memory that can wait. Clearing memory takes from other processors what they share with this one, so a
-/// cache that fills is to cost no more than a few per cent of what they do. This is some 1 GB in a second.
+/// Pause between two steps for memory that can wait. Clearing memory takes shared resources from other CPUs, so a
+/// filling cache must not slow them by more than a few per cent. This allows about 1 GB per second.
 const REST: Duration = Duration::from_millis(2);
-/// After some work the thread looks for more by itself, so often and so long. Then it sleeps until somebody wakes it.
+/// Interval and duration of the thread's polling after some work. Then it sleeps until it is woken.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const LOOK_FOR: Duration = Duration::from_millis(100);
 
-/// When memory that is used anywhere is made ready, which is all of it at once.
+/// When memory that is used anywhere is made ready, all of it at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// Before its first use, so that nobody waits. For a router from which much is expected at once.
+    /// Before its first use, so that nothing waits for memory. For a router that must carry full load from the start.
     BeforeUse,
-    /// When it has had a few hundred uses. Until then it is on ordinary pages, of which each use takes at most one: a router that does little
-    /// stays small.
+    /// After a few hundred uses. Until then it is on ordinary pages, and each use takes at most one page, so that a
+    /// router with little traffic stays small.
     AfterFewUses,
 }
 
-/// How memory of tables that are made from now on is made ready: not at all (0), or as [`Readiness`] says.
+/// How memory of tables made from now on is made ready: not at all (0), or by the [`Readiness`] with this number
+/// minus 1.
 static WANTED: AtomicU8 = AtomicU8::new(0);
 
-/// From now on, the memory of tables is made ready by another thread, ahead of whoever fills them. Tables made before are not
-/// changed.
+/// Has another thread make the memory of tables ready ahead of use, for tables made from now on.
 pub fn make_memory_ready_ahead(readiness: Readiness) {
     WANTED.store(1 + readiness as u8, Ordering::Relaxed);
 }
@@ -66,34 +74,35 @@ fn is_wanted() -> bool {
     WANTED.load(Ordering::Relaxed) > 0
 }
 
-/// Whether memory that is used anywhere stays small until it has had a few uses.
+/// Returns true if memory that is used anywhere stays small until it has had a few uses.
 pub(super) fn starts_small() -> bool {
     WANTED.load(Ordering::Relaxed) == 1 + Readiness::AfterFewUses as u8
 }
 
-/// Is all memory ready that is to be ready by now? For tests and measurements.
+/// Returns true if all memory that should be ready by now is ready. For tests and measurements.
 pub fn is_memory_ready() -> bool {
     let helper = helper();
     helper.wake();
     helper.regions().iter().all(|region| region.missing().is_none()) && !helper.is_busy.load(Ordering::SeqCst)
 }
 
-/// How much of some memory is in use, in units of its owner. Kept by whoever fills it.
+/// Fill level of some memory, in units of its owner, which updates it.
 #[derive(Debug)]
 pub(crate) struct FillMark {
     told: Arc<AtomicUsize>,
-    /// From so many units on, it is to be told again. Never, when nobody wants to know.
+    /// Fill level at which the next report is due; `usize::MAX` if no thread needs it.
     tell_at: usize,
     tell_every: usize,
-    /// Bytes of the first memory with this mark that are ready, as the thread says. `None` when there is nothing to wait for.
+    /// Ready bytes of the first memory with this mark, updated by the thread. `None` when no memory has to be waited
+    /// for.
     ready_bytes: Option<Arc<AtomicUsize>>,
     unit_bytes: usize,
-    /// So many units were ready when `ready_bytes` was last looked at.
+    /// Number of units that were ready when `ready_bytes` was last read.
     ready_units: usize,
 }
 
 impl FillMark {
-    /// A mark for units of so many bytes.
+    /// Makes a mark for units of `unit_bytes`.
     pub(crate) fn new(unit_bytes: usize) -> Self {
         let unit_bytes = unit_bytes.max(1);
         FillMark {
@@ -106,7 +115,8 @@ impl FillMark {
         }
     }
 
-    /// So many units are in use. To be called whenever there are more than ever before. `true` when the thread was told.
+    /// Reports that `units` units are in use. The owner calls it whenever that number reaches a new maximum. Returns
+    /// `true` if the thread was told.
     #[inline(always)]
     pub(crate) fn note(&mut self, units: usize) -> bool {
         let is_told = units >= self.tell_at;
@@ -116,7 +126,8 @@ impl FillMark {
         is_told
     }
 
-    /// Can the first `units` be used without waiting for the system? Asks for the first memory with this mark.
+    /// Returns true if the first `units` units of the first memory with this mark can be used without waiting for the
+    /// system.
     #[inline(always)]
     pub(crate) fn is_ready(&mut self, units: usize) -> bool {
         units <= self.ready_units || self.is_ready_by_now(units)
@@ -133,7 +144,7 @@ impl FillMark {
         is_ready
     }
 
-    /// The counter, for an owner that counts in it by itself and calls [`wake_helper`].
+    /// Returns the counter, for an owner that updates it directly and calls [`wake_helper`].
     pub(crate) fn into_told(self) -> Arc<AtomicUsize> {
         self.told
     }
@@ -146,26 +157,26 @@ impl FillMark {
     }
 }
 
-/// Has the thread look at all marks, if there is one and it sleeps.
+/// Wakes the thread, if it exists and sleeps, so that it reads all marks.
 pub(crate) fn wake_helper() {
     helper().wake();
 }
 
-/// What is to be ready of some memory.
+/// How much of some memory is to be ready.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadyAhead {
-    /// Bytes for each unit of the mark.
+    /// Bytes of each unit of the mark.
     pub(crate) unit_bytes: usize,
-    /// Bytes that are to be ready at once.
+    /// Bytes to make ready at once.
     pub(crate) first_bytes: usize,
     /// Longest lead, unless `first_bytes` is more.
     pub(crate) most_lead_bytes: usize,
-    /// Whoever fills it does without until it is ready; then it is made ready at a moderate rate.
+    /// The owner does not use the memory before it is ready, so it is made ready at a moderate rate.
     pub(crate) can_wait: bool,
 }
 
 impl Mapping {
-    /// Has the memory made ready ahead of a mark, if that is wanted in this process.
+    /// Has the memory made ready ahead of a mark, if that is enabled in this process.
     pub(crate) fn make_ready_ahead(&self, mark: &mut FillMark, ahead: ReadyAhead) {
         if !is_wanted() {
             return;
@@ -201,9 +212,9 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// Has the memory, which is used anywhere, made ready as a whole, as [`Readiness`] says, if that is wanted in this process. The mark counts
-    /// uses, and its owner calls [`took_few_uses`](Self::took_few_uses) when it is told. Where readiness is wanted before use, `first_bytes` are
-    /// ready at once.
+    /// Has memory that is used anywhere made ready as a whole, as [`Readiness`] says, if that is enabled in this
+    /// process. The mark counts uses. Its owner calls [`took_few_uses`](Self::took_few_uses) when
+    /// [`note`](FillMark::note) returns true. With [`Readiness::BeforeUse`], `first_bytes` are made ready at once.
     pub(crate) fn make_ready_as_a_whole(&self, mark: &mut FillMark, first_bytes: usize) {
         let bytes = self.range.bytes;
         if self.better.is_none() {
@@ -216,25 +227,26 @@ impl Mapping {
         }
         if is_wanted() {
             mark.tell_at = if starts_small() { FEW_USES } else { 1 };
-            // Once is enough.
+            // One report is enough.
             mark.tell_every = usize::MAX;
         }
     }
 
-    /// Moves what is in the memory to the huge pages that wait for it, if any do. To be called when the mark was told.
+    /// Moves the contents to the huge pages reserved for them, if any. Called when the mark reports the few uses.
     pub(crate) fn took_few_uses(&mut self) {
         let Some(better) = self.better.take() else { return };
         touch_soon(&better, 0, better.range.bytes);
         let bytes = self.range.bytes.min(better.range.bytes);
-        // SAFETY: both are mapped for at least so many bytes, and are different memory. `&mut self` is the owner's, so nobody writes meanwhile.
+        // SAFETY: both mappings have at least `bytes` bytes and do not overlap. `&mut self` is the owner's, so
+        // nothing writes meanwhile.
         unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr(), better.base.as_ptr(), bytes) };
         *self = *better;
     }
 }
 
-/// Has a part of a mapping made ready soon, whatever its owner does.
+/// Has a part of a mapping made ready soon, independently of its owner.
 pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
-    // With one processor, the thread could only do now what its owner does in time.
+    // With one CPU, the thread would only take time from the owner, which touches the memory itself in time.
     if thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
         return;
     }
@@ -252,38 +264,38 @@ pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
     });
 }
 
-/// Some memory, and how far it is ready.
+/// Some memory, and how much of it is ready.
 struct Region {
     range: Weak<Range>,
     bytes: usize,
     page_bytes: usize,
-    /// Up to here, pages are ordinary ones.
+    /// Pages below this offset are ordinary ones.
     ordinary_bytes: usize,
-    /// Bytes from the start on that are ready, or that the thread is at work on.
+    /// Bytes from the start that are ready, or that the thread is working on.
     ready: usize,
-    /// Bytes from the start on that are ready, for whoever fills the memory.
+    /// Bytes from the start that are ready, for the owner of the memory.
     ready_bytes: Arc<AtomicUsize>,
     fill: Arc<AtomicUsize>,
     ahead: ReadyAhead,
-    /// Ordinary pages that are in use by then are to become huge ones.
+    /// Ordinary pages that are in use when the region is made ready are to become huge pages.
     gathers: bool,
 }
 
-/// A step of making memory ready.
+/// One step of making memory ready.
 struct Step {
     start: usize,
     end: usize,
-    /// What is ready beyond what is in use; the shortest lead goes first.
+    /// Ready bytes beyond those in use; the shortest lead goes first.
     lead: usize,
 }
 
 impl Region {
-    /// Is it used at no particular place, or wanted whole?
+    /// Returns true if the memory is used in any order, or wanted as a whole.
     fn is_whole(&self) -> bool {
         self.ahead.unit_bytes >= self.bytes || self.ahead.first_bytes >= self.bytes
     }
 
-    /// The next step; `None` when enough is ready.
+    /// Returns the next step; `None` when enough memory is ready.
     fn missing(&self) -> Option<Step> {
         let ReadyAhead { unit_bytes, first_bytes, most_lead_bytes, .. } = self.ahead;
         let used = self.fill.load(Ordering::Relaxed).saturating_mul(unit_bytes);
@@ -296,7 +308,7 @@ impl Region {
         if self.is_whole() {
             return Some(self.step_from(self.ready, wanted, WHOLE_COUNTS_AS_LEAD_BYTES));
         }
-        // Where the thread was overtaken, it goes on ahead of whoever fills the memory, not beside.
+        // If the owner overtook the thread, the thread continues ahead of the owner, not beside it.
         let start = self.ready.max(self.end_of_page(used));
         (start < wanted).then(|| self.step_from(start, wanted, self.ready.saturating_sub(used)))
     }
@@ -306,7 +318,7 @@ impl Region {
         Step { start, end: wanted.min((start / step_bytes + 1) * step_bytes), lead }
     }
 
-    /// The next end of a page from `offset` on. Pages at the start may be smaller.
+    /// Returns the next end of a page at or after `offset`. Pages at the start may be smaller.
     fn end_of_page(&self, offset: usize) -> usize {
         match offset.checked_sub(self.ordinary_bytes) {
             None | Some(0) => offset.next_multiple_of(BASE_ALIGNMENT),
@@ -315,7 +327,7 @@ impl Region {
     }
 }
 
-/// The thread and what it works on.
+/// The thread and its work list.
 struct Helper {
     regions: Mutex<Vec<Region>>,
     thread: OnceLock<Option<Thread>>,
@@ -335,11 +347,11 @@ fn helper() -> &'static Helper {
 
 impl Helper {
     fn regions(&self) -> MutexGuard<'_, Vec<Region>> {
-        // The list is whole between any two statements that may panic.
+        // The list is consistent between any two statements that may panic.
         self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up some memory. `false` if there is no thread: then whoever fills the memory touches it.
+    /// Adds some memory to the work list. Returns `false` if there is no thread: then its owner touches the memory.
     fn add(&'static self, region: Region) -> bool {
         self.regions().push(region);
         let start = || {
@@ -351,7 +363,7 @@ impl Helper {
         has_thread
     }
 
-    /// A call that comes just before the thread falls asleep may be lost. The next one is not.
+    /// Wakes the thread. A call just before the thread falls asleep may be lost; the next call is not.
     fn wake(&self) {
         if self.is_asleep.load(Ordering::Relaxed)
             && let Some(Some(thread)) = self.thread.get()
@@ -380,7 +392,8 @@ impl Helper {
         }
     }
 
-    /// Makes one step, where the lead is shortest. `false` when all is ready but what can wait until `rest_until`.
+    /// Makes one step, for the shortest lead. Returns `false` when everything is ready except for memory that can
+    /// wait until `rest_until`.
     fn work(&self, rest_until: &mut Instant) -> bool {
         let is_resting = Instant::now() < *rest_until;
         let (range, step, ready_bytes, can_wait, gathers) = {
@@ -390,7 +403,7 @@ impl Helper {
             let steps = steps.filter_map(|(number, region)| Some((number, region.missing()?)));
             let Some((number, step)) = steps.min_by_key(|(_, step)| step.lead) else { return false };
             let region = &mut regions[number];
-            // Noted at once: what cannot be made ready now is touched by whoever needs it.
+            // Recorded at once: memory that cannot be made ready now is touched by its user.
             region.ready = step.end;
             self.is_busy.store(true, Ordering::SeqCst);
             let (can_wait, gathers) = (region.ahead.can_wait, region.gathers);
@@ -399,7 +412,7 @@ impl Helper {
         if let Some(range) = range {
             let bytes = step.end - step.start;
             if gathers {
-                // A system that cannot be asked for it gathers the ordinary pages by itself after a while.
+                // A system without this request gathers the ordinary pages by itself after a while.
                 let _ = range.make_huge(step.start, bytes);
             }
             range.touch(step.start, bytes);

@@ -1,8 +1,8 @@
-//! Anonymous memory straight from the system, on the largest pages to be had.
+//! Anonymous memory straight from the system, on the largest pages available.
 //!
-//! A table of gigabytes on 4 KiB pages costs a page-table walk for nearly every access, on top of the cache miss. Memory
-//! here is zeroed, and costs nothing before it is first touched, except that pages from the system's pool are set aside
-//! at once. [`HugePages`] says when which pages are used.
+//! A table of gigabytes on 4 KiB pages costs a page-table walk for nearly every access, on top of the cache miss.
+//! Memory here is zeroed, and takes no RAM before it is first touched, except that pages from the system's pool are
+//! reserved at once. [`HugePages`] says when which pages are used.
 
 mod ahead;
 mod policy;
@@ -27,54 +27,54 @@ pub use policy::{HugePages, PageKind, PageRequest, UnknownHugePages};
 pub use report::{TableMemory, table_memory, table_memory_by_pages, table_memory_in_use};
 
 const MEBIBYTE: usize = 1 << 20;
-/// Memory up to this length comes from the heap, where a program that makes many small tables finds it again.
+/// Memory up to this length comes from the heap, from where a program that makes many small tables can reuse it.
 const HEAP_BYTES: usize = 64 << 10;
 const HUGE_2M_BYTES: usize = 2 * MEBIBYTE;
 const HUGE_1G_BYTES: usize = 1024 * MEBIBYTE;
-/// What is used from its start on has so much of it on ordinary pages before those of the pool begin.
+/// A table that is used from its start has this many bytes on ordinary pages before the pages of the pool begin.
 const ORDINARY_START_BYTES: usize = 512 << 10;
-/// Alignment of every mapping: a page, which is at least this on all systems.
+/// Alignment of every mapping: the smallest page size of all supported systems.
 pub(crate) const BASE_ALIGNMENT: usize = 4096;
 
-/// How much memory, and for what.
+/// Requested memory: how much, for which contents, and how it is used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryNeed {
     /// See [`TableMemory::contents`].
     pub(crate) contents: &'static str,
-    /// Address space.
+    /// Bytes of address space.
     pub(crate) bytes: usize,
-    /// How much of it, from the start, the table is made for: what may be set aside at once.
+    /// Bytes, from the start, that the table is sized for and that may be reserved at once.
     pub(crate) expected_bytes: usize,
-    /// In which order it is used.
+    /// Order in which the memory is used.
     pub(crate) order: Order,
 }
 
-/// In which order memory is used.
+/// Order in which memory is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// From its start on: where little is used, that is at the start.
+    /// From its start on: if little is used, it is at the start.
     FromStart,
-    /// Anywhere.
+    /// In any order.
     Anywhere,
 }
 
 impl MemoryNeed {
-    /// All of it is expected to be used, anywhere.
+    /// A need for memory that is expected to be used completely, in any order.
     pub(crate) fn all(contents: &'static str, bytes: usize) -> Self {
         MemoryNeed { contents, bytes, expected_bytes: bytes, order: Order::Anywhere }
     }
 
-    /// The same from its start on.
+    /// The same need, used from its start on.
     pub(crate) fn used_from_start(self) -> Self {
         MemoryNeed { order: Order::FromStart, ..self }
     }
 
-    /// What the report says of memory for this need.
+    /// Returns the report on memory for this need.
     fn on(&self, mapping: &Mapping, pool_bytes: usize) -> TableMemory {
         TableMemory { contents: self.contents, bytes: self.bytes, pool_bytes, pages: mapping.kind }
     }
 
-    /// The same for entries of a type, with its module.
+    /// A need for entries of type `T`, named after the type and its module.
     pub(crate) fn entries<T>(bytes: usize) -> Self {
         let path = std::any::type_name::<T>();
         let arguments = path.find('<').unwrap_or(path.len());
@@ -83,44 +83,45 @@ impl MemoryNeed {
     }
 }
 
-/// A piece of zeroed memory, given back on drop.
+/// A zeroed memory area, returned to the system on drop.
 pub(crate) struct Mapping {
-    /// Start of the range, here as well so that it is at hand.
+    /// Start of the range; a copy that saves one indirection.
     base: NonNull<u8>,
     range: Arc<Range>,
     kind: PageKind,
-    /// Huge pages of the pool, not touched yet, to which what is in the memory moves when it has had a few uses.
+    /// Huge pages of the pool, not touched yet, to which the contents move after a few uses.
     better: Option<Box<Mapping>>,
 }
 
-// SAFETY: a mapping is plain memory that this value owns; nothing about it is tied to a thread. It hands out raw
+// SAFETY: a mapping is plain memory that this value owns; nothing about it is tied to a thread. It gives out raw
 // pointers only, so sharing references to it allows no access by itself.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// The memory of a mapping, which also whoever makes it ready holds for a moment; given back on drop.
+/// The memory of a mapping, which the thread that makes it ready also holds for a moment; returned to the system on
+/// drop.
 pub(crate) struct Range {
     mapped: NonNull<c_void>,
     mapped_bytes: usize,
     base: NonNull<u8>,
-    /// From `base` on: what was asked for, up to the end of a page of the pool.
+    /// Bytes from `base` on: the requested size, rounded up to the end of a page of the pool.
     bytes: usize,
-    /// Smallest piece in which the system gives it behind the start on ordinary pages, as far as is known.
+    /// Smallest unit in which the system provides memory behind the ordinary pages at the start, as far as is known.
     page_bytes: usize,
-    /// From `base` on, bytes that are on ordinary pages whatever the others are on.
+    /// Bytes from `base` on that lie on ordinary pages; other pages may follow.
     ordinary_bytes: usize,
-    /// How it was taken from the heap, if it was.
+    /// Layout of the heap allocation, if the memory is from the heap.
     heap: Option<Layout>,
 }
 
-// SAFETY: as of `Mapping`.
+// SAFETY: as for `Mapping`.
 unsafe impl Send for Range {}
 // SAFETY: as above.
 unsafe impl Sync for Range {}
 
 impl Mapping {
-    /// At least `need.bytes` of zeroed memory, aligned to at least [`BASE_ALIGNMENT`].
+    /// Makes at least `need.bytes` of zeroed memory, aligned to at least [`BASE_ALIGNMENT`].
     pub(crate) fn new(need: MemoryNeed, request: PageRequest) -> Result<Self, TableError> {
         let pages = match request {
             PageRequest::Ordinary => HugePages::Off,
@@ -129,7 +130,7 @@ impl Mapping {
         Self::with_pages(need, pages)
     }
 
-    /// The same with other pages than the process uses.
+    /// Like [`new`](Self::new), with the given pages instead of the process's setting.
     fn with_pages(need: MemoryNeed, pages: HugePages) -> Result<Self, TableError> {
         let need = MemoryNeed { bytes: need.bytes.max(1), ..need };
         if need.bytes <= HEAP_BYTES {
@@ -150,7 +151,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Memory on whole ordinary pages of the heap.
+    /// Makes memory on whole ordinary pages of the heap.
     fn on_heap(need: MemoryNeed) -> Result<Self, TableError> {
         let out_of_memory = TableError::OutOfMemory { bytes: need.bytes };
         let bytes = need.bytes.next_multiple_of(BASE_ALIGNMENT);
@@ -173,7 +174,7 @@ impl Mapping {
         Ok(Mapping { base, range: Arc::new(range), kind, better: None })
     }
 
-    /// Memory on transparent huge pages if they are wanted and offered, else on ordinary pages.
+    /// Makes memory on transparent huge pages if they are requested and offered, else on ordinary pages.
     fn without_pool(bytes: usize, transparent: bool) -> Result<Self, TableError> {
         let transparent = transparent && bytes >= HUGE_2M_BYTES && transparent_pages_offered();
         let reserved = Reserved::new(bytes, if transparent { HUGE_2M_BYTES } else { 1 })?;
@@ -185,9 +186,10 @@ impl Mapping {
         Ok(reserved.keep(kind))
     }
 
-    /// Memory whose expected part is on pages of this kind from the system's pool, and the size of that part; `None` if
-    /// the pool has too few, or if a page would stay mostly empty. What is used from its start on begins on ordinary pages: so a table that
-    /// is hardly used takes no page of the pool, which is memory that nothing else can have.
+    /// Makes memory with its expected part on pages of this kind from the system's pool; returns it with the size of
+    /// that part. Returns `None` if the pool has too few pages, or if a page would stay mostly empty. A table that is
+    /// used from its start begins on ordinary pages, so a hardly used table takes no page of the pool, which nothing
+    /// else could use.
     #[cfg(target_os = "linux")]
     fn from_pool(need: MemoryNeed, kind: PageKind) -> Option<(Self, usize)> {
         let (page_bytes, size) = match kind {
@@ -201,13 +203,13 @@ impl Mapping {
         let ordinary_bytes = if need.order == Order::FromStart { ORDINARY_START_BYTES } else { 0 };
         let pool_bytes =
             (need.expected_bytes - ordinary_bytes.min(need.expected_bytes)).checked_next_multiple_of(page_bytes)?;
-        // The ordinary pages are the last ones of a range that is aligned as a whole.
+        // The ordinary pages are the last ones before the pages of the pool, in a range that is aligned as a whole.
         let before_bytes = ordinary_bytes.next_multiple_of(page_bytes);
         let all_bytes = need.bytes.saturating_sub(ordinary_bytes).max(pool_bytes).checked_add(before_bytes)?;
         let length = NonZeroUsize::new(pool_bytes)?;
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE | MapFlags::MAP_HUGETLB | size;
         let reserved = Reserved::new(all_bytes, page_bytes).ok()?.replace_part(before_bytes, pool_bytes, |start| {
-            // SAFETY: takes addresses that nobody uses, or fails.
+            // SAFETY: takes unused addresses, or fails.
             unsafe { mmap_anonymous(Some(start), length, READ_AND_WRITE, flags) }.ok()
         })?;
         let rest_bytes = all_bytes - before_bytes - pool_bytes;
@@ -229,12 +231,12 @@ impl Mapping {
         self.base
     }
 
-    /// The pages that it is on, or moves to.
+    /// Kind of pages that the memory is on, or moves to.
     pub(crate) fn kind(&self) -> PageKind {
         self.better.as_ref().map_or(self.kind, |better| better.kind)
     }
 
-    /// Says what is in it, for [`table_memory`] and the like.
+    /// Names the contents, for [`table_memory`] and its variants.
     pub(crate) fn name(&self, contents: &'static str) {
         for mapping in std::iter::once(self).chain(self.better.as_deref()) {
             report::rename(mapping.range.mapped.addr().get(), contents);
@@ -243,7 +245,7 @@ impl Mapping {
 }
 
 impl Range {
-    /// Has the system make the pages of a part of the memory, whatever is in it. `false` where it cannot.
+    /// Has the system allocate the pages of a part of the memory; keeps its contents. Returns `false` if it cannot.
     #[cfg(target_os = "linux")]
     pub(crate) fn touch(&self, start: usize, bytes: usize) -> bool {
         use nix::sys::mman::{MmapAdvise, madvise};
@@ -254,20 +256,21 @@ impl Range {
         let start = start - unaligned;
         // SAFETY: the part is inside the memory, as was just checked.
         let first = unsafe { self.base.add(start) };
-        // SAFETY: the part is mapped as long as this value lives; this advice does not change what is in it.
+        // SAFETY: the part is mapped as long as this value lives; this advice does not change its contents.
         let made = unsafe { madvise(first.cast(), end - start, MmapAdvise::MADV_POPULATE_WRITE) };
         made.is_ok() || made == Err(nix::Error::EINVAL) && self.touch_each(start, end)
     }
 
-    /// The same on systems that cannot be asked for it: adds nothing to a byte of each page. Others may use it meanwhile.
+    /// Does the same on systems without that advice: adds 0 to a byte of each page. Other threads may use the memory
+    /// meanwhile.
     #[cfg(target_os = "linux")]
     fn touch_each(&self, start: usize, end: usize) -> bool {
         for offset in (start..end).step_by(BASE_ALIGNMENT) {
             // SAFETY: inside the memory, which is mapped as long as this value lives.
             let byte = unsafe { self.base.add(offset) };
-            // SAFETY: the memory is writable and aligned for a byte. Its owner may change the same byte at the same time, by
-            // plain stores: the processor carries out this addition as one step, so that it loses none of them, and nobody
-            // looks at its result.
+            // SAFETY: the memory is writable and aligned for a byte. Its owner may change the same byte at the same
+            // time with plain stores: the CPU performs this addition as one step, so it loses none of them, and its
+            // result is not used.
             unsafe { std::sync::atomic::AtomicU8::from_ptr(byte.as_ptr()) }
                 .fetch_add(0, std::sync::atomic::Ordering::Relaxed);
         }
@@ -279,7 +282,8 @@ impl Range {
         false
     }
 
-    /// Has the system put a part that was kept off huge pages on such pages, whatever is in it. `false` where it cannot.
+    /// Has the system move a part that was kept off huge pages to such pages; keeps its contents. Returns `false` if
+    /// it cannot.
     #[cfg(target_os = "linux")]
     fn make_huge(&self, start: usize, bytes: usize) -> bool {
         use nix::libc::{MADV_COLLAPSE, MADV_HUGEPAGE, madvise};
@@ -288,8 +292,9 @@ impl Range {
         }
         // SAFETY: the part is inside the memory, as was just checked.
         let first = unsafe { self.base.add(start) }.as_ptr().cast();
-        // SAFETY: the part is mapped as long as this value lives. The first advice changes nothing that is in it, and with the second the
-        // system moves what is in it to huge pages, as it may at any time; whoever uses it meanwhile waits for that.
+        // SAFETY: the part is mapped as long as this value lives. The first advice does not change the contents. With
+        // the second one the system moves them to huge pages, as it may at any time; concurrent accesses wait for
+        // that.
         unsafe { madvise(first, bytes, MADV_HUGEPAGE) == 0 && madvise(first, bytes, MADV_COLLAPSE) == 0 }
     }
 
@@ -298,12 +303,12 @@ impl Range {
         false
     }
 
-    /// Has the system put the first bytes on ordinary pages although the rest is on transparent huge ones.
+    /// Has the system keep the first bytes on ordinary pages although the rest is on transparent huge pages.
     #[cfg(target_os = "linux")]
     fn keep_off_huge_pages(&self, bytes: usize) {
         use nix::sys::mman::{MmapAdvise, madvise};
-        // SAFETY: the part is inside the memory, and this advice does not change what is in it. Without it, more memory is
-        // used than needed.
+        // SAFETY: the part is inside the memory, and this advice does not change its contents. If the call fails,
+        // more memory is used than needed.
         let _ = unsafe { madvise(self.base.cast(), bytes.min(self.bytes), MmapAdvise::MADV_NOHUGEPAGE) };
     }
 
@@ -315,41 +320,42 @@ impl Drop for Range {
     fn drop(&mut self) {
         report::remove(self.mapped.addr().get());
         match self.heap {
-            // SAFETY: it was taken from the heap with this layout, and owners let no pointer into it outlive them.
+            // SAFETY: it was allocated from the heap with this layout, and owners let no pointer into it outlive
+            // them.
             Some(layout) => unsafe { dealloc(self.mapped.as_ptr().cast(), layout) },
             None => unmap(self.mapped, self.mapped_bytes),
         }
     }
 }
 
-/// Address space whose pages are yet to be decided on; given back on drop.
+/// Reserved address space, before the kind of pages is decided; returned to the system on drop.
 struct Reserved {
     mapped: NonNull<c_void>,
     mapped_bytes: usize,
     base: NonNull<u8>,
-    /// From `base` on, without what is surplus.
+    /// Bytes from `base` on, without the surplus.
     bytes: usize,
 }
 
 impl Reserved {
-    /// `bytes` of zeroed memory from `base` on, which is aligned.
+    /// Reserves `bytes` of zeroed memory from `base` on, which is aligned.
     fn new(bytes: usize, alignment: usize) -> Result<Self, TableError> {
         // The surplus is address space only.
         let surplus = if alignment > BASE_ALIGNMENT { alignment } else { 0 };
         let mapped_bytes = bytes.checked_add(surplus).ok_or(TableError::CapacityTooLarge)?;
         let length = NonZeroUsize::new(mapped_bytes).ok_or(TableError::CapacityTooLarge)?;
-        // SAFETY: a fresh anonymous mapping at an address of the system's choice touches no existing memory.
+        // SAFETY: a fresh anonymous mapping at an address that the system chooses affects no existing memory.
         let mapped = unsafe { mmap_anonymous(None, length, READ_AND_WRITE, MapFlags::MAP_PRIVATE | no_reserve()) }
             .map_err(|_| TableError::OutOfMemory { bytes: mapped_bytes })?;
         let misalignment = mapped.addr().get() % alignment;
         let offset = if misalignment == 0 { 0 } else { alignment - misalignment };
-        // SAFETY: `offset` is below the surplus by which the mapping is longer than `bytes`, or 0.
+        // SAFETY: `offset` is 0, or at most the surplus by which the mapping is longer than `bytes`.
         let base = unsafe { mapped.cast::<u8>().add(offset) };
         Ok(Reserved { mapped, mapped_bytes, base, bytes })
     }
 
-    /// Gives back `part_bytes` from `offset` on, counted from `base`, and has `map` put other memory there. `None` if that fails: then all is
-    /// given back but these bytes, which may belong to somebody else by then.
+    /// Unmaps `part_bytes` from `offset` on, counted from `base`, and calls `map` to put other memory there. Returns
+    /// `None` if that fails: then all is unmapped except these bytes, which may have another owner by then.
     #[cfg(target_os = "linux")]
     fn replace_part(
         self,
@@ -368,7 +374,7 @@ impl Reserved {
             return Some(Reserved { mapped, mapped_bytes, base, bytes });
         }
         if let Some(elsewhere) = replaced {
-            // A system that does not know the flag takes the address for a wish.
+            // A system that does not know the flag takes the address as a hint only.
             unmap(elsewhere, part_bytes);
         }
         if before > 0 {
@@ -376,13 +382,13 @@ impl Reserved {
         }
         let behind = mapped_bytes - before - part_bytes;
         if behind > 0 {
-            // SAFETY: the range that was reserved reaches so far.
+            // SAFETY: the reserved range extends that far.
             unmap(unsafe { start.byte_add(part_bytes) }, behind);
         }
         None
     }
 
-    /// The same range without its first bytes, which are not used.
+    /// Returns the same range without its first bytes, which are not used.
     #[cfg(target_os = "linux")]
     fn skip(self, bytes: usize) -> Self {
         let Reserved { mapped, mapped_bytes, base, bytes: all } = self;
@@ -395,7 +401,7 @@ impl Reserved {
         self.keep_with_start(kind, 0)
     }
 
-    /// The memory, whose first `ordinary_bytes` are on ordinary pages.
+    /// Turns the range into a mapping with its first `ordinary_bytes` on ordinary pages.
     fn keep_with_start(self, kind: PageKind, ordinary_bytes: usize) -> Mapping {
         let Reserved { mapped, mapped_bytes, base, bytes } = self;
         std::mem::forget(self);
@@ -417,9 +423,9 @@ impl Drop for Reserved {
 
 const READ_AND_WRITE: ProtFlags = ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE);
 
-/// Gives back a range that `mmap` returned, or whole pages of one, whatever pages it is on now.
+/// Unmaps a range that `mmap` returned, or whole pages of one, on any kind of pages.
 fn unmap(mapped: NonNull<c_void>, mapped_bytes: usize) {
-    // SAFETY: only called by the owner of the range, once; owners let no pointer into it outlive them. The call
+    // SAFETY: only the owner of the range calls this, once; owners let no pointer into it outlive them. The call
     // cannot fail on such a range.
     let _ = unsafe { munmap(mapped, mapped_bytes) };
 }
@@ -434,7 +440,7 @@ fn no_reserve() -> MapFlags {
     MapFlags::empty()
 }
 
-/// Would the system heed advice to use huge pages?
+/// Returns true if the system would follow advice to use huge pages.
 #[cfg(target_os = "linux")]
 fn transparent_pages_offered() -> bool {
     std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")

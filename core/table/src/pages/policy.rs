@@ -1,50 +1,50 @@
-//! Which pages the tables of this process are to lie on, and which they got.
+//! Which kinds of pages the tables of this process request, and which they got.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Which pages a table asks for.
+/// Which pages a table requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PageRequest {
     /// Ordinary pages: for tables that stay small.
     Ordinary,
-    /// As large as [`HugePages`] says.
+    /// Pages as large as [`HugePages`] says.
     #[default]
     Large,
 }
 
-/// How large the pages of large tables are to be, for the whole process: memory is the machine's, not a table's.
+/// Page size of large tables, set for the whole process because they share the host's memory.
 ///
-/// Pages of 1 GiB and 2 MiB come from a pool that the system's administrator sets aside. A table takes them for all that
-/// it is made for at once, so that touching them cannot fail later; the rest of its address space, set aside so that the
-/// table can be enlarged, is on other pages. No page is taken of which less than half would be used. Transparent huge
-/// pages need no preparation, and cost nothing before they are touched; then 2 MiB at a time. Where memory is
-/// [made ready ahead](crate::make_memory_ready_ahead), the first 2 MiB of a table that is filled from its start lie on ordinary
-/// pages.
+/// Pages of 1 GiB and 2 MiB come from a pool that the system's administrator reserves. A table takes enough of them
+/// at once for its whole expected size, so that touching them cannot fail later. The rest of its address space,
+/// reserved so that the table can be enlarged, is on other pages. A page that would be less than half used is not
+/// taken. Transparent huge pages need no preparation, and take no memory before they are touched, then 2 MiB at a
+/// time. Where memory is [made ready ahead](crate::make_memory_ready_ahead), the first 2 MiB of a table that is
+/// filled from its start lie on ordinary pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HugePages {
     /// Pages of 1 GiB, else of 2 MiB, from the pool, else transparent huge pages, else ordinary pages; written `auto`.
     Auto,
-    /// As `Auto`, without those of 2 MiB; written `1GiB`.
+    /// As `Auto`, without pages of 2 MiB; written `1GiB`.
     OneGiB,
-    /// As `Auto`, without those of 1 GiB; written `2MiB`.
+    /// As `Auto`, without pages of 1 GiB; written `2MiB`.
     TwoMiB,
-    /// As `Auto`, without those from the pool; written `transparent`.
+    /// As `Auto`, without pages from the pool; written `transparent`.
     Transparent,
-    /// Ordinary pages, so that memory is taken in the smallest steps; written `off`.
+    /// Ordinary pages, so that memory is taken in the smallest units; written `off`.
     Off,
 }
 
-/// What the process uses, as the position in [`HugePages::ALL`].
+/// The setting of the process, as its position in [`HugePages::ALL`].
 static IN_USE: AtomicU8 = AtomicU8::new(3);
 
 impl HugePages {
-    /// All, from the one that allows most.
+    /// All settings, from the one that allows the most kinds of pages.
     pub const ALL: [HugePages; 5] =
         [HugePages::Auto, HugePages::OneGiB, HugePages::TwoMiB, HugePages::Transparent, HugePages::Off];
 
-    /// How it is written in a configuration.
+    /// Returns the name of the setting in a configuration.
     pub const fn name(self) -> &'static str {
         match self {
             HugePages::Auto => "auto",
@@ -55,12 +55,13 @@ impl HugePages {
         }
     }
 
-    /// Lets tables made from now on use these. Before the first call it is [`Transparent`](HugePages::Transparent).
+    /// Sets the pages of tables made from now on. Before the first call it is
+    /// [`Transparent`](HugePages::Transparent).
     pub fn use_from_now_on(self) {
         IN_USE.store(self as u8, Ordering::Relaxed);
     }
 
-    /// What tables use now.
+    /// Returns the setting that tables use now.
     pub fn in_use() -> Self {
         Self::ALL[usize::from(IN_USE.load(Ordering::Relaxed)) % Self::ALL.len()]
     }
@@ -82,7 +83,7 @@ impl fmt::Display for HugePages {
     }
 }
 
-/// There is no such setting.
+/// The name of a page setting is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownHugePages(pub String);
 
@@ -107,21 +108,21 @@ impl FromStr for HugePages {
     }
 }
 
-/// Which pages a table got.
+/// The kind of pages that a table got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PageKind {
     /// Pages of 1 GiB from the system's pool.
     Huge1G,
     /// Pages of 2 MiB from the system's pool.
     Huge2M,
-    /// The system was told to use huge pages as it can.
+    /// Pages for which the system was advised to use huge pages where it can.
     Transparent,
     /// The system's ordinary pages.
     Ordinary,
 }
 
 impl PageKind {
-    /// All, from the largest.
+    /// All kinds, from the largest.
     pub const ALL: [PageKind; 4] = [PageKind::Huge1G, PageKind::Huge2M, PageKind::Transparent, PageKind::Ordinary];
 }
 

@@ -1,4 +1,4 @@
-//! What memory the tables of this process have, and on which pages.
+//! How much memory the tables of this process have, and on which pages.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,13 +8,13 @@ use super::PageKind;
 /// The memory of one table, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableMemory {
-    /// What is in it: the type of its entries, or what they are.
+    /// Contents: the type of the entries, or a description.
     pub contents: &'static str,
-    /// Address space. Of pages that are not from the pool, only what was touched takes memory.
+    /// Bytes of address space. Pages that are not from the pool take memory only once they are touched.
     pub bytes: usize,
-    /// Bytes of it that are on pages from the system's pool, which nobody else can have, touched or not.
+    /// Bytes that lie on pages from the system's pool, which nothing else can use, touched or not.
     pub pool_bytes: usize,
-    /// The pages: those from the pool if there are any.
+    /// Kind of pages; those from the pool if there are any.
     pub pages: PageKind,
 }
 
@@ -29,16 +29,16 @@ impl fmt::Display for TableMemory {
     }
 }
 
-/// The memory of all tables that there are, in no particular order.
+/// Returns the memory of all existing tables, in no particular order.
 pub fn table_memory() -> Vec<TableMemory> {
     mappings().iter().map(|&(_, memory)| memory).collect()
 }
 
-/// The memory of all tables with the bytes of it that are in RAM, tables with the same contents added up, those with most first. 0 bytes
-/// in RAM where the system does not tell.
+/// Returns (contents, bytes of address space, bytes in RAM) of all tables, added up by contents, most RAM first.
+/// Bytes in RAM are 0 where the system does not report them.
 pub fn table_memory_in_use() -> Vec<(&'static str, usize, usize)> {
     let mut sums: Vec<(&'static str, usize, usize)> = Vec::new();
-    // No memory goes while the list is locked.
+    // No memory is unmapped while the list is locked.
     for &(address, memory) in mappings().iter() {
         let resident = resident_bytes(address, memory.bytes);
         match sums.iter_mut().find(|(contents, ..)| *contents == memory.contents) {
@@ -57,7 +57,7 @@ pub fn table_memory_in_use() -> Vec<(&'static str, usize, usize)> {
 #[cfg(target_os = "linux")]
 fn resident_bytes(address: usize, bytes: usize) -> usize {
     use super::BASE_ALIGNMENT;
-    // A byte for each page.
+    // One byte for each page.
     let mut pages = [0_u8; 4096];
     let start = address.next_multiple_of(BASE_ALIGNMENT);
     let end = address.saturating_add(bytes);
@@ -65,7 +65,7 @@ fn resident_bytes(address: usize, bytes: usize) -> usize {
     for piece in (start..end).step_by(pages.len() * BASE_ALIGNMENT) {
         let length = (end - piece).min(pages.len() * BASE_ALIGNMENT);
         let memory = std::ptr::without_provenance_mut(piece);
-        // SAFETY: the call looks at no memory; it writes a byte for each page into `pages`, which has room for so many.
+        // SAFETY: the call reads no memory; it writes a byte for each page into `pages`, which has room for them.
         if unsafe { nix::libc::mincore(memory, length, pages.as_mut_ptr()) } != 0 {
             break;
         }
@@ -79,7 +79,7 @@ fn resident_bytes(_address: usize, _bytes: usize) -> usize {
     0
 }
 
-/// Number of pieces of memory and their bytes, for each kind of pages that is used, largest pages first.
+/// Returns (kind, number of mappings, bytes) for each kind of pages in use, largest pages first.
 pub fn table_memory_by_pages() -> Vec<(PageKind, usize, usize)> {
     let all = table_memory();
     let of = |pages| all.iter().filter(move |memory| memory.pages == pages);
@@ -87,11 +87,11 @@ pub fn table_memory_by_pages() -> Vec<(PageKind, usize, usize)> {
     sums.into_iter().filter(|&(_, count, _)| count > 0).collect()
 }
 
-/// By address. Changed only when tables are made, grow, or go.
+/// Mappings by address. Changed only when tables are made, grow, or are dropped.
 static MAPPINGS: Mutex<Vec<(usize, TableMemory)>> = Mutex::new(Vec::new());
 
 fn mappings() -> MutexGuard<'static, Vec<(usize, TableMemory)>> {
-    // The list is whole between any two statements that may panic.
+    // The list is consistent between any two statements that may panic.
     MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -99,7 +99,7 @@ pub(super) fn add(address: usize, memory: TableMemory) {
     mappings().push((address, memory));
 }
 
-/// Says what is in the memory at an address.
+/// Changes the contents that are reported for the memory at an address.
 pub(super) fn rename(address: usize, contents: &'static str) {
     if let Some((_, memory)) = mappings().iter_mut().find(|(other, _)| *other == address) {
         memory.contents = contents;

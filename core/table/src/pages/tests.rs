@@ -1,4 +1,4 @@
-//! Memory on every kind of pages that this machine has.
+//! Memory on every kind of pages that this host has.
 
 use super::*;
 
@@ -6,13 +6,13 @@ fn need(bytes: usize) -> MemoryNeed {
     MemoryNeed::all("test", bytes)
 }
 
-/// Looks at all of the memory and writes all of it.
+/// Reads and writes all of the memory.
 fn check(need: MemoryNeed, pages: HugePages) -> PageKind {
     let mapping = Mapping::with_pages(need, pages).expect("memory");
     let base = mapping.base();
     assert_eq!(base.as_ptr().addr() % BASE_ALIGNMENT, 0);
     for offset in 0..need.bytes {
-        // SAFETY: below the length asked for; nobody else knows the mapping.
+        // SAFETY: below the requested length; nothing else uses the mapping.
         unsafe {
             assert_eq!(base.add(offset).read(), 0);
             base.add(offset).write(0xa5);
@@ -21,7 +21,7 @@ fn check(need: MemoryNeed, pages: HugePages) -> PageKind {
     mapping.kind()
 }
 
-/// Pages in the system's pool that nobody has taken.
+/// Free pages in the system's pool.
 fn free_in_pool(page_kib: usize) -> usize {
     let file = format!("/sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");
     std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
@@ -51,19 +51,19 @@ fn transparent_pages_are_used_where_offered() {
     assert_eq!(check(need(4 * MEBIBYTE), HugePages::Transparent), expected);
 }
 
-/// Takes effect on machines whose pool has pages: `sysctl vm.nr_hugepages=64`, and
+/// Needs a host whose pool has pages: `sysctl vm.nr_hugepages=64`, and
 /// `echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages`.
 #[test]
 fn pages_from_the_pool_are_used_as_long_as_there_are_some() {
     let without = check(need(4 * MEBIBYTE), HugePages::Transparent);
-    // Other tests of this process take some, too.
+    // Other tests of this process take some pages, too.
     if free_in_pool(2048) >= 32 {
         for pages in [HugePages::TwoMiB, HugePages::Auto] {
             assert_eq!(check(need(4 * MEBIBYTE), pages), PageKind::Huge2M);
             assert_eq!(check(need(3 * MEBIBYTE + 1), pages), PageKind::Huge2M);
         }
         assert_eq!(check(need(4 * MEBIBYTE), HugePages::OneGiB), without, "a mostly empty page");
-        // Of a table that can be enlarged, only what it is made for takes pages from the pool.
+        // Only the part that an enlargeable table is sized for takes pages from the pool.
         let free = free_in_pool(2048);
         let enlargeable = MemoryNeed { expected_bytes: 6 * MEBIBYTE, ..need(40 * MEBIBYTE) };
         assert_eq!(check(enlargeable, HugePages::TwoMiB), PageKind::Huge2M);
@@ -129,12 +129,12 @@ fn what_was_touched_ahead_is_there_when_it_is_needed() {
     let mapping = Mapping::with_pages(need(BYTES), HugePages::Off).expect("memory");
     assert!(!mapping.range.touch(BYTES, 1 << 20) && !mapping.range.touch(usize::MAX - 5000, 4096), "not inside");
     if !mapping.range.touch(100, BYTES - 100) {
-        // An old system.
+        // The system is too old for the advice.
         return;
     }
     let before = faults();
     for offset in (0..BYTES).step_by(BASE_ALIGNMENT) {
-        // SAFETY: inside the memory, which nobody else knows.
+        // SAFETY: inside the memory, which nothing else uses.
         unsafe { mapping.base().add(offset).write(1) };
     }
     assert!(faults() - before < 100, "{} faults", faults() - before);
@@ -145,14 +145,15 @@ fn what_was_touched_ahead_is_there_when_it_is_needed() {
 fn systems_that_cannot_be_asked_have_each_page_touched_and_nothing_changes() {
     const BYTES: usize = 64 << 10;
     let mapping = Mapping::with_pages(need(BYTES), HugePages::Off).expect("memory");
-    // SAFETY: inside the memory, which nobody else knows.
+    // SAFETY: inside the memory, which nothing else uses.
     let bytes = unsafe { std::slice::from_raw_parts_mut(mapping.base().as_ptr(), BYTES) };
     bytes.fill(0xa5);
     assert!(mapping.range.touch_each(0, BYTES));
     assert!(bytes.iter().all(|&byte| byte == 0xa5));
 }
 
-/// Between giving back a part of a range and putting other pages there, another thread may get the addresses.
+/// Another thread may get the addresses between the unmapping of a part of a range and the mapping of other pages
+/// there.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_of_others_that_lies_in_the_gap_is_left_alone() {
@@ -166,17 +167,17 @@ fn memory_of_others_that_lies_in_the_gap_is_left_alone() {
         let mut theirs = None;
         let replaced = reserved.replace_part(0, bytes, |start| {
             let length = NonZeroUsize::new(PAGE).expect("not 0");
-            // SAFETY: takes addresses that nobody uses, as another thread could.
+            // SAFETY: takes unused addresses, as another thread could.
             let other = unsafe { mmap_anonymous(Some(start), length, READ_AND_WRITE, flags) }.expect("a gap");
             // SAFETY: mapped just now.
             unsafe { other.cast::<u8>().write(77) };
             theirs = Some(other.cast::<u8>());
-            // There are too few pages in the pool.
+            // As if the pool had too few pages.
             None
         });
         assert!(replaced.is_none());
         let theirs = theirs.expect("was called");
-        // SAFETY: mapped by this test, and not given back.
+        // SAFETY: mapped by this test, and not unmapped.
         assert_eq!(unsafe { theirs.read() }, 77);
         unmap(theirs.cast(), PAGE);
     }
@@ -189,12 +190,12 @@ fn what_is_put_in_the_gap_is_part_of_the_range() {
     let reserved = Reserved::new(8 * PAGE, 1).expect("address space");
     let replaced = reserved.replace_part(0, 4 * PAGE, |start| {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE;
-        // SAFETY: takes addresses that nobody uses.
+        // SAFETY: takes unused addresses.
         unsafe { mmap_anonymous(Some(start), NonZeroUsize::new(4 * PAGE)?, READ_AND_WRITE, flags) }.ok()
     });
     let mapping = replaced.expect("room in the gap").keep(PageKind::Ordinary);
     assert!(mapping.range.touch(0, 8 * PAGE), "mapped from start to end");
-    // Memory elsewhere, as from a system that takes the address for a wish, is given back.
+    // Memory elsewhere, as from a system that takes the address as a hint, is unmapped.
     let elsewhere = Reserved::new(PAGE, 1).expect("address space");
     let address = elsewhere.mapped;
     std::mem::forget(elsewhere);

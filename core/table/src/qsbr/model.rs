@@ -1,4 +1,4 @@
-//! Reclamation under the model checker: it notices when something is reclaimed while a reader looks at it.
+//! Reclamation under the model checker, which detects a reclamation of an object that a reader still accesses.
 //!
 //! `make model-test` runs these.
 
@@ -9,13 +9,14 @@ use loom::thread;
 
 use super::*;
 
-/// Two things of which the number of the current one is published.
+/// Two objects, and the published number of the current one.
 struct World {
     things: [UnsafeCell<u32>; 2],
     current: AtomicU64,
 }
 
-// SAFETY: things are looked at and changed as the reclamation allows; whether it does is what the checker checks.
+// SAFETY: objects are read and changed as the reclamation allows; whether that is sound is what the model checker
+// tests.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -31,7 +32,7 @@ impl World {
         self.things[current].with(|thing| assert_eq!(unsafe { *thing } as usize, 10 + current));
     }
 
-    /// Publishes thing 1 and reclaims thing 0 if that is possible. Returns whether it was.
+    /// Publishes object 1 and reclaims object 0 if that is possible. Returns whether it was.
     fn replace(&self, qsbr: &mut Qsbr<usize>) -> bool {
         self.current.store(1, Ordering::Release);
         qsbr.retire(0);
@@ -45,9 +46,9 @@ impl World {
     }
 }
 
-/// Runs `reading` on a thread of its own beside a writer that replaces what it looks at.
+/// Runs `reading` on its own thread beside a writer that replaces the object.
 fn check(reading: fn(&World, &mut QsbrReader)) {
-    /// Interleavings in which the writer could reclaim at once.
+    /// Number of interleavings in which the writer could reclaim at once.
     static RECLAIMED: PlainCounter = PlainCounter::new(0);
     let before = RECLAIMED.load(Ordering::Relaxed);
     loom::model(move || {

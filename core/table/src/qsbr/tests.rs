@@ -1,4 +1,4 @@
-//! Who holds back reclamation, and for how long.
+//! Which readers delay reclamation, and for how long.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr};
 use std::thread;
@@ -34,7 +34,7 @@ fn every_online_reader_is_waited_for() {
     assert_eq!(reclaimed(&mut qsbr), []);
     qsbr.retire(2);
     other.quiescent();
-    // Item 2 was retired in the epoch that both have seen begin, so it waits for one more round.
+    // Item 2 was retired in the epoch that both readers have seen, so it waits for one more round.
     assert_eq!(reclaimed(&mut qsbr), [1]);
     one.quiescent();
     other.offline();
@@ -60,7 +60,7 @@ fn offline_and_dropped_readers_hold_nothing_up() {
     assert_eq!(qsbr.take_retired().collect::<Vec<_>>(), [2]);
 }
 
-/// Readers look at a published value that the writer overwrites with garbage when it is reclaimed.
+/// Readers access a published value that the writer overwrites with garbage when it is reclaimed.
 #[test]
 fn threads_never_see_a_reclaimed_value() {
     const POISON: u64 = 0xdead;

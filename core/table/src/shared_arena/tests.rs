@@ -24,16 +24,16 @@ fn entries_stay_in_place_while_it_grows() {
     for value in 0..50_000 {
         let index = arena.allocate(value).expect("memory");
         assert_eq!(u64::from(index), value);
-        // SAFETY: given out above.
+        // SAFETY: allocated above.
         addresses.push(std::ptr::from_ref(unsafe { arena.get(index) }));
     }
     for (index, address) in addresses.into_iter().enumerate() {
-        // SAFETY: given out above, on this thread.
+        // SAFETY: allocated above, on this thread.
         let entry = unsafe { reader.clone().segments.slot(index as u32).as_ref() };
         assert_eq!(std::ptr::from_ref(entry), address);
         assert_eq!(*entry, index as u64);
     }
-    // SAFETY: given out, and not looked at any more.
+    // SAFETY: allocated, and not accessed any more.
     unsafe { arena.free(7) };
     assert_eq!(arena.len(), 49_999);
     assert_eq!(arena.allocate(1), Ok(7));
@@ -53,7 +53,7 @@ fn what_is_expected_is_touched_ahead_and_reads_back() {
     }
     assert!(arena.told.is_none(), "nothing more is expected");
     for index in 0..SLOTS as u32 + 10 {
-        // SAFETY: given out above.
+        // SAFETY: allocated above.
         assert_eq!(unsafe { arena.get(index) }, &[u64::from(index); 16]);
     }
     // Again, where there is room already.
@@ -74,23 +74,23 @@ fn pairs_lie_side_by_side_and_are_used_again() {
         unsafe { arena.allocate_pair(|| u64::MAX, write) }.expect("memory")
     };
     assert_eq!((arena.allocate(7), pair(&mut arena, 10), arena.len()), (Ok(0), 2, 3));
-    // SAFETY: made, and free.
+    // SAFETY: the slot was made and holds the vacant value.
     assert_eq!(unsafe { *arena.get(1) }, u64::MAX);
-    // The slot that was left free is used, then there are new ones.
+    // The slot that stayed free is used, then new ones.
     assert_eq!([arena.allocate(8), arena.allocate(9), arena.allocate(9)], [Ok(1), Ok(4), Ok(5)]);
-    // SAFETY: given out together, and not looked at any more.
+    // SAFETY: allocated together, and not accessed any more.
     unsafe { arena.free_pair(2, 99) };
-    // SAFETY: made, and free.
+    // SAFETY: the slot was made and holds the vacant value.
     assert_eq!((unsafe { *arena.get(3) }, arena.len()), (99, 4));
     assert_eq!((pair(&mut arena, 20), arena.len()), (2, 6));
     // SAFETY: as above.
     unsafe { arena.free_pair(2, 99) };
-    // Where there is nothing else, a pair serves for single ones.
+    // If there are no other free slots, a pair is split.
     assert_eq!([arena.allocate(1), arena.allocate(2), arena.allocate(3)], [Ok(2), Ok(3), Ok(6)]);
-    // Over the ends of segments.
+    // Across the ends of segments.
     for value in 0..10_000 {
         let first = pair(&mut arena, 3 * value);
-        // SAFETY: given out above.
+        // SAFETY: allocated above.
         assert_eq!(unsafe { (*arena.get(first), first % 2, *arena.get(first + 1)) }, (3 * value, 0, 3 * value + 1));
     }
 }

@@ -1,4 +1,4 @@
-//! The numbers of the table above, operation by operation.
+//! Checks the numbers of the table in `touched`, operation by operation.
 
 use super::count_lines;
 use crate::tags::{LINK_SLOT, SLOTS};
@@ -8,7 +8,7 @@ use crate::{
 };
 
 const PAGES: PageRequest = PageRequest::Ordinary;
-/// Entries that share a home bucket, and their hash.
+/// Hash of all entries here, which share a home bucket.
 const HASH: u64 = 7 << 32 | 1;
 
 fn lines<R>(operation: impl FnOnce() -> R) -> usize {
@@ -143,7 +143,7 @@ fn a_shared_arena_touches_the_entry_and_the_list_of_segments() {
         arena.allocate(Entry::default()).expect("memory");
     }
     for index in [0, 4095, 4096, 9_999] {
-        // SAFETY: given out above and never freed.
+        // SAFETY: allocated above and never freed.
         assert_eq!(unsafe { lines(|| reader.get(index)) }, 1 + 3);
         assert_eq!(lines(|| reader.prefetch_line(index, 0)), 0);
     }
