@@ -1,4 +1,4 @@
-//! Admission: may Data enter the store at all?
+//! Admission: decides whether Data enters the store.
 
 use namehop_table::TableError;
 
@@ -6,39 +6,39 @@ use crate::eviction::Ahead;
 use crate::words::Words;
 use crate::{Arrival, EvictionPolicy, Parameters};
 
-/// Decides whether Data enters the store. No method allocates.
+/// Decides whether Data enters the store. No method allocates memory.
 pub trait AdmissionPolicy: Sized + Send {
-    /// Does the decision depend on the packet that would have to leave?
+    /// True if the decision depends on the packet that would be evicted.
     const COMPARES: bool;
-    /// Of those that compare: how many Data are refused for one packet before another one's turn to leave comes.
+    /// For policies that compare: number of Data rejected against one victim before that victim gets another round.
     const PATIENCE: u32 = 1;
-    /// Does it depend on what was asked for, so that [`requested`](Self::requested) has something to do?
+    /// True if the decision depends on past Interests, which [`requested`](Self::requested) reports.
     const COUNTS: bool;
 
-    /// A policy for an empty store.
+    /// Makes a policy for an empty store.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// If the memory is not available.
     fn new(parameters: &Parameters) -> Result<Self, TableError>;
 
-    /// An Interest asked for a name, whether the store could answer or not.
+    /// Reports the name of an Interest, whether it was a hit or a miss.
     fn requested(&mut self, name_hash: u64);
 
-    /// May Data with this name enter, whatever has to leave for it? Policies that [compare](Self::COMPARES) are asked only while
-    /// there is room.
+    /// Returns true if Data with this name may enter, regardless of the victim. For policies that
+    /// [compare](Self::COMPARES) it is called only while the store has room.
     fn admits(&mut self, name_hash: u64) -> bool;
 
-    /// How much keeping the Data of this name is worth: what is worth more than the packet that would have to leave, enters. Asked only
-    /// of policies that compare.
+    /// Returns the value of keeping the Data of this name; Data enters if its value exceeds the victim's. Called only
+    /// for policies that compare.
     fn worth(&self, _name_hash: u64) -> u32 {
         0
     }
 
-    /// Asks for what [`requested`](Self::requested) and [`admits`](Self::admits) look at.
+    /// Prefetches the memory that [`requested`](Self::requested) and [`admits`](Self::admits) read.
     fn prefetch(&self, name_hash: u64);
 }
 
-/// All Data enter.
+/// Admits all Data.
 #[derive(Debug)]
 pub struct Everything;
 
@@ -62,33 +62,33 @@ impl AdmissionPolicy for Everything {
     fn prefetch(&self, _: u64) {}
 }
 
-/// An admission policy in front of an eviction policy: all that a store asks.
+/// An admission policy in front of an eviction policy: the whole policy of a store.
 #[derive(Debug)]
 pub struct Guarded<A, E> {
     admission: A,
     eviction: E,
-    /// Hashes of the names in the store, for admission policies that compare; 8 bytes per slot.
+    /// Name hashes of the packets in the store, for admission policies that compare; 8 bytes per slot.
     names: Words,
-    /// What the packet was worth that has to leave next, when it was last looked at; for those policies, too.
+    /// Value of the victim when it was last determined, for policies that compare.
     bar: Option<u32>,
-    /// Data refused since then.
+    /// Number of Data rejected since then.
     refused: u32,
 }
 
 impl<A: AdmissionPolicy, E: EvictionPolicy> Guarded<A, E> {
-    /// A policy for an empty store.
+    /// Makes a policy for an empty store.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// If the memory is not available.
     pub fn new(parameters: &Parameters) -> Result<Self, TableError> {
         let names = if A::COMPARES { parameters.slots } else { 0 };
         let (admission, eviction) = (A::new(parameters)?, E::new(parameters)?);
         Ok(Guarded { admission, eviction, names: Words::new(names)?, bar: None, refused: 0 })
     }
 
-    /// Is this name worth more than the packet that would have to leave? That one is looked at once, and then again only after it
-    /// has been in the way of as many others as [`AdmissionPolicy::PATIENCE`] says: then it has another round, so that one packet
-    /// which is worth more than all that come does not keep all of them out.
+    /// Returns true if this name has a higher value than the victim. The victim's value is determined once, and again
+    /// only after it led to [`AdmissionPolicy::PATIENCE`] rejections. Then the victim gets another round, so that a
+    /// single packet with a higher value than all arrivals does not keep them all out.
     #[inline]
     fn exceeds_victim(&mut self, name_hash: u64) -> bool {
         let bar = match self.bar {
@@ -198,7 +198,7 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
     #[inline]
     fn prefetch_victim(&self, id: u32, name_hash: u64) {
         self.eviction.prefetch(id);
-        // Others look at it too seldom.
+        // Patient policies read it too rarely.
         if A::COMPARES && A::PATIENCE == 1 {
             self.names.prefetch(id as usize);
             self.admission.prefetch(name_hash);
@@ -211,17 +211,18 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
     }
 }
 
-/// What a store asks its policy: admission and eviction together. Methods that [`EvictionPolicy`] has, too, mean the same.
+/// The interface between a store and its policy: admission and eviction together. Methods that [`EvictionPolicy`]
+/// has, too, mean the same.
 pub trait CachePolicy: Send {
-    /// Does [`requested`](Self::requested) do anything?
+    /// Returns true if [`requested`](Self::requested) has an effect.
     fn counts(&self) -> bool;
-    /// Does it look at Data that comes? If not, [`admits`](Self::admits) says yes, and neither it nor
-    /// [`prefetch_name`](Self::prefetch_name) does anything.
+    /// Returns true if the policy examines arriving Data. If not, [`admits`](Self::admits) always returns true, and
+    /// neither it nor [`prefetch_name`](Self::prefetch_name) has another effect.
     fn expects(&self) -> bool;
-    /// An Interest asked for a name, whether the store could answer or not.
+    /// Reports the name of an Interest, whether it was a hit or a miss.
     fn requested(&mut self, name_hash: u64);
-    /// May this Data, which is not in the store, enter? If so, it does: room is made where `is_full` says that there is none,
-    /// and [`admitted`](Self::admitted) follows, unless there is no memory for it.
+    /// Returns true if this Data, which is not in the store, may enter. The caller then inserts it: it evicts a
+    /// packet if `is_full`, and calls [`admitted`](Self::admitted), unless there is no memory for the Data.
     fn admits(&mut self, arrival: &Arrival, is_full: bool) -> bool;
     /// See [`EvictionPolicy::admitted`].
     fn admitted(&mut self, id: u32, arrival: &Arrival);
@@ -235,7 +236,7 @@ pub trait CachePolicy: Send {
     fn removed(&mut self, id: u32);
     /// See [`EvictionPolicy::victim`].
     fn victim(&mut self) -> Option<u32>;
-    /// Has the [`victim`](Self::victim) leave to make room; `None` when the store is empty.
+    /// Evicts the [`victim`](Self::victim) and returns it; `None` when the store is empty.
     fn evict(&mut self) -> Option<u32> {
         let victim = self.victim()?;
         self.evicted(victim);
@@ -247,13 +248,14 @@ pub trait CachePolicy: Send {
     fn prefetch(&self, id: u32);
     /// See [`EvictionPolicy::prefetch_hit`].
     fn prefetch_hit(&self, id: u32);
-    /// Asks for what a request for a name, and the decision about its Data, look at.
+    /// Prefetches the memory that a request for a name, and the decision about its Data, read.
     fn prefetch_name(&self, name_hash: u64);
-    /// Asks for what the eviction of the packet with this name, and the comparison with it, look at. Anything may be given.
+    /// Prefetches the memory that evicting the packet with this name, and comparing with it, read. Any arguments may
+    /// be given.
     fn prefetch_victim(&self, id: u32, name_hash: u64);
-    /// Packets in the store.
+    /// Number of packets in the store.
     fn len(&self) -> usize;
-    /// Is the store empty?
+    /// Returns true if the store is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

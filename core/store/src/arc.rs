@@ -6,11 +6,11 @@ use crate::ghosts::Ghosts;
 use crate::slots::{List, Note, Slots, kept};
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// Marks of packets and ghosts: used once lately, or more often.
+/// Marks of packets and ghosts: recently used once, or more than once.
 const ONCE: u8 = 1;
 const OFTEN: u8 = 2;
 
-/// Where the Data was found that will enter.
+/// Where the Data that is about to enter was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Unknown,
@@ -18,8 +18,8 @@ enum Expected {
     GhostOften,
 }
 
-/// Two lists by last use, of packets that were used once and of those that were used more often; what leaves either becomes a
-/// ghost, and ghosts that come again move the target for the length of the first list.
+/// Two lists in order of last use: packets that were used once, and packets that were used more often. An evicted
+/// packet becomes a ghost, and Data that matches a ghost moves the target for the length of the first list.
 ///
 /// 16 bytes per slot, and 28 per packet of the capacity for ghosts.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Arc {
 }
 
 impl Arc {
-    /// The list whose first packet leaves next: REPLACE of the paper.
+    /// Returns the list from which the next packet is evicted: REPLACE of the paper.
     fn next_list(&self) -> &List {
         let length = self.once.len() as f64;
         let is_over = length > self.target || (length == self.target && self.expected == Expected::GhostOften);
@@ -48,7 +48,8 @@ impl Arc {
         (&mut self.slots, if mark == ONCE { &mut self.once } else { &mut self.often })
     }
 
-    /// Makes room among the ghosts for a packet that leaves for an unknown one; `false` if it becomes none.
+    /// Makes room among the ghosts for a packet that is evicted for unknown Data. Returns `false` if the packet
+    /// becomes no ghost.
     fn trim_ghosts(&mut self) -> bool {
         if self.once.len() + self.ghosts_once.len() >= self.capacity {
             if self.ghosts_once.len() == 0 {
@@ -71,7 +72,7 @@ impl EvictionPolicy for Arc {
     fn new(parameters: &Parameters) -> Result<Self, TableError> {
         Ok(Arc {
             slots: Slots::new(parameters.slots)?,
-            // One more than the lists are trimmed to while a packet leaves.
+            // The lists may hold one ghost more than they are trimmed to while a packet is evicted.
             ghosts: Ghosts::new(parameters.capacity.saturating_add(1))?,
             once: List::default(),
             often: List::default(),
@@ -128,7 +129,7 @@ impl EvictionPolicy for Arc {
         self.removed(id);
         if becomes_ghost {
             let list = if mark == ONCE { &mut self.ghosts_once } else { &mut self.ghosts_often };
-            // A name may have a ghost already where packets enter without being expected.
+            // A name may have a ghost already if packets enter without `expected`.
             if self.ghosts.find(hash).is_none() && !self.ghosts.push_back(list, hash, mark) {
                 self.ghosts.forget_first(list);
                 self.ghosts.push_back(list, hash, mark);
@@ -149,7 +150,7 @@ impl EvictionPolicy for Arc {
         self.next_list().first()
     }
 
-    /// The list that is in turn now.
+    /// Packets of the list from which the next packet is evicted now.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         self.slots.upcoming(ahead, || self.next_list().first(), |_| true)
     }

@@ -1,21 +1,21 @@
-//! A change from one policy to another while packets come and go.
+//! A change from one policy to another at run time.
 //!
-//! The newer policy decides from the first moment on, and gets the packets of the older one a few at a time, so that the change
-//! takes no long pause however many there are. What the older one has left goes first when the store is full: it is what was
-//! there before.
+//! The newer policy makes the decisions from the start, and takes over the packets of the older one a few at a time,
+//! so that the change never takes a long pause. If the store is full, packets that are still with the older policy
+//! are evicted first: they are the older ones.
 
 use crate::eviction::{Ahead, Arrival};
 use crate::{CachePolicy, Policy};
 
-/// Each packet is with one of two policies.
+/// A pair of policies; each packet is known to one of them.
 pub(crate) struct Change {
-    /// Only missing while the change begins or ends.
+    /// `None` only while the change begins or ends.
     pub(crate) older: Option<Policy>,
     pub(crate) newer: Policy,
 }
 
 impl Change {
-    /// Has up to `portion` packets go over; `true` when none is left.
+    /// Transfers up to `portion` packets; returns `true` when none is left.
     pub(crate) fn go_on(&mut self, portion: usize, arrival: impl Fn(u32) -> Arrival) -> bool {
         let Some(older) = &mut self.older else { return true };
         for _ in 0..portion {
@@ -26,7 +26,7 @@ impl Change {
         older.is_empty()
     }
 
-    /// The policy that has the packet which leaves next.
+    /// Returns the policy that has the next victim.
     fn has_victim(&mut self) -> &mut Policy {
         match &mut self.older {
             Some(older) if !older.is_empty() => older,
@@ -34,7 +34,7 @@ impl Change {
         }
     }
 
-    /// Tells both policies of a packet: the one that does not have it does nothing.
+    /// Reports an event of a packet to both policies; the one that does not know the packet ignores it.
     fn tell(&mut self, mut tell: impl FnMut(&mut Policy)) {
         if let Some(older) = &mut self.older {
             tell(older);
@@ -56,7 +56,7 @@ impl CachePolicy for Change {
         self.newer.requested(name_hash);
     }
 
-    /// As long as the older policy has something to give up, nothing of the newer one has to leave.
+    /// While the older policy has packets to evict, the newer one need not evict any.
     fn admits(&mut self, arrival: &Arrival, is_full: bool) -> bool {
         let is_full = is_full && self.older.as_ref().is_none_or(|older| older.is_empty());
         self.newer.admits(arrival, is_full)

@@ -1,4 +1,4 @@
-//! CLOCK: first in, first out, but who was used gets another round.
+//! CLOCK: first in, first out, but a used packet gets another round.
 
 use namehop_table::TableError;
 
@@ -6,9 +6,10 @@ use crate::list::OrderedNumbers;
 use crate::words::Words;
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// One bit says whether a packet was used since it last was at the front; then it goes to the back instead of leaving.
+/// One bit records whether a packet was used since it was last at the front; a used packet moves to the back instead
+/// of being evicted.
 ///
-/// 9 bytes per slot and a bit, up to 68 where packets that are erased leave gaps in the order.
+/// 9 bytes per slot and a bit, up to 68 where erased packets leave gaps in the order.
 #[derive(Debug)]
 pub struct Clock {
     order: OrderedNumbers,
@@ -45,14 +46,14 @@ impl EvictionPolicy for Clock {
         }
     }
 
-    /// Gets another round.
+    /// The victim gets another round.
     fn spared(&mut self) {
         if let Some(victim) = self.victim() {
             self.order.move_back(victim);
         }
     }
 
-    /// Those that were not used yet.
+    /// Packets from the front on that were not used yet.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         loop {
             let (id, place) = self.order.behind(ahead.0)?;

@@ -7,32 +7,34 @@ use namehop_table::{BucketTable, PageRequest, TableError};
 use crate::slots::{List, Note, Slots, kept};
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// Marks: a packet that is in the store, and one that is known to be used often.
+/// Marks: a packet is in the store; it is hot, which means used often.
 const PRESENT: u8 = 1;
 const HOT: u8 = 2;
-/// It was used since a hand last came.
+/// The packet was used since a hand last passed.
 const USED: u8 = 4;
-/// It is cold and observed: used now, it becomes hot.
+/// The packet is cold and in its test period: if it is used now, it becomes hot.
 const TEST: u8 = 8;
 
-/// One circle of hot packets, cold packets and cold ones that have left but are still observed, and three hands: one looks for a
-/// cold packet to evict, one makes hot packets cold that are not used any more, one ends observations. The share of cold packets
-/// grows with each observed one that comes again too late, and shrinks with each that does not come.
+/// One circle of hot packets, cold packets, and ghosts of evicted cold packets in their test period, with three
+/// hands. One hand looks for a cold packet to evict, one turns unused hot packets cold, and one ends test periods.
+/// The target for cold packets grows with each ghost that is requested again, and shrinks with each test period that
+/// ends without a use.
 ///
-/// 16 bytes per slot, and 28 per packet of the capacity for those that have left.
+/// 16 bytes per slot, and 28 per packet of the capacity for ghosts.
+/// 16 bytes per slot, and 28 per packet of the capacity for ghosts.
 pub struct ClockPro {
-    /// Packets have their numbers, ghosts numbers behind them.
+    /// Packets have their slot numbers; the numbers above them are ghosts.
     slots: Slots,
     ghost_table: BucketTable,
     free_ghosts: List,
     next_ghost: u32,
-    /// The circle from the hand of hot packets on; what enters does so behind that hand, at the back.
+    /// The circle, starting at the hand of hot packets; new entries go to the back, behind that hand.
     circle: List,
     hand_cold: Option<u32>,
     hand_test: Option<u32>,
     first_ghost: u32,
     capacity: usize,
-    /// Packets that shall be cold, at least 1.
+    /// Target number of cold packets, at least 1.
     cold_target: usize,
     hot: usize,
     cold: usize,
@@ -48,12 +50,12 @@ impl fmt::Debug for ClockPro {
 }
 
 impl ClockPro {
-    /// What follows in the circle.
+    /// Returns the next number in the circle.
     fn behind(&self, number: u32) -> Option<u32> {
         self.slots.next(number).or(self.circle.first())
     }
 
-    /// Moves hands off what is about to leave the circle.
+    /// Removes a number from the circle; hands that point to it advance.
     fn leave(&mut self, number: u32) {
         let next = self.behind(number).filter(|&next| next != number);
         for hand in [&mut self.hand_cold, &mut self.hand_test] {
@@ -64,7 +66,7 @@ impl ClockPro {
         self.slots.remove(&mut self.circle, number);
     }
 
-    /// Puts a packet at the back, hot or cold.
+    /// Inserts a packet at the back of the circle.
     fn enter(&mut self, number: u32) {
         self.slots.push_back(&mut self.circle, number);
     }
@@ -80,7 +82,7 @@ impl ClockPro {
         self.cold_target = (self.cold_target - 1).max(1);
     }
 
-    /// Ends the observation of what a hand has come to. `true` if it was a ghost, which is forgotten.
+    /// Ends the test period of the packet or ghost at a hand. Returns `true` if it was a ghost, which is forgotten.
     fn end_test(&mut self, number: u32) -> bool {
         let mark = self.slots.mark(number);
         if mark & TEST == 0 {
@@ -97,7 +99,7 @@ impl ClockPro {
         false
     }
 
-    /// Goes on until one hot packet has become cold. There is one.
+    /// Advances the hand of hot packets until one of them turns cold. There must be one.
     fn run_hand_hot(&mut self) {
         while let Some(number) = self.circle.first() {
             let mark = self.slots.mark(number);
@@ -119,10 +121,10 @@ impl ClockPro {
         }
     }
 
-    /// Goes on until one ghost is forgotten. There is one.
+    /// Advances the hand that ends test periods until one ghost is forgotten. There must be one.
     fn run_hand_test(&mut self) {
         while let Some(number) = self.hand_test.or(self.circle.first()) {
-            // Moved first: it must not stand at what is forgotten.
+            // Advanced first, because it must not point to a forgotten number.
             self.hand_test = self.behind(number);
             if self.end_test(number) {
                 return;
@@ -142,7 +144,7 @@ impl EvictionPolicy for ClockPro {
 
     fn new(parameters: &Parameters) -> Result<Self, TableError> {
         let Parameters { slots, capacity, .. } = *parameters;
-        // One more than are kept while a packet leaves.
+        // One more ghost than the limit exists while a packet is evicted.
         let ghosts = capacity.saturating_add(1);
         Ok(ClockPro {
             slots: Slots::new(slots.saturating_add(ghosts))?,
@@ -205,7 +207,7 @@ impl EvictionPolicy for ClockPro {
             self.slots.push_back(&mut self.free_ghosts, ghost);
             return self.removed(id);
         }
-        // The ghost takes the packet's place, and the hands do not notice.
+        // The ghost takes the packet's position in the circle, and the hands follow.
         self.slots.replace(&mut self.circle, id, ghost);
         for hand in [&mut self.hand_cold, &mut self.hand_test] {
             if *hand == Some(id) {
@@ -262,7 +264,7 @@ impl EvictionPolicy for ClockPro {
         }
     }
 
-    /// Cold packets from the hand on that were not used yet, as far as the end of the list.
+    /// Unused cold packets from the hand to the end of the list.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         let leaves = |number| number < self.first_ghost && self.slots.mark(number) & (PRESENT | HOT | USED) == PRESENT;
         self.slots.upcoming(ahead, || self.hand_cold.or(self.circle.first()), leaves)

@@ -5,22 +5,22 @@ use namehop_table::TableError;
 use crate::words::Words;
 use crate::{AdmissionPolicy, Parameters};
 
-/// In the history: this request was not counted, because its counter was at its greatest value.
+/// In the history: this request was not counted, because its counter was at its maximum.
 const UNCOUNTED: u64 = 1 << 31;
-/// Requests whose counters are asked for ahead of their leaving the history.
+/// Distance in requests at which the counters of requests that leave the history are prefetched.
 const LEAVING_AHEAD: usize = 64;
 
-/// Data enters if its name was asked for at least θ times among the last q requests. What leaves the store is not looked at.
+/// Data enters if its name was requested at least θ times among the last q requests. The victim does not matter.
 ///
-/// 4 bytes for each request of the history and 2 for each counter: with the usual ones 516 per packet of the capacity, and no
-/// more than 32 MiB for all counters together.
+/// 4 bytes for each request of the history and 2 for each counter: by default 516 per packet of the capacity, and at
+/// most 32 MiB for all counters together.
 #[derive(Debug)]
 pub struct Filter {
     /// Counters of the last requests, the oldest at `next`.
     history: Words,
     length: usize,
     next: usize,
-    /// Requests since the start, up to `length`.
+    /// Number of requests since the start, up to `length`.
     filled: usize,
     counters: Words,
     mask: u64,
@@ -85,7 +85,7 @@ impl AdmissionPolicy for Filter {
         self.counters.get_part::<16>(self.counter_of(name_hash)) >= self.threshold
     }
 
-    /// Also asks for a counter that will be decreased soon: each request makes one leave.
+    /// Also prefetches a counter that will be decreased soon: each request makes an older one leave the history.
     #[inline]
     fn prefetch(&self, name_hash: u64) {
         self.counters.prefetch(self.counter_of(name_hash) / 4);

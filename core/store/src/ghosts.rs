@@ -1,7 +1,8 @@
-//! Names of packets that have left the store, which some policies remember: *ghosts*.
+//! *Ghosts*: names of evicted packets, which some policies remember.
 //!
-//! A ghost is 56 bits of a name's hash and a mark, in one of several lists that share the memory. Per ghost: 16 bytes, and its
-//! share of a table with buckets of a cache line (12 bytes). Finding one touches two lines, each dependent on the one before.
+//! A ghost is 56 bits of a name's hash and a mark, in one of several lists that share the memory. Each ghost takes 16
+//! bytes, and 12 bytes as its share of a table with cache-line buckets. Finding one touches two lines, each dependent
+//! on the previous one.
 
 use std::fmt;
 
@@ -26,7 +27,7 @@ impl fmt::Debug for Ghosts {
 }
 
 impl Ghosts {
-    /// Room for so many ghosts in all lists together.
+    /// Makes room for `capacity` ghosts in all lists together.
     pub(crate) fn new(capacity: usize) -> Result<Self, TableError> {
         Ok(Ghosts {
             slots: Slots::new(capacity)?,
@@ -37,7 +38,7 @@ impl Ghosts {
         })
     }
 
-    /// The ghost of a name, and its mark.
+    /// Returns the ghost of a name, and its mark.
     #[inline]
     pub(crate) fn find(&self, hash: u64) -> Option<(u32, u8)> {
         let hash = kept(hash);
@@ -45,7 +46,7 @@ impl Ghosts {
         Some((ghost, self.slots.mark(ghost)))
     }
 
-    /// Remembers a name that is not among the ghosts, at the back of a list. `false` when there is no room.
+    /// Remembers a name that has no ghost, at the back of a list. Returns `false` if there is no room.
     pub(crate) fn push_back(&mut self, list: &mut List, hash: u64, mark: u8) -> bool {
         let ghost = match self.slots.pop_front(&mut self.free) {
             Some(ghost) => ghost,
@@ -79,7 +80,7 @@ impl Ghosts {
         }
     }
 
-    /// Asks for the bucket of a name.
+    /// Prefetches the bucket of a name.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         self.table.prefetch(kept(hash));

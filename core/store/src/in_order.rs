@@ -1,17 +1,17 @@
-//! FIFO and LRU: both keep packets in one order, and differ in whether a hit changes it.
+//! FIFO and LRU: both keep packets in one order; only LRU changes it on a hit.
 
 use namehop_table::TableError;
 
 use crate::list::OrderedNumbers;
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// First in, first out: the packet that entered first leaves first.
+/// First in, first out: the packet that entered first is evicted first.
 pub type Fifo = InOrder<false>;
 
-/// Least recently used: the packet whose last hit (or entry) lies longest ago leaves first.
+/// Least recently used: the packet with the oldest hit (or entry) is evicted first.
 pub type Lru = InOrder<true>;
 
-/// Packets leave in the order in which they entered; with `BY_USE`, in which they entered or were last used.
+/// Packets are evicted in the order in which they entered, or with `BY_USE` in which they entered or were last used.
 ///
 /// 9 bytes per slot with `BY_USE = false`, up to 68 where uses leave gaps in the order.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl<const BY_USE: bool> EvictionPolicy for InOrder<BY_USE> {
         self.order.front()
     }
 
-    /// Goes to the end: otherwise one packet that is worth more than all that come would keep all of them out.
+    /// Moves to the end: otherwise one packet with a higher value than all arrivals would keep them all out.
     #[inline]
     fn spared(&mut self) {
         if let Some(front) = self.order.front() {

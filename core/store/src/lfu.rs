@@ -1,5 +1,5 @@
-//! LFU: the packet that was used least often since it entered leaves first, of several the one that has been used so often for
-//! longest.
+//! LFU: evicts the packet with the fewest uses since it entered; among equals, the one that has had this number of
+//! uses for longest.
 
 use namehop_table::TableError;
 
@@ -8,25 +8,25 @@ use crate::words::Words;
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
 const PRESENT: u8 = 1;
-/// Words of a class in memory.
+/// Size of a class in 64-bit words.
 const CLASS_WORDS: usize = 4;
 
-/// Packets that were used equally often.
+/// Packets with the same number of uses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Class {
     uses: u64,
     members: List,
 }
 
-/// Least frequently used. Packets that were used equally often form a class, and classes are a list in order of use, so that no
-/// operation looks for anything.
+/// Least frequently used. Packets with the same number of uses form a class, and the classes are a list ordered by
+/// use, so that no operation searches.
 ///
 /// 16 bytes per slot, and 48 per class, of which there are never more than packets.
 #[derive(Debug)]
 pub struct Lfu {
     /// The hash in a note is the number of the packet's class.
     slots: Slots,
-    /// Links of classes: least used first.
+    /// Links of classes, fewest uses first.
     class_links: Slots,
     classes: Words,
     order: List,
@@ -51,7 +51,7 @@ impl Lfu {
         self.classes.set(at + 2, length as u64);
     }
 
-    /// A new class without members, behind another one; at the front for `None`.
+    /// Makes a class without members, behind another one; at the front if `behind` is `None`.
     fn new_class(&mut self, behind: Option<u32>, uses: u64) -> u32 {
         let number = self.class_links.pop_front(&mut self.free).unwrap_or_else(|| {
             self.fresh += 1;
@@ -69,7 +69,7 @@ impl Lfu {
         self.slots.set_note(id, Note { hash: number.into(), mark: PRESENT });
     }
 
-    /// Takes a packet out of its class, which ends with its last member.
+    /// Takes a packet out of its class, which is deleted with its last member.
     fn leave(&mut self, id: u32) {
         let number = self.slots.note(id).hash as u32;
         let mut class = self.class(number);
@@ -84,7 +84,7 @@ impl Lfu {
 
 impl EvictionPolicy for Lfu {
     fn new(parameters: &Parameters) -> Result<Self, TableError> {
-        // While a packet changes its class, there may be one more.
+        // There may be one class more than packets while a packet changes its class.
         let classes = parameters.slots.saturating_add(1);
         Ok(Lfu {
             slots: Slots::new(parameters.slots)?,
@@ -128,7 +128,7 @@ impl EvictionPolicy for Lfu {
         self.class(self.order.first()?).members.first()
     }
 
-    /// The members of the class that is used least: new packets join it.
+    /// The members of the class with the fewest uses: new packets join it.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         self.slots.upcoming(ahead, || self.class(self.order.first()?).members.first(), |_| true)
     }

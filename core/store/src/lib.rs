@@ -1,32 +1,33 @@
-//! Content-store policies: which Data enters the store, and which packet leaves when it is full.
+//! Content Store policies: which Data enters the store, and which packet is evicted when it is full.
 //!
-//! An [`EvictionPolicy`] knows packets as small numbers (slots of the Content Store) and orders them; an [`AdmissionPolicy`]
-//! knows hashes of names and decides what enters. [`Guarded`] is one of each: all that a store asks. No policy holds packets, so
-//! the engine and simulations run the same code. None allocates after the start, and all operations take constant time, on
-//! average over many where a hand goes on until it finds something; only `priority-fifo` takes longer, as its packets' times
-//! are sorted.
+//! An [`EvictionPolicy`] orders packets, which it knows as small numbers (slots of the Content Store). An
+//! [`AdmissionPolicy`] knows hashes of names and decides which Data enters. [`Guarded`] combines one of each into the
+//! policy of a store. No policy holds packets, so the engine and simulations run the same code. None allocates after
+//! the start. All operations take constant time, amortised where a hand advances until it finds a victim; only
+//! `priority-fifo` takes longer, because it sorts its packets by time.
 //!
 //! A policy is a file that implements one of the two traits, and a line in the list `policies!` below.
 //!
 //! | policy | admission | eviction | bytes per slot |
 //! |---|---|---|---|
-//! | `tinylfu-clock` | asked for more often than the victim was when last looked at | as `clock` | 57 to 116 |
+//! | `tinylfu-clock` | requested more often than the victim when that was last examined | as `clock` | 57 to 116 |
 //! | `lru` | all | least recently used | 9 to 68 |
 //! | `fifo` | all | first in, first out | 9 |
-//! | `random` | all | any, at random | 8 |
+//! | `random` | all | random | 8 |
 //! | `lfu` | all | least frequently used | 16 to 64 |
-//! | `arc` | all | two lists by last use, which remember names that left | 44 |
-//! | `clock` | all | first in, first out, with another round for what was used | 9 |
+//! | `arc` | all | two lists by last use, which remember evicted names | 44 |
+//! | `clock` | all | first in, first out, with another round for used packets | 9 |
 //! | `clock-pro` | all | one circle of packets and remembered names with three hands | 44 |
-//! | `tinylfu` | asked for more often than the victim | first in, first out, with another round for what wins | 37 |
-//! | `tinylfu-random` | asked for more often than the victim | any, at random | 36 |
-//! | `filter` | asked for at least θ times lately | first in, first out | 525, less from 65,536 packets on |
-//! | `s3-fifo` | all | two queues, which remember names that left | 41 |
-//! | `sieve` | all | a hand passes what was used | 16 |
-//! | `w-tinylfu` | all | a window, whose packets have to win a comparison | 36 |
+//! | `tinylfu` | requested more often than the victim | as `fifo`, with another round for a victim that wins | 37 |
+//! | `tinylfu-random` | requested more often than the victim | random | 36 |
+//! | `filter` | requested at least θ times recently | first in, first out | 525, less from 65,536 packets on |
+//! | `s3-fifo` | all | two queues, which remember evicted names | 41 |
+//! | `sieve` | all | a hand skips used packets | 16 |
+//! | `w-tinylfu` | all | a window; packets that leave it must win a comparison | 36 |
 //! | `priority-fifo` | all | unsolicited, then stale, then first in, first out | 20 to 32 |
 //!
-//! The numbers are for a store whose slots all hold a packet; what is remembered of names counts for packets of the capacity.
+//! The bytes are for a store with a packet in every slot; the memory for remembered names is counted per packet of
+//! the capacity.
 
 #![forbid(unsafe_code)]
 
@@ -78,8 +79,8 @@ pub use sieve::Sieve;
 pub use tinylfu::{PatientTinyLfu, TinyLfu};
 pub use w_tinylfu::WTinyLfu;
 
-/// Makes [`PolicyKind`] from the list of policies: an admission and an eviction policy, and their name in
-/// configurations. The first is the default.
+/// Makes [`PolicyKind`] from the list of policies: each line has a variant, its name in configurations, an admission
+/// policy and an eviction policy. The first line is the default.
 macro_rules! policies {
     ($($policy:ident $name:literal $admission:ident $eviction:ident;)*) => {
         /// Names of the policies, as in a configuration file.
@@ -95,17 +96,17 @@ macro_rules! policies {
             /// All policies; the first is the default.
             pub const ALL: &[PolicyKind] = &[$(PolicyKind::$policy),*];
 
-            /// How it is written in a configuration.
+            /// Returns the name of the policy in a configuration.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(PolicyKind::$policy => $name,)*
                 }
             }
 
-            /// Makes a policy of this kind and hands it to `visitor`, which is compiled for its type.
+            /// Makes a policy of this kind and passes it to `visitor`, which is compiled for its type.
             ///
             /// # Errors
-            /// When the memory for the policy cannot be had.
+            /// If the memory for the policy is not available.
             pub fn visit<V: PolicyVisitor>(self, parameters: &Parameters, visitor: V) -> Result<V::Output, TableError> {
                 Ok(match self {
                     $(PolicyKind::$policy => visitor.visit(Guarded::<$admission, $eviction>::new(parameters)?),)*
@@ -133,11 +134,11 @@ policies! {
     PriorityFifo "priority-fifo" Everything PriorityFifo;
 }
 
-/// Something that is done with a policy of any type.
+/// An operation on a policy of any type.
 pub trait PolicyVisitor {
-    /// What comes of it.
+    /// Result of the operation.
     type Output;
-    /// Does it.
+    /// Performs the operation.
     fn visit<P: CachePolicy + 'static>(self, policy: P) -> Self::Output;
 }
 
@@ -153,7 +154,7 @@ impl fmt::Display for PolicyKind {
     }
 }
 
-/// There is no policy with this name.
+/// The name of a policy is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPolicy(pub String);
 

@@ -1,23 +1,23 @@
-//! Cache lines that decisions of policies touch.
+//! Number of cache lines that the decisions of policies touch.
 //!
-//! Noting accesses is no part of a release build, because even asking whether to note one would cost something at each. So what the tests
-//! count is written down here, and they fail when it is not what they count.
+//! Release builds do not count accesses, because even a disabled counter would cost something at each access. So the
+//! values that the tests count are recorded here, and the tests fail if they differ.
 
 use crate::PolicyKind;
 
-/// Lines that an operation touches on average, in a full store of 100,000 packets, a quarter of which was used since they entered.
-/// Heads of lists, and what else lies in the policy itself, do not count.
+/// Average number of lines that an operation touches, in a full store of 100,000 packets, of which a quarter were
+/// used since they entered. Heads of lists, and other state in the policy itself, do not count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lines {
-    /// A packet answers an Interest.
+    /// A hit: a packet satisfies an Interest.
     pub hit: f64,
-    /// Is Data to enter for which another packet has to leave?
+    /// The decision whether Data may enter a full store.
     pub decision: f64,
-    /// A packet leaves, and another one enters in its place.
+    /// The eviction of a packet and the insertion of another one.
     pub eviction: f64,
 }
 
-/// Those of a policy.
+/// Returns the number of lines for a policy.
 pub const fn of(kind: PolicyKind) -> Lines {
     let (hit, decision, eviction) = match kind {
         PolicyKind::Lru => (4.1, 0.0, 3.3),

@@ -1,24 +1,24 @@
-//! An order of the numbers 0..capacity, kept in blocks of a cache line that are linked to each other.
+//! An order of the numbers 0..capacity, stored in linked blocks of a cache line each.
 //!
-//! Numbers enter at the back. Each is written down in the last block, and where that was is noted by number; taking one out
-//! leaves a gap. A block whose numbers are all gone is unlinked. So whoever follows the order from the front finds the numbers
-//! side by side and follows a link only from block to block, and entering touches one line that is not near: the note.
+//! Numbers enter at the back. Each is stored in the last block, and a note per number records its position; removing
+//! it leaves a gap. A block without numbers is unlinked. So a traversal from the front reads adjacent numbers and
+//! follows a link only between blocks, and inserting a number touches one distant line, its note.
 //!
-//! A note is never taken back: it counts as long as its number stands where it says.
+//! Notes are not cleared: a note is valid if its number is at the position it records.
 
 use namehop_table::{Arena, CacheLines, PageRequest, TableError};
 
-/// Numbers of a block: with its links and counts they fill a cache line.
+/// Numbers per block: with the links and counts they fill a cache line.
 const BLOCK_NUMBERS: usize = 13;
-/// A gap, or a place that was not used yet.
+/// A gap, or a position that was not used yet.
 const GAP: u32 = u32::MAX;
 /// No block.
 const NO_BLOCK: u32 = u32::MAX;
-/// Most blocks: their numbers take 28 bits of a note.
+/// Maximum number of blocks: a block number takes 28 bits of a note.
 const MAX_BLOCKS: usize = 1 << 28;
-/// Notes in a cache line.
+/// Notes per cache line.
 const LINE_NOTES: usize = 16;
-/// Numbers that a block holds for certain where memory is set aside for as many blocks as are expected.
+/// Numbers per block for which memory is sized by default; more blocks are needed only if they are emptier.
 const EXPECTED_NUMBERS: u32 = 4;
 
 #[derive(Debug)]
@@ -27,24 +27,24 @@ struct Block {
     numbers: [u32; BLOCK_NUMBERS],
     previous: u32,
     next: u32,
-    /// Places from the start on that are gaps.
+    /// Index of the first position that is no gap.
     first: u8,
-    /// Places that are or were used.
+    /// Number of positions that are or were used.
     used: u8,
-    /// Numbers that are there.
+    /// Number of numbers in the block.
     live: u8,
 }
 
 const _: () = assert!(size_of::<Block>() == 64);
 
 impl Default for Block {
-    /// Without numbers and links.
+    /// A block without numbers and links.
     fn default() -> Self {
         Block { numbers: [GAP; BLOCK_NUMBERS], previous: NO_BLOCK, next: NO_BLOCK, first: 0, used: 0, live: 0 }
     }
 }
 
-/// A place in a block.
+/// A position in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) block: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// In one word; [`BLOCK_NUMBERS`] places of a block need four bits.
+    /// Encodes the position in one word; the [`BLOCK_NUMBERS`] positions of a block need four bits.
     fn pack(self) -> u32 {
         self.block << 4 | u32::from(self.at)
     }
@@ -62,10 +62,10 @@ impl Place {
     }
 }
 
-/// The order.
+/// An ordered set of numbers; see the module's description.
 #[derive(Debug)]
 pub(crate) struct OrderedNumbers {
-    /// Never more than there are numbers, for each that is linked has one.
+    /// There are never more blocks than numbers, because each linked block holds at least one.
     blocks: Arena<Block>,
     notes: CacheLines,
     head: u32,
@@ -74,7 +74,7 @@ pub(crate) struct OrderedNumbers {
 }
 
 impl OrderedNumbers {
-    /// An empty order of numbers below `capacity`. It has room for all of them, but not for more than [`MAX_BLOCKS`].
+    /// Makes an empty order of numbers below `capacity`, with room for all of them, up to [`MAX_BLOCKS`].
     pub(crate) fn new(capacity: usize) -> Result<Self, TableError> {
         let blocks = capacity.min(MAX_BLOCKS) as u32;
         let expected = blocks.div_ceil(EXPECTED_NUMBERS);
@@ -92,13 +92,14 @@ impl OrderedNumbers {
         self.length
     }
 
-    /// The number at the front.
+    /// Returns the number at the front.
     #[inline]
     pub(crate) fn front(&self) -> Option<u32> {
         self.front_place().map(|place| self.at(place))
     }
 
-    /// The first number behind `place`, or at the front, and its place. Any place may be given that there was one time.
+    /// Returns the first number behind `place`, or at the front if that is `None`, and its position. Any current or
+    /// former position may be given.
     #[inline]
     pub(crate) fn behind(&self, place: Option<Place>) -> Option<(u32, Place)> {
         let Some(place) = place else { return self.front_place().map(|place| (self.at(place), place)) };
@@ -108,18 +109,18 @@ impl OrderedNumbers {
             return Some((block.numbers[at], Place { at: at as u8, ..place }));
         }
         let next = self.blocks.get(block.next).filter(|next| next.live > 0)?;
-        // Whoever comes so far will probably go on.
+        // A traversal that gets this far will probably continue.
         self.blocks.prefetch(next.next);
         Some((next.numbers[usize::from(next.first)], Place { block: block.next, at: next.first }))
     }
 
-    /// Asks for the note of a number, which entering and leaving look at. Any number may be given.
+    /// Prefetches the note of a number, which inserting and removing it reads. Any number may be given.
     #[inline]
     pub(crate) fn prefetch_note(&self, number: u32) {
         self.notes.prefetch(number as usize / LINE_NOTES);
     }
 
-    /// Asks for what the note of a number leads to. Reads the note.
+    /// Prefetches the block that the note of a number refers to. Reads the note.
     #[inline]
     pub(crate) fn prefetch_block(&self, number: u32) {
         if number as usize / LINE_NOTES < self.notes.len() {
@@ -127,7 +128,7 @@ impl OrderedNumbers {
         }
     }
 
-    /// Puts `number` at the back. It has no place.
+    /// Appends `number`, which must not be in the order.
     #[inline]
     pub(crate) fn push_back(&mut self, number: u32) {
         debug_assert_eq!(self.place_of(number), None);
@@ -145,14 +146,14 @@ impl OrderedNumbers {
         self.length += 1;
     }
 
-    /// Moves `number` to the back; nothing happens if it has no place.
+    /// Moves `number` to the back; does nothing if it is not in the order.
     pub(crate) fn move_back(&mut self, number: u32) {
         if self.remove(number) {
             self.push_back(number);
         }
     }
 
-    /// Takes `number` out. `false` if it had no place.
+    /// Removes `number`. Returns `false` if it was not in the order.
     #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> bool {
         let Some(place) = self.place_of(number) else { return false };
@@ -182,7 +183,7 @@ impl OrderedNumbers {
 
     #[inline]
     fn place_of(&self, number: u32) -> Option<Place> {
-        // Mostly the one at the front is asked for, and no note needs to be looked at.
+        // The number is usually the one at the front, and then its note need not be read.
         if let Some(place) = self.front_place().filter(|&place| self.at(place) == number) {
             return Some(place);
         }
@@ -204,7 +205,7 @@ impl OrderedNumbers {
         *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(place.pack()) << shift;
     }
 
-    /// A new block at the back.
+    /// Appends a block.
     #[inline(never)]
     fn link_block(&mut self) {
         let Some(number) = self.blocks.allocate() else { unreachable!("each block has a number, and one has none") };
@@ -231,7 +232,7 @@ impl OrderedNumbers {
     }
 }
 
-/// Where the note of a number lies: line, word, and bits of that below it.
+/// Returns where the note of a number lies: line, word, and shift in the word.
 #[inline]
 fn note_of(number: u32) -> (usize, usize, u32) {
     let number = number as usize;

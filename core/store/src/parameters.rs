@@ -1,55 +1,57 @@
-//! Which policy, for how large a store, and with which settings.
+//! Which policy a store uses, its size and its settings.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{PolicyKind, UnknownPolicy};
 
-/// Counters of `filter` for each request of the history, unless told otherwise: one request in 256 meets another name's counter, far
-/// fewer than those that Filter lets in because they come again.
+/// Default number of counters of `filter` per request of the history: one request in 256 collides with another name's
+/// counter, far fewer than the requests that Filter admits because they repeat.
 const COUNTERS_PER_REQUEST: u64 = 256;
-/// Most counters unless told otherwise, as in the thesis.
+/// Default limit of the number of counters, as in the thesis.
 const MAX_COUNTERS: u64 = 1 << 24;
 
-/// What a policy is made for.
+/// Size of the store and settings of its policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
-    /// Packets have numbers below this.
+    /// Packet numbers are below this.
     pub slots: usize,
-    /// Packets in the store when it is full; no more than `slots`.
+    /// Number of packets in a full store; at most `slots`.
     pub capacity: usize,
-    /// Settings of policies that have any.
+    /// Settings of the policy.
     pub tuning: Tuning,
 }
 
 impl Parameters {
-    /// With usual settings.
+    /// Makes parameters with default settings.
     pub fn new(slots: usize, capacity: usize) -> Self {
         Parameters { slots, capacity, tuning: Tuning::default() }
     }
 
-    /// Requests of a sample, of which there are `usual` for each packet of the store unless told otherwise.
+    /// Returns the number of requests in a sample: `usual` per packet of the store unless configured.
     pub(crate) fn sample(&self, usual: u32) -> u64 {
         (self.capacity as u64).saturating_mul(self.tuning.sample.unwrap_or(usual).into())
     }
 
-    /// This share of the capacity, rounded down.
+    /// Returns this share of the capacity, rounded down.
     pub(crate) fn share(&self, share: f64) -> usize {
         (self.capacity as f64 * share) as usize
     }
 }
 
-/// Settings of policies. Each policy looks at its own only.
+/// Settings of policies. Each policy reads its own settings only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
-    /// `filter`: requests in the history queue (q); as many as packets in the store when absent.
+    /// `filter`: requests in the history queue (q); the store's capacity in packets when absent.
     pub history: Option<u32>,
-    /// `filter`: requests for a name in the history that admit its Data (θ), the one that fetched it included.
+    /// `filter`: number of requests for a name in the history at which its Data is admitted (θ), including the
+    /// request that fetched it.
     pub threshold: u16,
-    /// `filter`: counters in the table (h), a power of two; 256 for each request of the history when absent, 2^24 at most.
+    /// `filter`: counters in the table (h), a power of two; 256 for each request of the history when absent, at most
+    /// 2^24.
     pub counters: Option<u32>,
-    /// Policies with `tinylfu` in their name: requests after which counters are halved, for each packet of the store; 50 with
-    /// `tinylfu-clock` and 10 with the others when absent.
+    /// Policies with `tinylfu` in their name: requests after which counters are halved, per packet of the store. When
+    /// absent, 50 for `tinylfu-clock` and 10 for the others.
     pub sample: Option<u32>,
     /// `w-tinylfu`: share of the store that new packets enter.
     pub window: f64,
@@ -57,16 +59,16 @@ pub struct Tuning {
     pub protected: f64,
     /// `s3-fifo`: share of the store that new packets enter.
     pub small: f64,
-    /// `s3-fifo`: ghosts, for each packet of the store.
+    /// `s3-fifo`: number of ghosts per packet of the store.
     pub ghosts: f64,
-    /// `s3-fifo`: hits in the small queue that lead to the main one.
+    /// `s3-fifo`: hits in the small queue after which a packet moves to the main one.
     pub promote: u8,
-    /// `random`, `tinylfu-random`: where the sequence of random numbers starts.
+    /// `random`, `tinylfu-random`: seed of the sequence of random numbers.
     pub seed: u64,
 }
 
 impl Default for Tuning {
-    /// As their authors recommend.
+    /// The settings that the policies' authors recommend.
     fn default() -> Self {
         Tuning {
             history: None,
@@ -84,7 +86,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// Counters of `filter` when it remembers so many requests.
+    /// Returns the number of counters of `filter` when it remembers `history` requests.
     pub fn filter_counters(&self, history: u64) -> u64 {
         let usual = || history.saturating_mul(COUNTERS_PER_REQUEST).min(MAX_COUNTERS);
         self.counters.map_or_else(usual, u64::from).next_power_of_two()
@@ -94,9 +96,9 @@ impl Tuning {
 /// A policy with its settings, written `name` or `name:setting=value:…`, as in `filter:history=10000:threshold=3`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PolicyChoice {
-    /// Which policy.
+    /// The policy.
     pub kind: PolicyKind,
-    /// How it is set.
+    /// Its settings.
     pub tuning: Tuning,
 }
 
@@ -106,10 +108,10 @@ impl From<PolicyKind> for PolicyChoice {
     }
 }
 
-/// Why a text names no policy with settings.
+/// A text does not name a policy with settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyChoiceError {
-    /// No such policy.
+    /// The policy is unknown.
     #[error(transparent)]
     Policy(#[from] UnknownPolicy),
     /// The policy has no such setting.
@@ -117,7 +119,7 @@ pub enum PolicyChoiceError {
     Setting {
         /// The policy.
         kind: PolicyKind,
-        /// What was given.
+        /// The setting as written.
         setting: String,
     },
     /// A setting cannot have this value.
@@ -125,9 +127,9 @@ pub enum PolicyChoiceError {
     Value {
         /// The setting.
         setting: &'static str,
-        /// What was given.
+        /// The value as written.
         value: String,
-        /// What it may be.
+        /// The allowed values.
         expected: &'static str,
     },
 }
@@ -154,7 +156,7 @@ impl FromStr for PolicyChoice {
     }
 }
 
-/// Settings that a policy looks at.
+/// Names of the settings that a policy reads.
 fn settings_of(kind: PolicyKind) -> &'static [&'static str] {
     match kind {
         PolicyKind::Filter => &["history", "threshold", "counters"],
@@ -167,7 +169,7 @@ fn settings_of(kind: PolicyKind) -> &'static [&'static str] {
     }
 }
 
-/// Sets one setting, or says what its value must be.
+/// Sets one setting; the error says which values are allowed.
 fn set(tuning: &mut Tuning, setting: &str, value: &str) -> Result<(), &'static str> {
     match setting {
         "history" => tuning.history = Some(within(value, 1, u32::MAX / 64, "a number from 1 to 67108863")?),
@@ -195,7 +197,7 @@ fn within<T: FromStr + PartialOrd>(text: &str, least: T, most: T, expected: &'st
 }
 
 impl fmt::Display for PolicyChoice {
-    /// The name, and the settings that are not the usual ones.
+    /// Writes the name, and the settings that differ from the default.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
         let usual = Tuning::default();

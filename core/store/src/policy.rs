@@ -10,7 +10,7 @@ use crate::{CachePolicy, Clock, Guarded, Parameters, PatientTinyLfu, PolicyChoic
 
 /// Any of the policies, chosen at run time.
 ///
-/// It does what the policy does, and asks nothing of those that have nothing to say.
+/// It behaves like the chosen policy, and does not call methods without effect.
 pub struct Policy {
     choice: PolicyChoice,
     /// [`Parameters::slots`].
@@ -22,12 +22,13 @@ pub struct Policy {
     held: Held,
 }
 
-/// The default policy is part of its callers; calls of others go through a table, which costs some ten instructions each.
+/// The default policy is inlined into its callers; calls of others go through a table, which costs about ten
+/// instructions each.
 #[expect(clippy::large_enum_variant, reason = "each engine has one, and a box would have to be followed")]
 enum Held {
     Default(Guarded<PatientTinyLfu, Clock>),
     Other(Box<dyn CachePolicy>),
-    /// Packets go over from one policy to another.
+    /// Packets are moving from one policy to another.
     Changing(Box<Change>),
 }
 
@@ -43,10 +44,10 @@ impl PolicyVisitor for Boxed {
 }
 
 impl Policy {
-    /// The policy of this kind, with its settings.
+    /// Makes a policy of this kind, with its settings.
     ///
     /// # Errors
-    /// When the memory for it cannot be had.
+    /// If the memory for it is not available.
     pub fn of(kind: PolicyKind, parameters: &Parameters) -> Result<Self, TableError> {
         let held = match kind {
             PolicyKind::TinyLfuClock => Held::Default(Guarded::new(parameters)?),
@@ -57,14 +58,14 @@ impl Policy {
             Held::Other(policy) => (policy.counts(), policy.expects()),
             Held::Changing(change) => (change.counts(), change.expects()),
         };
-        // A store without room asks for nothing that a policy could learn from.
+        // A store without room need not count requests.
         let counts = counts && parameters.capacity > 0;
         let choice = PolicyChoice { kind, tuning: parameters.tuning };
         Ok(Policy { choice, slots: parameters.slots, counts, expects, held })
     }
 
-    /// Decides as `newer` from now on. The packets go over to it portion by portion in [`go_on`](Self::go_on); until then they
-    /// leave the store ahead of those that come meanwhile.
+    /// Makes `newer` decide from now on. The packets move to it in portions, in [`go_on`](Self::go_on); until then
+    /// they are evicted before packets that arrive meanwhile.
     pub fn change_to(&mut self, newer: Policy) {
         let Policy { choice, slots, counts, expects, .. } = newer;
         let held = Held::Changing(Box::new(Change { older: None, newer }));
@@ -74,8 +75,9 @@ impl Policy {
         }
     }
 
-    /// Hands up to `portion` packets over in a [change](Self::change_to); `arrival` says what is known of each. Gives the old
-    /// policy when the last one went over, so that its memory is freed where that holds nobody up.
+    /// Moves up to `portion` packets in a [change](Self::change_to); `arrival` returns the properties of each packet.
+    /// After the last packet it returns the old policy, so that the caller can free its memory where that delays
+    /// nothing.
     pub fn go_on(&mut self, portion: usize, arrival: impl Fn(u32) -> Arrival) -> Progress {
         let Held::Changing(change) = &mut self.held else { return Progress::Done(None) };
         if !change.go_on(portion, arrival) {
@@ -93,27 +95,27 @@ impl Policy {
         self.slots
     }
 
-    /// Which one it is.
+    /// Returns the kind of policy.
     pub fn kind(&self) -> PolicyKind {
         self.choice.kind
     }
 
-    /// Which one it is, with its settings.
+    /// Returns the kind of policy and its settings.
     pub fn choice(&self) -> PolicyChoice {
         self.choice
     }
 }
 
-/// How far a [change](Policy::change_to) has come.
+/// Progress of a [change](Policy::change_to).
 #[derive(Debug)]
 pub enum Progress {
     /// There are packets left.
     Going,
-    /// All went over, and this is the policy that had them before; or there was no change.
+    /// All packets moved, and this is their old policy; or there was no change.
     Done(Option<Box<Policy>>),
 }
 
-/// Asks whichever policy it is.
+/// Calls a method of the policy in use.
 macro_rules! ask {
     ($held:expr, $method:ident($($argument:expr),*)) => {
         match $held {

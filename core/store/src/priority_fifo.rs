@@ -1,4 +1,4 @@
-//! NFD's `priority_fifo`: Data that nobody asked for leaves first, then what is not fresh any more, then the rest.
+//! NFD's `priority_fifo`: evicts unsolicited Data first, then stale Data, then the rest.
 
 use namehop_table::TableError;
 
@@ -11,9 +11,9 @@ const UNSOLICITED: u8 = 1;
 const STALE: u8 = 2;
 const FRESH: u8 = 3;
 
-/// Three queues, first in, first out. A packet goes from the third to the second when it ceases to be fresh: when the next Data
-/// comes, all that are due go, in the order in which they ceased to be. Finding them takes a number of steps that grows with
-/// the logarithm of the number of packets.
+/// Three queues, each first in, first out. A packet moves from the third to the second queue when it turns stale:
+/// when the next Data arrives, all packets that are due move, in the order in which they turned stale. Finding them
+/// takes a number of steps logarithmic in the number of packets.
 ///
 /// 32 bytes per slot.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl PriorityFifo {
         slots.push_back(list, id);
     }
 
-    /// Moves what is not fresh any more.
+    /// Moves packets that have turned stale.
     fn pass_time(&mut self, now: u64) {
         while let Some((id, until)) = self.expiry.first()
             && until <= now
@@ -125,12 +125,12 @@ impl EvictionPolicy for PriorityFifo {
     }
 }
 
-/// Packets ordered by a time: a binary heap that knows where each packet is, so that any can be taken out.
+/// Packets ordered by a time: a binary heap that knows the position of each packet, so that any can be removed.
 #[derive(Debug)]
 struct Heap {
     /// Numbers of packets, 32 bits each.
     order: Words,
-    /// The place of each packet in the order, plus one; 0 when it is not there. 32 bits each.
+    /// Position of each packet in `order`, plus one; 0 if the packet is not in it. 32 bits each.
     places: Words,
     times: Words,
     length: usize,

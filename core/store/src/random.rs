@@ -1,4 +1,4 @@
-//! Random: any packet may leave, all with the same probability.
+//! Random: evicts a packet chosen uniformly at random.
 
 use namehop_table::TableError;
 use namehop_table::permutation::mix;
@@ -6,16 +6,16 @@ use namehop_table::permutation::mix;
 use crate::words::Words;
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// A packet that leaves is drawn at random; 8 bytes per slot.
+/// The victim is drawn at random; 8 bytes per slot.
 #[derive(Debug)]
 pub struct Random {
-    /// Numbers of the packets in the store, side by side.
+    /// Numbers of the packets in the store, in adjacent elements.
     numbers: Words,
-    /// Where each packet's number is, plus one; 0 for packets that are not in the store.
+    /// Index of each packet in `numbers`, plus one; 0 for packets that are not in the store.
     places: Words,
     length: usize,
     seed: u64,
-    /// Packets that were drawn.
+    /// Number of victims drawn so far.
     draws: u64,
 }
 
@@ -24,7 +24,7 @@ impl Random {
         (self.places.get_part::<32>(id as usize) as usize).checked_sub(1)
     }
 
-    /// The packet that will be drawn after `others`.
+    /// Returns the packet that will be drawn after `others` more draws.
     fn drawn(&self, others: u64) -> Option<u32> {
         let draw = mix(self.seed ^ mix(self.draws + others));
         let place = ((u128::from(draw) * self.length as u128) >> u64::BITS) as usize;
@@ -64,7 +64,7 @@ impl EvictionPolicy for Random {
         self.draws += 1;
     }
 
-    /// Each next one if the store stays as full as it is, which changes little of the order.
+    /// The future draws if the number of packets stays the same, which it does apart from small changes of the order.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         let others = ahead.number().map_or(0, |passed| passed + 1);
         if others as usize >= self.length {

@@ -6,22 +6,22 @@ use crate::ghosts::Ghosts;
 use crate::slots::{List, Note, Slots, kept};
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// Bits of a mark that say in which queue a packet is; the rest counts its hits.
+/// Bits of a mark that say in which queue a packet is; the other bits count its hits.
 const QUEUE: u8 = 3;
 const SMALL: u8 = 1;
 const MAIN: u8 = 2;
-/// One hit in a mark.
+/// One hit, as added to a mark.
 const HIT: u8 = QUEUE + 1;
-/// Most rounds that hits give a packet in the main queue.
+/// Maximum number of rounds that hits earn a packet in the main queue.
 const MAX_ROUNDS: u8 = 3;
 
 fn hits(mark: u8) -> u8 {
     mark / HIT
 }
 
-/// Three queues, first in, first out: new packets enter a small one, and go to the main one if they were used meanwhile or
-/// become ghosts if not; what comes again as long as it is a ghost enters the main one. There, packets that were used get
-/// another round.
+/// Three queues, each first in, first out. New packets enter a small queue; from there they move to the main queue if
+/// they were used meanwhile, or else become ghosts. Data that returns while it is a ghost enters the main queue.
+/// There, used packets get another round.
 ///
 /// 16 bytes per slot, and 28 per ghost.
 #[derive(Debug)]
@@ -34,17 +34,17 @@ pub struct S3Fifo {
     ghost_capacity: usize,
     small_capacity: usize,
     main_capacity: usize,
-    /// Hits that lead from the small queue to the main one.
+    /// Hits after which a packet moves from the small queue to the main one.
     promote: u8,
     enters_main: bool,
-    /// Had a packet to leave yet? Before that, the small queue takes no more than its share.
+    /// True once a packet was evicted. Before that, the small queue takes no more than its share.
     has_evicted: bool,
-    /// What was said to be the victim and has not left since.
+    /// The last victim returned, while it is still in the store.
     chosen: Option<u32>,
 }
 
 impl S3Fifo {
-    /// Goes through the small queue until one packet has to leave.
+    /// Advances through the small queue to the first packet to evict.
     fn victim_of_small(&mut self) -> Option<u32> {
         while let Some(id) = self.small.first() {
             if hits(self.slots.mark(id)) < self.promote {
@@ -149,7 +149,7 @@ impl EvictionPolicy for S3Fifo {
         self.chosen
     }
 
-    /// The queue that is in turn now, without those that will stay.
+    /// The queue that evicts next, without packets that will stay.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         let (list, stays) = if self.main_is_next() { (&self.main, 1) } else { (&self.small, self.promote) };
         if ahead.number().is_none()

@@ -8,14 +8,14 @@ use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 const PRESENT: u8 = 1;
 const USED: u8 = 2;
 
-/// A hand goes from the oldest packet to the newest and again; it passes those that were used since it last came, and the first
-/// other one leaves. Packets never move. 16 bytes per slot.
+/// A hand moves from the oldest packet to the newest and starts over. It skips packets that were used since it last
+/// passed, and evicts the first other one. Packets never move. 16 bytes per slot.
 #[derive(Debug)]
 pub struct Sieve {
     slots: Slots,
-    /// The oldest first.
+    /// The packets, oldest first.
     order: List,
-    /// Where the hand stands; at the oldest when `None`.
+    /// Position of the hand; at the oldest packet when `None`.
     hand: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ impl EvictionPolicy for Sieve {
         Some(id)
     }
 
-    /// From the hand to the newest, those that were not used yet.
+    /// Unused packets from the hand to the newest.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         self.slots.upcoming(ahead, || self.hand.or(self.order.first()), |id| self.slots.mark(id) == PRESENT)
     }

@@ -1,43 +1,44 @@
-//! How often names were seen lately, roughly: a count-min sketch whose counters of one name lie in one cache line.
+//! Approximate counts of recent requests per name: a count-min sketch with all counters of a name in one cache line.
 //!
-//! A line has four rows of thirty 4-bit counters; a name has one counter in each row, and its estimate is the least of them.
-//! Counting increases only those that are at the least (conservative update). After each sample of so many names all counters
-//! are halved. A line is halved when it is next touched: it notes how many samples had passed, in the one byte of each row
-//! that is no counter. So no operation takes longer than another.
+//! A line has four rows of thirty 4-bit counters. A name has one counter in each row, and its estimate is the least
+//! of them. Counting increases only the counters with the least value (conservative update). After each sample, a
+//! fixed number of names, all counters are halved. A line is halved when it is next touched: each row has one byte
+//! without counters, and together these bytes record the number of samples at the last halving. So every operation
+//! takes constant time.
 //!
-//! Counts above 15 are not told apart. That matters little: what is compared with is a packet that is about to leave, and a store holds
-//! packets that are asked for a few times in a sample.
+//! Counts above 15 are not distinguished. This matters little: names are compared with the next victim, and a store
+//! holds packets that are requested a few times per sample.
 
 use namehop_table::{CacheLines, PageRequest, TableError};
 
 /// Rows of counters.
 const ROWS: usize = 4;
-/// Counters of a row; a byte more belongs to the number of the sample.
+/// Counters of a row; the remaining byte is a part of the sample number.
 const ROW_COUNTERS: u64 = 30;
 const COUNTER_BITS: u32 = 4;
-/// Greatest value of a counter.
+/// Maximum of a counter.
 const MOST: u8 = 15;
 const WORDS: usize = 8;
 /// Cache lines of a page of 2 MiB.
 const HUGE_PAGE_LINES: u64 = (2 << 20) / (WORDS * size_of::<u64>()) as u64;
-/// A row takes two words, least counter first.
+/// A row takes two words, lowest counter first.
 const ROW_WORDS: usize = WORDS / ROWS;
 const WORD_COUNTERS: usize = (u64::BITS / COUNTER_BITS) as usize;
-/// Bits of a hash that are not looked at: those that [`kept`](crate::slots::kept) does not leave.
+/// High bits of a hash that are ignored, because [`kept`](crate::slots::kept) clears them.
 const NOT_KEPT_BITS: u32 = 8;
 /// Bits of the hash that choose the counter of one row.
 const ROW_HASH_BITS: u32 = 8;
-/// Where a row notes a byte of the number of the sample, in its last word.
+/// Shift of the byte in a row's last word that stores one byte of the sample number.
 const NOTE_SHIFT: u32 = u64::BITS - u8::BITS;
 
-/// The sketch.
+/// A count-min sketch; see the module's description.
 pub(crate) struct Sketch {
     lines: CacheLines,
-    /// Names that make a sample.
+    /// Number of names in a sample.
     sample: u64,
-    /// Names counted since the last halving.
+    /// Number of names counted since the last halving.
     counted: u64,
-    /// Samples that have passed.
+    /// Number of samples that have passed.
     samples: u32,
 }
 
@@ -48,11 +49,12 @@ impl std::fmt::Debug for Sketch {
 }
 
 impl Sketch {
-    /// A sketch whose counters are halved after every `sample` names. It has a cache line for each `per_line` of them, at least one, and
-    /// above 2 MiB whole pages of 2 MiB.
+    /// Makes a sketch that halves its counters after every `sample` names. It has one cache line for every `per_line`
+    /// of them, at least one, and above 2 MiB whole pages of 2 MiB.
     pub(crate) fn new(sample: u64, per_line: u64) -> Result<Self, TableError> {
         let mut lines = sample.div_ceil(per_line.max(1)).max(1);
-        // From the first name on any line may be used: what lay on small pages behind a huge one would cost a page fault each.
+        // Any line may be used from the first name on: lines on small pages behind a huge one would cost a page fault
+        // each.
         if lines > HUGE_PAGE_LINES {
             lines = lines.next_multiple_of(HUGE_PAGE_LINES);
         }
@@ -85,7 +87,7 @@ impl Sketch {
         }
     }
 
-    /// How often a name was counted lately, up to 15; seldom more than that, never less but for the halving.
+    /// Returns how often a name was counted recently, up to 15. Rarely too high; too low only because of halving.
     #[inline]
     pub(crate) fn estimate(&self, hash: u64) -> u8 {
         let line = self.line_of(hash);
@@ -95,19 +97,19 @@ impl Sketch {
         least.checked_shr(self.missed(line)).unwrap_or(0)
     }
 
-    /// Asks for the counters of a name.
+    /// Prefetches the counters of a name.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         self.lines.prefetch(self.line_of(hash));
     }
 
-    /// The line of a name, by the high bits of its hash.
+    /// Returns the line of a name, chosen by the high bits of its hash.
     #[inline]
     fn line_of(&self, hash: u64) -> usize {
         ((u128::from(hash << NOT_KEPT_BITS) * self.lines.len() as u128) >> u64::BITS) as usize
     }
 
-    /// Samples that have passed since a line was last halved.
+    /// Returns the number of samples that have passed since a line was last halved.
     #[inline]
     fn missed(&self, line: usize) -> u32 {
         let words = &self.lines[line].0;
@@ -116,11 +118,11 @@ impl Sketch {
         self.samples.wrapping_sub(u32::from_le_bytes(noted))
     }
 
-    /// Makes a line what it is after all samples that have passed.
+    /// Halves the counters of a line once for each sample that it missed.
     #[cold]
     fn halve(&mut self, line: usize) {
         let missed = self.missed(line);
-        // In each counter, the bits that are left of it.
+        // Mask of the bits that remain of each counter.
         let left = u64::from(MOST.checked_shr(missed).unwrap_or(0)) * (u64::MAX / u64::from(MOST));
         let words = &mut self.lines[line].0;
         for word in words.iter_mut() {
@@ -133,7 +135,7 @@ impl Sketch {
     }
 }
 
-/// Where the counters of a name lie in its line: word, and bits of that below them. Chosen by the low bits of the hash.
+/// Returns the counters of a name in its line as word and shift, chosen by the low bits of the hash.
 #[inline]
 fn places(hash: u64) -> [(usize, u32); ROWS] {
     std::array::from_fn(|row| {
@@ -157,7 +159,7 @@ mod tests {
         let mut sketch = Sketch::new(1 << 20, 32).expect("memory");
         let mut exact = HashMap::new();
         for number in 0..200_000_u64 {
-            // The smaller the number of a name, the more often it comes.
+            // Names with smaller numbers occur more often.
             let name = mix(number) % names * (mix(number + 1) % names) / names;
             sketch.count(mix(name));
             *exact.entry(name).or_insert(0_u32) += 1;
@@ -189,7 +191,7 @@ mod tests {
         assert_eq!(sketch.estimate(name), 4);
     }
 
-    /// Each counter by itself, however many samples a line has missed.
+    /// Each counter is halved independently, for any number of missed samples.
     #[test]
     fn halving_moves_nothing_into_other_counters() {
         for missed in [1, 2, 3, 4, 63, 64, 300] {

@@ -1,19 +1,20 @@
-//! Doubly linked lists of the numbers 0..capacity with a note for each: 16 bytes per number, four of them to a cache line.
+//! Doubly linked lists of the numbers 0..capacity with a note for each: 16 bytes per number, four numbers to a cache
+//! line.
 //!
-//! A number is in one list at most. Which one it is in is the policy's business: it says so in the note, whose mark is 0 for those
-//! that are in none.
+//! A number is in at most one list. The policy records which one in the note's mark, which is 0 for numbers in no
+//! list.
 
 use namehop_table::TableError;
 
 use crate::eviction::Ahead;
 use crate::words::Words;
 
-/// No number: links hold numbers increased by one, so that untouched memory has no links.
+/// No number: links hold numbers plus one, so that untouched memory has no links.
 const NONE: u32 = 0;
 /// Bits of a note's mark.
 const MARK_BITS: u32 = 8;
 
-/// The ends of a list.
+/// The ends of a list, and its length.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct List {
     first: u32,
@@ -26,12 +27,12 @@ impl List {
         self.length
     }
 
-    /// Ends and length as numbers, to be kept in words.
+    /// Returns ends and length as integers, to be stored in words.
     pub(crate) fn parts(&self) -> (u32, u32, usize) {
         (self.first, self.last, self.length)
     }
 
-    /// Of such numbers.
+    /// Makes a list from the result of [`parts`](Self::parts).
     pub(crate) fn from_parts(first: u32, last: u32, length: usize) -> Self {
         List { first, last, length }
     }
@@ -43,14 +44,15 @@ impl List {
     }
 }
 
-/// What a policy notes of a number: 56 bits of a name's hash, and 8 bits that mean what the policy likes. All zero at first.
+/// A policy's note about a number: 56 bits of a name's hash, and a mark of 8 bits with a meaning that the policy
+/// defines. Initially zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) hash: u64,
     pub(crate) mark: u8,
 }
 
-/// The bits of a hash that notes keep.
+/// Returns the bits of a hash that notes keep.
 #[inline]
 pub(crate) fn kept(hash: u64) -> u64 {
     hash & (u64::MAX >> MARK_BITS)
@@ -63,7 +65,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// For numbers below `count`.
+    /// Makes links and notes for numbers below `count`.
     pub(crate) fn new(count: usize) -> Result<Self, TableError> {
         if count >= u32::MAX as usize {
             return Err(TableError::CapacityTooLarge);
@@ -93,13 +95,13 @@ impl Slots {
         self.set_note(number, Note { mark, ..note });
     }
 
-    /// Asks for links and note. Any number may be given.
+    /// Prefetches links and note. Any number may be given.
     #[inline]
     pub(crate) fn prefetch(&self, number: u32) {
         self.words.prefetch(2 * number as usize);
     }
 
-    /// Asks for the neighbours of a number. Reads its links. Any number may be given.
+    /// Prefetches the neighbours of a number. Reads its links. Any number may be given.
     #[inline]
     pub(crate) fn prefetch_neighbours(&self, number: u32) {
         if (number as usize) < self.words.len() / 2 {
@@ -109,15 +111,15 @@ impl Slots {
         }
     }
 
-    /// The number behind one that is in a list.
+    /// Returns the number that follows one in its list.
     #[inline]
     pub(crate) fn next(&self, number: u32) -> Option<u32> {
         self.links(number).1.checked_sub(1)
     }
 
-    /// The number that leaves its list after those that `ahead` has passed, and passes it: from `first`, or from behind the one that
-    /// was passed last, the first one that `leaves`. `None` at the end of the list, and when the one passed last is in none any more,
-    /// for its links lead nowhere then.
+    /// Advances `ahead` to the next number to be evicted and returns it: the first one that `leaves`, from `first` on
+    /// or behind the number passed last. Returns `None` at the end of the list, and if the number passed last is in
+    /// no list any more, because its links are then invalid.
     #[inline]
     pub(crate) fn upcoming(
         &self,
@@ -151,7 +153,7 @@ impl Slots {
         list.length += 1;
     }
 
-    /// Puts `number` behind another one of the list; at the front for `None`.
+    /// Inserts `number` behind another one of the list; at the front if that is `None`.
     pub(crate) fn insert_behind(&mut self, list: &mut List, behind: Option<u32>, number: u32) {
         let next = match behind {
             None => list.first,
@@ -173,7 +175,7 @@ impl Slots {
         list.length += 1;
     }
 
-    /// Takes a number out of the list that it is in.
+    /// Removes a number from its list.
     #[inline]
     pub(crate) fn remove(&mut self, list: &mut List, number: u32) {
         let (previous, next) = self.links(number);
@@ -194,7 +196,7 @@ impl Slots {
         list.length -= 1;
     }
 
-    /// Puts `new`, which is in no list, where `old` was.
+    /// Replaces `old` by `new`, which must be in no list.
     pub(crate) fn replace(&mut self, list: &mut List, old: u32, new: u32) {
         let (previous, next) = self.links(old);
         self.set_links(new, previous, next);
@@ -214,7 +216,7 @@ impl Slots {
         }
     }
 
-    /// Takes the number at the front out.
+    /// Removes the number at the front and returns it.
     #[inline]
     pub(crate) fn pop_front(&mut self, list: &mut List) -> Option<u32> {
         let first = list.first()?;

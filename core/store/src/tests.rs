@@ -1,4 +1,4 @@
-//! Policies against slow and obvious models, in a store like the router's.
+//! Compares policies with slow and simple models, in a store like the router's.
 
 mod change;
 mod dependent;
@@ -11,7 +11,7 @@ use self::models::{Model, model_of};
 use self::steps::{Step, Store, steps};
 use super::*;
 
-/// Packets in the stores of these tests, and their slots, of which some are always free.
+/// Packets in the stores of these tests, and their slots, some of which are always free.
 const CAPACITY: usize = 12;
 const SLOTS: usize = 15;
 
@@ -24,7 +24,7 @@ fn parameters(choice: PolicyChoice) -> Parameters {
     Parameters { slots: SLOTS, capacity: CAPACITY, tuning: choice.tuning }
 }
 
-/// Policies with usual settings and with others.
+/// Policies with default settings and with others.
 fn choices() -> Vec<PolicyChoice> {
     let other = [
         "filter:history=5:threshold=3",
@@ -35,14 +35,14 @@ fn choices() -> Vec<PolicyChoice> {
     let usual = PolicyKind::ALL.iter().copied().map(PolicyChoice::from);
     let mut all: Vec<PolicyChoice> = usual.chain(other.map(|text| text.parse().expect("a policy"))).collect();
     for choice in all.iter_mut().filter(|choice| choice.kind == PolicyKind::Filter) {
-        // So many that no two names share one.
+        // Enough that no two names share one.
         choice.tuning.counters = Some(1 << 20);
     }
     all
 }
 
 proptest! {
-    /// After each step the same names are in the store and in the model's.
+    /// After each step the store and the model's store hold the same names.
     #[test]
     fn policies_decide_as_their_models(steps in steps()) {
         for choice in choices() {
@@ -64,7 +64,7 @@ proptest! {
         }
     }
 
-    /// Whatever happened since the look ahead began, it ends and names packets of the store's numbers only.
+    /// A look-ahead ends and returns only numbers of the store, even if the store changed after the look-ahead began.
     #[test]
     fn an_outdated_look_ahead_does_no_harm(before in steps(), after in steps(), passed in 0..20_usize) {
         for choice in choices() {
@@ -86,7 +86,7 @@ proptest! {
         }
     }
 
-    /// Where the order is known ahead, evictions come as foreseen.
+    /// If the order is known ahead, evictions follow the look-ahead.
     #[test]
     fn evictions_are_foreseen(steps in steps()) {
         for kind in [PolicyKind::Lru, PolicyKind::Fifo, PolicyKind::Filter, PolicyKind::PriorityFifo] {
@@ -113,7 +113,7 @@ fn the_next_victim_is_foreseen() {
             store.apply(Step::request(name % 7));
             let victim = store.policy.victim();
             let foreseen = store.policy.upcoming(&mut Ahead::default());
-            // The window loses most comparisons, not all.
+            // The window's packets lose most comparisons, not all.
             if choice.kind != PolicyKind::WTinyLfu {
                 assert_eq!(foreseen, victim, "{choice}");
             }
@@ -185,13 +185,13 @@ fn names_read_back() {
     assert!(error.ends_with(", 'w-tinylfu' or 'priority-fifo'"), "{error}");
 }
 
-/// One packet that is asked for all the time does not keep out what is asked for more often than the others.
+/// One packet that is requested all the time does not keep out packets that are requested more often than the others.
 #[test]
 fn a_popular_packet_does_not_keep_others_out() {
     for kind in [PolicyKind::TinyLfu, PolicyKind::TinyLfuRandom, PolicyKind::TinyLfuClock, PolicyKind::WTinyLfu] {
         let mut store = store(kind.into());
         for round in 0..200 {
-            // The first to enter, and the one that is asked for most.
+            // The first packet to enter is also the most requested one.
             store.apply(Step::request(1_000));
             store.apply(Step::request(1_000));
             if round < CAPACITY as u64 {

@@ -1,31 +1,32 @@
-//! TinyLFU admission (Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM TOS 2017), as
-//! published and in a form that looks at fewer packets.
+//! TinyLFU admission (Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM TOS
+//! 2017), as published and in a form that examines fewer packets.
 
 use namehop_table::TableError;
 
 use crate::sketch::Sketch;
 use crate::{AdmissionPolicy, Parameters};
 
-/// Requests of a sample for each packet of the store, unless told otherwise: as its authors recommend.
+/// Default number of requests in a sample per packet of the store, as its authors recommend.
 const SAMPLE: u32 = 10;
-/// The same of the patient form: the rates of workloads whose popularities do not change rise up to there.
+/// The same for the patient form: hit rates of workloads with constant popularities rise up to this length.
 const LONG_SAMPLE: u32 = 50;
-/// Refusals for one packet, of the patient form: with more of them, hit rates and speed stay the same.
+/// Rejections per victim in the patient form: with more, hit rate and speed stay the same.
 const PATIENCE: u32 = 32;
-/// Requests of a sample for each cache line of counters. With the long sample more of them do no harm to the hit rate.
+/// Requests of a sample per cache line of counters. With the long sample, more requests per line do not lower the hit
+/// rate.
 pub(crate) const SAMPLE_PER_LINE: u64 = 32;
 const LONG_SAMPLE_PER_LINE: u64 = 80;
 
-/// As published: each Data that comes is compared with the packet which would have to leave.
+/// As published: all arriving Data are compared with the victim.
 pub type TinyLfu = Frequency<1>;
 
-/// Each Data that comes is compared with what the packet was worth that would have to leave, when that was last looked at: so a
-/// refusal looks at the counters of the name that came and at nothing else.
+/// Compares arriving Data with the victim's value when that was last determined: so a rejection reads only the
+/// counters of the arriving name.
 pub type PatientTinyLfu = Frequency<PATIENCE>;
 
-/// Data enters if its name was asked for more often lately than that of the packet which would have to leave.
+/// Admits Data if its name was requested more often recently than the victim's.
 ///
-/// 2 bytes for each request of a sample, 0.8 in the patient form: 20 per packet of the capacity, and 40. And
+/// 2 bytes for each request of a sample, 0.8 in the patient form: 20 per packet of the capacity, and 40. In addition
 /// [`Guarded`](crate::admission::Guarded) keeps the hash of each name, 8 bytes per slot.
 #[derive(Debug)]
 pub struct Frequency<const REFUSALS: u32> {

@@ -7,18 +7,18 @@ use crate::slots::{List, Note, Slots, kept};
 use crate::tinylfu::SAMPLE_PER_LINE;
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
-/// Requests of a sample for each packet of the store, unless told otherwise.
+/// Default number of requests in a sample per packet of the store.
 const SAMPLE: u32 = 10;
-/// Marks: where a packet is.
+/// Marks: which list a packet is in.
 const WINDOW: u8 = 1;
 const PROBATION: u8 = 2;
 const PROTECTED: u8 = 3;
 
-/// New packets enter a small window, ordered by use. What leaves it is compared with the next victim of the main part, and who
-/// was asked for less often lately leaves the store. In the main part, packets that were used are protected from those that
-/// were not.
+/// New packets enter a small window, ordered by use. A packet that leaves it is compared with the next victim of the
+/// main part, and the one that was requested less often recently is evicted. In the main part, used packets are
+/// protected from unused ones.
 ///
-/// 16 bytes per slot, and 2 for each request of a sample: with the usual sample 20 per packet of the capacity.
+/// 16 bytes per slot, and 2 for each request of a sample: with the default sample 20 per packet of the capacity.
 #[derive(Debug)]
 pub struct WTinyLfu {
     slots: Slots,
@@ -53,7 +53,7 @@ impl WTinyLfu {
         slots.remove(list, id);
     }
 
-    /// What is too much for the window goes to the main part, as long as that has room.
+    /// Moves packets beyond the window's capacity to the main part, while that has room.
     fn empty_window(&mut self) {
         while self.window.len() > self.window_capacity
             && self.probation.len() + self.protected.len() < self.main_capacity
@@ -123,7 +123,8 @@ impl EvictionPolicy for WTinyLfu {
             return;
         }
         self.removed(id);
-        // The new packet will need a place in the window: whoever won the comparison makes it.
+        // The new packet will need room in the window: the oldest packet of the window, if it won the comparison,
+        // makes it.
         if self.window.len() >= self.window_capacity
             && self.probation.len() + self.protected.len() < self.main_capacity
             && let Some(oldest) = self.window.first()
@@ -143,7 +144,7 @@ impl EvictionPolicy for WTinyLfu {
         }
     }
 
-    /// The oldest of the window: most lose the comparison.
+    /// The oldest packets of the window: most lose the comparison.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         self.slots.upcoming(ahead, || self.window.first(), |_| true)
     }

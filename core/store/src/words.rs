@@ -1,4 +1,5 @@
-//! Arrays of numbers for policies: zero at first, on the pages that tables use, and touched only where they are used.
+//! Arrays of integers for policies: initially zero, on the pages that tables use, and touched only where they are
+//! used.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use namehop_table::{CacheLines, PageRequest, TableError};
 /// 64-bit words in a cache line.
 const LINE_WORDS: usize = 8;
 
-/// Words, zero at first.
+/// An array of words, initially zero.
 pub(crate) struct Words {
     lines: CacheLines,
 }
@@ -19,13 +20,13 @@ impl fmt::Debug for Words {
 }
 
 impl Words {
-    /// At least `count` words.
+    /// Makes at least `count` words.
     pub(crate) fn new(count: usize) -> Result<Self, TableError> {
         let lines = CacheLines::new(count.div_ceil(LINE_WORDS), PageRequest::Large)?;
         Ok(Words { lines: lines.named("notes of the cache policy") })
     }
 
-    /// Words there are.
+    /// Number of words.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.lines.len() * LINE_WORDS
@@ -41,14 +42,15 @@ impl Words {
         self.lines[index / LINE_WORDS].0[index % LINE_WORDS] = value;
     }
 
-    /// Number `index` of numbers of `BITS` bits each, a power of two below 64, which lie side by side in the words.
+    /// Returns integer `index` of an array of integers of `BITS` bits each, a power of two below 64, packed in the
+    /// words.
     #[inline]
     pub(crate) fn get_part<const BITS: u32>(&self, index: usize) -> u64 {
         let (word, shift) = part::<BITS>(index);
         self.get(word) >> shift & mask::<BITS>()
     }
 
-    /// Sets such a number.
+    /// Sets such an integer.
     #[inline]
     pub(crate) fn set_part<const BITS: u32>(&mut self, index: usize, value: u64) {
         debug_assert!(value <= mask::<BITS>());
@@ -57,7 +59,7 @@ impl Words {
         *word = *word & !(mask::<BITS>() << shift) | value << shift;
     }
 
-    /// Asks for the line of a word. Any index may be given.
+    /// Prefetches the line of a word. Any index may be given.
     #[inline]
     pub(crate) fn prefetch(&self, index: usize) {
         self.lines.prefetch(index / LINE_WORDS);

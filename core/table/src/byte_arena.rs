@@ -234,7 +234,7 @@ impl ByteArena {
     pub fn copy(&mut self, from: u32, to: u32, bytes: Range<usize>) {
         let (source, target) = (self.offset(from, bytes.end), self.offset(to, bytes.end));
         let base = self.memory.base().as_ptr();
-        // SAFETY: `offset` checked both ranges, which may overlap; the memory is initialised, and `&mut self` is exclusive.
+        // SAFETY: `offset` checked both ranges, which may overlap; memory is initialised, and `&mut self` exclusive.
         unsafe { std::ptr::copy(base.add(source + bytes.start), base.add(target + bytes.start), bytes.len()) };
     }
 

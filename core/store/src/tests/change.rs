@@ -1,4 +1,4 @@
-//! Changes of policy while packets come and go.
+//! Changes of policy while packets are inserted and evicted.
 
 use proptest::prelude::*;
 
@@ -14,12 +14,12 @@ fn arrival(id: u32) -> Arrival {
     Arrival::fresh(id.into())
 }
 
-/// All ids in the order in which they would leave.
+/// Returns all ids in the order of eviction.
 fn drained(policy: &mut Policy) -> Vec<u32> {
     std::iter::from_fn(|| policy.evict()).collect()
 }
 
-/// Starts the change and brings it to its end without anything between.
+/// Changes the policy in one step.
 fn changed(store: &mut Store, choice: PolicyChoice) {
     store.policy.change_to(newer(choice));
     assert_eq!(store.policy.choice(), choice);
@@ -28,8 +28,8 @@ fn changed(store: &mut Store, choice: PolicyChoice) {
 }
 
 proptest! {
-    /// At each step of a change all packets are with one of the policies, whichever these are and whatever happens meanwhile;
-    /// another change may come before the first has ended.
+    /// At each step of a change, one of the policies knows each packet, for all pairs of policies and with events
+    /// meanwhile; another change may begin before the first has ended.
     #[test]
     fn no_packet_is_lost_in_a_change(
         before in steps(),
@@ -62,7 +62,7 @@ proptest! {
         prop_assert!(matches!(store.policy.go_on(1, arrival), Progress::Done(None)), "there is no change any more");
     }
 
-    /// Packets enter the newer policy in the order in which they would have left the older one.
+    /// Packets enter the newer policy in the order in which the older one would have evicted them.
     #[test]
     fn what_would_leave_first_still_does(steps in steps()) {
         let lru: PolicyChoice = "lru".parse().expect("a policy");
@@ -85,7 +85,7 @@ fn what_was_there_before_leaves_ahead_of_what_comes_during_a_change() {
         (0..CAPACITY as u64).for_each(|name| store.run(Step::request(name)));
         let before = store.names();
         store.policy.change_to(newer(choice));
-        // Asked for often enough for every admission policy.
+        // Requested often enough for every admission policy.
         for name in [20, 20, 20, 20, 21, 21, 21, 21] {
             store.run(Step::request(name));
         }

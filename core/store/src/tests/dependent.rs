@@ -1,5 +1,6 @@
-//! Memory that decisions touch, in a store with so many packets that none of it would be in the processor's caches, and how many
-//! of these accesses have to wait for one another (thesis 4.2). Lists and counters of a table's handle do not count.
+//! Memory that decisions touch, in a store too large for the CPU caches, and how many of these accesses depend on one
+//! another (thesis 4.2). Heads of lists and counters in the policy itself do not count.
+//! count.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use crate::*;
 
 const CAPACITY: u32 = 100_000;
 
-/// A full store, in which names that are asked for more often were asked for more often, and the last of them.
+/// Returns a full store, in which names that were requested often are also used more often, and the number of the
+/// next name.
 fn full(kind: PolicyKind) -> (Policy, u64) {
     let capacity = CAPACITY as usize;
     let mut policy = Policy::of(kind, &Parameters::new(capacity, capacity)).expect("memory");
@@ -27,7 +29,7 @@ fn full(kind: PolicyKind) -> (Policy, u64) {
     (policy, u64::from(CAPACITY))
 }
 
-/// The average number of lines that an operation touches, over many packets.
+/// Returns the average number of lines that an operation touches, over many packets.
 fn count(kind: PolicyKind, mut operation: impl FnMut(&mut Policy, u64)) -> f64 {
     let (mut policy, first) = full(kind);
     let count = 2_000;
@@ -60,15 +62,15 @@ fn a_hit_moves_nothing_or_touches_neighbours() {
     for kind in [PolicyKind::Fifo, PolicyKind::Random, PolicyKind::Filter, PolicyKind::TinyLfu] {
         assert_eq!(hit(kind), 0.0, "{kind}");
     }
-    // A bit or a mark: nothing waits for anything.
+    // One bit or mark: no dependent accesses.
     for kind in
         [PolicyKind::Clock, PolicyKind::TinyLfuClock, PolicyKind::Sieve, PolicyKind::S3Fifo, PolicyKind::ClockPro]
     {
         assert_eq!(hit(kind), 1.0, "{kind}");
     }
-    // The block at the front, which may be the packet's; the note of the packet, then the block that it leads to; and the block at
-    // the end, now and then a new one. The packet's links, then its neighbours, and the end. Published for lists by last use: 4, with bucket
-    // and entry of the table before them.
+    // LRU: the block at the front, which may be the packet's; the packet's note, then the block that it refers to;
+    // and the block at the end, sometimes a new one. ARC: the packet's links, then its neighbours, and the end.
+    // Published for lists by last use: 4, with bucket and entry of the table before them.
     for (kind, lines) in [(PolicyKind::Lru, 4.0..4.5), (PolicyKind::Arc, 2.5..4.1)] {
         assert!(lines.contains(&hit(kind)), "{kind}: {}", hit(kind));
     }
@@ -77,15 +79,15 @@ fn a_hit_moves_nothing_or_touches_neighbours() {
 #[test]
 fn decisions_wait_for_few_lines() {
     assert_eq!(decision(PolicyKind::Fifo), 0.0);
-    // One counter, which only the name leads to: nothing waits.
+    // One counter, which depends on the name only: no dependent accesses.
     assert_eq!(decision(PolicyKind::Filter), 1.0);
-    // The counters of the name and the number at the front of the order, beside each other; then the name of that packet; then
-    // its counters. The published two dependent accesses are for an order that holds the names.
-    // A packet that wins goes to the end of the order, as with a use in LRU.
+    // The counters of the name and, independently, the number at the front of the order; then the name of that
+    // packet; then its counters. The published two dependent accesses are for an order that holds the names.
+    // A packet that wins moves to the end of the order, as with a use in LRU.
     let tinylfu = decision(PolicyKind::TinyLfu);
     assert!((6.0..7.0).contains(&tinylfu), "{tinylfu}");
     assert_eq!(decision(PolicyKind::TinyLfuRandom), 4.0);
-    // The counters of the name; what the packet that would leave was worth is known. One refusal in 32 looks at the next packet.
+    // The counters of the name; the victim's value is known. One rejection in 32 examines the next packet.
     let patient = decision(PolicyKind::TinyLfuClock);
     assert!((1.0..1.5).contains(&patient), "{patient}");
 }
@@ -114,7 +116,7 @@ fn lines_are_as_noted() {
     assert!(differing.is_empty(), "counted otherwise: {differing:#?}");
 }
 
-/// Bytes of all lines that a policy touches while its store fills and is used, for each packet of the store.
+/// Returns the bytes of all lines that a policy touches while its store fills and is used, per packet of the store.
 fn bytes_per_packet(kind: PolicyKind) -> f64 {
     let capacity = 20_000;
     let mut policy = Policy::of(kind, &Parameters::new(capacity, capacity)).expect("memory");
@@ -122,7 +124,7 @@ fn bytes_per_packet(kind: PolicyKind) -> f64 {
     let mut names = Vec::new();
     let run = || {
         for number in 0..10 * capacity as u64 {
-            // The smaller the number of a name, the more often it comes.
+            // Names with smaller numbers occur more often.
             let (draw, most) = (mix(number), 5 * capacity as u64);
             let name = mix((draw % most) * (mix(draw) % most) / most);
             policy.requested(name);

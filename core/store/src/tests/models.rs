@@ -1,4 +1,4 @@
-//! The same policies written down as their papers describe them, with vectors that are searched from end to end.
+//! The same policies as their papers describe them, with vectors that are searched linearly.
 
 mod clock_pro;
 mod queues;
@@ -8,9 +8,9 @@ use super::steps::{Data, Decided, Step, hash};
 use crate::sketch::Sketch;
 use crate::{Parameters, PolicyChoice, PolicyKind};
 
-/// Names and what a policy would do with them.
+/// A model of a store with its policy, by name.
 pub(super) trait Model {
-    /// Does what the step does; of what is decided at random, it is told the outcome.
+    /// Performs a step; `decided` holds the outcome of random decisions.
     fn apply(&mut self, step: Step, decided: Decided);
     /// Names in the store, in order.
     fn names(&self) -> Vec<u64>;
@@ -24,11 +24,11 @@ pub(super) trait EvictionModel {
         self.hit(data.name);
     }
     fn erase(&mut self, name: u64);
-    /// The one that would go now.
+    /// The next victim.
     fn victim(&mut self) -> Option<u64>;
-    /// It stays, because the new one did not deserve its place.
+    /// The victim stays, because new packets were worth less.
     fn spared(&mut self) {}
-    /// New Data enters; one packet goes first if the store is full.
+    /// New Data enters; one packet is evicted first if the store is full.
     fn enter(&mut self, data: Data, is_full: bool, time: u64, is_solicited: bool, decided: Decided);
 }
 
@@ -41,7 +41,7 @@ enum AdmissionModel {
         length: usize,
         threshold: usize,
     },
-    /// How often names were asked for, and how many are refused for one packet before another one is compared with.
+    /// Request counts of names, and the number of rejections before another victim is compared.
     TinyLfu(Sketch, u32),
 }
 
@@ -50,7 +50,7 @@ struct Guarded {
     eviction: Box<dyn EvictionModel>,
     capacity: usize,
     time: u64,
-    /// What the packet that leaves next was worth when it was looked at, and how many were refused since.
+    /// The victim's value when it was determined, and the number of rejections since.
     bar: Option<(u8, u32)>,
 }
 
@@ -94,7 +94,7 @@ impl Guarded {
                         }
                         admits
                     }
-                    // Drawn at random: it is not known with whom the name was compared.
+                    // The victim was drawn at random, so the name it was compared with is unknown.
                     None => decided.admitted,
                 }
             }

@@ -1,4 +1,4 @@
-//! What happens to a store, and a small store to which it happens.
+//! Events of a store, and a small store to which they are applied.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use proptest::prelude::*;
 
 use crate::{Arrival, CachePolicy, Policy};
 
-/// Different names.
+/// Number of different names.
 pub(super) const NAMES: u64 = 30;
 
-/// Something that happens.
+/// An event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step {
-    /// Somebody asks for a name, and Data comes if the store cannot answer.
+    /// An Interest requests a name, and Data arrives if it is a miss.
     Request(Data),
-    /// Data comes that is in the store, or that nobody asked for.
+    /// Data arrives that is unsolicited or already in the store.
     Data(Data),
     /// A name is erased from the store.
     Erase(u64),
@@ -24,7 +24,7 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Data {
     pub(super) name: u64,
-    /// For how many steps it is fresh.
+    /// Freshness in steps.
     pub(super) freshness: u64,
 }
 
@@ -35,7 +35,7 @@ impl Step {
 }
 
 fn data() -> impl Strategy<Value = Data> {
-    // Small numbers more often.
+    // Names with smaller numbers occur more often.
     let name = (0..NAMES, 0..NAMES).prop_map(|(a, b)| a.min(b));
     (name, 0..20_u64).prop_map(|(name, freshness)| Data { name, freshness })
 }
@@ -53,24 +53,24 @@ pub(super) fn hash(name: u64) -> u64 {
     mix(name + 1)
 }
 
-/// The time of a step.
+/// Returns the time of a step.
 pub(super) fn now(step: u64) -> u64 {
     1000 * step
 }
 
-/// When Data ceases to be fresh that came with a step: never at the same time as another.
+/// Returns when Data that arrived with a step turns stale: never at the same time as other Data.
 pub(super) fn fresh_until(step: u64, freshness: u64) -> u64 {
     now(step + freshness) + step
 }
 
-/// What was decided about Data that was not in the store.
+/// The decision about Data that was not in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Decided {
     pub(super) admitted: bool,
     pub(super) evicted: Option<u64>,
 }
 
-/// Names in slots, as a Content Store has them.
+/// Names in slots, as in a Content Store.
 pub(super) struct Store {
     pub(super) policy: Policy,
     capacity: usize,
@@ -83,12 +83,12 @@ impl Store {
         Store { policy, capacity, slots: BTreeMap::new(), time: 0 }
     }
 
-    /// Names in the store.
+    /// Returns the names in the store.
     pub(super) fn names(&self) -> Vec<u64> {
         self.slots.keys().copied().collect()
     }
 
-    /// A step whose outcome does not matter.
+    /// Applies a step and ignores its outcome.
     pub(super) fn run(&mut self, step: Step) {
         self.apply(step);
     }
@@ -110,7 +110,7 @@ impl Store {
             Step::Erase(name) => {
                 if let Some(slot) = self.slots.remove(&name) {
                     self.policy.removed(slot);
-                    // A second time changes nothing.
+                    // A second report changes nothing.
                     self.policy.removed(slot);
                     self.policy.evicted(slot);
                 }

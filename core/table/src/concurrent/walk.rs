@@ -45,8 +45,8 @@ impl ConcurrentBucketTable {
     /// Appends the indexes of up to `chains` home buckets, and of their overflow buckets, to `out`. Returns where to
     /// continue, or `None` at the end.
     ///
-    /// An entry that is in the table during the whole walk is visited at least once, even if entries are added, removed,
-    /// replaced or the table grows meanwhile.
+    /// An entry that is in the table during the whole walk is visited at least once, even if entries are added, removed
+    /// or replaced or the table grows meanwhile.
     pub fn walk(&self, from: WalkCursor, chains: usize, out: &mut Vec<u32>) -> Option<WalkCursor> {
         let array = self.array();
         let mut ahead = Some(from);

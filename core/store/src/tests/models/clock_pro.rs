@@ -17,7 +17,7 @@ struct Page {
     used: bool,
 }
 
-/// Hands are names of pages; a page has one place at most, be it in the store or a ghost.
+/// Hands are names of pages; a page has at most one position, whether it is in the store or a ghost.
 pub(super) struct ClockPro {
     circle: Vec<Page>,
     hand_cold: Option<u64>,
@@ -39,7 +39,7 @@ impl ClockPro {
         self.circle.iter().filter(|page| is_it(page.kind)).count()
     }
 
-    /// The page behind another one.
+    /// Returns the next page in the circle.
     fn behind(&self, place: usize) -> u64 {
         self.circle[(place + 1) % self.circle.len()].name
     }
@@ -55,7 +55,7 @@ impl ClockPro {
         self.circle.remove(place);
     }
 
-    /// `true` if the page is gone.
+    /// Ends a page's test period. Returns `true` if the page was removed.
     fn end_test(&mut self, place: usize) -> bool {
         let Page { kind, used, .. } = self.circle[place];
         if kind != Kind::Ghost && kind != (Kind::Cold { observed: true }) {

@@ -1,4 +1,4 @@
-//! Policies that keep names in one queue, whose front is its first element.
+//! Policies that keep names in one queue; the front is its first element.
 
 use super::super::steps::{Data, Decided, fresh_until, now};
 use super::EvictionModel;
@@ -8,7 +8,7 @@ pub(super) fn take(queue: &mut Vec<u64>, name: u64) -> bool {
     place.map(|place| queue.remove(place)).is_some()
 }
 
-/// What a hit does to a queue.
+/// Effect of a hit on a queue.
 #[derive(PartialEq)]
 pub(super) enum OnHit {
     Stay,
@@ -58,7 +58,7 @@ impl EvictionModel for Queue {
     }
 
     fn spared(&mut self) {
-        // What was used since it was chosen has its round already.
+        // A packet that was used since it was chosen has already had its other round.
         self.victim();
         self.queue.rotate_left(1);
     }
@@ -71,7 +71,7 @@ impl EvictionModel for Queue {
     }
 }
 
-/// Whatever was drawn.
+/// Evicts the packet that the policy drew.
 #[derive(Default)]
 pub(super) struct AnyLeaves(Vec<u64>);
 
@@ -97,7 +97,7 @@ impl EvictionModel for AnyLeaves {
     }
 }
 
-/// Name, uses, and when it was used last.
+/// Name, number of uses, and time of the last use.
 #[derive(Default)]
 pub(super) struct Lfu(Vec<(u64, u64, u64)>, u64);
 
@@ -130,7 +130,7 @@ impl EvictionModel for Lfu {
     }
 }
 
-/// Names and whether they were used, oldest first, and the place of the hand.
+/// Names and whether they were used, oldest first, and the position of the hand.
 #[derive(Default)]
 pub(super) struct Sieve(Vec<(u64, bool)>, usize);
 
@@ -147,7 +147,7 @@ impl EvictionModel for Sieve {
         let Some(place) = self.0.iter().position(|entry| entry.0 == name) else { return };
         self.0.remove(place);
         self.1 -= usize::from(place < self.1);
-        // Behind the newest comes the oldest.
+        // The oldest follows the newest.
         if self.1 >= self.0.len() {
             self.1 = 0;
         }
@@ -169,12 +169,12 @@ impl EvictionModel for Sieve {
     }
 }
 
-/// Name, class, place in the class by time, and until when it is fresh.
+/// Name, class, time of entry into the class, and end of freshness.
 #[derive(Default)]
 pub(super) struct PriorityFifo(Vec<(u64, u8, u64, u64)>, u64);
 
 impl PriorityFifo {
-    /// Moves what has ceased to be fresh, one after the other in the order of time.
+    /// Moves Data that has turned stale, in the order of time.
     fn pass_time(&mut self, time: u64) {
         loop {
             let due =
