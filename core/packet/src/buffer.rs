@@ -1,8 +1,9 @@
 //! One packet in memory, with room in front of it for link headers.
 //!
-//! A [`PacketBuffer`] is one contiguous piece of memory that its holder owns alone; one pointer wide, so that moving it costs nothing. It
-//! comes from a [`BufferPool`](crate::BufferPool) and returns there when dropped; nothing is allocated per packet. In
-//! ordinary memory and in DPDK's mempools it looks the same, so that any face can send what any other received.
+//! A [`PacketBuffer`] is one contiguous memory area with a single owner. It is one pointer wide, so that moving it is
+//! cheap. It comes from a [`BufferPool`](crate::BufferPool) and returns there when dropped; nothing is allocated per
+//! packet. Its layout is the same in ordinary memory and in DPDK's mempools, so that any face can send a packet that
+//! any other received.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -13,9 +14,9 @@ use namehop_table::prefetch::{CACHE_LINE_BYTES, prefetch_following, prefetch_lin
 use crate::pool::{self, HEADROOM_BYTES};
 use crate::raw::{Header, release_to_mempool};
 
-/// Where a packet begins that nothing was put in front of, in bytes from its header on.
+/// Offset of a fresh packet's data from the header, in bytes.
 const PACKET_AT: usize = size_of::<Header>() + HEADROOM_BYTES;
-/// Bytes of a packet that are looked at first: link headers and names of usual length.
+/// Bytes of a packet that are read first: link headers and names of usual length.
 const FIRST_BYTES: usize = 128;
 
 /// A packet in memory.
@@ -26,23 +27,23 @@ pub struct PacketBuffer(NonNull<Header>);
 unsafe impl Send for PacketBuffer {}
 
 impl PacketBuffer {
-    /// Takes over a buffer.
+    /// Takes ownership of a buffer.
     ///
     /// # Safety
-    /// `header` is that of an initialised buffer in one segment, which nobody else uses. Its storage is initialised memory that
-    /// lives until the buffer is given back. If it has a mempool,
+    /// `header` is the header of an initialised buffer with one segment and no other user. Its storage is initialised
+    /// memory that lives until the buffer is released. If it has a mempool,
     /// [`set_release_to_mempool`](crate::raw::set_release_to_mempool) was called before.
     #[inline]
     pub unsafe fn from_raw(header: NonNull<Header>) -> PacketBuffer {
         PacketBuffer(header)
     }
 
-    /// The buffer for code of others, which may look at it as long as it is not dropped.
+    /// Returns the buffer's header for foreign code, which may read the buffer until it is dropped.
     pub fn as_raw(&self) -> NonNull<Header> {
         self.0
     }
 
-    /// Whether devices can use it: it lies in a mempool, and not in ordinary memory.
+    /// Returns true if the buffer is in a mempool, where devices can access it, and not in ordinary memory.
     #[inline]
     pub fn is_from_mempool(&self) -> bool {
         !self.header().mempool.is_null()
@@ -50,7 +51,7 @@ impl PacketBuffer {
 
     #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: the header is initialised, and `self` is the only way to it.
+        // SAFETY: the header is initialised, and only `self` refers to it.
         unsafe { self.0.as_ref() }
     }
 
@@ -60,20 +61,20 @@ impl PacketBuffer {
         unsafe { self.0.as_mut() }
     }
 
-    /// The number of the port that the packet came in by, or leaves by, where one was set: drivers of devices have numbers of
-    /// their own there.
+    /// Returns the number of the port that the packet was received on or is sent to, if it was set. Drivers of
+    /// devices use their own numbers here.
     #[inline]
     pub fn port(&self) -> u16 {
         self.header().port
     }
 
-    /// Says which port the packet came in by, or leaves by.
+    /// Sets the port that the packet was received on or is sent to.
     #[inline]
     pub fn set_port(&mut self, port: u16) {
         self.header_mut().port = port;
     }
 
-    /// Whether there are so many bytes before and behind the packet.
+    /// Returns true if there are at least `before` bytes in front of the packet and `behind` bytes after it.
     #[inline]
     pub fn has_room(&self, before: usize, behind: usize) -> bool {
         let header = self.header();
@@ -85,14 +86,14 @@ impl PacketBuffer {
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         let header = self.header();
-        // SAFETY: `data_offset` and `data_bytes` lie within the storage: drivers keep to it, and so do the methods below. All
-        // of the storage is initialised.
+        // SAFETY: `data_offset` and `data_bytes` lie within the storage: drivers ensure this, and so do the methods
+        // below. All of the storage is initialised.
         unsafe {
             slice::from_raw_parts(header.storage.add(usize::from(header.data_offset)), usize::from(header.data_bytes))
         }
     }
 
-    /// The packet, writable.
+    /// The packet, mutable.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let header = self.header_mut();
@@ -101,11 +102,11 @@ impl PacketBuffer {
         unsafe { slice::from_raw_parts_mut(header.storage.add(offset), length) }
     }
 
-    /// Moves the start forward by `count` bytes (drops a header). Clamped to the length.
+    /// Removes `count` bytes at the front (a header), at most the whole packet.
     #[inline]
     pub fn trim_front(&mut self, count: usize) {
         let header = self.header_mut();
-        // Not more than a 16-bit number.
+        // The minimum fits in 16 bits.
         let count = count.min(usize::from(header.data_bytes)) as u16;
         header.data_offset += count;
         header.set_length(header.data_bytes - count);
@@ -146,19 +147,19 @@ impl PacketBuffer {
         Some(&mut self.bytes_mut()[length..])
     }
 
-    /// Asks for what will be looked at first, and looks at nothing: the header, and where packets mostly begin, behind the
-    /// headroom. For many buffers in a row, before the first is used.
+    /// Prefetches the lines that are read first: the header, and the usual start of the packet after the headroom.
+    /// Reads nothing itself. Meant for a batch of buffers before the first is used.
     #[inline]
     pub fn prefetch(&self) {
         let header = self.0.as_ptr().cast_const();
-        // Its second line is for others.
+        // The header's second line is not read here.
         prefetch_read(header);
         prefetch_lines(header.cast::<u8>().wrapping_add(PACKET_AT), FIRST_BYTES);
     }
 
-    /// The same for a packet that another processor has written to and this one will change: what that has of it is given up there at
-    /// once, and not only when its header, or something in front of the packet, is written. Link headers are put in front of most
-    /// packets, so the end of the headroom is asked for, too.
+    /// Like [`prefetch`](Self::prefetch), for a packet that another core wrote and this one will change: it
+    /// invalidates the other core's copies now instead of at the first write to the header or to the bytes in front
+    /// of the packet. Most packets get link headers, so it also prefetches the end of the headroom.
     #[inline]
     pub fn prefetch_to_change(&self) {
         let header = self.0.as_ptr().cast_const();
@@ -180,10 +181,10 @@ impl Drop for PacketBuffer {
     #[inline]
     fn drop(&mut self) {
         if self.header().mempool.is_null() {
-            // SAFETY: nobody uses a dropped buffer, and this one lies in ordinary memory.
+            // SAFETY: a dropped buffer has no other user, and this one is in ordinary memory.
             unsafe { pool::give_back(self.0) };
         } else {
-            // SAFETY: nobody uses a dropped buffer, and this one is from a mempool.
+            // SAFETY: a dropped buffer has no other user, and this one is from a mempool.
             unsafe { release_to_mempool(self.0) };
         }
     }

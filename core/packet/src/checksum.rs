@@ -1,38 +1,38 @@
 //! The Internet checksum (RFC 1071) of IPv4, UDP, ICMP and ICMPv6.
 //!
-//! It is a sum of 16-bit words in ones' complement, which does not depend on the order of bytes within the words: so memory is
-//! added up as it lies there, four bytes at a time, and only the result is turned into bytes.
+//! It is a ones' complement sum of 16-bit words, which does not depend on the byte order within the words. So memory
+//! is added up in native byte order, four bytes at a time, and only the result is converted to bytes.
 
-/// A checksum under way.
+/// A checksum in progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Checksum(u64);
 
 impl Checksum {
-    /// Of no bytes.
+    /// The checksum of no bytes.
     pub const fn new() -> Checksum {
         Checksum(0)
     }
 
-    /// Adds bytes, the first of which stands at an even place. An odd number of them can only be the last ones.
+    /// Adds bytes that start at an even offset. Only the last piece may have an odd length.
     #[inline]
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Checksum {
         let (words, rest) = bytes.as_chunks::<4>();
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);
-        // 32-bit words of a packet of 64 KiB do not overflow 64 bits.
+        // A sum of 32-bit words of a packet of 64 KiB does not overflow 64 bits.
         let sum: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
         Checksum(self.0 + sum + u64::from(u32::from_ne_bytes(last)))
     }
 
-    /// Adds a number of 16 bits.
+    /// Adds a 16-bit integer.
     #[inline]
     #[must_use]
     pub fn number(self, number: u16) -> Checksum {
         Checksum(self.0 + u64::from(u16::from_ne_bytes(number.to_be_bytes())))
     }
 
-    /// The sum in 16 bits, in the order that memory has.
+    /// Returns the sum in 16 bits, in native byte order.
     fn folded(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xFFFF {
@@ -41,13 +41,14 @@ impl Checksum {
         sum as u16
     }
 
-    /// What belongs into the field of the checksum, which counted as zero.
+    /// Returns the value for the checksum field, which must be zero in the sum.
     #[inline]
     pub fn finish(self) -> [u8; 2] {
         (!self.folded()).to_ne_bytes()
     }
 
-    /// The same for UDP, where zero means that there is no checksum: the other form of zero stands for it.
+    /// Returns the value for UDP's checksum field. Zero there means that there is no checksum, so it is replaced by
+    /// 0xFFFF, the other form of zero.
     #[inline]
     pub fn finish_udp(self) -> [u8; 2] {
         match self.finish() {
@@ -56,7 +57,7 @@ impl Checksum {
         }
     }
 
-    /// Whether what was added, the field of the checksum included, is whole.
+    /// Returns true if the added bytes, including the checksum field, have a correct checksum.
     #[inline]
     pub fn is_whole(self) -> bool {
         self.folded() == 0xFFFF
@@ -69,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// Word by word, as RFC 1071 says it.
+    /// Computes the checksum word by word, as in RFC 1071.
     fn plain(bytes: &[u8]) -> u16 {
         let mut sum = 0_u32;
         for pair in bytes.chunks(2) {

@@ -1,13 +1,13 @@
-//! Why packets are discarded: a named reason for each, and their counters.
+//! Reasons for dropping packets, and their counters.
 //!
-//! Counters are plain integers with one writer, the worker that discards; readers get copies.
+//! Counters are plain integers with one writer, the worker that drops the packet; readers get copies.
 
 use std::fmt;
 use std::ops::{AddAssign, Index, IndexMut};
 
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)+) => {
-        /// Why the engine discarded a packet. The names are stable: they are metric labels.
+        /// Why the engine dropped a packet. The names are stable: they are metric labels.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum DropReason {
@@ -15,7 +15,7 @@ macro_rules! drop_reasons {
         }
 
         impl DropReason {
-            /// Every reason, in the order of [`DropReason::index`].
+            /// All reasons, in the order of [`DropReason::index`].
             pub const ALL: &'static [DropReason] = &[$(DropReason::$variant,)+];
 
             /// Stable name in kebab case.
@@ -35,14 +35,13 @@ drop_reasons! {
     NameTooDeep => "name-too-deep",
     /// The name is longer than the engine's setting `max_name_bytes`.
     NameTooLong => "name-too-long",
-    /// There were too many long names lately, see the engine's setting
-    /// `long_name_bytes_per_s`.
+    /// Too many long names arrived recently; see the engine's setting `long_name_bytes_per_s`.
     TooManyLongNames => "too-many-long-names",
-    /// The packet came in on a face that the engine does not know (any more).
+    /// The packet arrived on a face that the engine does not know or has removed.
     UnknownFace => "unknown-face",
-    /// An Interest came in with HopLimit 0.
+    /// An Interest arrived with HopLimit 0.
     HopLimitZero => "hop-limit-zero",
-    /// An Interest was not sent to a non-local face because its HopLimit had come down to 0.
+    /// An Interest was not sent to a non-local face because its HopLimit was decremented to 0.
     HopLimitExhausted => "hop-limit-exhausted",
     /// `/localhost` from or to a face that is not local.
     ScopeViolation => "scope-violation",
@@ -50,11 +49,13 @@ drop_reasons! {
     DeadNonce => "dead-nonce",
     /// The PIT entry already holds the Interest's nonce.
     DuplicateNonce => "duplicate-nonce",
-    /// A pending Interest was given up because too many others with its name had forwarding hints. Counted for its downstream.
+    /// A pending Interest was evicted because too many others with its name had forwarding hints. Counted for its
+    /// downstream.
     TooManyHints => "too-many-hints",
-    /// A pending Interest was given up before its time to make room for another one. Counted for the face that held it.
+    /// A pending Interest was evicted before it expired to make room for another one. Counted for the face that held
+    /// it.
     PitEvicted => "pit-evicted",
-    /// No memory for another PIT entry, even after old ones were given up.
+    /// No memory for another PIT entry, even after evictions.
     PitFull => "pit-full",
     /// The PIT entry has no room for another downstream.
     TooManyDownstreams => "too-many-downstreams",
@@ -64,12 +65,12 @@ drop_reasons! {
     NoBuffer => "no-buffer",
     /// NextHopFaceId names a face that does not exist.
     NoSuchNextHop => "no-such-next-hop",
-    /// Data that no PIT entry asked for.
+    /// Data that matches no PIT entry.
     UnsolicitedData => "unsolicited-data",
-    /// Data that PIT entries ask for, but nobody waits for: the downstreams are gone, have been answered, have waited too long,
-    /// or are only the face that it came from. It may have been cached.
+    /// Data that matches PIT entries without a downstream to send it to: the downstreams were removed, satisfied or
+    /// expired, or are only the face that the Data came from. It may have been cached.
     NoDownstream => "no-downstream",
-    /// Data that PIT entries ask for, but none of them this face. It is treated as unsolicited.
+    /// Data that matches PIT entries, but none with an out-record for this face. It is treated as unsolicited.
     UnaskedData => "unasked-data",
     /// A Nack on a face that is not point-to-point.
     NackNotPointToPoint => "nack-not-point-to-point",
@@ -81,7 +82,7 @@ impl DropReason {
     /// Number of reasons.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// The setting of section `[forwarding]` whose limit this is, if it is one.
+    /// Returns the setting of section `[forwarding]` that sets the limit behind this reason, if there is one.
     pub const fn setting(self) -> Option<&'static str> {
         match self {
             DropReason::NameTooLong => Some("max_name_bytes"),
@@ -104,17 +105,17 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// Discarded packets by reason.
+/// Number of dropped packets by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DropCounters([u64; DropReason::COUNT]);
 
 impl DropCounters {
-    /// All reasons together.
+    /// Sum over all reasons.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Reasons with their counts.
+    /// Iterates over all reasons with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
         DropReason::ALL.iter().map(|&reason| (reason, self[reason]))
     }

@@ -1,10 +1,10 @@
-//! What the engine knows of a face: its number, scope, link type and a few permissions.
+//! Properties of a face that the engine knows: its number, scope, link type and state.
 //!
 //! Everything else (sockets, addresses, MTU, queues) belongs to the link side and is invisible here.
 
 use std::fmt;
 
-/// Number of a face, as seen in the NFD management protocol.
+/// Number of a face, as used in the NFD management protocol.
 ///
 /// User faces are numbered from 256. The low 16 bits are the slot in the worker's face array and the high 16 bits
 /// count how often that slot was used before, so a number is not reused until a slot was recycled 65,536 times and a
@@ -13,13 +13,13 @@ use std::fmt;
 pub struct FaceId(pub u32);
 
 impl FaceId {
-    /// No face; in management commands "the face this command came in on".
+    /// No face; in management commands, the face that the command arrived on.
     pub const INVALID: FaceId = FaceId(0);
     /// The management face inside the router.
     pub const INTERNAL: FaceId = FaceId(1);
-    /// Origin of Data that the Content Store answered with.
+    /// Source of Data from the Content Store.
     pub const CONTENT_STORE: FaceId = FaceId(254);
-    /// A face that swallows every packet.
+    /// A face that drops every packet.
     pub const NULL: FaceId = FaceId(255);
     /// Lowest number of a face that is not reserved.
     pub const FIRST_USER: FaceId = FaceId(256);
@@ -36,12 +36,12 @@ impl fmt::Display for FaceId {
     }
 }
 
-/// Whether the peer is on this computer.
+/// Whether the peer is on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaceScope {
-    /// The peer is on another computer: `/localhost` never crosses this face.
+    /// The peer is on another host: `/localhost` never crosses this face.
     NonLocal,
-    /// The peer is a process on this computer.
+    /// The peer is a process on this host.
     Local,
 }
 
@@ -52,19 +52,19 @@ pub enum LinkType {
     PointToPoint,
     /// Several peers that all hear each other.
     MultiAccess,
-    /// Several peers that may not hear each other: packets may go out where they came in.
+    /// Several peers that may not hear each other: packets may be sent on the face they arrived on.
     AdHoc,
 }
 
-/// A face as the engine needs it.
+/// The properties of a face that the engine needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaceInfo {
     /// Its number.
     pub id: FaceId,
-    /// Local or not.
+    /// Whether the face is local.
     pub scope: FaceScope,
     /// Point-to-point, multi-access or ad hoc.
     pub link_type: LinkType,
-    /// The link works. Interests do not go to a face that is down.
+    /// True if the link is up. Interests are not sent to a face that is down.
     pub is_up: bool,
 }

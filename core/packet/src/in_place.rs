@@ -1,10 +1,12 @@
-//! Values that are put together where they are to lie, and taken from there.
+//! Values that are built and read in place, without a copy through the stack.
 //!
-//! A packet with its link fields is built from many small parts. Built on the stack and then copied to its place at once, it
-//! costs as much as a hundred instructions: the copy reads wide words of which the parts are still on their way to memory.
+//! A packet with its link fields is built from many small parts. Building it on the stack and then copying it at once
+//! costs about a hundred instructions more: the copy reads wide words while their parts are still in the store
+//! buffer.
 
-/// Appends what `make` makes. Unlike with [`Vec::push`], room is made before there is a value that would have to be dropped if
-/// that failed, and this is part of its caller: so the compiler writes the parts of the value straight to their place.
+/// Appends the value that `make` returns. Unlike [`Vec::push`], it reserves space before the value exists, so a
+/// failure has no value to drop. It is inlined into the caller, so the compiler writes the parts of the value
+/// directly to their destination.
 #[inline(always)]
 pub fn push_in_place<T>(list: &mut Vec<T>, make: impl FnOnce() -> T) {
     let length = list.len();
@@ -12,43 +14,43 @@ pub fn push_in_place<T>(list: &mut Vec<T>, make: impl FnOnce() -> T) {
         list.reserve(1);
     }
     let value = make();
-    // SAFETY: there is room for one more value behind the last, and it is initialised before it is counted.
+    // SAFETY: there is space for one more value after the last, and it is initialised before it is counted.
     unsafe {
         list.as_mut_ptr().add(length).write(value);
         list.set_len(length + 1);
     }
 }
 
-/// Takes the items at these positions out of a list, in their order, and gives each to `take` with what is noted beside its position; the
-/// others stay, in their order.
-/// Which items that are is no branch: where it cannot be foretold, a processor would go astray at every second item. This is part of its
-/// caller, so that an item is read where it lies.
+/// Removes the items at the given positions, in order, and passes each with its note to `take`; the other items stay,
+/// in order. Selecting the items takes no branch, because an unpredictable branch would be mispredicted for every
+/// second item. The function is inlined into the caller, so that an item is read in place.
 ///
 /// # Panics
-/// When positions are not in ascending order, or are behind the end of the list.
+/// If positions are not in ascending order, or are beyond the end of the list.
 #[inline(always)]
 pub fn extract_in_place<T, N: Copy>(list: &mut Vec<T>, positions: &[(u32, N)], mut take: impl FnMut(T, N)) {
     let Some(&(first, _)) = positions.first() else { return };
     let (length, base) = (list.len(), list.as_mut_ptr());
-    // SAFETY: no item has two owners, also when `take` panics: then those that the list had are nobody's.
+    // SAFETY: no item has two owners, even if `take` panics: then the list's other items are leaked.
     unsafe { list.set_len(0) };
     let mut next = 0;
     for &(position, note) in positions {
         let position = position as usize;
         assert!((next..length).contains(&position), "positions ascend, and are in the list");
-        // SAFETY: an item of the list, which is read this once and not kept below.
+        // SAFETY: `position` is in the list, and the item is read only once and not kept below.
         take(unsafe { base.add(position).read() }, note);
         next = position + 1;
     }
     let (mut end, mut passed) = (first as usize, 1);
     for position in end + 1..length {
-        // SAFETY: both are in the list, and the place is before the item: it is that of one that was taken out, or was moved already.
+        // SAFETY: both positions are in the list and differ, and the item at `end` was taken or has been moved
+        // already.
         unsafe { base.add(position).copy_to_nonoverlapping(base.add(end), 1) };
         let is_taken = positions.get(passed).is_some_and(|&(taken, _)| taken as usize == position);
         passed += usize::from(is_taken);
         end += usize::from(!is_taken);
     }
-    // SAFETY: so many were kept and moved together.
+    // SAFETY: the first `end` elements are the items that were kept and moved together.
     unsafe { list.set_len(end) };
 }
 
@@ -96,7 +98,7 @@ mod tests {
             let extracted = std::panic::AssertUnwindSafe(|| extract_in_place(&mut list, wrong, |item, ()| drop(item)));
             assert!(std::panic::catch_unwind(extracted).is_err(), "{wrong:?}");
             drop(list);
-            // Those that the list still had are nobody's.
+            // The other items of the list are leaked.
             assert!(all.iter().all(|item| (1..=2).contains(&Rc::strong_count(item))));
         }
     }

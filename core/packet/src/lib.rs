@@ -1,19 +1,20 @@
-//! What the engine, faces and ports share: packet buffers, network packets with their link fields, face numbers, time.
+//! Types that the engine, faces and ports share: packet buffers, network packets with link fields, face numbers,
+//! time.
 //!
-//! | module | what |
-//! |---|---|
-//! | [`buffer`] | one packet in memory |
-//! | [`pool`] | where buffers come from |
+//! | module | contents |
+//! ---|---|
+//! | [`buffer`] | a packet in memory |
+//! | [`pool`] | pools of buffers |
 //! | [`packet`] | Interests, Data and Nacks between link services and the engine |
-//! | [`port`] | what drivers of ports give to workers |
-//! | [`face`] | what everybody knows of a face |
-//! | [`drops`] | why packets are discarded |
-//! | [`time`], [`rtt`] | time, and round trips |
-//! | [`in_place`] | values built where they are to lie |
-//! | [`checksum`] | the checksum of Internet protocols |
+//! | [`port`] | the interface between drivers of ports and workers |
+//! | [`face`] | properties of faces |
+//! | [`drops`] | reasons for dropping packets |
+//! | [`time`], [`rtt`] | timestamps and round-trip times |
+//! | [`in_place`] | values built in place |
+//! | [`checksum`] | the Internet checksum |
 //!
-//! A buffer has the layout of DPDK's `struct rte_mbuf`, so that ports send and receive it without a copy; this crate knows
-//! that layout and nothing else of DPDK.
+//! A buffer has the layout of DPDK's `struct rte_mbuf`, so that ports send and receive it without a copy; this crate
+//! depends on nothing else of DPDK.
 
 pub mod buffer;
 pub mod checksum;

@@ -27,9 +27,9 @@ pub struct LinkFields {
     pub nack: Option<NackReason>,
     /// 0 = not congested.
     pub congestion_mark: u64,
-    /// Outgoing only, and only kept on faces with local fields: where the packet came from.
+    /// For outgoing packets, and only sent on faces with local fields: the face that the packet came from.
     pub incoming_face_id: Option<FaceId>,
-    /// Incoming Interests from privileged applications: the face to send to.
+    /// For incoming Interests from privileged applications: the face to send to.
     pub next_hop_face_id: Option<u64>,
     /// CachePolicy NoCache on a Data.
     pub no_cache: bool,
@@ -37,7 +37,7 @@ pub struct LinkFields {
     pub non_discovery: bool,
     /// PrefixAnnouncement on a Data: the complete announcement Data (self-learning).
     pub announcement: Option<PacketBuffer>,
-    /// When the packet that this one is, or answers, was received, if that is measured. Stays inside the router.
+    /// Receive time of this packet, or of the Interest it satisfies, if it is measured. Never sent.
     pub stamp: Stamp,
 }
 
@@ -60,19 +60,20 @@ impl Default for LinkFields {
 /// A network-layer packet from a link service. `buffer` holds exactly one Interest or Data element.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Face it came in on.
+    /// The face that the packet was received on.
     pub face: FaceId,
     /// The Interest or Data (for a Nack, the Interest inside).
     pub buffer: PacketBuffer,
-    /// Its link-layer headers.
+    /// Link-layer header fields.
     pub fields: LinkFields,
 }
 
-/// Network-layer packets that came in together.
+/// Network-layer packets that were received together.
 ///
-/// Data and Nacks have their turns before Interests, and otherwise packets in the order in which they came. No packet can depend on
-/// another of the same burst, but packets of one kind take the same way through the engine: its instructions stay in the
-/// first-level cache, and its branches are predicted, as they are not where kinds alternate.
+/// Data and Nacks are processed before Interests; packets of one kind stay in the order of their arrival. A packet
+/// cannot depend on another packet of the same burst, but packets of one kind take the same path through the engine:
+/// its instructions stay in the first-level cache and its branches are predicted, which is not so when kinds
+/// alternate.
 #[derive(Debug, Default)]
 pub struct IncomingBurst {
     /// Data and Nacks.
@@ -81,25 +82,25 @@ pub struct IncomingBurst {
 }
 
 impl IncomingBurst {
-    /// An empty burst with room for so many packets of each kind.
+    /// Makes an empty burst with room for `packets` packets of each kind.
     pub fn with_capacity(packets: usize) -> Self {
         IncomingBurst { answers: Vec::with_capacity(2 * packets), interests: Vec::with_capacity(2 * packets) }
     }
 
-    /// Adds a packet of this kind. Part of its caller, so that the packet is put together where it is to lie.
+    /// Adds a packet of this kind. Inlined into the caller, so that the packet is built in place.
     #[inline(always)]
     pub fn push(&mut self, kind: PacketKind, make: impl FnOnce() -> Incoming) {
         let list = if kind == PacketKind::Interest { &mut self.interests } else { &mut self.answers };
         push_in_place(list, make);
     }
 
-    /// The packets of each kind, in the order in which the kinds have their turns.
+    /// Returns the packets of each kind, in the order in which the kinds are processed.
     #[inline]
     pub fn kinds(&mut self) -> [&mut Vec<Incoming>; 2] {
         [&mut self.answers, &mut self.interests]
     }
 
-    /// Puts a stamp on the packet that was added since there were so many of each kind, if one was.
+    /// Stamps the first packet that was added since the kinds had `before` packets each, if there is one.
     #[cold]
     pub fn stamp_added(&mut self, before: [usize; 2], stamp: Stamp) {
         for (packets, before) in self.kinds().into_iter().zip(before) {
@@ -109,7 +110,8 @@ impl IncomingBurst {
         }
     }
 
-    /// Marks the packets as congested that were added since there were so many of each kind, unless they are. How many.
+    /// Marks the packets added since the kinds had `before` packets each as congested, unless they are marked.
+    /// Returns the number of packets that it marked.
     #[cold]
     pub fn mark_added(&mut self, before: [usize; 2]) -> u64 {
         let mut marked = 0;
@@ -122,11 +124,11 @@ impl IncomingBurst {
         marked
     }
 
-    /// All packets in the order in which they have their turns; to be emptied.
+    /// Returns all packets in processing order; the caller empties the list.
     #[inline]
     pub fn in_order(&mut self) -> &mut Vec<Incoming> {
         if self.answers.is_empty() {
-            // Nothing is copied.
+            // Avoids a copy.
             std::mem::swap(&mut self.answers, &mut self.interests);
         }
         self.answers.append(&mut self.interests);
@@ -137,18 +139,19 @@ impl IncomingBurst {
 /// A network-layer packet for a link service. `buffer` holds exactly one Interest or Data element.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// Face to send it on.
+    /// The face to send the packet on.
     pub face: FaceId,
-    /// What it is, for counters.
+    /// Kind of the packet, for counters.
     pub kind: PacketKind,
     /// The Interest or Data (for a Nack, the Interest inside).
     pub buffer: PacketBuffer,
-    /// The link-layer headers to put on.
+    /// Link-layer header fields to send.
     pub fields: LinkFields,
 }
 
 impl Outgoing {
-    /// Its stamp, with what became of the packet that was received. None on Nacks, and on Interests that this router makes.
+    /// Returns the packet's stamp with the way it took. `NONE` for Nacks, and for Interests that this router
+    /// generates.
     #[inline]
     pub fn stamp(&self) -> Stamp {
         if !self.fields.stamp.is_some() {
@@ -173,7 +176,7 @@ mod tests {
         use PacketKind::{Data, Interest, Nack};
         let pool = BufferPool::new(16, 1);
         let mut burst = IncomingBurst::with_capacity(1);
-        // Kinds of packets in the order in which they come, and their places in the order of their turns.
+        // Kinds of packets in the order of arrival, and their numbers in processing order.
         let cases: [(&[PacketKind], &[u32]); 4] = [
             (&[Interest, Data, Interest, Nack, Data], &[1, 3, 4, 0, 2]),
             (&[Interest, Interest], &[0, 1]),

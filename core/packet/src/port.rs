@@ -1,4 +1,4 @@
-//! What a driver of ports gives to a worker.
+//! The interface between a driver of ports and a worker.
 
 use std::any::Any;
 use std::os::fd::BorrowedFd;
@@ -6,39 +6,40 @@ use std::time::Duration;
 
 use crate::buffer::PacketBuffer;
 
-/// The pause before a port that was full is tried again, for drivers that know nothing better.
+/// Default pause before a worker retries to send to a full port.
 pub const RETRY_PAUSE: Duration = Duration::from_micros(50);
 
-/// One receive queue and one transmit queue of a port: gives and takes frames in bursts, and never waits. One thread uses it;
-/// the thread that gets it back may ask what it is.
+/// One receive queue and one transmit queue of a port. It receives and sends frames in bursts, and never waits. One
+/// thread uses it; it is `Any` so that the thread that gets it back can determine its type.
 pub trait PortQueue: Any + Send {
-    /// Adds a burst of received frames, each in one buffer, to `frames`: as they were on the link, without the check sequence
-    /// and without a tag that names a priority and no VLAN.
+    /// Appends a burst of received frames to `frames`, each in one buffer, as they were on the link, but without the
+    /// frame check sequence and without a priority tag (VLAN 0).
     fn receive(&mut self, frames: &mut Vec<PacketBuffer>);
 
-    /// Sends frames from the front and takes them out; those that do not fit now stay.
+    /// Sends frames from the front of the list and removes them; frames that do not fit now stay.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>);
 
-    /// Frames that wait behind those that were received last, as far as that is known; fewer than there are, if not.
+    /// Returns the number of frames that wait behind those received last; a lower bound if the driver does not know
+    /// it.
     fn waiting(&self) -> usize {
         0
     }
 
-    /// How long it takes until frames that stayed are worth another attempt.
+    /// Returns the pause after which frames that stayed should be retried.
     fn retry_pause(&self) -> Duration {
         RETRY_PAUSE
     }
 
-    /// Is readable as long as received frames wait, from [`prepare_to_sleep`](Self::prepare_to_sleep) on; `None` when the queue has to be
-    /// polled now.
+    /// Returns a file descriptor that is readable while received frames wait, from
+    /// [`prepare_to_sleep`](Self::prepare_to_sleep) on; `None` if the queue must be polled now.
     fn bell(&self) -> Option<BorrowedFd<'_>>;
 
-    /// How long the worker may rely on the bell, where the sender may forget to ring it; `None` = for ever.
+    /// Returns how long the worker may rely on the bell, if the peer may fail to ring it; `None` = without limit.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
 
-    /// Senders whose frames the device puts into this queue by a rule.
+    /// Returns the number of senders that the device steers to this queue by a rule.
     fn steered_flows(&self) -> usize {
         0
     }

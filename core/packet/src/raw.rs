@@ -1,7 +1,7 @@
-//! The layout of a packet buffer in memory: that of DPDK's `struct rte_mbuf`, as far as Namehop reads and writes it.
+//! The layout of a packet buffer in memory: the fields of DPDK's `struct rte_mbuf` that Namehop reads and writes.
 //!
-//! The packet path looks at a packet several times, so that is done without calls. The shim of the crate `dpdk` asserts the
-//! same offsets against the headers of the DPDK that is linked.
+//! The packet path accesses a packet several times, so this is done without function calls. The shim of the crate
+//! `dpdk` asserts the same offsets against the headers of the DPDK version that is linked.
 
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
@@ -15,22 +15,22 @@ use crate::pool::{HEADROOM_BYTES, LARGE_BYTES};
 pub struct Header {
     /// First byte of the headroom.
     pub(crate) storage: *mut u8,
-    /// In ordinary memory: the pool that the buffer returns to. Otherwise the address that devices use, which is DPDK's affair.
+    /// In ordinary memory, the pool that the buffer returns to. Otherwise the I/O address, which only DPDK uses.
     pub(crate) owner: *const c_void,
-    /// Where the packet begins in `storage`.
+    /// Offset of the packet in `storage`.
     pub(crate) data_offset: u16,
     references: u16,
     segments: u16,
-    /// Where a packet came in, and where it leaves.
+    /// Port that the packet was received on or is sent to.
     pub(crate) port: u16,
     _flags: u64,
     _packet_type: u32,
-    /// Bytes in all segments.
+    /// Number of bytes in all segments.
     packet_bytes: u32,
-    /// Bytes in this segment.
+    /// Number of bytes in this segment.
     pub(crate) data_bytes: u16,
     _tags_and_hash: [u8; 12],
-    /// Bytes at `storage`.
+    /// Size of `storage` in bytes.
     pub(crate) storage_bytes: u16,
     /// Null in ordinary memory.
     pub(crate) mempool: *mut c_void,
@@ -54,19 +54,19 @@ const _: () = {
     assert!(offset_of!(Header, mempool) == 56);
     assert!(offset_of!(Header, next) == 64);
     assert!(offset_of!(Header, private_bytes) == 88);
-    // Lengths of storage are 16-bit numbers.
+    // Storage sizes are 16-bit integers.
     assert!(HEADROOM_BYTES + LARGE_BYTES <= u16::MAX as usize);
 };
 
 impl Header {
-    /// Sets the bytes of a packet in one segment.
+    /// Sets the length of a packet in one segment.
     #[inline]
     pub(crate) fn set_length(&mut self, bytes: u16) {
         self.data_bytes = bytes;
         self.packet_bytes = u32::from(bytes);
     }
 
-    /// The header of a buffer in ordinary memory that nobody uses, for storage behind it.
+    /// Makes the header of an unused buffer in ordinary memory, with its storage behind the header.
     pub(crate) fn ordinary(storage: *mut u8, storage_bytes: u16) -> Header {
         Header {
             storage,
@@ -89,7 +89,7 @@ impl Header {
         }
     }
 
-    /// Empties a buffer in ordinary memory that is handed out. Touches the first cache line only.
+    /// Resets a buffer in ordinary memory when it is allocated. Touches the first cache line only.
     #[inline]
     pub(crate) fn hand_out(&mut self, owner: *const c_void) {
         self.owner = owner;
@@ -98,25 +98,25 @@ impl Header {
     }
 }
 
-/// Gives back a buffer that is from a mempool.
+/// Releases a buffer to its mempool.
 pub type ReleaseToMempool = unsafe fn(NonNull<Header>);
 
-/// How buffers from mempools are given back; set with the first mempool. The same for all of them.
+/// The function that releases buffers to mempools, set with the first mempool and the same for all of them.
 static RELEASE_TO_MEMPOOL: OnceLock<ReleaseToMempool> = OnceLock::new();
 
-/// Says how buffers from mempools are given back. Does nothing the second time.
+/// Sets the function that releases buffers to mempools. Later calls have no effect.
 ///
 /// # Safety
-/// `release` must be sound for every header that [`PacketBuffer::from_raw`](crate::PacketBuffer::from_raw) gets with a mempool,
-/// when nobody else uses the buffer.
+/// `release` must be sound for every header with a mempool that
+/// [`PacketBuffer::from_raw`](crate::PacketBuffer::from_raw) gets, when the buffer has no other user.
 pub unsafe fn set_release_to_mempool(release: ReleaseToMempool) {
     let _ = RELEASE_TO_MEMPOOL.set(release);
 }
 
-/// Gives back a buffer that is from a mempool.
+/// Releases a buffer to its mempool.
 ///
 /// # Safety
-/// `header` is that of a buffer from a mempool which nobody uses any more.
+/// `header` is the header of a buffer from a mempool without other users.
 #[inline]
 pub(crate) unsafe fn release_to_mempool(header: NonNull<Header>) {
     if let Some(release) = RELEASE_TO_MEMPOOL.get() {

@@ -2,7 +2,7 @@
 
 /// Retransmission time-out before the first sample.
 pub const INITIAL_RTO_NS: u64 = 1_000_000_000;
-/// Shortest retransmission time-out: long enough for a producer that takes its time now and then.
+/// Shortest retransmission time-out: long enough for a producer that is slow now and then.
 pub const MIN_RTO_NS: u64 = 200_000_000;
 /// Longest retransmission time-out.
 pub const MAX_RTO_NS: u64 = 60_000_000_000;
@@ -16,10 +16,11 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// No samples yet.
+    /// An estimator without samples.
     pub const NEW: RttEstimator = RttEstimator { srtt_ns: 0, rttvar_ns: 0 };
 
-    /// Takes one sample. It must not come from a retransmitted Interest, whose answer could belong to either (Karn's rule).
+    /// Adds one sample. It must not come from a retransmitted Interest, because its Data could answer either
+    /// transmission (Karn's rule).
     pub fn add_sample(&mut self, rtt_ns: u64) {
         // 0 means "no sample", so a round trip within one clock reading counts as 1 ns; the upper bound keeps sums small.
         let rtt_ns = rtt_ns.clamp(1, MAX_RTO_NS);

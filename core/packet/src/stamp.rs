@@ -1,58 +1,60 @@
-//! The moment at which a packet was received, for the few packets whose time in the router is measured.
+//! Receive times, for the sample of packets whose time in the router is measured.
 //!
-//! A stamp is as large as the gap that frames have anyway, and small enough to travel with every packet, measured or not.
+//! A stamp fits into padding that packets have anyway, and is small enough to travel with every packet, measured or
+//! not.
 
 /// Nanoseconds of one tick of a stamp.
 const TICK_NS: u64 = 4;
-/// Bits below the ticks, which say what became of the packet.
+/// Bits below the ticks, which hold the way of the packet.
 const WAY_BITS: u32 = 2;
-/// What ticks are counted up to, before they begin at 0 again.
+/// Maximum tick count, after which ticks wrap around to 0.
 const TICKS_MASK: u32 = u32::MAX >> WAY_BITS;
 
-/// What a router does with a packet that it has received: the three that "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware"
-/// (ICN 2020, section 7.4) tells apart.
+/// What a router does with a received packet: the three cases of "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity
+/// Hardware" (ICN 2020, section 7.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PacketWay {
-    /// An Interest that the Content Store cannot answer: it goes on to an upstream.
+    /// An Interest that misses in the Content Store and is sent to an upstream.
     CacheMiss,
-    /// An Interest that the Content Store answers with Data.
+    /// An Interest that hits in the Content Store and is satisfied from there.
     CacheHit,
-    /// Data that goes on to a downstream.
+    /// Data that is sent to a downstream.
     Data,
 }
 
 impl PacketWay {
-    /// All of them.
+    /// All ways.
     pub const ALL: [PacketWay; 3] = [PacketWay::CacheMiss, PacketWay::CacheHit, PacketWay::Data];
 }
 
-/// When a packet was received, if its time in the router is measured.
+/// Receive time of a packet, if its time in the router is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp(u32);
 
 impl Stamp {
-    /// Of packets that are not measured.
+    /// The stamp of packets that are not measured.
     pub const NONE: Stamp = Stamp(0);
-    /// The longest time that can be told, in nanoseconds: 4.3 seconds. A longer one looks like the rest of its division by this.
+    /// Longest measurable time in nanoseconds: 4.3 seconds. Longer times are reported modulo this value.
     pub const RANGE_NS: u64 = TICK_NS * (TICKS_MASK as u64 + 1);
 
-    /// Of a packet that is received now, by a clock that its sender shares with whoever [asks](Self::elapsed_ns) later.
+    /// Makes the stamp of a packet received at `now_ns`, by the same clock as the argument of
+    /// [`elapsed_ns`](Self::elapsed_ns).
     pub const fn at(now_ns: u64) -> Stamp {
         Stamp((ticks(now_ns) << WAY_BITS) | 1)
     }
 
-    /// Whether the packet is measured.
+    /// Returns true if the packet is measured.
     #[inline]
     pub const fn is_some(self) -> bool {
         self.0 != 0
     }
 
-    /// The same moment, and what has become of the packet.
+    /// Returns the same time with the way of the packet.
     pub const fn on(self, way: PacketWay) -> Stamp {
         Stamp((self.0 & !((1 << WAY_BITS) - 1)) | (way as u32 + 1))
     }
 
-    /// What has become of the packet: that of [`on`](Self::on); of a packet that is not measured, `None`.
+    /// Returns the way that [`on`](Self::on) set; `None` for a packet that is not measured.
     pub const fn way(self) -> Option<PacketWay> {
         match self.0 & ((1 << WAY_BITS) - 1) {
             0 => None,
@@ -60,7 +62,7 @@ impl Stamp {
         }
     }
 
-    /// Time since the packet was received, in nanoseconds, to 4 of them.
+    /// Returns the time since the packet was received in nanoseconds, with a resolution of 4 ns.
     pub const fn elapsed_ns(self, now_ns: u64) -> u64 {
         TICK_NS * (ticks(now_ns).wrapping_sub(self.0 >> WAY_BITS) & TICKS_MASK) as u64
     }

@@ -1,6 +1,7 @@
-//! What every pool must hold to, in ordinary memory or with a mempool: for the tests of this crate and of those that bring mempools.
+//! The contract of every pool, in ordinary memory or with a mempool, for the tests of this crate and of crates with
+//! mempools.
 //!
-//! All functions panic when something is not as it should be.
+//! All functions panic when the contract is broken.
 
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -31,7 +32,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// Makes the call; whether it succeeded.
+/// Makes the call; returns whether it succeeded.
 fn make(buffer: &mut PacketBuffer, call: &Call) -> bool {
     let (place, bytes) = match call {
         Call::TrimFront(count) => {
@@ -82,7 +83,7 @@ impl Model {
     }
 }
 
-/// A buffer is a packet with some room on either side, whatever is done with it.
+/// A buffer behaves as a packet with room on either side, for any sequence of calls.
 pub fn buffers_follow_the_model(pool: &BufferPool) {
     let config = ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() };
     let input = (prop::collection::vec(any::<u8>(), 0..600), prop::collection::vec(call(), 0..40));
@@ -98,7 +99,7 @@ pub fn buffers_follow_the_model(pool: &BufferPool) {
     assert!(result.is_ok(), "{}", result.err().map_or_else(String::new, |error| error.to_string()));
 }
 
-/// An unused pool with so many buffers gives out no more, and takes all of them back.
+/// An unused pool with `small` and `large` buffers allocates no more than these, and takes all of them back.
 pub fn limits_hold(pool: &BufferPool, small: usize, large: usize) {
     assert_eq!(pool.limits(), (small, large));
     assert_eq!(pool.in_use(), 0);
@@ -117,7 +118,7 @@ pub fn limits_hold(pool: &BufferPool, small: usize, large: usize) {
     drop(one);
 }
 
-/// A buffer that is used again is as empty as a new one.
+/// A reused buffer is as empty as a new one.
 pub fn a_fresh_buffer_is_empty(pool: &BufferPool) {
     let mut buffer = pool.copy_of(&[1; 50]).expect("buffer");
     buffer.trim_front(20);
@@ -128,7 +129,7 @@ pub fn a_fresh_buffer_is_empty(pool: &BufferPool) {
     assert!(buffer.prepend(1).is_none());
 }
 
-/// Buffers go from thread to thread with what is in them. Needs more than 64 buffers.
+/// Buffers move between threads with their contents. Needs more than 64 buffers.
 pub fn every_thread_may_take_and_give(pool: &BufferPool) {
     let (sender, receiver) = sync_channel(64);
     thread::scope(|scope| {
@@ -138,7 +139,7 @@ pub fn every_thread_may_take_and_give(pool: &BufferPool) {
                 for round in 0..20_000_u32 {
                     let mut packet = round.to_be_bytes().to_vec();
                     packet.push(number);
-                    // Another test may hold many at this moment.
+                    // Another test may hold many buffers at this moment.
                     while pool.copy_of(&packet).map(|buffer| sender.send(buffer)).is_none() {
                         thread::yield_now();
                     }

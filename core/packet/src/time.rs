@@ -1,7 +1,7 @@
-//! Time as the engine sees it: monotonic nanoseconds handed in by the caller.
+//! Time as the engine sees it: monotonic nanoseconds that the caller passes in.
 //!
-//! The engine never reads a clock. Whoever drives it passes `now`, so that tests and simulations own time and a burst
-//! of packets shares one reading.
+//! The engine never reads a clock. Its caller passes `now`, so that tests and simulations control time and a burst of
+//! packets shares one reading.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! The magazine: small buffers that a thread keeps for itself, so that what it takes and gives back costs nothing that other threads
-//! see. The one given back last goes out first, because it is in the cache.
+//! The magazine: small buffers that a thread caches, so that allocating and freeing them touches no memory shared
+//! with other threads. The buffer freed last is allocated first, because it is in the CPU cache.
 //!
-//! A thread has one magazine, for the first pool that it uses; buffers of other pools go past it. When that pool has gone, the
-//! next one takes its place.
+//! A thread has one magazine, for the first pool that it uses; buffers of other pools bypass it. When that pool is
+//! dropped, the next pool takes over the magazine.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
@@ -12,19 +12,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::shared::{BATCH, Cell, Handle, Shared, give_one, release};
 use crate::raw::Header;
 
-/// Buffers that a magazine can hold.
+/// Maximum number of buffers in a magazine.
 pub(super) const MAGAZINE_BUFFERS: usize = 64;
 
 thread_local! {
     static MAGAZINE: RefCell<Option<Magazine>> = const { RefCell::new(None) };
 }
 
-/// See the module's description.
+/// A thread's magazine; see the module's description.
 struct Magazine {
     pool: Handle,
     cells: [NonNull<Header>; MAGAZINE_BUFFERS],
     count: usize,
-    /// The same for others to see.
+    /// Copy of `count` that other threads read.
     told: Arc<AtomicUsize>,
 }
 
@@ -51,7 +51,7 @@ impl Magazine {
         self.told.store(self.count, Ordering::Relaxed);
     }
 
-    /// Gives back those that were not used for longest.
+    /// Returns the least recently used half of the buffers to the pool.
     #[cold]
     fn give_half_back(&mut self) {
         let batch = std::array::from_fn(|place| Cell(self.cells[place]));
@@ -59,11 +59,11 @@ impl Magazine {
         self.count -= BATCH;
         self.told.store(self.count, Ordering::Relaxed);
         self.pool.small.give_batch(batch);
-        // SAFETY: the cells of the batch were counted, and are in a queue now. The magazine itself is counted still.
+        // SAFETY: the cells of the batch were counted, and are in a queue now. The magazine's own reference remains.
         unsafe { release(self.pool.address(), BATCH) };
     }
 
-    /// Fetches a batch and takes one of it.
+    /// Fetches a batch from the pool and takes one buffer of it.
     #[cold]
     fn refill(&mut self) -> Option<NonNull<Header>> {
         let batch = self.pool.small.take_batch()?;
@@ -80,16 +80,16 @@ impl Drop for Magazine {
     fn drop(&mut self) {
         self.pool.remove_magazine(&self.told);
         for &header in &self.cells[..self.count] {
-            // SAFETY: cells of this pool, each counted, that nobody uses.
+            // SAFETY: the cells are of this pool, counted, and unused.
             unsafe { give_one(self.pool.address(), Cell(header)) };
         }
     }
 }
 
-/// Does something with the magazine of this thread, if it is, or can be, one for this pool.
+/// Calls `act` with the magazine of this thread, if it belongs to this pool or can be claimed for it.
 #[inline]
 fn with_magazine<R>(pool: &Handle, act: impl FnOnce(&mut Magazine) -> Option<R>) -> Option<R> {
-    // A thread that ends has none any more.
+    // A thread that is ending has no magazine.
     let done = MAGAZINE.try_with(|magazine| {
         let mut magazine = magazine.try_borrow_mut().ok()?;
         match &mut *magazine {
@@ -100,7 +100,7 @@ fn with_magazine<R>(pool: &Handle, act: impl FnOnce(&mut Magazine) -> Option<R>)
     done.ok().flatten()
 }
 
-/// Makes a magazine for a pool, unless this thread has one for a pool that is in use.
+/// Makes a magazine for a pool, unless this thread has one for another pool that is in use.
 #[cold]
 fn claim<'a>(magazine: &'a mut Option<Magazine>, pool: &Handle) -> Option<&'a mut Magazine> {
     let is_taken = magazine.as_ref().is_some_and(|other| !other.pool.is_abandoned(other.count));
@@ -110,16 +110,16 @@ fn claim<'a>(magazine: &'a mut Option<Magazine>, pool: &Handle) -> Option<&'a mu
     Some(magazine.insert(Magazine::new(pool.clone())))
 }
 
-/// A small buffer.
+/// Allocates a small buffer.
 #[inline]
 pub(super) fn take_small(pool: &Handle) -> Option<NonNull<Header>> {
     with_magazine(pool, |magazine| magazine.pop().or_else(|| magazine.refill())).or_else(|| pool.take_one(&pool.small))
 }
 
-/// Takes a small buffer back.
+/// Frees a small buffer.
 ///
 /// # Safety
-/// It is a cell of this pool that is counted, and nobody uses it.
+/// The buffer is a counted cell of this pool, and unused.
 #[inline]
 pub(super) unsafe fn give_small(shared: NonNull<Shared>, header: NonNull<Header>) {
     // SAFETY: the pool lives as long as the cell is counted.
@@ -129,7 +129,7 @@ pub(super) unsafe fn give_small(shared: NonNull<Shared>, header: NonNull<Header>
         Some(())
     };
     if with_magazine(&pool, keep).is_none() {
-        // SAFETY: as the caller promises; no magazine has it.
+        // SAFETY: as the caller promises; no magazine holds the cell.
         unsafe { give_one(shared, Cell(header)) };
     }
 }

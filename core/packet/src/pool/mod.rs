@@ -1,10 +1,10 @@
 //! Pools of packet buffers in two sizes, safe to use from every thread.
 //!
-//! A pool begins in ordinary memory, which is taken on first need and kept, so a quiet router stays small. Once a
-//! [`Mempool`] was given to it, all that it hands out is from there, because drivers need that; what is out by then comes
-//! back to where it came from.
+//! A pool starts in ordinary memory, which is taken on demand and kept, so that a quiet router stays small. Once the
+//! pool has a [`Mempool`], it allocates all buffers there, because drivers need that. Buffers that are in use then
+//! return to where they came from.
 //!
-//! All threads share the pool (in `shared`), but each keeps some small buffers for itself (in `magazine`).
+//! All threads share the pool (module `shared`), but each caches some small buffers (module `magazine`).
 
 mod magazine;
 mod shared;
@@ -17,31 +17,32 @@ use shared::{Cell, Handle, Shared, SizeClass, cell_bytes, give_one, is_small};
 use crate::buffer::PacketBuffer;
 use crate::raw::Header;
 
-/// Bytes kept free in front of a freshly filled packet, for link headers.
+/// Bytes of headroom in front of a fresh packet, for link headers.
 pub const HEADROOM_BYTES: usize = 128;
-/// Room for a packet in a small buffer, behind the headroom: nearly all packets, and whatever fits into one buffer of the
-/// memif and of packet sockets as they are usually set up.
+/// Room for a packet in a small buffer, after the headroom: enough for nearly all packets, and for any packet that
+/// fits into one buffer of memif and packet sockets with their usual settings.
 pub const SMALL_BYTES: usize = 2048;
-/// Room for a packet in a large buffer: the largest packet there is with all its headers.
+/// Room for a packet in a large buffer: the largest packet with all its headers.
 pub const LARGE_BYTES: usize = 9216;
 
-/// Memory that drivers of ports can use.
+/// A source of buffers in memory that drivers of ports can access.
 pub trait Mempool: Send + Sync {
-    /// An empty buffer with [`HEADROOM_BYTES`] of headroom and room for `capacity` bytes.
+    /// Allocates an empty buffer with [`HEADROOM_BYTES`] of headroom and room for `capacity` bytes.
     fn allocate(&self, capacity: usize) -> Option<PacketBuffer>;
 
-    /// Buffers handed out.
+    /// Number of buffers in use.
     fn in_use(&self) -> usize;
 }
 
-/// A pool of packet buffers. A clone is the same pool.
+/// A pool of packet buffers. Clones share the same pool.
 #[derive(Clone)]
 pub struct BufferPool {
     shared: Handle,
 }
 
 impl BufferPool {
-    /// A pool of at most `small` buffers for packets of up to [`SMALL_BYTES`] and `large` ones for up to [`LARGE_BYTES`].
+    /// Makes a pool of at most `small` buffers for packets of up to [`SMALL_BYTES`] and `large` buffers for up to
+    /// [`LARGE_BYTES`].
     pub fn new(small: usize, large: usize) -> Self {
         BufferPool {
             shared: Handle::new(
@@ -51,27 +52,27 @@ impl BufferPool {
         }
     }
 
-    /// Bytes that a pool of so many buffers takes in ordinary memory at most.
+    /// Returns the maximum number of bytes that such a pool takes in ordinary memory.
     pub const fn bytes_for(small: usize, large: usize) -> usize {
         small.saturating_mul(cell_bytes(SMALL_BYTES)).saturating_add(large.saturating_mul(cell_bytes(LARGE_BYTES)))
     }
 
-    /// Most small and most large buffers.
+    /// Returns the maximum numbers of small and of large buffers.
     pub fn limits(&self) -> (usize, usize) {
         (self.shared.small.limit(), self.shared.large.limit())
     }
 
-    /// Hands out buffers of this mempool from now on. Does nothing the second time.
+    /// Allocates buffers from this mempool from now on. Later calls have no effect.
     pub fn use_mempool(&self, mempool: Box<dyn Mempool>) {
         let _ = self.shared.mempool.set(mempool);
     }
 
-    /// Whether buffers come from a mempool.
+    /// Returns true if buffers come from a mempool.
     pub fn has_mempool(&self) -> bool {
         self.shared.mempool.get().is_some()
     }
 
-    /// An empty buffer with [`HEADROOM_BYTES`] of headroom and room for at least `capacity` bytes behind it;
+    /// Allocates an empty buffer with [`HEADROOM_BYTES`] of headroom and room for at least `capacity` bytes after it;
     /// `None` when the pool is exhausted or `capacity` is larger than its largest buffer.
     #[inline]
     pub fn allocate(&self, capacity: usize) -> Option<PacketBuffer> {
@@ -80,21 +81,21 @@ impl BufferPool {
             return mempool.allocate(capacity);
         }
         let mut header = if capacity <= SMALL_BYTES {
-            // A large one serves a small packet when the small ones have run out.
+            // A large buffer is used when the small ones have run out.
             magazine::take_small(pool).or_else(|| pool.take_one(&pool.large))?
         } else if capacity <= LARGE_BYTES {
             pool.take_one(&pool.large)?
         } else {
             return None;
         };
-        // SAFETY: nobody else has the cell, and its header was written when it was made.
+        // SAFETY: the cell has no other user, and its header was written when it was made.
         unsafe {
             header.as_mut().hand_out(pool.address().as_ptr().cast());
             Some(PacketBuffer::from_raw(header))
         }
     }
 
-    /// A buffer that holds a copy of `packet`.
+    /// Allocates a buffer that holds a copy of `packet`.
     #[inline]
     pub fn copy_of(&self, packet: &[u8]) -> Option<PacketBuffer> {
         let mut buffer = self.allocate(packet.len())?;
@@ -102,8 +103,7 @@ impl BufferPool {
         Some(buffer)
     }
 
-    /// Buffers handed out and not yet returned. Not for the packet path: what all threads keep is
-    /// added up.
+    /// Number of buffers in use. Not for the packet path: it adds up the magazines of all threads.
     pub fn in_use(&self) -> usize {
         self.shared.in_use() + self.shared.mempool.get().map_or(0, |mempool| mempool.in_use())
     }
@@ -118,10 +118,10 @@ impl fmt::Debug for BufferPool {
 /// Returns a buffer in ordinary memory to its pool.
 ///
 /// # Safety
-/// `header` is that of a buffer in ordinary memory, which nobody uses any more.
+/// `header` is the header of a buffer in ordinary memory without other users.
 #[inline]
 pub(crate) unsafe fn give_back(header: NonNull<Header>) {
-    // SAFETY: such a buffer says which pool it is a cell of, and is counted there.
+    // SAFETY: such a buffer refers to its pool and is counted there.
     unsafe {
         let Some(pool) = NonNull::new(header.as_ref().owner.cast::<Shared>().cast_mut()) else { return };
         if is_small(header) {
@@ -167,7 +167,7 @@ mod tests {
         let address = first.bytes().as_ptr();
         drop(first);
         assert_eq!(pool.copy_of(b"again").expect("buffer").bytes().as_ptr(), address, "last in, first out");
-        // All of them; then this thread keeps a magazine full, and the rest are for others.
+        // All of them; then this thread keeps a full magazine, and the rest are available to other threads.
         let all: Vec<_> = (0..8_193).map(|_| pool.allocate(1).expect("buffer")).collect();
         assert!(pool.allocate(1).is_none());
         assert_eq!(pool.in_use(), 8_193);
@@ -178,7 +178,7 @@ mod tests {
         let kept = 8_193 - held.len();
         assert!((32..=64).contains(&kept), "{kept} are kept here");
         assert_eq!(pool.in_use(), held.len());
-        // The other thread has ended, and left nothing behind.
+        // The other thread has ended, and its magazine with it.
         drop(held);
         assert_eq!((pool.in_use(), others().len()), (0, 8_193));
     }
@@ -195,7 +195,7 @@ mod tests {
         let (first, second) = (BufferPool::new(4_096, 1), BufferPool::new(4_096, 1));
         let address = |pool: &BufferPool| pool.copy_of(b"packet").expect("buffer").bytes().as_ptr();
         assert_eq!(address(&first), address(&first));
-        // Past the magazine: the one given back first goes out first.
+        // Bypassing the magazine, the buffer freed first is allocated first.
         assert_eq!(address(&second), address(&second));
         let held = second.copy_of(b"held").expect("buffer");
         assert_eq!((first.in_use(), second.in_use()), (0, 1));
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(second.in_use(), 0);
     }
 
-    /// A mempool that is always empty, and is gone when nobody else has the other reference.
+    /// A mempool that is always empty; the test's other reference tells when it is dropped.
     struct Witness(Arc<()>);
 
     impl Mempool for Witness {
@@ -229,9 +229,9 @@ mod tests {
             assert!(pool.clone().allocate(1).is_none() && pool.in_use() == 1);
             drop(pool);
             assert_eq!((Arc::strong_count(&witness), held.bytes()), (2, &b"packet"[..]));
-            // In another thread, whose magazine ends with it.
+            // In another thread, because its magazine ends with it.
             thread::scope(|scope| scope.spawn(|| drop(held)).join().expect("it ends"));
-            // This thread may have a magazine still: until it uses another pool.
+            // This thread may still have a magazine, until it uses another pool.
             drop(BufferPool::new(4_096, 1).allocate(1));
             assert_eq!(Arc::strong_count(&witness), 1);
         }

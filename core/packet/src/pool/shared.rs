@@ -1,4 +1,4 @@
-//! What the handles, the buffers and the magazines of a pool share, and how long it lives.
+//! State shared by the handles, buffers and magazines of a pool, and its lifetime.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -13,21 +13,21 @@ use super::magazine::MAGAZINE_BUFFERS;
 use super::{HEADROOM_BYTES, Mempool};
 use crate::raw::Header;
 
-/// Buffers that go between a magazine and the pool at a time: half a magazine, so that the next buffers find it neither full nor
-/// empty.
+/// Number of buffers that move between a magazine and the pool at a time: half a magazine, so that the magazine is
+/// neither full nor empty afterwards.
 pub(super) const BATCH: usize = MAGAZINE_BUFFERS / 2;
-/// Pools with fewer small buffers have no magazines, in which too large a part of them would lie idle.
+/// Pools with fewer small buffers have no magazines, because too large a part of the buffers would be idle there.
 const LEAST_FOR_MAGAZINES: usize = 64 * MAGAZINE_BUFFERS;
 
 const _: () = assert!(align_of::<Header>() <= PIECE_ALIGNMENT);
 
-/// Storage of one buffer that nobody uses.
+/// Storage of one unused buffer.
 pub(super) struct Cell(pub(super) NonNull<Header>);
 
 // SAFETY: a cell is the only reference to its memory.
 unsafe impl Send for Cell {}
 
-/// Bytes of a buffer for packets of up to `room_bytes`, with its header.
+/// Returns the size in bytes of a buffer for packets of up to `room_bytes`, including its header.
 pub(super) const fn cell_bytes(room_bytes: usize) -> usize {
     size_of::<Header>() + HEADROOM_BYTES + room_bytes
 }
@@ -35,9 +35,9 @@ pub(super) const fn cell_bytes(room_bytes: usize) -> usize {
 /// Buffers of one size in ordinary memory.
 pub(super) struct SizeClass {
     free: ArrayQueue<Cell>,
-    /// Free ones, too, that have come from magazines.
+    /// Free cells that magazines returned in batches.
     batches: ArrayQueue<[Cell; BATCH]>,
-    /// Memory of all cells, which lives as long as the pool. `None` when the address space could not be had.
+    /// Memory of all cells, which lives as long as the pool. `None` if the address space is not available.
     pieces: Option<Pieces>,
     room_bytes: usize,
 }
@@ -53,23 +53,23 @@ impl SizeClass {
         }
     }
 
-    /// Most buffers.
+    /// Returns the maximum number of buffers.
     pub(super) fn limit(&self) -> usize {
         self.free.capacity()
     }
 
-    /// A batch, if magazines have given back any.
+    /// Takes a batch that a magazine returned, if there is one.
     pub(super) fn take_batch(&self) -> Option<[Cell; BATCH]> {
         self.batches.pop()
     }
 
-    /// Takes a batch back.
+    /// Returns a batch.
     pub(super) fn give_batch(&self, batch: [Cell; BATCH]) {
-        // The queue has room for as many cells as may exist.
+        // The queue has room for all cells that can exist.
         drop(self.batches.push(batch));
     }
 
-    /// One that nobody uses. What comes back first goes out first, so that none lies idle for long.
+    /// Takes an unused cell. The cell returned first is taken first, so that none is idle for long.
     fn take(&self) -> Option<Cell> {
         self.free.pop().or_else(|| self.take_from_batch()).or_else(|| self.make())
     }
@@ -83,15 +83,15 @@ impl SizeClass {
     }
 
     fn give(&self, cell: Cell) {
-        // The queue holds as many cells as may exist, so it has room for every one that comes back.
+        // The queue has room for all cells that can exist.
         drop(self.free.push(cell));
     }
 
     #[cold]
     fn make(&self) -> Option<Cell> {
         let header: NonNull<Header> = self.pieces.as_ref()?.take()?.cast();
-        // SAFETY: the piece holds the header and the storage behind it; `new` asked for so much. Lengths fit, as `raw.rs`
-        // asserts.
+        // SAFETY: the piece has room for the header and the storage behind it, as requested in `new`. The lengths fit
+        // in 16 bits, as `raw.rs` asserts.
         unsafe {
             let storage = header.add(1).cast::<u8>().as_ptr();
             header.write(Header::ordinary(storage, (HEADROOM_BYTES + self.room_bytes) as u16));
@@ -99,22 +99,22 @@ impl SizeClass {
         Some(Cell(header))
     }
 
-    /// Cells that are neither in a queue nor unmade.
+    /// Number of cells that were made and are not in a queue.
     fn outside(&self) -> usize {
         let made = self.pieces.as_ref().map_or(0, Pieces::taken);
         made.saturating_sub(self.free.len() + BATCH * self.batches.len())
     }
 }
 
-/// See the module's description.
+/// State that all references to a pool share.
 pub(super) struct Shared {
     pub(super) small: SizeClass,
     pub(super) large: SizeClass,
     pub(super) mempool: OnceLock<Box<dyn Mempool>>,
-    /// Handles, magazines, and cells that are in no queue: the memory has to stay for each of them. Changed once for a whole batch,
-    /// because all threads write it.
+    /// Number of handles, magazines, and cells outside of the queues: each of them keeps the memory alive. All
+    /// threads write it, so it is changed once per batch.
     references: AtomicUsize,
-    /// How many cells each magazine holds.
+    /// Number of cells in each magazine.
     magazines: Mutex<Vec<Arc<AtomicUsize>>>,
 }
 
@@ -123,24 +123,24 @@ impl Shared {
         self.small.limit() >= LEAST_FOR_MAGAZINES
     }
 
-    /// Does nobody refer to the pool but one magazine and the cells in it?
+    /// Returns true if only one magazine, and the cells in it, refer to the pool.
     pub(super) fn is_abandoned(&self, cells: usize) -> bool {
         self.references.load(Ordering::Relaxed) == 1 + cells
     }
 
-    /// A magazine comes to be: where it says how many cells it holds.
+    /// Registers a magazine; returns the counter in which it publishes its number of cells.
     pub(super) fn add_magazine(&self) -> Arc<AtomicUsize> {
         let told = Arc::new(AtomicUsize::new(0));
         self.magazines.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&told));
         told
     }
 
-    /// It is no more.
+    /// Unregisters a magazine.
     pub(super) fn remove_magazine(&self, told: &Arc<AtomicUsize>) {
         self.magazines.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, told));
     }
 
-    /// Cells that are handed out.
+    /// Returns the number of cells that are allocated.
     pub(super) fn in_use(&self) -> usize {
         let magazines = self.magazines.lock().unwrap_or_else(PoisonError::into_inner);
         let in_magazines: usize = magazines.iter().map(|told| told.load(Ordering::Relaxed)).sum();
@@ -148,11 +148,11 @@ impl Shared {
     }
 }
 
-/// A reference to what is shared, of which it keeps itself alive. Counted by hand, and not by an `Arc`, because a batch of buffers is
-/// counted at once.
+/// A counted reference that keeps the shared state alive. The count is not that of an `Arc`, because a batch of
+/// buffers is counted at once.
 pub(super) struct Handle(NonNull<Shared>);
 
-// SAFETY: what is shared is `Sync`, and any thread may end it.
+// SAFETY: the shared state is `Sync`, and any thread may drop it.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -164,29 +164,29 @@ impl Handle {
         Handle(NonNull::from(Box::leak(Box::new(shared))))
     }
 
-    /// One that is not counted itself.
+    /// Makes a handle that is not counted itself.
     ///
     /// # Safety
-    /// Something that is counted lives longer.
+    /// A counted reference outlives it.
     #[inline]
     pub(super) unsafe fn borrowed(shared: NonNull<Shared>) -> ManuallyDrop<Handle> {
         ManuallyDrop::new(Handle(shared))
     }
 
-    /// Where it is, for the header of a buffer.
+    /// Returns the address of the shared state, for the header of a buffer.
     #[inline]
     pub(super) fn address(&self) -> NonNull<Shared> {
         self.0
     }
 
-    /// Holds the memory for so many more cells or handles.
+    /// Adds `count` references, for cells or handles.
     #[inline]
     pub(super) fn retain(&self, count: usize) {
-        // As with `Arc`: who adds references has one.
+        // As with `Arc`: the caller already holds a reference.
         self.references.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// One buffer of a class, past the magazine.
+    /// Takes one buffer of a class, bypassing the magazine.
     pub(super) fn take_one(&self, class: &SizeClass) -> Option<NonNull<Header>> {
         let Cell(header) = class.take()?;
         self.retain(1);
@@ -206,38 +206,38 @@ impl Deref for Handle {
 
     #[inline]
     fn deref(&self) -> &Shared {
-        // SAFETY: it lives as long as a reference is counted, and this one is.
+        // SAFETY: the state lives as long as a reference is counted, and this handle is counted.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: this one is counted, and ends.
+        // SAFETY: this handle is counted, and not used any more.
         unsafe { release(self.0, 1) };
     }
 }
 
-/// Ends so many references; the memory goes with the last one.
+/// Drops `count` references; the memory is freed with the last one.
 ///
 /// # Safety
-/// They are counted, and not used any more.
+/// The references are counted, and not used any more.
 #[inline]
 pub(super) unsafe fn release(shared: NonNull<Shared>, count: usize) {
-    // SAFETY: it lives as long as the references that end here.
+    // SAFETY: the state lives as long as the references that are dropped here.
     let references = unsafe { &shared.as_ref().references };
     if references.fetch_sub(count, Ordering::Release) == count {
-        // What others did with it comes before its end.
+        // Other threads' accesses happen before the memory is freed.
         fence(Ordering::Acquire);
-        // SAFETY: made with `Box::leak`, and nobody refers to it any more.
+        // SAFETY: made with `Box::leak`, and there are no more references.
         drop(unsafe { Box::from_raw(shared.as_ptr()) });
     }
 }
 
-/// Takes one buffer back, past the magazine.
+/// Frees one buffer, bypassing the magazine.
 ///
 /// # Safety
-/// It is a cell of this pool that is counted, and nobody uses it.
+/// The cell is of this pool, counted, and unused.
 pub(super) unsafe fn give_one(shared: NonNull<Shared>, cell: Cell) {
     // SAFETY: the cell is counted, so the pool lives; its header was written when it was made.
     unsafe {
@@ -248,7 +248,7 @@ pub(super) unsafe fn give_one(shared: NonNull<Shared>, cell: Cell) {
     }
 }
 
-/// Whether it is a small one.
+/// Returns true if the buffer is a small one.
 ///
 /// # Safety
 /// The header is initialised.
