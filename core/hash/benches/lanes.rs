@@ -1,19 +1,20 @@
-//! What hashing all prefixes of a burst of names costs, for every lane width that this processor has: cycles of the
-//! time-stamp counter per name, as median and minimum of many rounds, and the ratio to the scalar cost.
+//! Measures the cost of hashing all prefixes of a burst of names, for every lane width that this CPU supports:
+//! time-stamp counter cycles per name, as median and minimum of many rounds, and the ratio to the scalar cost.
 //!
 //! `cargo bench -p namehop-hash --bench lanes`
 //!
-//! What counts is the ratio of two costs under the same load of the machine, in cycles. Frameworks for benchmarks compare
-//! times of one function with those of an earlier run, and would add some thirty crates to each build of the tests.
+//! The ratio of two costs in cycles under the same load of the machine is what matters. Benchmark frameworks compare
+//! times of one function with an earlier run, and would add about thirty crates to each build of the tests.
 
 use std::hint::black_box;
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group};
 use namehop_table::clock::{cycles, cycles_per_second};
 
-/// Packets that a worker takes at a time.
+/// Packets in a worker's burst.
 const BURST: usize = 64;
-/// Bursts of different names: few enough to stay in the first-level cache, where packets are that were just decoded.
+/// Number of bursts of different names: few enough to stay in the first-level cache, like packets that were just
+/// decoded.
 const BURSTS: usize = 4;
 const ROUNDS: usize = 2000;
 
@@ -29,7 +30,7 @@ fn main() {
     });
 }
 
-/// Measures names whose components have the lengths that `shape` gives, made from pseudo-random numbers.
+/// Measures names made from pseudo-random numbers, with the component lengths that `shape` returns.
 fn compare(what: &str, shape: impl Fn(&mut dyn FnMut() -> usize) -> Vec<usize>) {
     let mut state = 1_u64;
     let mut draw = || {
@@ -57,7 +58,7 @@ fn component(length: usize, draw: &mut impl FnMut() -> usize) -> Vec<u8> {
     bytes
 }
 
-/// Median and minimum of the cycles per name.
+/// Returns the median and minimum of the cycles per name.
 fn measure(lanes: Lanes, bursts: &[Vec<&[u8]>]) -> (f64, f64) {
     let key = HashKey::random();
     let mut out = vec![PrefixHashes::new(); BURST];

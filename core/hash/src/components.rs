@@ -1,9 +1,9 @@
-//! Where the components of a Name VALUE end (NDN packet specification, "TLV" and "Name").
+//! Finds the ends of the components of a Name VALUE (NDN packet specification, "TLV" and "Name").
 
-/// What follows the first component of a part of a Name VALUE; nothing if the component is cut off.
+/// Returns the bytes after the first component of `name_part`; empty if the component is truncated.
 #[inline(always)]
 pub(crate) fn after_component(name_part: &[u8]) -> &[u8] {
-    // Nearly every component has one byte each for type and length.
+    // Nearly every component has one-byte type and length.
     if let [0..=252, length @ 0..=252, bytes @ ..] = name_part
         && let Some(rest) = bytes.get(usize::from(*length)..)
     {
@@ -12,14 +12,14 @@ pub(crate) fn after_component(name_part: &[u8]) -> &[u8] {
     after_long_component(name_part)
 }
 
-/// End of the component that starts at `start`; the end of the name if the component is cut off.
+/// Returns the end of the component that starts at `start`; the end of the name if the component is truncated.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn component_end(name_value: &[u8], start: usize) -> usize {
     let part = name_value.get(start..).unwrap_or_default();
     name_value.len() - after_component(part).len()
 }
 
-/// The same for numbers of any size.
+/// Does the same for types and lengths of any size.
 #[cold]
 fn after_long_component(name_part: &[u8]) -> &[u8] {
     let rest = || {
@@ -30,7 +30,7 @@ fn after_long_component(name_part: &[u8]) -> &[u8] {
     rest().unwrap_or_default()
 }
 
-/// Reads a TLV variable-size number: its value and what follows it.
+/// Reads a TLV variable-size number; returns its value and the bytes after it.
 fn var_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     let size = match first {

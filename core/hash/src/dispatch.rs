@@ -1,13 +1,13 @@
-//! A quick keyed hash of short byte strings, by which packets are divided among workers.
+//! A fast keyed hash of short byte strings, which assigns packets to workers.
 //!
-//! It is of another kind than the hash of names that tables are keyed by, so that the names of one worker are spread over all
-//! homes of its tables. And it takes a few nanoseconds where SipHash takes twenty: every packet is hashed once with this before
-//! it is known whose it is. It need not withstand those who know hashes of their choice, because nobody outside learns them, and
-//! whoever wants to load one worker alone can do so with a single prefix.
+//! It is independent of the name hash that keys the tables, so that the names of one worker spread over all home
+//! buckets of its tables. It takes a few nanoseconds where SipHash takes twenty: every packet is hashed with it
+//! before its owner is known. It need not resist an attacker who learns hashes of chosen names, because the hashes
+//! are not observable, and a single prefix already suffices to load one worker alone.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Bytes taken in at a time.
+/// Bytes hashed at a time.
 const CHUNK_BYTES: usize = 16;
 
 /// The secret key of dispatch hashes.
@@ -18,19 +18,19 @@ pub struct DispatchKey {
 }
 
 impl DispatchKey {
-    /// The key made from two numbers.
+    /// Makes a key from two numbers.
     pub const fn new(start: u64, multiplier: u64) -> Self {
-        // With a multiplier of zero nothing of the bytes would be left.
+        // With a multiplier of zero the hash would not depend on the bytes.
         DispatchKey { start, multiplier: multiplier | 1 << 63 | 1 }
     }
 
-    /// A key from the operating system's randomness.
+    /// Makes a key from the operating system's randomness.
     pub fn random() -> Self {
         let random = RandomState::new();
         DispatchKey::new(random.hash_one(0_u8), random.hash_one(1_u8))
     }
 
-    /// Hash of these bytes.
+    /// Returns the hash of `bytes`.
     #[inline]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         let mut state = self.start ^ bytes.len() as u64;
@@ -40,7 +40,7 @@ impl DispatchKey {
         }
         if !rest.is_empty() {
             state = match bytes.last_chunk() {
-                // Some of these have been mixed in already; the length says how many.
+                // Some of these bytes were mixed in already; the length makes this unambiguous.
                 Some(last) => self.mix(state, last),
                 None => {
                     let mut last = [0; CHUNK_BYTES];
@@ -59,7 +59,7 @@ impl DispatchKey {
     }
 }
 
-/// Both halves of a product, one on the other.
+/// Returns the XOR of both halves of a product.
 #[inline(always)]
 fn folded_product(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

@@ -1,17 +1,17 @@
 //! Keyed prefix hashing of names.
 //!
-//! Every table of the forwarder is keyed by the SipHash-2-4 value of a Name VALUE (the bytes inside the Name element).
-//! A name's prefixes are byte prefixes of its VALUE, so one pass over the name gives the hashes of all of them: the
-//! running state is finished on a copy at every component boundary. The key is drawn at start, so nobody outside can
-//! choose names that collide.
+//! All tables of the forwarder are keyed by the SipHash-2-4 value of a Name VALUE (the bytes inside the Name
+//! element). A name's prefixes are byte prefixes of its VALUE, so one pass over the name gives the hashes of all of
+//! them: at every component boundary, a copy of the running state is finished. The key is drawn at start, so peers
+//! cannot choose names that collide.
 //!
 //! The pass is made for one name ([`hash_prefixes`]) or for a burst of names side by side in vector registers
 //! ([`hash_group`]), with identical results.
 //!
-//! Packets are divided among workers by a quicker hash of another kind: [`DispatchKey`].
+//! A faster, independent hash assigns packets to workers: [`DispatchKey`].
 //!
-//! This crate knows nothing of packets. It expects VALUEs that were validated before; on anything else it returns some
-//! hash and never fails.
+//! This crate knows nothing of packets. It expects VALUEs that were validated before; for any other bytes it returns
+//! some hash and never fails.
 
 mod components;
 mod dispatch;
@@ -30,7 +30,7 @@ pub use lanes::{Lanes, hash_group};
 use prefixes::{Prefix, Prefixes};
 use siphash::{State, partial_word};
 
-/// Components of the longest name that can be hashed with all its prefixes.
+/// Maximum number of components of a name that can be hashed with all its prefixes.
 pub const MAX_DEPTH: usize = 64;
 
 /// The secret key of all name hashes of one process.
@@ -43,14 +43,14 @@ pub struct HashKey {
 }
 
 impl HashKey {
-    /// The key of which `k0` are bytes 0..8 and `k1` bytes 8..16, little-endian.
+    /// Makes the key with bytes 0..8 in `k0` and bytes 8..16 in `k1`, little-endian.
     pub const fn new(k0: u64, k1: u64) -> Self {
         let mut key = HashKey { k0, k1, empty: 0 };
         key.empty = State::new(&key).finish(0);
         key
     }
 
-    /// A key from the operating system's randomness.
+    /// Makes a key from the operating system's randomness.
     pub fn random() -> Self {
         // Each `RandomState` is itself a keyed hash seeded by the system; its output on fixed input is unpredictable.
         let draw = |salt: u64| {
@@ -63,7 +63,7 @@ impl HashKey {
 }
 
 impl fmt::Debug for HashKey {
-    /// Does not show the key: whoever knows it can make names collide.
+    /// Does not show the key, because knowing it allows to make names collide.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HashKey(..)")
     }
@@ -81,35 +81,36 @@ impl fmt::Display for TooDeep {
 
 impl std::error::Error for TooDeep {}
 
-/// Entries for which there is room: the empty prefix, those of the deepest name, and one for what is deeper.
+/// Number of entries: the empty prefix, the prefixes of the deepest name, and one for deeper prefixes.
 const PLACES: usize = MAX_DEPTH + 2;
-/// In the empty prefix's entry, in place of its length, which is always 0: the depth of the name, or this.
+/// Depth value that marks a name as too deep. The depth is stored in the empty prefix's entry in place of its length,
+/// which is always 0.
 const TOO_DEEP: u64 = 1 << 32;
 
 /// Hashes and byte lengths of all prefixes of one name, from the empty prefix to the full name.
 ///
-/// Made to be reused: filling it again touches only as many cache lines as the name needs, one for every four prefixes.
+/// Made to be reused: filling it again touches only the cache lines that the name needs, one for every four prefixes.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct PrefixHashes {
-    /// Hash and length of the prefix with 0, 1, … components; see [`TOO_DEEP`] for the first length.
+    /// Hash and length of the prefixes with 0, 1, … components; see [`TOO_DEEP`] for the first length.
     entries: [[u64; 2]; PLACES],
 }
 
 impl PrefixHashes {
-    /// Space for the hashes of one name. Until it is filled, its depth is 0 and its only hash is 0.
+    /// Makes space for the hashes of one name. Until it is filled, its depth is 0 and its only hash is 0.
     pub const fn new() -> Self {
         PrefixHashes { entries: [[0; 2]; PLACES] }
     }
 
-    /// Number of components of the full name.
+    /// Returns the number of components of the full name.
     #[inline]
     pub fn depth(&self) -> usize {
-        // Of a name that is too deep, the lower half is zero.
+        // The lower half is zero for a name that is too deep.
         self.entries[0][1] as u32 as usize
     }
 
-    /// Hash of the prefix with `depth` components.
+    /// Returns the hash of the prefix with `depth` components.
     ///
     /// # Panics
     /// If `depth` is larger than [`depth()`](Self::depth).
@@ -118,13 +119,14 @@ impl PrefixHashes {
         self.entries[..=self.depth()][depth][0]
     }
 
-    /// Hash of the full name.
+    /// Returns the hash of the full name.
     #[inline]
     pub fn full(&self) -> u64 {
         self.entries[self.depth()][0]
     }
 
-    /// Length in bytes of the prefix with `depth` components, so that it is `name_value[..value_bytes(depth)]`.
+    /// Returns the length in bytes of the prefix with `depth` components, so that it is
+    /// `name_value[..value_bytes(depth)]`.
     ///
     /// # Panics
     /// If `depth` is larger than [`depth()`](Self::depth).
@@ -133,13 +135,13 @@ impl PrefixHashes {
         if depth == 0 { 0 } else { self.entries[..=self.depth()][depth][1] as usize }
     }
 
-    /// Whether the name could be hashed. The only prefix of a name that is too deep is the empty one.
+    /// Returns an error if the name is too deep; then its only prefix is the empty one.
     #[inline]
     pub fn result(&self) -> Result<(), TooDeep> {
         if self.entries[0][1] == TOO_DEEP { Err(TooDeep) } else { Ok(()) }
     }
 
-    /// Hashes of the prefixes with 0, 1, … components.
+    /// Iterates over the hashes of the prefixes with 0, 1, … components.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.entries[..=self.depth()].iter().map(|&[hash, _]| hash)
     }
@@ -175,7 +177,7 @@ pub fn hash_prefixes(key: &HashKey, name_value: &[u8], out: &mut PrefixHashes) -
     Ok(())
 }
 
-/// Hash of the name (or prefix) with this VALUE.
+/// Returns the hash of the name (or prefix) with this VALUE.
 pub fn hash_name(key: &HashKey, name_value: &[u8]) -> u64 {
     let (words, rest) = name_value.as_chunks();
     let mut state = State::new(key);
@@ -189,7 +191,7 @@ pub fn hash_name(key: &HashKey, name_value: &[u8]) -> u64 {
 ///
 /// For one name, different Nonces give different results. Not a keyed hash by itself; the key is in `name_hash`.
 pub fn hash_with_nonce(name_hash: u64, nonce: u32) -> u64 {
-    // Odd multiplier and xor-shifts are bijections, so nothing is lost; two rounds spread every input bit.
+    // Odd multipliers and xor-shifts are bijections, so no information is lost; two rounds spread every input bit.
     let mut x = name_hash ^ u64::from(nonce).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -1,30 +1,30 @@
-//! The states of SipHash at the ends of all prefixes of a name.
+//! The SipHash states at the ends of all prefixes of a name.
 
 use crate::HashKey;
 use crate::components::after_component;
 use crate::siphash::{State, WORD_BYTES, partial_word};
 
-/// The hash of a prefix, but for the last step.
+/// The hash of a prefix before its last step.
 pub(crate) struct Prefix {
     /// Length in bytes.
     pub(crate) end: usize,
     /// State after all whole words.
     pub(crate) state: State,
-    /// What [`State::finish`] needs.
+    /// Argument of [`State::finish`].
     pub(crate) last_word: u64,
 }
 
 /// Iterator over the prefixes of a name, from the one with one component to the full name.
 pub(crate) struct Prefixes<'a> {
     state: State,
-    /// Bytes that `state` has taken in.
+    /// Number of bytes compressed into `state`.
     hashed: usize,
-    /// The word after those, and the whole words that follow it.
+    /// The next word after these, and the whole words that follow it.
     word: u64,
     words: std::slice::Iter<'a, [u8; WORD_BYTES]>,
-    /// The bytes behind the last whole word.
+    /// The bytes after the last whole word.
     remainder: u64,
-    /// Components that follow.
+    /// The remaining components.
     rest: &'a [u8],
     length: usize,
 }

@@ -1,7 +1,7 @@
-//! SipHash-2-4 (Aumasson and Bernstein, 2012) over bytes that lie in one piece of memory.
+//! SipHash-2-4 (Aumasson and Bernstein, 2012) over contiguous bytes.
 //!
-//! Because the whole input stays readable, the state needs no buffer for half-filled words: `absorb` takes whole words
-//! only, and `finish` reads the tail again on a copy of the state.
+//! The whole input stays readable, so the state needs no buffer for partial words: `compress` takes whole words only,
+//! and `finish` takes the rest on a copy of the state.
 
 use crate::HashKey;
 
@@ -34,7 +34,7 @@ impl State {
         [self.v0, self.v1, self.v2, self.v3]
     }
 
-    /// Hash, when `last` is the last word: what is left of the bytes, with the length in the top byte.
+    /// Returns the hash; `last` is the last word: the remaining bytes, with the length in the top byte.
     #[inline(always)]
     pub(crate) const fn finish(mut self, last: u64) -> u64 {
         self.compress(last);
@@ -69,7 +69,7 @@ impl State {
     }
 }
 
-/// The bytes of a word that is not full, in its lower part.
+/// Returns the bytes of a partial word, in its lower part.
 #[inline]
 pub(crate) fn partial_word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))

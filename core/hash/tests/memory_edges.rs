@@ -1,4 +1,4 @@
-//! Names at the very ends of readable memory: no lane width reads a byte that is not the name's.
+//! Names at the very ends of readable memory: no lane width reads a byte outside of a name.
 
 #![cfg(unix)]
 
@@ -12,7 +12,7 @@ use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group, hash_name};
 /// At least a page on every system.
 const PAGE_BYTES: usize = 65_536;
 
-/// Memory between two pieces that cannot be read.
+/// Accessible memory between two areas that cannot be accessed.
 struct Island {
     mapped: NonNull<std::ffi::c_void>,
 }
@@ -20,7 +20,7 @@ struct Island {
 impl Island {
     fn new() -> Self {
         let length = NonZeroUsize::new(3 * PAGE_BYTES).expect("not zero");
-        // SAFETY: new memory at an address of the system's choice, of which the middle part is made accessible.
+        // SAFETY: new memory at an address that the system chooses; the middle part is made accessible.
         unsafe {
             let mapped = mmap_anonymous(None, length, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE).expect("memory");
             let middle = mapped.byte_add(PAGE_BYTES);
@@ -37,12 +37,12 @@ impl Island {
 
 impl Drop for Island {
     fn drop(&mut self) {
-        // SAFETY: all of the mapping, which nobody borrows any more.
+        // SAFETY: unmaps all of the mapping, which has no borrows any more.
         let _ = unsafe { munmap(self.mapped, 3 * PAGE_BYTES) };
     }
 }
 
-/// A name of `length` bytes with components of five bytes; the last is cut off.
+/// Writes a name with components of five bytes; the last is truncated.
 fn write_name(name: &mut [u8]) {
     for (position, byte) in name.iter_mut().enumerate() {
         *byte = match position % 7 {
@@ -64,7 +64,7 @@ fn nothing_beside_a_name_is_read() {
                     .iter_mut()
                     .enumerate()
                     .map(|(number, island)| {
-                        // Lanes with names of other lengths beside them.
+                        // Adjacent lanes get names of different lengths.
                         let length = length + number % 5;
                         let bytes = island.bytes();
                         let range = if at_end { PAGE_BYTES - length..PAGE_BYTES } else { 0..length };

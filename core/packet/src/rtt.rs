@@ -22,7 +22,8 @@ impl RttEstimator {
     /// Adds one sample. It must not come from a retransmitted Interest, because its Data could answer either
     /// transmission (Karn's rule).
     pub fn add_sample(&mut self, rtt_ns: u64) {
-        // 0 means "no sample", so a round trip within one clock reading counts as 1 ns; the upper bound keeps sums small.
+        // 0 means "no sample", so a round trip within one clock reading counts as 1 ns; the upper bound keeps sums
+        // small.
         let rtt_ns = rtt_ns.clamp(1, MAX_RTO_NS);
         if self.srtt_ns == 0 {
             self.srtt_ns = rtt_ns;

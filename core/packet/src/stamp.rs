@@ -1,4 +1,4 @@
-//! Receive times, for the sample of packets whose time in the router is measured.
+//! Receive times of packets, for packets with a measured time in the router.
 //!
 //! A stamp fits into padding that packets have anyway, and is small enough to travel with every packet, measured or
 //! not.

@@ -1,7 +1,8 @@
-//! Four names in a register with AVX2, and two registers side by side.
+//! Four names per register with AVX2, and two registers side by side.
 //!
-//! What AVX2 lacks is made of other instructions: rotations of shifts, compression and expansion of permutations from a
-//! table, gathering and scattering of plain loads and stores (which are also what processors with slow gathers like).
+//! Instructions that AVX2 lacks are composed of others: rotations of shifts, compression and expansion of
+//! permutations from a table, gathers and scatters of plain loads and stores (which are also faster on CPUs with slow
+//! gathers).
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -18,24 +19,24 @@ const LOW: u32 = (1 << HALF) - 1;
 /// See [`group::hash_names`].
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) fn hash_names(key: &HashKey, names: &[&[u8]], out: &mut [PrefixHashes]) {
-    // SAFETY: this function is compiled, and called, for processors with these instructions only.
+    // SAFETY: this function is compiled and called only for CPUs with these instructions.
     unsafe { group::hash_names::<Avx2>(key, names, out) }
 }
 
-/// Two registers, because in one the rounds would spend half of the time waiting for each other's results.
+/// Two registers, because with one the rounds would spend half of the time waiting for each other's results.
 #[derive(Clone, Copy)]
 struct Avx2(__m256i, __m256i);
 
 /// Words in a register.
 const HALF: usize = 4;
 
-/// Permutations of the words of a register, as numbers of half words, for every choice of lanes.
+/// Permutations of the words of a register, as indexes of half words, for every set of lanes.
 #[repr(align(32))]
 struct Permutations([[u32; 2 * HALF]; 1 << HALF]);
 
-/// The n-th chosen lane goes to place n.
+/// Moves the n-th chosen lane to index n.
 static COMPRESS: Permutations = permutations(true);
-/// The word at place n goes to the n-th chosen lane.
+/// Moves the word at index n to the n-th chosen lane.
 static EXPAND: Permutations = permutations(false);
 
 const fn permutations(compress: bool) -> Permutations {
@@ -67,17 +68,17 @@ fn permute(register: __m256i, table: &Permutations, bits: u32) -> __m256i {
     _mm256_permutevar8x32_epi32(register, permutation)
 }
 
-/// The same register, of which the compiler knows no more than that: it takes masks and known permutations apart and
-/// makes more instructions of them.
+/// Returns the same register, but hides its value from the compiler, which otherwise decomposes masks and known
+/// permutations into more instructions.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn opaque(mut register: __m256i) -> __m256i {
-    // SAFETY: no instructions at all.
+    // SAFETY: the assembly contains no instructions.
     unsafe { asm!("/* {0} */", inout(ymm_reg) register, options(pure, nomem, nostack, preserves_flags)) };
     register
 }
 
-/// All ones in the lanes whose bits are set.
+/// Returns all ones in the lanes with a set bit.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mask(bits: u32) -> __m256i {
@@ -87,29 +88,29 @@ fn mask(bits: u32) -> __m256i {
 }
 
 impl Avx2 {
-    /// The words in memory. Taking them out of the registers would keep the ports busy that the rounds need.
+    /// Stores the words to memory. Extracting them from the registers would occupy the ports that the rounds need.
     #[inline(always)]
     unsafe fn words(self) -> Words {
         let mut words = Words([0; LANES]);
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { self.store(&mut words) };
         words
     }
 }
 
-/// One of the words, really from memory.
+/// Returns one of the words, read from memory.
 #[inline(always)]
 fn word(words: &Words, lane: usize) -> u64 {
-    // SAFETY: a volatile read of a reference is like any other, except that the compiler does not find a way around it.
+    // SAFETY: a volatile read through a valid reference; volatile keeps the compiler from replacing the load.
     unsafe { read_volatile(&words.0[lane]) }
 }
 
-/// Functions of two vectors that are one instruction for each register.
+/// Functions of two vectors that take one instruction for each register.
 macro_rules! binary {
     ($($name:ident = $instruction:ident,)*) => {$(
         #[inline(always)]
         unsafe fn $name(self, other: Self) -> Self {
-            // SAFETY: the caller vouches for the processor.
+            // SAFETY: the caller guarantees the CPU features.
             unsafe { Avx2($instruction(self.0, other.0), $instruction(self.1, other.1)) }
         }
     )*};
@@ -126,38 +127,38 @@ impl Vector for Avx2 {
         or = _mm256_or_si256,
         and = _mm256_and_si256,
         shift_right_by = _mm256_srlv_epi64,
-        // Of 32-bit numbers, because there is none for 64 bits.
+        // For 32-bit integers, because AVX2 has none for 64 bits.
         minimum = _mm256_min_epu32,
     }
 
     #[inline(always)]
     unsafe fn splat(word: u64) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         let register = unsafe { _mm256_set1_epi64x(word.cast_signed()) };
         Avx2(register, register)
     }
 
     #[inline(always)]
     unsafe fn load(words: &Words) -> Self {
-        // SAFETY: eight words; the caller vouches for the processor.
+        // SAFETY: eight words; the caller guarantees the CPU features.
         unsafe { Self::load_unaligned(words.0.as_ptr()) }
     }
 
     #[inline(always)]
     unsafe fn store(self, words: &mut Words) {
-        // SAFETY: eight words; the caller vouches for the processor.
+        // SAFETY: eight words; the caller guarantees the CPU features.
         unsafe { self.store_unaligned(words.0.as_mut_ptr()) }
     }
 
     #[inline(always)]
     unsafe fn load_unaligned(words: *const u64) -> Self {
-        // SAFETY: the caller vouches for the words and the processor.
+        // SAFETY: the caller guarantees the words and the CPU features.
         unsafe { Avx2(_mm256_loadu_si256(words.cast()), _mm256_loadu_si256(words.add(HALF).cast())) }
     }
 
     #[inline(always)]
     unsafe fn store_unaligned(self, words: *mut u64) {
-        // SAFETY: the caller vouches for the words and the processor.
+        // SAFETY: the caller guarantees the words and the CPU features.
         unsafe {
             _mm256_storeu_si256(words.cast(), self.0);
             _mm256_storeu_si256(words.add(HALF).cast(), self.1);
@@ -166,7 +167,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn gather(addresses: Self) -> Self {
-        // SAFETY: the caller vouches for the addresses and the processor.
+        // SAFETY: the caller guarantees the addresses and the CPU features.
         unsafe {
             let words = addresses.words();
             let read = |lane| with_exposed_provenance::<i64>(word(&words, lane) as usize).read_unaligned();
@@ -178,7 +179,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn scatter_pairs(self, second: Self, start: *mut u64, places: Self, bits: u32) {
-        // SAFETY: the caller vouches for the places and the processor.
+        // SAFETY: the caller guarantees the places and the CPU features.
         unsafe {
             let places = places.words();
             let store = |lane: usize, pair| {
@@ -199,43 +200,43 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn shift_left_by(self, bits: Self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(_mm256_sllv_epi64(self.0, opaque(bits.0)), _mm256_sllv_epi64(self.1, opaque(bits.1))) }
     }
 
     #[inline(always)]
     unsafe fn without(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(_mm256_andnot_si256(other.0, self.0), _mm256_andnot_si256(other.1, self.1)) }
     }
 
     #[inline(always)]
     unsafe fn rotate_left<const BITS: i32>(self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(rotate_left::<BITS>(self.0), rotate_left::<BITS>(self.1)) }
     }
 
     #[inline(always)]
     unsafe fn shift_left<const BITS: i32>(self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(_mm256_slli_epi64::<BITS>(self.0), _mm256_slli_epi64::<BITS>(self.1)) }
     }
 
     #[inline(always)]
     unsafe fn shift_right<const BITS: i32>(self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(_mm256_srli_epi64::<BITS>(self.0), _mm256_srli_epi64::<BITS>(self.1)) }
     }
 
     #[inline(always)]
     unsafe fn second_byte(self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(_mm256_srli_epi64::<8>(self.0), _mm256_srli_epi64::<8>(self.1)).and(Self::splat(0xff)) }
     }
 
     #[inline(always)]
     unsafe fn any_byte_above(self, limits: Self) -> bool {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             let excess = Avx2(_mm256_subs_epu8(self.0, limits.0), _mm256_subs_epu8(self.1, limits.1));
             let either = _mm256_or_si256(excess.0, excess.1);
@@ -245,19 +246,19 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn below(self, other: Self) -> Avx2 {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(opaque(_mm256_cmpgt_epi64(other.0, self.0)), opaque(_mm256_cmpgt_epi64(other.1, self.1))) }
     }
 
     #[inline(always)]
     unsafe fn equal(self, other: Self) -> Avx2 {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(opaque(_mm256_cmpeq_epi64(self.0, other.0)), opaque(_mm256_cmpeq_epi64(self.1, other.1))) }
     }
 
     #[inline(always)]
     unsafe fn bits(mask: Avx2) -> u32 {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             let low = _mm256_movemask_pd(_mm256_castsi256_pd(mask.0));
             let high = _mm256_movemask_pd(_mm256_castsi256_pd(mask.1));
@@ -267,20 +268,20 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn replace(self, mask: Avx2, other: Self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { Avx2(_mm256_blendv_epi8(self.0, other.0, mask.0), _mm256_blendv_epi8(self.1, other.1, mask.1)) }
     }
 
     #[inline(always)]
     unsafe fn only(self, mask: Avx2) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { self.and(mask) }
     }
 
     #[inline(always)]
     unsafe fn compress(self, bits: u32, words: *mut u64) {
         let (low, high) = (bits & LOW, bits >> HALF);
-        // SAFETY: the caller vouches for the words and the processor.
+        // SAFETY: the caller guarantees the words and the CPU features.
         unsafe {
             _mm256_storeu_si256(words.cast(), permute(self.0, &COMPRESS, low));
             let words = words.add(low.count_ones() as usize);
@@ -291,7 +292,7 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn expand(self, bits: u32, next: *const u64) -> Self {
         let (low, high) = (bits & LOW, bits >> HALF);
-        // SAFETY: the caller vouches for the words and the processor.
+        // SAFETY: the caller guarantees the words and the CPU features.
         unsafe {
             let first = permute(_mm256_loadu_si256(next.cast()), &EXPAND, low);
             let next = next.add(low.count_ones() as usize);
@@ -304,7 +305,7 @@ impl Vector for Avx2 {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn rotate_left<const BITS: i32>(register: __m256i) -> __m256i {
-    /// Numbers of bytes, so that each word of 64 bits turns by 16.
+    /// Byte indexes that rotate each 64-bit word by 16.
     const BY_16: [i64; 2] = [0x0504_0302_0100_0706, 0x0d0c_0b0a_0908_0f0e];
     match BITS {
         16 => {

@@ -1,13 +1,14 @@
-//! The group hasher: one name per lane, and a new name in a lane whose name has ended.
+//! The group hasher: one name per lane; a lane takes a new name when its name has ended.
 //!
-//! The lanes go through their names in step, one 8-byte word at a time, each from its own position. Where a prefix ends,
-//! the lane's state is copied, and as soon as there are enough copies to fill a vector they are finished, whatever names
-//! and depths they belong to. The bytes that follow say where the lane's next prefix ends.
+//! The lanes proceed through their names in step, one 8-byte word at a time, each from its own position. At the end
+//! of a prefix the lane's state is copied. As soon as there are enough copies to fill a vector they are finished
+//! together, across names and depths. The bytes that follow tell where the lane's next prefix ends.
 //!
-//! A lane costs what its name is long, so that no name can slow the others down by more than a constant: names too long
-//! for a lane are hashed alone, and a name that is too deep goes to its end without more results.
+//! The cost of a lane is linear in the length of its name, so no name can slow the others down by more than a
+//! constant: names too long for a lane are hashed separately, and a name that is too deep proceeds to its end without
+//! more results.
 //!
-//! All of it is inlined into one function for each processor; the types only give its parts names.
+//! All of it is inlined into one function per CPU type; the types only structure the code.
 
 use super::GROUP_NAMES;
 use super::pending::Pending;
@@ -21,11 +22,12 @@ use crate::{HashKey, MAX_DEPTH, PrefixHashes, TOO_DEEP};
 /// Words of the results of one prefix.
 const ENTRY_WORDS: usize = 2;
 
-/// End of the current prefix in a lane that has no name, or whose name has no more prefixes. All ends are below it.
+/// End of the current prefix in a lane without a name, or with a name that has no more prefixes. All actual ends are
+/// below it.
 const NO_END: u64 = u32::MAX as u64;
-/// Lanes that are idle before new names are put into them: doing that costs time in all lanes.
+/// Number of idle lanes at which new names are loaded, because loading costs time in all lanes.
 const IDLE_LANES: u32 = 3;
-/// Largest type and length of a component that take one byte each, in the two lowest bytes.
+/// Largest type and length of a component with one-byte encoding, in the two lowest bytes.
 const ONE_BYTE_NUMBERS: u64 = 0xffff_ffff_ffff_fcfc;
 
 /// Hashes all prefixes of the names.
@@ -34,14 +36,14 @@ const ONE_BYTE_NUMBERS: u64 = 0xffff_ffff_ffff_fcfc;
 /// As for [`Vector`].
 ///
 /// # Panics
-/// If there are more than [`GROUP_NAMES`] names, or fewer places than names.
+/// If there are more than [`GROUP_NAMES`] names, or `out` is shorter than `names`.
 #[inline(always)]
 pub(super) unsafe fn hash_names<V: Vector>(key: &HashKey, names: &[&[u8]], out: &mut [PrefixHashes]) {
     assert!(names.len() <= GROUP_NAMES);
     let out = &mut out[..names.len()];
     let mut short = [[0; WORD_BYTES]; GROUP_NAMES];
     let mut queue = Queue::new(key, names, &mut short, out);
-    // SAFETY: the caller vouches for the processor. The names in the queue can be read and their places in `out`
+    // SAFETY: the caller guarantees the CPU features. The names in the queue can be read and their elements of `out`
     // written until this function returns.
     unsafe {
         let mut pending = Pending::new(out.as_mut_ptr().cast());
@@ -70,39 +72,39 @@ pub(super) unsafe fn hash_names<V: Vector>(key: &HashKey, names: &[&[u8]], out: 
     }
 }
 
-/// Where each lane is in its name.
+/// The position of each lane in its name.
 struct Lanes<V> {
     initial: States<V>,
     states: States<V>,
     /// Address of the name.
     base: V,
     length: V,
-    /// Offset of the last whole word.
+    /// Offset of the last whole word of the name.
     last: V,
     /// Offset of `word`, a multiple of the word size.
     offset: V,
-    /// The next word to be compressed, and the one after it. Zero behind the end of the name.
+    /// The next word to compress, and the one after it. Zero beyond the end of the name.
     word: V,
     following: V,
     /// End of the next prefix, or [`NO_END`].
     end: V,
-    /// Where the results of the name start, and where the hash of the next prefix goes, in words.
+    /// Offset of the name's results, and of the hash of the next prefix, in words.
     start: V,
     place: V,
-    /// The last place there is: all prefixes that are too deep share it.
+    /// Offset of the last entry, which all prefixes beyond the maximum depth share.
     deepest: V,
     /// Hash of the empty prefix.
     empty: V,
-    /// Lanes without a name, or with one whose prefixes have all been found.
+    /// Lanes without a name, or with a name that has no more prefixes.
     idle: u32,
 }
 
 /// # Safety
-/// Every function requires what [`Vector`] requires, and that the names in the lanes can be read.
+/// Every function requires the same as [`Vector`], and that the names in the lanes can be read.
 impl<V: Vector> Lanes<V> {
     #[inline(always)]
     unsafe fn new(key: &HashKey) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             let (initial, zero) = (States::new(key), V::splat(0));
             Lanes {
@@ -124,12 +126,12 @@ impl<V: Vector> Lanes<V> {
         }
     }
 
-    /// Puts names from the queue into idle lanes.
+    /// Loads names from the queue into idle lanes.
     #[inline(always)]
     unsafe fn refill(&mut self, queue: &mut Queue, names: &[&[u8]]) {
         let next = queue.next;
         assert!(next < GROUP_NAMES);
-        // SAFETY: the caller vouches for the processor. The queue's arrays have room for a vector behind every name.
+        // SAFETY: the caller guarantees the CPU features. The queue's arrays have room for a vector after every name.
         unsafe {
             let idle = V::splat(NO_END).equal(self.end);
             self.base = self.base.expand(self.idle, queue.bases.as_ptr().add(next));
@@ -148,55 +150,56 @@ impl<V: Vector> Lanes<V> {
 
             let first = self.component_end(idle, V::splat(0), self.word.only(idle), names);
             self.end = self.end.replace(idle, first);
-            // Names without bytes have no prefixes to be found. Such are also behind the last one.
+            // Empty names have no prefixes to find. The queue also has empty entries after the last name.
             let nameless = V::splat(0).equal(self.length);
             self.end = self.end.replace(nameless, V::splat(NO_END));
             self.idle = V::bits(nameless);
         }
     }
 
-    /// The words at `offset`, zero behind the end of the name.
+    /// Returns the words at `offset`, zero beyond the end of the name.
     #[inline(always)]
     unsafe fn read(&self, offset: V) -> V {
-        // SAFETY: the caller vouches for the processor and the names, of which at least one word can be read.
+        // SAFETY: the caller guarantees the CPU features and the names, of which at least one word can be read.
         unsafe {
             let readable = offset.minimum(self.last);
             V::gather(self.base.add(readable)).shift_right_by(offset.subtract(readable).shift_left::<3>())
         }
     }
 
-    /// Lanes in whose word a prefix ends (which then has less than a word's bytes in it).
+    /// Returns the lanes with the end of a prefix in their word (which then has less than a word's bytes of it).
     #[inline(always)]
     unsafe fn ending(&self) -> V::Mask {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { self.end.below(self.offset.add(V::splat(WORD_BYTES as u64))) }
     }
 
-    /// For lanes in whose word a prefix ends: bits before the end.
+    /// For lanes with the end of a prefix in their word: returns the number of bits before the end.
     #[inline(always)]
     unsafe fn bits_before_end(&self) -> V {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { self.end.shift_left::<3>().and(V::splat(8 * (WORD_BYTES as u64 - 1))) }
     }
 
-    /// For lanes in whose word a prefix ends: the last word of the prefix, with its length in the top byte.
+    /// For lanes with the end of a prefix in their word: returns the last word of the prefix, with its length in the
+    /// top byte.
     #[inline(always)]
     unsafe fn last_words(&self) -> V {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             let behind = V::splat(u64::MAX).shift_left_by(self.bits_before_end());
             self.word.without(behind).or(self.end.shift_left::<56>())
         }
     }
 
-    /// Finds the next prefixes of the lanes in whose word a prefix ends; or, when there are none, notes the depth of the
-    /// name in the results.
+    /// Finds the next prefix in the lanes with the end of a prefix in their word. If there is none, records the depth
+    /// of the name in the results.
     ///
     /// # Safety
     /// The results of the names in the lanes can be written.
     #[inline(always)]
     unsafe fn next_prefix(&mut self, ending: V::Mask, names: &[&[u8]], results: *mut u64) {
-        // SAFETY: the caller vouches for the processor, the names and the results.
+        // SAFETY: the caller guarantees the CPU features, the names and the results.
         unsafe {
             let passed = self.bits_before_end();
             let to_pass = V::splat(u64::BITS.into()).subtract(passed);
@@ -218,10 +221,10 @@ impl<V: Vector> Lanes<V> {
         }
     }
 
-    /// For the chosen lanes: end of the component that begins at `start` with the bytes `header`.
+    /// For the chosen lanes: returns the end of the component that begins at `start` with the bytes `header`.
     #[inline(always)]
     unsafe fn component_end(&self, chosen: V::Mask, start: V, header: V, names: &[&[u8]]) -> V {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             if header.any_byte_above(V::splat(ONE_BYTE_NUMBERS)) {
                 let (mut ends, mut starts) = (Words([0; MAX_LANES]), Words([0; MAX_LANES]));
@@ -230,15 +233,15 @@ impl<V: Vector> Lanes<V> {
                 long_component_ends(V::bits(chosen), &mut ends, &starts, names);
                 return V::load(&ends);
             }
-            // One byte each of type and length. If the name ends within the component, so does the component.
+            // One-byte type and length. If the name ends within the component, so does the component.
             start.add(V::splat(2)).add(header.second_byte()).minimum(self.length)
         }
     }
 
-    /// Compresses a word and goes to the next.
+    /// Compresses a word and advances to the next.
     #[inline(always)]
     unsafe fn next_word(&mut self) {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             let word_bytes = V::splat(WORD_BYTES as u64);
             self.states.compress(self.word);
@@ -249,7 +252,7 @@ impl<V: Vector> Lanes<V> {
     }
 }
 
-/// Turns the positions of components in the chosen lanes into their ends, whatever their types and lengths.
+/// Replaces the positions of components in the chosen lanes by their ends, for types and lengths of any size.
 #[cold]
 #[inline(never)]
 fn long_component_ends(mut chosen: u32, ends: &mut Words, starts: &Words, names: &[&[u8]]) {

@@ -1,9 +1,9 @@
-//! All prefixes of many names at once, one name per lane of a vector.
+//! Hashes all prefixes of many names at once, one name per lane of a vector.
 //!
-//! SipHash is a chain of operations each of which needs the one before, so one name alone leaves most of a processor
-//! idle. A vector register holds the states of four or eight names, which go through their bytes in step. Where a prefix
-//! ends, the lane's state is set aside, and when there are enough of them to fill a vector, all are finished at once, no
-//! matter which names and depths they belong to.
+//! SipHash is a chain of operations, each of which depends on the previous one, so hashing one name alone leaves most
+//! of a CPU idle. A vector register holds the states of four or eight names, which proceed through their bytes in
+//! step. At the end of a prefix the lane's state is set aside; when there are enough of them to fill a vector, they
+//! are finished together, across names and depths.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 
 use crate::{HashKey, PrefixHashes, hash_prefixes};
 
-/// Which instructions hash a group of names. Values exist only for what this processor has.
+/// The instructions that hash a group of names. Values exist only for instructions that this CPU has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Lanes(Width);
 
@@ -42,16 +42,16 @@ enum Width {
 }
 
 impl Lanes {
-    /// One name at a time, with the instructions that every processor has.
+    /// One name at a time, with instructions that every CPU has.
     pub const SCALAR: Lanes = Lanes(Width::Scalar);
 
-    /// The widest that this processor has. It is asked once.
+    /// Returns the widest lanes that this CPU has. The features are detected once.
     pub fn best() -> Lanes {
         static BEST: OnceLock<Lanes> = OnceLock::new();
         *BEST.get_or_init(|| Lanes::available().last().unwrap_or(Lanes::SCALAR))
     }
 
-    /// All that this processor has, narrowest first.
+    /// Returns all widths that this CPU has, narrowest first.
     pub fn available() -> impl Iterator<Item = Lanes> {
         #[cfg(target_arch = "x86_64")]
         let wide = {
@@ -65,7 +65,7 @@ impl Lanes {
         [Lanes::SCALAR].into_iter().chain(wide.into_iter().flatten())
     }
 
-    /// Names in one register.
+    /// Number of names in one register.
     pub const fn count(self) -> usize {
         match self.0 {
             Width::Scalar => 1,
@@ -95,14 +95,14 @@ impl fmt::Debug for Lanes {
     }
 }
 
-/// Names that the vector code takes in one go.
+/// Maximum number of names that the vector code hashes in one call.
 #[cfg(target_arch = "x86_64")]
 const GROUP_NAMES: usize = 64;
 
-/// Hashes all prefixes of every name, given by its VALUE, into the place with the same number in `out`, with the same
-/// result as [`hash_prefixes`]; whether it could be done is told by [`PrefixHashes::result`].
+/// Hashes all prefixes of every name, given by its VALUE, into the element of `out` with the same index. The result
+/// is the same as that of [`hash_prefixes`]; [`PrefixHashes::result`] tells whether the name could be hashed.
 ///
-/// Names may have any lengths and depths, but names of about the same length go fastest.
+/// Names may have any lengths and depths, but names of similar length are fastest.
 ///
 /// # Panics
 /// If `out` is shorter than `names`.
@@ -119,14 +119,14 @@ pub fn hash_group(key: &HashKey, lanes: Lanes, names: &[&[u8]], out: &mut [Prefi
         #[cfg(target_arch = "x86_64")]
         Width::Avx2 => {
             for (names, out) in names.chunks(GROUP_NAMES).zip(out.chunks_mut(GROUP_NAMES)) {
-                // SAFETY: such a value is only made when the processor has these instructions.
+                // SAFETY: such a value exists only if the CPU has these instructions.
                 unsafe { avx2::hash_names(key, names, out) }
             }
         }
         #[cfg(target_arch = "x86_64")]
         Width::Avx512 => {
             for (names, out) in names.chunks(GROUP_NAMES).zip(out.chunks_mut(GROUP_NAMES)) {
-                // SAFETY: such a value is only made when the processor has these instructions.
+                // SAFETY: such a value exists only if the CPU has these instructions.
                 unsafe { avx512::hash_names(key, names, out) }
             }
         }

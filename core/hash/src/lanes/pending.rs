@@ -1,21 +1,21 @@
-//! Prefixes of a group's names that have ended and are yet to be finished.
+//! Prefixes of a group's names that have ended but are not finished yet.
 
 use super::states::States;
 use super::vector::{MAX_LANES, Vector, all};
 
-/// Prefixes that wait until there are enough of them to fill a vector.
+/// Prefixes that wait until there are enough to fill a vector.
 pub(super) struct Pending {
     states: [[u64; Self::ROOM]; 4],
     last_words: [u64; Self::ROOM],
     ends: [u64; Self::ROOM],
     places: [u64; Self::ROOM],
     count: usize,
-    /// What places are counted from.
+    /// Address to which `places` are relative.
     pub(super) results: *mut u64,
 }
 
 /// # Safety
-/// Every function requires what [`Vector`] requires, and that the places given can be written.
+/// Every function requires the same as [`Vector`], and that the given places can be written.
 impl Pending {
     /// Fewer than a vector wait when up to a vector is added.
     const ROOM: usize = 2 * MAX_LANES;
@@ -25,14 +25,14 @@ impl Pending {
         Pending { states: [none; 4], last_words: none, ends: none, places: none, count: 0, results }
     }
 
-    /// Adds the lanes whose bits are set, with their ends and their places in the results.
+    /// Adds the lanes with a set bit, with their ends and their places in the results.
     #[inline(always)]
     pub(super) unsafe fn push<V: Vector>(&mut self, states: States<V>, last_words: V, ends: V, places: V, bits: u32) {
-        // SAFETY: the caller vouches for the processor and the places. Fewer than `V::LANES` wait, so that there is room
-        // for a vector behind them.
+        // SAFETY: the caller guarantees the CPU features and the places. Fewer than `V::LANES` prefixes wait, so
+        // there is room for a vector after them.
         unsafe {
             if self.count == 0 && bits == all::<V>() {
-                // No need to wait. This is so for all prefixes while the names are of the same shape.
+                // No need to wait. This is the case for all prefixes while the names have the same shape.
                 states.finish(last_words).scatter_pairs(ends, self.results, places, bits);
                 return;
             }
@@ -58,19 +58,19 @@ impl Pending {
         }
     }
 
-    /// Finishes all that wait.
+    /// Finishes all waiting prefixes.
     #[inline(always)]
     pub(super) unsafe fn finish_rest<V: Vector>(&mut self) {
-        // SAFETY: the caller vouches for the processor and the places.
+        // SAFETY: the caller guarantees the CPU features and the places.
         unsafe { self.finish::<V>((1 << self.count) - 1) }
         self.count = 0;
     }
 
-    /// Finishes the first vector of those that wait.
+    /// Finishes the first vector of waiting prefixes.
     #[inline(always)]
     unsafe fn finish<V: Vector>(&self, bits: u32) {
         let [v0, v1, v2, v3] = &self.states;
-        // SAFETY: the caller vouches for the processor and the places; all arrays have room for a vector.
+        // SAFETY: the caller guarantees the CPU features and the places; all arrays have room for a vector.
         unsafe {
             let states = States {
                 v0: V::load_unaligned(v0.as_ptr()),

@@ -5,31 +5,31 @@ use super::vector::MAX_LANES;
 use crate::siphash::{WORD_BYTES, partial_word};
 use crate::{HashKey, PrefixHashes, hash_prefixes};
 
-/// Words of the results of one name. The hash of the prefix of n components is word 2 n, and its length is behind it.
+/// Words of the results of one name. The hash of the prefix of n components is word 2 n; its length follows.
 pub(super) const RESULT_WORDS: usize = size_of::<PrefixHashes>() / size_of::<u64>();
-/// Longest name that is put into a lane. Longer ones are rare, and one alone would keep all lanes busy for itself.
+/// Longest name that is hashed in a lane. Longer ones are rare, and one of them would occupy all lanes for itself.
 const LANE_NAME_BYTES: usize = 512;
 
-/// The names, as parallel arrays so that several can be put into lanes at once.
+/// The names, as parallel arrays so that several can be loaded into lanes at once.
 #[repr(align(64))]
 pub(super) struct Queue {
     /// Addresses of names.
     pub(super) bases: [u64; Self::ROOM],
     pub(super) lengths: [u64; Self::ROOM],
-    /// Where the results of each name start, in words.
+    /// Offset of the results of each name, in words.
     pub(super) starts: [u64; Self::ROOM],
     pub(super) count: usize,
-    /// Number of the next name to be taken out.
+    /// Index of the next name to take.
     pub(super) next: usize,
 }
 
 impl Queue {
-    /// As many more as are read in vain after the last name.
+    /// One vector more than the names, because loads read a whole vector after the last name.
     const ROOM: usize = GROUP_NAMES + MAX_LANES;
 
-    /// Takes in the names, all with the result that an empty name has. Those that are too long for a lane are hashed at
-    /// once and stand in the queue as empty. Those shorter than a word are copied into `short`, so that a whole word can
-    /// be read of each.
+    /// Fills the queue, and sets all results to those of an empty name. Names that are too long for a lane are hashed
+    /// at once and are empty in the queue. Names shorter than a word are copied into `short`, so that a whole word of
+    /// each can be read.
     #[inline(always)]
     pub(super) fn new(
         key: &HashKey,

@@ -14,20 +14,20 @@ pub(super) struct States<V> {
 }
 
 /// # Safety
-/// Every function requires what [`Vector`] requires.
+/// Every function requires the same as [`Vector`].
 impl<V: Vector> States<V> {
     /// The state before the first word, in every lane.
     #[inline(always)]
     pub(super) unsafe fn new(key: &HashKey) -> Self {
         let [v0, v1, v2, v3] = State::new(key).words();
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe { States { v0: V::splat(v0), v1: V::splat(v1), v2: V::splat(v2), v3: V::splat(v3) } }
     }
 
-    /// `other` in the chosen lanes.
+    /// Returns `other` in the chosen lanes and `self` elsewhere.
     #[inline(always)]
     pub(super) unsafe fn replace(self, mask: V::Mask, other: Self) -> Self {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             States {
                 v0: self.v0.replace(mask, other.v0),
@@ -38,10 +38,10 @@ impl<V: Vector> States<V> {
         }
     }
 
-    /// Takes in one word.
+    /// Compresses one word.
     #[inline(always)]
     pub(super) unsafe fn compress(&mut self, word: V) {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             self.v3 = self.v3.xor(word);
             self.round();
@@ -50,10 +50,10 @@ impl<V: Vector> States<V> {
         }
     }
 
-    /// The hashes, when `last` are the last words: what is left of the bytes, with the length in the top byte.
+    /// Returns the hashes; `last` holds the last words: the remaining bytes, with the length in the top byte.
     #[inline(always)]
     pub(super) unsafe fn finish(mut self, last: V) -> V {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             self.compress(last);
             self.v2 = self.v2.xor(V::splat(0xff));
@@ -67,7 +67,7 @@ impl<V: Vector> States<V> {
 
     #[inline(always)]
     unsafe fn round(&mut self) {
-        // SAFETY: the caller vouches for the processor.
+        // SAFETY: the caller guarantees the CPU features.
         unsafe {
             self.v0 = self.v0.add(self.v1);
             self.v2 = self.v2.add(self.v3);

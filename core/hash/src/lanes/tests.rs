@@ -1,4 +1,4 @@
-//! Every lane width against one name at a time.
+//! Compares every lane width with hashing one name at a time.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::tests::{VECTOR_KEY, VECTORS, name_value};
 use crate::{MAX_DEPTH, TooDeep, hash_name};
 
-/// Hashes and lengths of all prefixes, or that there are too many.
+/// Hashes and lengths of all prefixes, or that the name is too deep.
 type Expected = Result<Vec<(u64, usize)>, TooDeep>;
 
 fn read(hashes: &PrefixHashes) -> Expected {
@@ -20,7 +20,7 @@ fn one_at_a_time(name: &[u8]) -> Expected {
     read(&hashes)
 }
 
-/// Checks all widths, with results that are in use already.
+/// Checks all widths, with results that were used before.
 fn check(names: &[Vec<u8>]) {
     let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
     let expected: Vec<Expected> = names.iter().map(|name| one_at_a_time(name)).collect();
@@ -28,7 +28,7 @@ fn check(names: &[Vec<u8>]) {
     let deep = name_value(&vec![(8, b"used".to_vec()); MAX_DEPTH]);
     assert_eq!(hash_prefixes(&VECTOR_KEY, &deep, &mut used), Ok(()));
     for lanes in Lanes::available() {
-        // One more than there are names, to see that it stays as it is.
+        // One element more than names, to check that it is not changed.
         let mut out = vec![used.clone(); names.len() + 1];
         hash_group(&VECTOR_KEY, lanes, &names, &mut out);
         for (number, expected) in expected.iter().enumerate() {
@@ -56,7 +56,7 @@ fn name() -> impl Strategy<Value = Vec<u8>> {
         1 => components(60..70),
         1 => prop::collection::vec((8u16..10, prop::collection::vec(any::<u8>(), 0..2)), 60..70)
             .prop_map(|components| name_value(&components)),
-        // Not names at all, or names that were cut off.
+        // Bytes that are no names, or truncated names.
         2 => prop::collection::vec(any::<u8>(), 0..200),
         2 => prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(252), Just(253), Just(255)], 0..40),
         1 => (components(1..12), any::<prop::sample::Index>()).prop_map(|(mut name, at)| {
@@ -89,7 +89,7 @@ proptest! {
 
 #[test]
 fn published_vectors_in_groups() {
-    // Read as a name, each input ends where its last component is cut off.
+    // Read as a name, each input ends in its last, truncated component.
     let inputs: Vec<Vec<u8>> = (0..16).map(|length| (0..length).collect()).collect();
     let names: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
     for lanes in Lanes::available() {

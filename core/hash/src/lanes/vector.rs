@@ -1,4 +1,4 @@
-//! What the group hasher needs of a processor: a vector of 64-bit words, one per lane.
+//! The CPU features that the group hasher needs: a vector of 64-bit words, one per lane.
 
 /// Lanes of the widest vector.
 pub(super) const MAX_LANES: usize = 8;
@@ -19,11 +19,11 @@ pub(super) struct Words(pub(super) [u64; MAX_LANES]);
 /// The functions are inlined into a function that is compiled for the instructions they use.
 ///
 /// # Safety
-/// Every function requires that the processor has the vector's instructions; some require more.
+/// Every function requires that the CPU has the vector's instructions; some require more.
 pub(super) trait Vector: Copy {
     /// Words in the vector.
     const LANES: usize;
-    /// A choice of lanes.
+    /// A set of lanes.
     type Mask: Copy;
 
     /// The same word in every lane.
@@ -31,18 +31,18 @@ pub(super) trait Vector: Copy {
     unsafe fn load(words: &Words) -> Self;
     unsafe fn store(self, words: &mut Words);
     /// # Safety
-    /// `words` can be read, for as many words as there are lanes.
+    /// A word for each lane can be read at `words`.
     unsafe fn load_unaligned(words: *const u64) -> Self;
     /// # Safety
-    /// `words` can be written, for as many words as there are lanes.
+    /// A word for each lane can be written at `words`.
     unsafe fn store_unaligned(self, words: *mut u64);
-    /// The eight bytes at each address, little-endian.
+    /// Returns the eight bytes at each address, little-endian.
     ///
     /// # Safety
     /// They can be read.
     unsafe fn gather(addresses: Self) -> Self;
-    /// Stores each word of `self`, and that of `second` behind it, at its place, counted in words from `start`, for the
-    /// lanes whose bits are set.
+    /// For the lanes with a set bit, stores the word of `self` and then that of `second` at the lane's place, an
+    /// offset from `start` in words.
     ///
     /// # Safety
     /// Two words at each place can be written.
@@ -58,33 +58,33 @@ pub(super) trait Vector: Copy {
     unsafe fn rotate_left<const BITS: i32>(self) -> Self;
     unsafe fn shift_left<const BITS: i32>(self) -> Self;
     unsafe fn shift_right<const BITS: i32>(self) -> Self;
-    /// Shifts each lane by its own number of bits; by 64 and more all are lost.
+    /// Shifts each lane by its own number of bits; a shift by 64 or more gives 0.
     unsafe fn shift_left_by(self, bits: Self) -> Self;
     /// As [`shift_left_by`](Self::shift_left_by), to the right.
     unsafe fn shift_right_by(self, bits: Self) -> Self;
-    /// The smaller one. All are below 2^32.
+    /// Returns the minimum in each lane. All values are below 2^32.
     unsafe fn minimum(self, other: Self) -> Self;
-    /// The second-lowest byte of each word, as a number.
+    /// Returns the second-lowest byte of each word, as an integer.
     unsafe fn second_byte(self) -> Self;
-    /// Is any byte larger than the one in `limits`?
+    /// Returns true if any byte is larger than the one in `limits`.
     unsafe fn any_byte_above(self, limits: Self) -> bool;
-    /// Where `self` is smaller. All are below 2^63.
+    /// Returns the lanes in which `self` is smaller. All values are below 2^63.
     unsafe fn below(self, other: Self) -> Self::Mask;
     unsafe fn equal(self, other: Self) -> Self::Mask;
-    /// Bit i is set if lane i is chosen.
+    /// Returns a mask: bit i is set if lane i is chosen.
     unsafe fn bits(mask: Self::Mask) -> u32;
-    /// `other` in the chosen lanes, `self` elsewhere.
+    /// Returns `other` in the chosen lanes, `self` elsewhere.
     unsafe fn replace(self, mask: Self::Mask, other: Self) -> Self;
-    /// Zero in the lanes that are not chosen.
+    /// Returns zero in the lanes that are not chosen, `self` elsewhere.
     unsafe fn only(self, mask: Self::Mask) -> Self;
-    /// Stores the lanes whose bits are set one behind the other, with rubbish behind them.
+    /// Stores the lanes with a set bit in consecutive words; the words after them become undefined.
     ///
     /// # Safety
-    /// As many words as there are lanes can be written.
+    /// A word for each lane can be written.
     unsafe fn compress(self, bits: u32, words: *mut u64);
-    /// The words at `next`, one after the other, in the lanes whose bits are set, and `self` in the others.
+    /// Returns consecutive words from `next` in the lanes with a set bit, and `self` in the others.
     ///
     /// # Safety
-    /// As many words as there are lanes can be read.
+    /// A word for each lane can be read.
     unsafe fn expand(self, bits: u32, next: *const u64) -> Self;
 }
