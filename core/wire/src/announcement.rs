@@ -1,6 +1,6 @@
-//! Prefix announcements: signed Data by which a producer says that it serves a prefix (NFD self-learning).
+//! Prefix announcements: signed Data in which a producer states that it serves a prefix (NFD self-learning).
 //!
-//! Named `/<prefix>/32=PA/<version>/<segment 0>`; the Content holds how long the announcement may be used.
+//! Named `/<prefix>/32=PA/<version>/<segment 0>`; the Content holds the announcement's lifetime.
 
 use crate::DecodeError;
 use crate::builder::{BuildError, DataBuilder};
@@ -10,14 +10,14 @@ use crate::security::Signer;
 use crate::signature::ValidityPeriod;
 use crate::tlv::{OrderedReader, Writer, decode_nni, types};
 
-/// What a prefix announcement says. Its signature is that of the Data and must be verified apart.
+/// The contents of a prefix announcement. The signature belongs to the Data and must be verified separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrefixAnnouncement<'a> {
     /// The announced prefix.
     pub prefix: NameRef<'a>,
     /// Version of the announcement.
     pub version: u64,
-    /// ExpirationPeriod: how long a route made from it may live, in milliseconds.
+    /// ExpirationPeriod: maximum lifetime of a route made from it, in milliseconds.
     pub expiration_ms: u64,
     /// When the announcement may be used; absent means always.
     pub validity_period: Option<ValidityPeriod>,
@@ -27,7 +27,7 @@ impl<'a> PrefixAnnouncement<'a> {
     /// Reads the announcement in a Data.
     ///
     /// # Errors
-    /// `BadValue` when name or ContentType are not those of an announcement; `MissingElement` without
+    /// `BadValue` when name or ContentType do not belong to an announcement; `MissingElement` without
     /// ExpirationPeriod; otherwise when the Content breaks the rules of TLV.
     pub fn decode(data: &Data<'a>) -> Result<Self, DecodeError> {
         let name = data.name;
@@ -62,7 +62,7 @@ impl<'a> PrefixAnnouncement<'a> {
         })
     }
 
-    /// Makes the Data.
+    /// Builds the Data.
     ///
     /// # Errors
     /// When signing fails or the packet is too long.

@@ -1,12 +1,13 @@
-//! Why bytes are not a valid packet. Each reason has a fixed name that also names the drop counter for it.
+//! Reasons why bytes are not a valid packet. Each reason has a fixed name, which is also the name of its drop
+//! counter.
 
-/// Why an input does not decode.
+/// Reason why an input does not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum DecodeError {
     /// The input ends inside an element.
     #[error("the input ends inside an element")]
     Truncated,
-    /// Bytes follow after the end of the only element that may be there.
+    /// More bytes follow after the only element that is allowed.
     #[error("bytes follow after the end of the element")]
     TrailingBytes,
     /// A TYPE or LENGTH is not in its shortest form.
@@ -60,7 +61,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// Every reason, in the order of [`index`](Self::index).
+    /// All reasons, in the order of [`index`](Self::index).
     pub const ALL: [DecodeError; 18] = [
         DecodeError::Truncated,
         DecodeError::TrailingBytes,
@@ -82,12 +83,12 @@ impl DecodeError {
         DecodeError::OutputTooSmall,
     ];
 
-    /// Position in [`ALL`](Self::ALL), for arrays of counters.
+    /// Returns the position in [`ALL`](Self::ALL), for arrays of counters.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Fixed name of the reason in counters: lower case, words joined by hyphens.
+    /// Returns the fixed name of the reason in counters: lower case, words joined by hyphens.
     pub const fn name(self) -> &'static str {
         match self {
             DecodeError::Truncated => "truncated",

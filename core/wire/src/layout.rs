@@ -1,8 +1,10 @@
-//! Interests and Data as a forwarder keeps them beside the packet: numbers, and the places of what is longer.
+//! Layouts of Interests and Data, which a forwarder keeps beside the packet: decoded numbers, and positions of longer
+//! parts.
 //!
-//! A layout is a few bytes without a reference to the packet, so a forwarder can decode a packet once, put the layout aside
-//! and come back to it. Packets of the usual shape (numbers of types and lengths in one byte, no elements that a router passes
-//! over) are decoded in one short pass; all others by [`Interest::decode`] and [`DataHeader::decode`], with the same result.
+//! A layout is a few bytes without a reference to the packet, so a forwarder can decode a packet once, store the
+//! layout and use it later. Packets of the usual shape (one-byte types and lengths, no elements that a router
+//! ignores) are decoded in one short pass; all others by [`Interest::decode`] and [`DataHeader::decode`], with the
+//! same result.
 
 #[cfg(test)]
 mod tests;
@@ -11,29 +13,30 @@ use crate::interest::{ForwardingHint, Interest, Span, rank};
 use crate::tlv::{decode_nni, types, value_that_fills};
 use crate::{DataHeader, DecodeError, MAX_PACKET_SIZE, NameRef};
 
-/// A Name in a packet that was decoded.
+/// A Name in a decoded packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NameLayout {
-    /// Its VALUE.
+    /// Position of its VALUE.
     value: Span,
     /// Number of components.
     components: u16,
 }
 
 impl NameLayout {
-    /// Of a name that is part of `packet`.
+    /// Makes the layout of a name that is part of `packet`.
     pub fn of_part(name: NameRef<'_>, packet: &[u8]) -> Self {
         NameLayout { value: span_of(name.value(), packet), components: name.len() as u16 }
     }
 
-    /// The name in the packet that this is from. It is not checked again; in another packet it may be nothing of use.
+    /// Returns the name. `packet` must be the decoded packet. The name is not checked again; in another packet the
+    /// result may be meaningless.
     #[inline]
     pub fn of_packet<'a>(&self, packet: &'a [u8]) -> NameRef<'a> {
         NameRef::from_parts(packet.get(self.value.range()).unwrap_or_default(), self.components.into())
     }
 }
 
-/// Place of a part of `packet`, which is not larger than [`MAX_PACKET_SIZE`].
+/// Returns the position of a part of `packet`, which is at most [`MAX_PACKET_SIZE`] bytes long.
 fn span_of(part: &[u8], packet: &[u8]) -> Span {
     let start = part.as_ptr().addr() - packet.as_ptr().addr();
     Span { start: start as u16, end: (start + part.len()) as u16 }
@@ -46,25 +49,25 @@ pub struct InterestLayout {
     pub name: NameLayout,
     /// VALUE of the ForwardingHint; empty when there is none.
     hint: Span,
-    /// VALUE of the Nonce, and of HopLimit; 0 when there is none.
+    /// Offset of the VALUE of the Nonce; 0 when there is none.
     pub nonce_at: u16,
-    /// See `nonce_at`.
+    /// Offset of the VALUE of HopLimit; 0 when there is none.
     pub hop_limit_at: u16,
-    /// Nonce; of no meaning when `nonce_at` is 0.
+    /// Nonce; meaningless when `nonce_at` is 0.
     nonce: u32,
-    /// HopLimit; of no meaning when `hop_limit_at` is 0.
+    /// HopLimit; meaningless when `hop_limit_at` is 0.
     hop_limit: u8,
-    /// CanBePrefix is present.
+    /// True if CanBePrefix is present.
     pub can_be_prefix: bool,
-    /// MustBeFresh is present.
+    /// True if MustBeFresh is present.
     pub must_be_fresh: bool,
-    /// ApplicationParameters are present.
+    /// True if ApplicationParameters are present.
     pub has_parameters: bool,
     /// InterestLifetime in milliseconds.
     pub lifetime_ms: Option<u64>,
 }
 
-/// A valid Data, as far as a forwarder looks at it; see the module's description.
+/// A valid Data, as far as a forwarder needs it; see the module's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataLayout {
     /// The Name.
@@ -84,11 +87,12 @@ impl InterestLayout {
         Ok(layout)
     }
 
-    /// Decodes an Interest that fills `packet` into this layout, whatever it was of. After an error it is of no meaning.
+    /// Decodes an Interest that fills `packet` into this layout and overwrites its contents. After an error the
+    /// layout is meaningless.
     ///
     /// # Errors
     /// As for [`Interest::decode`].
-    // Inlined and filled in place: it is not to be copied while it is still on its way to memory.
+    // Inlined and filled in place, to avoid a copy of a value that is still in the store buffer.
     #[inline(always)]
     pub fn fill(&mut self, packet: &[u8]) -> Result<(), DecodeError> {
         if self.fill_usual(packet).is_none() {
@@ -97,7 +101,7 @@ impl InterestLayout {
         Ok(())
     }
 
-    /// Decodes an Interest of known elements in their order, with numbers of one byte; `None` for any other.
+    /// Decodes an Interest of known elements in order, with one-byte types and lengths; returns `None` for any other.
     #[inline(always)]
     fn fill_usual(&mut self, packet: &[u8]) -> Option<()> {
         let (name, mut at) = usual_name(packet, outer_value_at(packet, types::INTEREST)?)?;
@@ -161,13 +165,13 @@ impl InterestLayout {
         (self.hop_limit_at != 0).then_some(self.hop_limit)
     }
 
-    /// Is there a forwarding hint?
+    /// Returns true if there is a forwarding hint.
     #[inline]
     pub fn has_forwarding_hint(&self) -> bool {
         self.hint != Span::default()
     }
 
-    /// The forwarding hint of the packet that this is the layout of.
+    /// Returns the forwarding hint; `packet` must be the decoded packet.
     pub fn forwarding_hint<'a>(&self, packet: &'a [u8]) -> Option<ForwardingHint<'a>> {
         if !self.has_forwarding_hint() {
             return None;
@@ -177,8 +181,8 @@ impl InterestLayout {
 }
 
 impl DataLayout {
-    /// Decodes Name and MetaInfo of a Data that fills `packet` into this layout, whatever it was of; the rest is not looked at.
-    /// After an error it is of no meaning.
+    /// Decodes Name and MetaInfo of a Data that fills `packet` into this layout and overwrites its contents; the rest
+    /// of the packet is not examined. After an error the layout is meaningless.
     ///
     /// # Errors
     /// As for [`DataHeader::decode`].
@@ -190,7 +194,7 @@ impl DataLayout {
         Ok(())
     }
 
-    /// Decodes a Data whose MetaInfo has nothing but a FreshnessPeriod; `None` for any other.
+    /// Decodes a Data with nothing but a FreshnessPeriod in its MetaInfo; returns `None` for any other.
     #[inline(always)]
     fn fill_usual(&mut self, packet: &[u8]) -> Option<()> {
         let (name, meta_info_at) = usual_name(packet, outer_value_at(packet, types::DATA)?)?;
@@ -214,8 +218,8 @@ impl DataLayout {
     }
 }
 
-/// Bytes of the Name of a packet when they are too many for a LENGTH of one byte, without a look at the rest. `None` when they
-/// are not, or when it is not obvious.
+/// Returns the length of the VALUE of a packet's Name if it does not fit in a one-byte LENGTH, without examining the
+/// rest. Returns `None` for shorter names and unusual encodings.
 #[inline]
 pub fn long_name_bytes(packet: &[u8]) -> Option<usize> {
     const NAME: u8 = types::NAME as u8;
@@ -228,7 +232,8 @@ pub fn long_name_bytes(packet: &[u8]) -> Option<usize> {
 /// First TYPE or LENGTH that takes more than one byte.
 const LONG_NUMBER: u8 = 253;
 
-/// TYPE and LENGTH in one byte each, of the element at `at`, and where its VALUE ends if that is within `end`.
+/// Returns the TYPE of the element at `at` and the end of its VALUE, if TYPE and LENGTH take one byte each and the
+/// VALUE ends by `end`.
 #[inline(always)]
 fn short_element(packet: &[u8], at: usize, end: usize) -> Option<(u8, usize)> {
     let &[typ, length] = packet.get(at..)?.first_chunk()?;
@@ -236,14 +241,15 @@ fn short_element(packet: &[u8], at: usize, end: usize) -> Option<(u8, usize)> {
     (typ < LONG_NUMBER && length < LONG_NUMBER && value_end <= end).then_some((typ, value_end))
 }
 
-/// Where the VALUE of the outer element starts, if the element fills the packet and its TYPE is `typ`.
+/// Returns the offset of the outer element's VALUE, if the element fills the packet and its TYPE is `typ`.
 #[inline(always)]
 fn outer_value_at(packet: &[u8], typ: u32) -> Option<usize> {
     let value = value_that_fills(packet)?;
     (u32::from(packet[0]) == typ && packet.len() <= MAX_PACKET_SIZE).then_some(packet.len() - value.len())
 }
 
-/// The Name at `at` and where it ends, if it has bytes, and all components have numbers of one byte and are no digests.
+/// Returns the Name at `at` and its end, if it is not empty, and all its components have one-byte types and lengths
+/// and are no digests.
 #[inline(always)]
 fn usual_name(packet: &[u8], at: usize) -> Option<(NameLayout, usize)> {
     const FIRST_USUAL: u8 = types::PARAMETERS_SHA256_DIGEST_COMPONENT as u8 + 1;
@@ -251,7 +257,7 @@ fn usual_name(packet: &[u8], at: usize) -> Option<(NameLayout, usize)> {
     let start = at + 2;
     let (mut next, mut components) = (start, 0);
     while next < end {
-        // The length is read first: one check of bounds is enough for both.
+        // The length is read first: one bounds check is enough for both.
         let length = *packet.get(next + 1)?;
         if !(FIRST_USUAL..LONG_NUMBER).contains(&packet[next]) || length >= LONG_NUMBER {
             return None;

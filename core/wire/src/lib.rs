@@ -1,8 +1,9 @@
 //! NDN packet format v0.3 and NDNLPv2: borrowed, checked views and builders.
 //!
-//! Decoding borrows from the input, never allocates, never panics and takes time linear in the input. A view that was
-//! decoded is valid as a whole: its accessors cannot fail. Building allocates and is meant for applications, tools and
-//! management; the packet path uses [`rewrite_interest`] and [`lp::encode_header`], which write into given memory.
+//! Decoding borrows from the input, never allocates, never panics and takes time linear in the input. A decoded view
+//! is completely valid: its accessors cannot fail. Building allocates and is meant for applications, tools and
+//! management; the packet path uses [`rewrite_interest`] and [`lp::encode_header`], which write into the caller's
+//! memory.
 
 #![forbid(unsafe_code)]
 
@@ -33,8 +34,9 @@ pub use name::{ComponentRef, Name, NameRef};
 pub use rewrite::{InterestRewrite, rewrite_interest};
 pub use signature::{KeyLocator, SignatureInfo, ValidityPeriod};
 
-/// Largest network-layer packet or LpPacket in bytes, outer TYPE and LENGTH included.
+/// Largest network-layer packet or LpPacket in bytes, including the outer TYPE and LENGTH.
 pub const MAX_PACKET_SIZE: usize = 8800;
 
-/// Most components a name may have to be forwarded. Longer names decode, but the forwarding engine drops them.
+/// Maximum number of components of a name that is forwarded. Longer names decode, but the forwarding engine drops
+/// them.
 pub const MAX_NAME_COMPONENTS: usize = 64;

@@ -1,11 +1,12 @@
-//! The name of a packet, found in a few steps and without a look at the rest: for whoever only decides where a packet goes next.
+//! Finds the name of a packet in a few steps without examining the rest, for code that only decides where a packet
+//! goes next.
 //!
-//! What is found in a valid packet is what decoding finds. In an invalid one it may be anything, or nothing: whoever the packet
-//! goes to decodes it and drops it.
+//! In a valid packet the result is the same as when decoding. In an invalid one it may be anything, or nothing: the
+//! receiver decodes the packet and drops it.
 
 use crate::tlv::{read_var_number, types, value_that_fills};
 
-/// The VALUE of the Name of an Interest or Data; `None` when the packet does not begin as one of them does.
+/// Returns the VALUE of the Name of an Interest or Data; `None` when the packet does not begin like one of them.
 #[inline]
 pub fn name_value(packet: &[u8]) -> Option<&[u8]> {
     const NAME: u8 = types::NAME as u8;
@@ -19,10 +20,10 @@ pub fn name_value(packet: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Where the component of a Name VALUE that begins at `start` ends; `None` when it is cut off.
+/// Returns the end of the component at `start` of a Name VALUE; `None` when it is truncated.
 #[inline]
 pub fn component_end(name_value: &[u8], start: usize) -> Option<usize> {
-    // Nearly every component has one byte each for TYPE and LENGTH.
+    // Nearly every component has one-byte TYPE and LENGTH.
     let end = match name_value.get(start..)? {
         [0..=252, length @ 0..=252, ..] => start + 2 + usize::from(*length),
         component => {
@@ -42,7 +43,7 @@ mod tests {
     use crate::security::DigestSigner;
     use crate::{Data, DataBuilder, Interest, InterestBuilder, Name};
 
-    /// Where the components of a VALUE end.
+    /// Returns the ends of the components of a VALUE.
     fn ends(value: &[u8]) -> Vec<usize> {
         let mut ends = vec![0];
         while let Some(end) = ends.last().filter(|&&end| end < value.len()).and_then(|&at| component_end(value, at)) {

@@ -34,7 +34,7 @@ pub(crate) fn any_name(count: Range<usize>) -> impl Strategy<Value = Name> {
     })
 }
 
-/// What to put into an Interest.
+/// Fields of an Interest.
 #[derive(Debug, Clone)]
 pub(crate) struct InterestParts {
     pub(crate) name: Name,
@@ -104,7 +104,7 @@ pub(crate) fn any_interest() -> impl Strategy<Value = InterestParts> {
         )
 }
 
-/// What to put into a Data.
+/// Fields of a Data.
 #[derive(Debug, Clone)]
 pub(crate) struct DataParts {
     pub(crate) name: Name,
@@ -148,14 +148,14 @@ pub(crate) fn any_data() -> impl Strategy<Value = DataParts> {
         })
 }
 
-/// Text of hexadecimal digits and spaces as bytes.
+/// Converts a text of hexadecimal digits and spaces to bytes.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16).expect("digits");
     digits.chunks(2).map(byte).collect()
 }
 
-/// A packet from its outer type and the parts of its VALUE.
+/// Makes a packet from its outer type and the parts of its VALUE.
 pub(crate) fn packet(typ: u32, parts: &[&[u8]]) -> Vec<u8> {
     let mut writer = crate::tlv::Writer::new();
     writer.element(typ, &parts.concat());

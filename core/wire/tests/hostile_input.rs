@@ -1,4 +1,4 @@
-//! Every parser on arbitrary bytes and on valid packets that were damaged: it must return, and never panic.
+//! Runs every parser on arbitrary bytes and on damaged packets: it must return, and never panic.
 
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::lp::{LpHeader, LpPacket, NackReason, PitToken, encode_packet};
@@ -14,7 +14,7 @@ use namehop_wire::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Runs every parser, and everything a decoded view offers.
+/// Runs every parser, and all accessors of the decoded views.
 fn parse_everything(bytes: &[u8]) {
     let _ = read_var_number(bytes);
     let _ = frame_length(bytes);

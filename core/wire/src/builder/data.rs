@@ -7,20 +7,20 @@ use crate::security::Signer;
 use crate::signature::{SignatureInfo, ValidityPeriod};
 use crate::tlv::{Writer, types};
 
-/// A Data to be.
+/// Builds a Data packet.
 #[derive(Debug, Clone, Default)]
 pub struct DataBuilder {
     name: Name,
     content_type: u64,
     freshness_ms: Option<u64>,
-    /// The component as a complete element.
+    /// The FinalBlockId's component as a complete element.
     final_block_id: Option<Vec<u8>>,
     content: Option<Vec<u8>>,
     validity_period: Option<ValidityPeriod>,
 }
 
 impl DataBuilder {
-    /// A Data with this name and nothing else.
+    /// Makes a builder of a Data with this name and nothing else.
     pub fn new(name: impl Into<Name>) -> Self {
         DataBuilder { name: name.into(), ..DataBuilder::default() }
     }
@@ -55,14 +55,14 @@ impl DataBuilder {
         self
     }
 
-    /// Sets the ValidityPeriod of the signature, which makes sense in certificates.
+    /// Sets the ValidityPeriod of the signature, which is meant for certificates.
     #[must_use]
     pub fn validity_period(mut self, validity_period: ValidityPeriod) -> Self {
         self.validity_period = Some(validity_period);
         self
     }
 
-    /// Makes the packet.
+    /// Builds and signs the packet.
     ///
     /// # Errors
     /// `Sign`; `TooLong`.

@@ -1,4 +1,4 @@
-//! Building Interest packets, signed ones too (NDN packet specification, interest.rst and signed-interest.rst).
+//! Building Interest packets, signed and unsigned (NDN packet specification, interest.rst and signed-interest.rst).
 
 use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -9,7 +9,7 @@ use crate::security::{SecurityError, Signer, unix_time_ms};
 use crate::signature::SignatureInfo;
 use crate::tlv::{Writer, types};
 
-/// What protects a signed Interest from being replayed.
+/// Elements that protect a signed Interest from replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InterestSignatureOptions {
     /// SignatureNonce.
@@ -21,7 +21,7 @@ pub struct InterestSignatureOptions {
 }
 
 impl InterestSignatureOptions {
-    /// A random nonce and the present time.
+    /// Makes options with a random nonce and the current time.
     ///
     /// # Errors
     /// `Random` when the operating system has no random numbers.
@@ -32,7 +32,7 @@ impl InterestSignatureOptions {
     }
 }
 
-/// An Interest to be.
+/// Builds an Interest packet.
 #[derive(Debug, Clone, Default)]
 pub struct InterestBuilder {
     name: Name,
@@ -46,7 +46,7 @@ pub struct InterestBuilder {
 }
 
 impl InterestBuilder {
-    /// An Interest with this name and nothing else.
+    /// Makes a builder of an Interest with this name and nothing else.
     pub fn new(name: impl Into<Name>) -> Self {
         InterestBuilder { name: name.into(), ..InterestBuilder::default() }
     }
@@ -93,15 +93,15 @@ impl InterestBuilder {
         self
     }
 
-    /// Sets ApplicationParameters. Their digest becomes part of the name: in the place of the parameters digest component
-    /// if the name has one, else at its end.
+    /// Sets ApplicationParameters. Their digest becomes part of the name: it replaces the parameters digest component
+    /// if the name has one, or is appended.
     #[must_use]
     pub fn application_parameters(mut self, parameters: impl Into<Vec<u8>>) -> Self {
         self.application_parameters = Some(parameters.into());
         self
     }
 
-    /// Makes the packet, without signature.
+    /// Builds the packet without a signature.
     ///
     /// # Errors
     /// `EmptyName`, `ParametersDigest`, `TooLong`.
@@ -113,7 +113,7 @@ impl InterestBuilder {
         self.assemble(parameters.as_slice())
     }
 
-    /// Makes the packet with a signature. ApplicationParameters that are not set are put in empty.
+    /// Builds and signs the packet. ApplicationParameters that are not set are added as an empty element.
     ///
     /// # Errors
     /// `ParametersDigest`, `Sign`, `TooLong`.
@@ -135,7 +135,7 @@ impl InterestBuilder {
         self.assemble(parameters.as_slice())
     }
 
-    /// The name before and behind the place of the parameters digest.
+    /// Returns the name before and after the parameters digest component.
     fn split_name(&self) -> Result<(Name, Name), BuildError> {
         let name = self.name.as_ref();
         let mut places = (0..).zip(name.components()).filter(|(_, component)| component.is_parameters_digest());
@@ -149,7 +149,7 @@ impl InterestBuilder {
         })
     }
 
-    /// `parameters`: everything from ApplicationParameters on; empty when there are none.
+    /// Assembles the packet. `parameters` holds everything from ApplicationParameters on; empty when there are none.
     fn assemble(&self, parameters: &[u8]) -> Result<Vec<u8>, BuildError> {
         let name = if parameters.is_empty() {
             if self.name.components().any(|component| component.is_parameters_digest()) {

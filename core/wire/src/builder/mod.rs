@@ -1,4 +1,4 @@
-//! Building Interest and Data packets in memory of their own, for applications, tools and management.
+//! Building Interest and Data packets in newly allocated memory, for applications, tools and management.
 
 mod data;
 mod interest;
@@ -9,13 +9,13 @@ pub use interest::{InterestBuilder, InterestSignatureOptions};
 use crate::MAX_PACKET_SIZE;
 use crate::security::SecurityError;
 
-/// Why a packet cannot be built.
+/// Reason why a packet cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// An Interest needs at least one name component.
     #[error("the name of an Interest must not be empty")]
     EmptyName,
-    /// The name has a parameters digest without parameters, or several of them.
+    /// The name has a parameters digest without parameters, or several parameters digests.
     #[error("the name has a parameters digest component where none belongs")]
     ParametersDigest,
     /// The packet would be larger than [`MAX_PACKET_SIZE`].

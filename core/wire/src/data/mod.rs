@@ -18,7 +18,7 @@ pub mod content_type {
     pub const LINK: u64 = 1;
     /// Certificate.
     pub const KEY: u64 = 2;
-    /// Negative answer of an application.
+    /// Negative response of an application.
     pub const NACK: u64 = 3;
     /// Manifest.
     pub const MANIFEST: u64 = 4;
@@ -28,7 +28,7 @@ pub mod content_type {
     pub const FLIC: u64 = 1024;
 }
 
-/// Place of each element in a Data.
+/// Position of each element in a Data.
 #[inline]
 const fn rank(typ: u32) -> u8 {
     match typ {
@@ -41,8 +41,8 @@ const fn rank(typ: u32) -> u8 {
     }
 }
 
-/// Place of each element in a MetaInfo. Applications put elements of their own behind the known ones, with types in
-/// 128..=252, critical by their number or not; they concern nobody else.
+/// Position of each element in a MetaInfo. Applications append their own elements to the known ones, with types in
+/// 128..=252. These are ignored here, even if their type is critical.
 const fn meta_info_rank(typ: u32) -> u8 {
     match typ {
         types::CONTENT_TYPE => 1,
@@ -58,16 +58,16 @@ const fn meta_info_rank(typ: u32) -> u8 {
 pub struct DataHeader<'a> {
     /// Name.
     pub name: NameRef<'a>,
-    /// ContentType, one of [`content_type`] or unknown here.
+    /// ContentType, one of [`content_type`] or another number.
     pub content_type: u64,
     /// FreshnessPeriod in milliseconds.
     pub freshness_ms: Option<u64>,
-    /// FinalBlockId: last component of the name of the last segment.
+    /// FinalBlockId: last component of the last segment's name.
     pub final_block_id: Option<ComponentRef<'a>>,
 }
 
 impl<'a> DataHeader<'a> {
-    /// Decodes Name and MetaInfo of a Data that fills `packet`. The rest is not looked at.
+    /// Decodes Name and MetaInfo of a Data that fills `packet`. The rest is not examined.
     ///
     /// # Errors
     /// When the outer element or one of these parts breaks a rule.
@@ -85,7 +85,7 @@ impl<'a> DataHeader<'a> {
 
     fn with_name(elements: &mut OrderedReader<'a, impl Fn(u32) -> u8>) -> Result<Self, DecodeError> {
         match elements.next_element()? {
-            // Nothing, not even an element that could be passed over, may stand before the Name.
+            // No element may precede the Name, not even one that could be ignored.
             Some(first) if first.typ == types::NAME && elements.position() == first.wire.len() => {
                 Ok(DataHeader { name: NameRef::from_value(first.value)?, ..DataHeader::default() })
             }
@@ -111,11 +111,11 @@ impl<'a> DataHeader<'a> {
 pub struct Data<'a> {
     /// Name.
     pub name: NameRef<'a>,
-    /// ContentType, one of [`content_type`] or unknown here.
+    /// ContentType, one of [`content_type`] or another number.
     pub content_type: u64,
     /// FreshnessPeriod in milliseconds.
     pub freshness_ms: Option<u64>,
-    /// FinalBlockId: last component of the name of the last segment.
+    /// FinalBlockId: last component of the last segment's name.
     pub final_block_id: Option<ComponentRef<'a>>,
     /// Content; empty when absent.
     pub content: &'a [u8],

@@ -32,7 +32,7 @@ fn minimal_data() {
     assert_eq!(full_name.last().map(|c| c.value), Some(digest::digest(&digest::SHA256, &bytes).as_ref()));
 }
 
-/// Parts of the VALUE, what decoding says, and what the case is about.
+/// Parts of the VALUE, the expected result, and a description.
 type Case<'a> = (&'a [&'a [u8]], Result<(), DecodeError>, &'a str);
 
 #[test]
@@ -81,7 +81,7 @@ fn ignored_elements_are_signed_too() {
 #[test]
 fn the_header_view_stops_before_content() {
     let meta_info = [20, 11, 24, 1, 2, 25, 1, 9, 26, 3, 50, 1, 7];
-    // What follows the Content is not valid and not looked at.
+    // The bytes after the Content are not valid and not examined.
     let bytes = packet(6, &[NAME_A, &meta_info, &[21, 1, 0], &[9, 200]]);
     let header = DataHeader::decode(&bytes).expect("valid so far");
     assert_eq!((header.name, header.content_type, header.freshness_ms), (name("/A").as_ref(), 2, Some(9)));

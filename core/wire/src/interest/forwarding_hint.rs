@@ -1,4 +1,4 @@
-//! The ForwardingHint of an Interest: names by which to reach the producer (NDN packet specification, interest.rst).
+//! The ForwardingHint of an Interest: names that lead to the producer (NDN packet specification, interest.rst).
 
 use crate::DecodeError;
 use crate::name::NameRef;
@@ -6,17 +6,17 @@ use crate::tlv::{Element, OrderedReader, Reader, is_critical, types};
 
 /// A valid list of at least one name.
 ///
-/// Also reads the older format, in which each name stands in a Delegation behind a Preference.
+/// Also reads the older format, in which each name is in a Delegation after a Preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForwardingHint<'a> {
     value: &'a [u8],
 }
 
 impl<'a> ForwardingHint<'a> {
-    /// Checks the VALUE. `None` when it holds no name.
+    /// Checks the VALUE. Returns `None` when it holds no name.
     ///
     /// # Errors
-    /// When an element is neither a valid name, a valid delegation, nor one to pass over.
+    /// When an element is neither a valid name, a valid delegation, nor one that can be ignored.
     pub fn decode(value: &'a [u8]) -> Result<Option<Self>, DecodeError> {
         let mut reader = Reader::new(value);
         let mut has_name = false;
@@ -56,7 +56,7 @@ impl<'a> Iterator for ForwardingHintNames<'a> {
     type Item = NameRef<'a>;
 
     fn next(&mut self) -> Option<NameRef<'a>> {
-        // Reading fails only at the end: the list was checked when it was made.
+        // Reading fails only at the end: the list was checked when it was decoded.
         while let Ok(element) = self.reader.read_element() {
             if let Ok(Some(name)) = delegation_name(&element) {
                 return Some(name);

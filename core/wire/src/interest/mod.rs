@@ -1,4 +1,4 @@
-//! Interest packets (NDN packet specification, interest.rst): a checked view of one.
+//! Interest packets (NDN packet specification, interest.rst): a checked view.
 
 mod forwarding_hint;
 
@@ -16,10 +16,10 @@ use crate::signature::SignatureInfo;
 use crate::tlv::{self, OrderedReader, decode_nni, types};
 use crate::{DecodeError, MAX_PACKET_SIZE};
 
-/// InterestLifetime of an Interest that does not carry one, in milliseconds.
+/// Default of InterestLifetime, in milliseconds.
 pub const DEFAULT_INTEREST_LIFETIME_MS: u64 = 4000;
 
-/// Place of each element in an Interest.
+/// Position of each element in an Interest.
 #[inline]
 pub(crate) const fn rank(typ: u32) -> u8 {
     match typ {
@@ -42,19 +42,20 @@ pub(crate) const fn rank(typ: u32) -> u8 {
 pub struct Span {
     /// Offset of the first byte.
     pub start: u16,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub end: u16,
 }
 
 impl Span {
-    /// As an index range.
+    /// Returns the span as an index range.
     #[inline]
     pub const fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// Where in the packet things are that a forwarder may have to change. Offsets count from the start of the packet.
+/// Positions in the packet of elements that a forwarder may have to change. Offsets count from the start of the
+/// packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InterestOffsets {
     /// The complete Name element.
@@ -67,7 +68,7 @@ pub struct InterestOffsets {
     pub hop_limit: Option<u16>,
     /// Start of the ApplicationParameters element.
     pub application_parameters: Option<u16>,
-    /// Where the VALUE of InterestSignatureInfo ends.
+    /// End of the VALUE of InterestSignatureInfo.
     pub signature_info_end: Option<u16>,
 }
 
@@ -76,11 +77,11 @@ pub struct InterestOffsets {
 pub struct Interest<'a> {
     /// Name: at least one component.
     pub name: NameRef<'a>,
-    /// May the name be a prefix of the Data name?
+    /// CanBePrefix: the name may be a prefix of the Data name.
     pub can_be_prefix: bool,
-    /// May caches answer only with fresh Data?
+    /// MustBeFresh: caches may satisfy the Interest only with fresh Data.
     pub must_be_fresh: bool,
-    /// Names to reach the producer by; `None` also when the list is empty.
+    /// Names that lead to the producer; `None` also when the list is empty.
     pub forwarding_hint: Option<ForwardingHint<'a>>,
     /// Nonce, required on links between forwarders.
     pub nonce: Option<u32>,
@@ -94,7 +95,7 @@ pub struct Interest<'a> {
     pub signature_info: Option<SignatureInfo<'a>>,
     /// InterestSignatureValue.
     pub signature_value: Option<&'a [u8]>,
-    /// Places in the packet.
+    /// Positions of elements in the packet.
     pub offsets: InterestOffsets,
     wire: &'a [u8],
 }
@@ -116,7 +117,7 @@ impl<'a> Interest<'a> {
         let header_len = packet.len() - outer.value.len();
         let mut elements = OrderedReader::new(outer.value, rank);
         let scan = match elements.next_element()? {
-            // Nothing, not even an element that could be passed over, may stand before the Name.
+            // No element may precede the Name, not even one that could be ignored.
             Some(first) if first.typ == types::NAME && elements.position() == first.wire.len() => {
                 NameScan::new(first.value)?
             }
@@ -142,7 +143,7 @@ impl<'a> Interest<'a> {
         interest.offsets.name = Span { start: header_len as u16, end: (header_len + elements.position()) as u16 };
         while let Some(element) = elements.next_element()? {
             let end = header_len + elements.position();
-            // Offsets fit 16 bits: the packet is not larger than MAX_PACKET_SIZE.
+            // Offsets fit in 16 bits: the packet is not larger than MAX_PACKET_SIZE.
             let start_of_element = (end - element.wire.len()) as u16;
             let start_of_value = (end - element.value.len()) as u16;
             match element.typ {
@@ -170,7 +171,7 @@ impl<'a> Interest<'a> {
                     interest.application_parameters = Some(element.value);
                     interest.offsets.application_parameters = Some(start_of_element);
                 }
-                // A signature belongs to parameters: without them it is out of order, and neither element is critical.
+                // A signature requires parameters: without them it is out of order, and neither element is critical.
                 types::INTEREST_SIGNATURE_INFO if interest.application_parameters.is_some() => {
                     interest.signature_info = Some(SignatureInfo::decode(element.value)?);
                     interest.offsets.signature_info_end = Some(end as u16);
@@ -193,14 +194,14 @@ impl<'a> Interest<'a> {
         self.wire
     }
 
-    /// InterestLifetime in milliseconds, the default when absent.
+    /// InterestLifetime in milliseconds, or the default when absent.
     #[inline]
     pub fn lifetime_or_default_ms(&self) -> u64 {
         self.lifetime_ms.unwrap_or(DEFAULT_INTEREST_LIFETIME_MS)
     }
 
-    /// Does the parameters digest in the name equal the digest of the parameters? `true` when there are no parameters.
-    /// Forwarders need not check this.
+    /// Returns true if the parameters digest in the name equals the digest of the parameters, or if there are no
+    /// parameters. Forwarders need not check this.
     pub fn check_parameters_digest(&self) -> bool {
         let Some(start) = self.offsets.application_parameters else { return true };
         let computed = digest::digest(&digest::SHA256, &self.wire[usize::from(start)..]);
@@ -208,8 +209,8 @@ impl<'a> Interest<'a> {
         components.any(|component| component.is_parameters_digest() && component.value == computed.as_ref())
     }
 
-    /// The signed bytes in order, when the Interest is signed: name components before and behind the parameters digest, then
-    /// ApplicationParameters to the end of InterestSignatureInfo (signed-interest.rst).
+    /// Returns the signed bytes of a signed Interest, in order: name components before and after the parameters
+    /// digest, then ApplicationParameters to the end of InterestSignatureInfo (signed-interest.rst).
     pub fn signed_portions(&self) -> Option<[&'a [u8]; 3]> {
         let start = usize::from(self.offsets.application_parameters?);
         let end = usize::from(self.offsets.signature_info_end?);
@@ -219,15 +220,16 @@ impl<'a> Interest<'a> {
         Some([before, behind, &self.wire[start..end]])
     }
 
-    /// Does this Data answer the Interest? MustBeFresh takes no part: it concerns caches only.
+    /// Returns true if this Data satisfies the Interest. MustBeFresh is ignored: it concerns caches only.
     pub fn matches_data(&self, data: &Data<'_>) -> bool {
         matches_name(self.name, self.can_be_prefix, data.name, || data.implicit_digest())
     }
 }
 
-/// Does a Data with the name `data` answer an Interest with the name `interest`?
+/// Returns true if a Data with the name `data` satisfies an Interest with the name `interest`.
 ///
-/// `implicit_digest` computes the SHA-256 of the complete Data element and is called only when it matters.
+/// `implicit_digest` computes the SHA-256 of the complete Data element; it is called only if the result depends on
+/// it.
 pub fn matches_name(
     interest: NameRef<'_>,
     can_be_prefix: bool,
@@ -235,7 +237,7 @@ pub fn matches_name(
     implicit_digest: impl FnOnce() -> [u8; 32],
 ) -> bool {
     if interest.len() == data.len() + 1 {
-        // Longer by one: only the full name, with the digest as its last component, can be meant.
+        // Longer by one: only the full name matches, with the digest as its last component.
         return data.is_prefix_of(interest)
             && interest.last().is_some_and(|last| last.is_implicit_digest() && last.value == implicit_digest());
     }

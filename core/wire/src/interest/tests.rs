@@ -58,7 +58,7 @@ fn outer_element() {
     assert_eq!(decode_parts(&[NAME_A, &filler(8788)]), Err(DecodeError::TooLong));
 }
 
-/// Parts of the VALUE, what decoding says, and what the case is about.
+/// Parts of the VALUE, the expected result, and a description.
 type Case<'a> = (&'a [&'a [u8]], Result<(), DecodeError>, &'a str);
 
 #[test]
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn prefix_matching_agrees_with_names(interest in any_name(1..4), data in any_name(0..4), can_be_prefix: bool) {
         let expected = interest == data || (can_be_prefix && interest.is_prefix_of(data.as_ref()));
-        // With random names no digest component fits.
+        // Random names contain no matching digest component.
         prop_assert_eq!(matches_name(interest.as_ref(), can_be_prefix, data.as_ref(), || [0; 32]), expected);
     }
 }

@@ -1,4 +1,5 @@
-//! Layouts against the general decoders, on valid packets of all shapes, on damaged ones, and on any bytes.
+//! Compares layouts with the general decoders, on valid packets of all shapes, on damaged ones, and on arbitrary
+//! bytes.
 
 use proptest::prelude::*;
 
@@ -47,7 +48,7 @@ fn usual_packets_take_the_short_way() {
         assert_eq!((layout.nonce(), layout.hop_limit()), (Some(7), Some(9)));
         assert!(layout.can_be_prefix && layout.must_be_fresh);
     }
-    // Around 253 bytes the outer LENGTH gets longer.
+    // Near 253 bytes the outer LENGTH changes its form.
     for content_bytes in (0..300).chain([8_000]) {
         let data = DataBuilder::new(name()).freshness_ms(5_000).content(vec![0; content_bytes]);
         let packet = data.sign(&DigestSigner).expect("small");

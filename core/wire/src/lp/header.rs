@@ -1,9 +1,9 @@
-//! Writing link-layer packets: everything up to the fragment, so that it can be put in front of a packet in place.
+//! Writing link-layer packets: everything before the fragment, so that it can be prepended to a packet in place.
 
 use super::{NackReason, PitToken};
 use crate::tlv::{Nni, element_len, put_header, types};
 
-/// Header fields to write. Fields that are `None`, `false` or empty are left out.
+/// Header fields to write. Fields that are `None`, `false` or empty are omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LpHeader<'a> {
     /// Sequence.
@@ -35,12 +35,12 @@ pub struct LpHeader<'a> {
 }
 
 impl LpHeader<'_> {
-    /// Is there no field? Then the packet goes on the wire bare, without LpPacket around it.
+    /// Returns true if no field is set. Then the packet is sent bare, without an LpPacket around it.
     pub fn is_empty(&self) -> bool {
         *self == LpHeader::default()
     }
 
-    /// Bytes that all fields take.
+    /// Length of all fields in bytes.
     pub fn fields_len(&self) -> usize {
         let mut total = 0;
         self.for_each_field(|typ, value| total += element_len(typ, value.len()));
@@ -49,7 +49,7 @@ impl LpHeader<'_> {
 
     /// Calls `emit` with TYPE and VALUE of each field, in increasing order of TYPE.
     fn for_each_field(&self, mut emit: impl FnMut(u32, &[u8])) {
-        // All fields stand here by name, so that a new one cannot be left out: it would never be sent.
+        // The pattern names all fields, so that the compiler reports a new field that is not written here.
         let LpHeader {
             sequence,
             frag_index,
@@ -109,7 +109,7 @@ impl LpHeader<'_> {
     }
 }
 
-/// Emits a field whose VALUE is one element with a number.
+/// Emits a field with one element in its VALUE, which holds a number.
 fn emit_nested(emit: &mut impl FnMut(u32, &[u8]), outer: u32, inner: u32, number: u64) {
     let number = Nni::new(number);
     let number = number.as_slice();
@@ -121,15 +121,15 @@ fn emit_nested(emit: &mut impl FnMut(u32, &[u8]), outer: u32, inner: u32, number
     emit(outer, &element[..length]);
 }
 
-/// Bytes in front of a fragment of `fragment_len` bytes: TYPE and LENGTH of the LpPacket, the fields, TYPE and LENGTH of
-/// the Fragment.
+/// Length of the header of a fragment of `fragment_len` bytes: TYPE and LENGTH of the LpPacket, the fields, TYPE and
+/// LENGTH of the Fragment.
 pub fn header_len(fields: &LpHeader<'_>, fragment_len: usize) -> usize {
     let value_len = fields.fields_len() + element_len(types::LP_FRAGMENT, fragment_len);
     element_len(types::LP_PACKET, value_len) - fragment_len
 }
 
-/// Writes what stands in front of a fragment of `fragment_len` bytes at the start of `out`, and returns its length,
-/// which is [`header_len`]. The fragment follows directly.
+/// Writes the header of a fragment of `fragment_len` bytes at the start of `out`, and returns its length, which is
+/// [`header_len`]. The fragment follows directly.
 ///
 /// # Panics
 /// When `out` is shorter than [`header_len`].
@@ -139,7 +139,7 @@ pub fn encode_header(fields: &LpHeader<'_>, fragment_len: usize, out: &mut [u8])
     written + put_header(&mut out[written..], types::LP_FRAGMENT, fragment_len)
 }
 
-/// Bytes of an IDLE packet: one that has fields and no fragment.
+/// Length of an IDLE packet in bytes: one with fields and no fragment.
 pub fn idle_len(fields: &LpHeader<'_>) -> usize {
     element_len(types::LP_PACKET, fields.fields_len())
 }
@@ -152,7 +152,7 @@ pub fn encode_idle(fields: &LpHeader<'_>, out: &mut [u8]) -> usize {
     put_fields(fields, fields.fields_len(), out)
 }
 
-/// A complete frame in memory of its own: bare when there are no fields, IDLE when there is no fragment.
+/// Returns a complete frame in a new vector: bare when there are no fields, IDLE when there is no fragment.
 pub fn encode_packet(fields: &LpHeader<'_>, fragment: Option<&[u8]>) -> Vec<u8> {
     let Some(fragment) = fragment else {
         let mut frame = vec![0; idle_len(fields)];

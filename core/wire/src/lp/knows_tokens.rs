@@ -1,20 +1,21 @@
-//! KnowsPitTokens: a header field of this program's own, by which two peers find out whether each of them knows PIT tokens.
+//! KnowsPitTokens: a header field specific to Namehop, by which two peers find out whether the other supports PIT
+//! tokens.
 //!
-//! A peer that does not know the field ignores it, because its TYPE is one that NDNLPv2 allows to ignore; and it ignores an
-//! LpPacket without Fragment anyway. So the field can be sent to a peer of any age, which a PIT token cannot.
+//! A peer that does not know the field ignores it, because NDNLPv2 allows to ignore its TYPE; and it ignores an
+//! LpPacket without Fragment anyway. So the field can be sent to any peer, unlike a PIT token.
 
 use crate::tlv::types;
 
-/// VALUE of a field that asks for an answer. Any other VALUE asks for none.
+/// VALUE of a field that requests an answer. Any other VALUE requests none.
 const ASKS: u8 = 1;
 const TELLS: u8 = 0;
 
-/// What a KnowsPitTokens field says besides that its sender knows PIT tokens.
+/// The request in a KnowsPitTokens field. In any case the field states that its sender supports PIT tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnowsPitTokens {
-    /// Nothing.
+    /// No request.
     Tells,
-    /// The peer is to answer with [`KnowsPitTokens::Tells`] if it knows them too.
+    /// The peer shall answer with [`KnowsPitTokens::Tells`] if it supports PIT tokens, too.
     Asks,
 }
 

@@ -1,6 +1,7 @@
 //! NDNLPv2: the link protocol that carries network-layer packets between neighbours.
 //!
-//! `LpPacket(100) = header fields, [Fragment(80)]`; header fields stand in increasing order of TYPE and the Fragment last.
+//! `LpPacket(100) = header fields, [Fragment(80)]`; header fields are in increasing order of TYPE and the Fragment is
+//! last.
 
 mod header;
 mod knows_tokens;
@@ -19,5 +20,5 @@ pub use packet::{Acks, LpPacket};
 pub use pit_token::PitToken;
 pub use usual::{UsualFrame, encode_token_header, token_header_len};
 
-/// CachePolicyType NoCache: do not keep this Data in a Content Store.
+/// CachePolicyType NoCache: do not store this Data in a Content Store.
 pub const CACHE_POLICY_NO_CACHE: u64 = 1;

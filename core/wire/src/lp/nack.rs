@@ -1,8 +1,8 @@
-//! Why a network-layer Nack was sent (NDNLPv2 "Network Nack").
+//! Reasons of network-layer Nacks (NDNLPv2 "Network Nack").
 
 use std::fmt;
 
-/// Reason of a network-layer Nack. Codes without a name are kept as they are.
+/// Reason of a network-layer Nack. Unknown codes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct NackReason(pub u64);
 
@@ -11,9 +11,9 @@ impl NackReason {
     pub const NONE: NackReason = NackReason(0);
     /// Link congestion.
     pub const CONGESTION: NackReason = NackReason(50);
-    /// The same Nonce was seen before.
+    /// Duplicate Nonce.
     pub const DUPLICATE: NackReason = NackReason(100);
-    /// No route towards the name.
+    /// No route to the name.
     pub const NO_ROUTE: NackReason = NackReason(150);
 
     /// Number on the wire.
@@ -21,8 +21,8 @@ impl NackReason {
         self.0
     }
 
-    /// Is this reason a lesser trouble than the other? A lower code is less severe; no reason, or one that is unknown
-    /// here, is the most severe.
+    /// Returns true if this reason is less severe than `other`. A lower code is less severe; no reason, or an unknown
+    /// one, is the most severe.
     pub const fn is_less_severe_than(self, other: NackReason) -> bool {
         self.severity() < other.severity()
     }

@@ -15,7 +15,7 @@ pub struct LpPacket<'a> {
     pub frag_count: Option<u64>,
     /// PitToken.
     pub pit_token: PitToken,
-    /// Nack: the fragment is the refused Interest.
+    /// Nack: the fragment is the rejected Interest.
     pub nack: Option<NackReason>,
     /// IncomingFaceId (local fields).
     pub incoming_face_id: Option<u64>,
@@ -31,12 +31,12 @@ pub struct LpPacket<'a> {
     pub non_discovery: bool,
     /// PrefixAnnouncement: the complete Data element (self-learning).
     pub prefix_announcement: Option<&'a [u8]>,
-    /// KnowsPitTokens, a field of this program's own.
+    /// KnowsPitTokens, a field specific to Namehop.
     pub knows_pit_tokens: Option<KnowsPitTokens>,
-    /// Fragment: a network-layer packet or a part of one; absent in an IDLE packet. It ends where the frame ends, so it
-    /// starts at the length of the frame minus its own.
+    /// Fragment: a network-layer packet or a part of one; absent in an IDLE packet. It ends at the end of the frame,
+    /// so its offset is the frame's length minus its own.
     pub fragment: Option<&'a [u8]>,
-    /// The Ack elements, which stand together because of the order of fields.
+    /// The Ack elements, which are adjacent because fields are ordered by type.
     acks: &'a [u8],
 }
 
@@ -44,10 +44,11 @@ pub struct LpPacket<'a> {
 const ACK_LEN: usize = 12;
 
 impl<'a> LpPacket<'a> {
-    /// Decodes a link-layer packet that fills `frame`. A bare Interest or Data is one with nothing but a fragment.
+    /// Decodes a link-layer packet that fills `frame`. A bare Interest or Data decodes to a packet with only a
+    /// fragment.
     ///
     /// # Errors
-    /// When the frame breaks a rule of NDNLPv2 or of TLV. The fragment itself is not looked at.
+    /// When the frame breaks a rule of NDNLPv2 or of TLV. The fragment itself is not examined.
     pub fn decode(frame: &'a [u8]) -> Result<Self, DecodeError> {
         if frame.len() > MAX_PACKET_SIZE {
             return Err(DecodeError::TooLong);
@@ -62,7 +63,7 @@ impl<'a> LpPacket<'a> {
         Ok(packet)
     }
 
-    /// Numbers of the Acks in order (link reliability).
+    /// Iterates over the numbers of the Acks in order (link reliability).
     pub fn acks(&self) -> Acks<'a> {
         Acks { elements: self.acks }
     }
@@ -73,7 +74,7 @@ impl<'a> LpPacket<'a> {
         while !reader.is_empty() {
             let start = reader.position();
             let element = reader.read_element()?;
-            // The Fragment has the smallest number but stands last, so nothing may follow it.
+            // The Fragment has the smallest number but is last, so nothing may follow it.
             let in_order = match element.typ {
                 _ if last_type == types::LP_FRAGMENT => false,
                 types::LP_FRAGMENT => true,
@@ -135,7 +136,7 @@ impl<'a> LpPacket<'a> {
     }
 }
 
-/// May a header field of this type be passed over when it is unknown? (NDNLPv2 "Packet Format")
+/// Returns true if an unknown header field of this type may be ignored (NDNLPv2 "Packet Format").
 const fn is_ignorable(typ: u32) -> bool {
     800 <= typ && typ <= 959 && typ & 0b11 == 0
 }
@@ -144,7 +145,8 @@ fn fixed_number(value: &[u8]) -> Result<u64, DecodeError> {
     value.try_into().map(u64::from_be_bytes).map_err(|_| DecodeError::BadLength)
 }
 
-/// The number in the element of type `typ` inside a field, under the same rule for unknown types as for fields.
+/// Returns the number in the element of type `typ` inside a field, under the same rule for unknown types as for
+/// fields.
 fn only_number(value: &[u8], typ: u32) -> Result<Option<u64>, DecodeError> {
     let mut reader = Reader::new(value);
     let mut number = None;

@@ -1,28 +1,28 @@
-//! The PIT token: bytes that a downstream wants back with the answer (NDNLPv2 "PIT token").
+//! The PIT token: bytes that an upstream returns to the downstream with the Data or Nack (NDNLPv2 "PIT token").
 
 use std::fmt;
 
-/// A PIT token of up to 32 bytes, held inline. Empty stands for "absent": an empty one never goes on the wire.
-// The first bytes, which are all of most tokens, lie in one word that is read and written at once.
+/// A PIT token of up to 32 bytes, stored inline. An empty token means "absent" and is never sent.
+// The first eight bytes, which hold most tokens completely, are in one aligned word that is read and written at once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(C, align(8))]
 pub struct PitToken {
-    /// Zero behind `len`, so that derived comparisons are right.
+    /// Zero after `len`, so that derived comparisons are correct.
     bytes: [u8; PitToken::MAX_LEN],
     len: u8,
 }
 
 impl PitToken {
-    /// Most bytes a token may have.
+    /// Maximum length of a token in bytes.
     pub const MAX_LEN: usize = 32;
 
-    /// No token.
+    /// Returns no token.
     #[inline]
     pub const fn empty() -> Self {
         PitToken { bytes: [0; Self::MAX_LEN], len: 0 }
     }
 
-    /// A token with these bytes; `None` when there are more than 32.
+    /// Makes a token of these bytes; `None` when there are more than 32.
     #[inline]
     pub fn from_slice(token: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX_LEN];
@@ -30,11 +30,11 @@ impl PitToken {
         Some(PitToken { bytes, len: token.len() as u8 })
     }
 
-    /// A token of the first `length` of these bytes; `None` when there are not so many. Cheaper than
+    /// Makes a token of the first `length` of these bytes; `None` when `length` is more than 8. Cheaper than
     /// [`from_slice`](Self::from_slice).
     #[inline(always)]
     pub fn short(first: [u8; 8], length: usize) -> Option<Self> {
-        // What is behind the token must be zero.
+        // The bytes after the token must be zero.
         let mask = match length {
             0 => 0,
             1..=8 => u64::MAX >> (64 - 8 * length),
@@ -45,7 +45,7 @@ impl PitToken {
         Some(PitToken { bytes, len: length as u8 })
     }
 
-    /// The first bytes, zeros behind a shorter token.
+    /// Returns the first `COUNT` bytes, with zeros after a shorter token.
     #[inline]
     pub fn first_bytes<const COUNT: usize>(&self) -> [u8; COUNT] {
         const { assert!(COUNT <= Self::MAX_LEN) };
@@ -66,7 +66,7 @@ impl PitToken {
         self.len as usize
     }
 
-    /// Is there no token?
+    /// Returns true if there is no token.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

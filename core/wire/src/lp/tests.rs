@@ -1,4 +1,4 @@
-//! Link-layer packets: byte examples, rules of order and of unknown fields, round trips.
+//! Link-layer packets: byte examples, rules for order and unknown fields, round trips.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -85,7 +85,7 @@ fn bare_packets() {
     assert_eq!(LpPacket::decode(&[100, 0]), Ok(LpPacket::default()), "IDLE without any field");
 }
 
-/// Fields in order, what decoding says, and what the case is about.
+/// Fields in order, the expected result, and a description.
 type Case<'a> = (&'a [&'a Vec<u8>], Result<(), DecodeError>, &'a str);
 
 #[test]
@@ -158,7 +158,7 @@ fn values_of_fields() {
     assert_eq!(decode_fields(&[&packet(98, &[&[1; 33]])]), Err(DecodeError::BadLength));
 }
 
-/// Fields with every value a sender may choose.
+/// Fields with any value that a sender may choose.
 #[derive(Debug, Clone)]
 struct Fields {
     header: LpHeader<'static>,
@@ -238,7 +238,7 @@ proptest! {
     }
 }
 
-/// What the general decoder says of a frame that has nothing but a PIT token and one whole Interest or Data.
+/// Decodes a frame with only a PIT token and one whole Interest or Data, using the general decoder.
 fn usual_frame(frame: &[u8]) -> Option<UsualFrame> {
     let packet = LpPacket::decode(frame).ok()?;
     let fragment = packet.fragment?;
@@ -256,7 +256,7 @@ fn usual_frame(frame: &[u8]) -> Option<UsualFrame> {
     Some(UsualFrame { pit_token: packet.pit_token, header_len: frame.len() - fragment.len(), is_data })
 }
 
-/// Frames of a usual shape, some with a byte changed, and a few of any shape.
+/// Frames of a usual shape, some with a changed byte, and a few of any shape.
 fn nearly_usual_frame() -> impl Strategy<Value = Vec<u8>> {
     let fragment = (prop_oneof![4 => 5_u32..=6, 1 => any::<u8>().prop_map(|typ| u32::from(typ).max(1))], 0_usize..600);
     let change = option::weighted(0.5, (any::<prop::sample::Index>(), any::<u8>()));

@@ -1,8 +1,8 @@
-//! The usual shapes of a frame, read and written in few steps: a bare packet, and a packet behind a PIT token.
+//! Fast reading and writing of the usual frames: a bare packet, and a packet with a PIT token.
 //!
-//! Nearly all frames are of these shapes, and each passes here once on its way in and once on its way out. Reading assumes
-//! nothing about the frame. What is read and written is exactly what [`LpPacket`](super::LpPacket) and
-//! [`LpHeader`](super::LpHeader) say of such frames; every other frame is theirs.
+//! Nearly all frames have these shapes, and each passes here once when received and once when sent. Reading assumes
+//! nothing about the frame. The results are exactly those of [`LpPacket`](super::LpPacket) and
+//! [`LpHeader`](super::LpHeader), which handle all other frames.
 
 use super::PitToken;
 use crate::MAX_PACKET_SIZE;
@@ -15,8 +15,8 @@ const LP_PACKET: u8 = types::LP_PACKET as u8;
 const FRAGMENT: u8 = types::LP_FRAGMENT as u8;
 const PIT_TOKEN: u8 = types::LP_PIT_TOKEN as u8;
 
-/// A token that is shorter than this does not fill, together with TYPE and LENGTH of the Fragment, the eight bytes that a
-/// short token is moved in.
+/// Minimum length of a token that is written with one 8-byte store. For a shorter token, the store would reach beyond
+/// TYPE and LENGTH of the Fragment.
 const LEAST_MOVED_WHOLE: usize = 6;
 
 /// A valid frame with one whole Interest or Data and no header field but a PIT token.
@@ -31,7 +31,7 @@ pub struct UsualFrame {
 }
 
 impl UsualFrame {
-    /// Reads a frame that is of a usual shape; `None` says only that it is not, for whatever reason.
+    /// Decodes a frame of a usual shape; returns `None` for any other, valid or not.
     #[inline(always)]
     pub fn decode(frame: &[u8]) -> Option<UsualFrame> {
         if frame.len() > MAX_PACKET_SIZE {
@@ -61,14 +61,14 @@ impl UsualFrame {
     }
 }
 
-/// A token of more than eight bytes, or at the very end of a frame.
+/// Reads a token of more than eight bytes, or one at the very end of a frame.
 #[cold]
 fn long_token(token: &[u8]) -> Option<PitToken> {
     PitToken::from_slice(token).filter(|token| !token.is_empty())
 }
 
-/// Bytes in front of a packet of `packet_len` bytes when it goes out with this token and no other header field; 0 when the
-/// token is empty, because then the packet goes out bare.
+/// Length of the header in front of a packet of `packet_len` bytes with this token and no other header field; 0 when
+/// the token is empty, because then the packet is sent bare.
 #[inline]
 pub fn token_header_len(token: &PitToken, packet_len: usize) -> usize {
     if token.is_empty() {
@@ -78,7 +78,7 @@ pub fn token_header_len(token: &PitToken, packet_len: usize) -> usize {
     element_len(types::LP_PACKET, value_len) - packet_len
 }
 
-/// Writes the header of that packet to `out`, which has [`token_header_len`] bytes and is not empty.
+/// Writes that header to `out`, which has [`token_header_len`] bytes and is not empty.
 ///
 /// # Panics
 /// When `out` is too short for the token.
@@ -87,7 +87,7 @@ pub fn encode_token_header(token: &PitToken, packet_len: usize, out: &mut [u8]) 
     let fragment_at = out.len() + packet_len - element_len(types::LP_FRAGMENT, packet_len);
     let token_at = fragment_at - token.len();
     match out[token_at..].first_chunk_mut() {
-        // What is written too much is where the Fragment's TYPE and LENGTH come next.
+        // The Fragment's TYPE and LENGTH overwrite the surplus bytes next.
         Some(place) if (LEAST_MOVED_WHOLE..=8).contains(&token.len()) => *place = token.first_bytes::<8>(),
         _ => out[token_at..fragment_at].copy_from_slice(token.as_slice()),
     }
@@ -98,7 +98,7 @@ pub fn encode_token_header(token: &PitToken, packet_len: usize, out: &mut [u8]) 
     put_header_that_fills(outer, LP_PACKET, token_header.len() + fragment.len() + packet_len);
 }
 
-/// Writes TYPE and LENGTH to their place, whose length says which form the LENGTH has.
+/// Writes TYPE and LENGTH into `place`; its length determines the form of the LENGTH.
 #[inline(always)]
 fn put_header_that_fills(place: &mut [u8], typ: u8, length: usize) {
     match place {

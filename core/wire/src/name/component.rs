@@ -7,7 +7,7 @@ use crate::tlv::{self, types};
 
 /// A name component: TYPE 1..=65535 and any bytes; digest components have 32 bytes.
 ///
-/// Made by decoding or by the constructors, which check exactly that.
+/// Made by decoding or by the constructors, which check this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ComponentRef<'a> {
@@ -59,7 +59,7 @@ impl<'a> ComponentRef<'a> {
         ComponentRef { typ: types::PARAMETERS_SHA256_DIGEST_COMPONENT, value: digest }
     }
 
-    /// Reads one component from the complete element `wire`.
+    /// Decodes one component from the complete element `wire`.
     ///
     /// # Errors
     /// When it is not exactly one valid component.
@@ -68,13 +68,13 @@ impl<'a> ComponentRef<'a> {
         Self::new(element.typ, element.value)
     }
 
-    /// Bytes of the complete element.
+    /// Length of the complete element in bytes.
     #[inline]
     pub const fn wire_len(&self) -> usize {
         tlv::element_len(self.typ, self.value.len())
     }
 
-    /// The VALUE as a NonNegativeInteger, whatever the type; `None` when it has not the form of one.
+    /// Returns the VALUE as a NonNegativeInteger, for any type; `None` when it does not have the form of one.
     #[inline]
     pub fn as_number(&self) -> Option<u64> {
         tlv::decode_nni(self.value).ok()
@@ -84,31 +84,31 @@ impl<'a> ComponentRef<'a> {
         if self.typ == typ { self.as_number() } else { None }
     }
 
-    /// Is it generic?
+    /// Returns true for a GenericNameComponent.
     #[inline]
     pub const fn is_generic(&self) -> bool {
         self.typ == types::GENERIC_NAME_COMPONENT
     }
 
-    /// Is it the keyword `word`?
+    /// Returns true for the keyword `word`.
     #[inline]
     pub fn is_keyword(&self, word: &[u8]) -> bool {
         self.typ == types::KEYWORD_NAME_COMPONENT && self.value == word
     }
 
-    /// Is it an implicit digest?
+    /// Returns true for an implicit digest.
     #[inline]
     pub const fn is_implicit_digest(&self) -> bool {
         self.typ == types::IMPLICIT_SHA256_DIGEST_COMPONENT
     }
 
-    /// Is it a parameters digest?
+    /// Returns true for a parameters digest.
     #[inline]
     pub const fn is_parameters_digest(&self) -> bool {
         self.typ == types::PARAMETERS_SHA256_DIGEST_COMPONENT
     }
 
-    /// Is it a version?
+    /// Returns true for a version.
     pub fn is_version(&self) -> bool {
         self.as_version().is_some()
     }
@@ -118,7 +118,7 @@ impl<'a> ComponentRef<'a> {
         self.number_of_type(types::VERSION_NAME_COMPONENT)
     }
 
-    /// Is it a segment number?
+    /// Returns true for a segment number.
     pub fn is_segment(&self) -> bool {
         self.as_segment().is_some()
     }

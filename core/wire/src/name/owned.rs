@@ -1,4 +1,4 @@
-//! A name that owns its bytes, and building one component by component.
+//! A name that owns its bytes, and can be built component by component.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -48,7 +48,7 @@ impl Name {
         self.count as usize
     }
 
-    /// Is it `/`?
+    /// Returns true for `/`.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
@@ -59,12 +59,12 @@ impl Name {
         self.as_ref().components()
     }
 
-    /// Component by position from the start.
+    /// Component by index from the start.
     pub fn get(&self, index: usize) -> Option<ComponentRef<'_>> {
         self.as_ref().get(index)
     }
 
-    /// Component by position from the end: 0 is the last one.
+    /// Component by index from the end: 0 is the last one.
     pub fn get_from_end(&self, index: usize) -> Option<ComponentRef<'_>> {
         self.as_ref().get_from_end(index)
     }
@@ -74,12 +74,12 @@ impl Name {
         self.as_ref().last()
     }
 
-    /// The first `count` components; all of them when there are not so many.
+    /// The first `count` components; all of them if there are fewer.
     pub fn prefix(&self, count: usize) -> NameRef<'_> {
         self.as_ref().prefix(count)
     }
 
-    /// Are this name's components the first ones of `other`?
+    /// Returns true if this name is a prefix of `other`.
     pub fn is_prefix_of(&self, other: NameRef<'_>) -> bool {
         self.as_ref().is_prefix_of(other)
     }
@@ -93,7 +93,7 @@ impl Name {
         self
     }
 
-    /// Adds a generic component of `length` bytes, which `write` appends to what it is given.
+    /// Adds a generic component of `length` bytes; `write` appends them to the vector that it gets.
     pub(super) fn push_generic_with<E>(
         &mut self,
         length: usize,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::{ComponentRef, Name, NameRef};
 use crate::tlv::{Nni, types};
 
-/// Component types that have a word of their own in front of the equals sign, with a number behind it.
+/// Component types with a word before the equals sign, and a number after it.
 const NUMBER_WORDS: [(u32, &str); 5] = [
     (types::SEGMENT_NAME_COMPONENT, "seg"),
     (types::BYTE_OFFSET_NAME_COMPONENT, "off"),
@@ -15,13 +15,13 @@ const NUMBER_WORDS: [(u32, &str); 5] = [
     (types::SEQUENCE_NUM_NAME_COMPONENT, "seq"),
 ];
 
-/// Component types that have a word of their own, with a digest in hexadecimal digits behind it.
+/// Component types with a word before the equals sign, and a digest in hexadecimal digits after it.
 const DIGEST_WORDS: [(u32, &str); 2] = [
     (types::IMPLICIT_SHA256_DIGEST_COMPONENT, "sha256digest"),
     (types::PARAMETERS_SHA256_DIGEST_COMPONENT, "params-sha256"),
 ];
 
-/// Why a text is not the URI of a name.
+/// Reason why a text is not the URI of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameUriError {
     /// A component is empty, `.` or `..`; the empty component is written `...`.
@@ -30,7 +30,7 @@ pub enum NameUriError {
     /// A percent sign is not followed by two hexadecimal digits.
     #[error("a percent sign is not followed by two hexadecimal digits")]
     BadEscape,
-    /// What stands before the equals sign is neither a number in 1..=65535 nor a known word.
+    /// The text before the equals sign is neither a number in 1..=65535 nor a known word.
     #[error("unknown component type before the equals sign")]
     BadType,
     /// The value does not fit the component type.
@@ -46,7 +46,7 @@ impl Display for ComponentRef<'_> {
         }
         if let Some((_, word)) = NUMBER_WORDS.iter().find(|(typ, _)| *typ == self.typ)
             && let Some(number) = self.as_number()
-            // A number in a longer form would not read back as the same component.
+            // A number in a longer form would not parse to the same component.
             && Nni::new(number).as_slice() == self.value
         {
             return write!(f, "{word}={number}");
@@ -87,7 +87,7 @@ impl Display for Name {
 impl FromStr for Name {
     type Err = NameUriError;
 
-    /// Reads a URI. The scheme `ndn:` and the slash at the start and at the end may be left out.
+    /// Parses a URI. The scheme `ndn:` and the slashes at the start and at the end may be omitted.
     fn from_str(uri: &str) -> Result<Self, NameUriError> {
         let mut name = Name::new();
         name.read_uri(uri)?;
@@ -96,7 +96,7 @@ impl FromStr for Name {
 }
 
 impl Name {
-    /// Becomes the name with this URI, in the memory that it has: for millions of names, one after another. It is `/`
+    /// Parses a URI into this name and reuses its memory: for millions of names, one after another. The name is `/`
     /// after an error.
     pub fn read_uri(&mut self, uri: &str) -> Result<(), NameUriError> {
         self.clear();
@@ -140,7 +140,7 @@ fn push_generic(name: &mut Name, text: &str) -> Result<(), NameUriError> {
     name.push_generic_with(length, |out| unescape_into(text, out))
 }
 
-/// Could the component have only periods, written as such or escaped?
+/// Returns true if the component may consist of periods only, plain or escaped.
 fn may_be_periods(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'.' | b'%' | b'2' | b'E' | b'e'))
 }
@@ -150,7 +150,7 @@ fn push_checked(name: &mut Name, typ: u32, value: &[u8]) -> Result<(), NameUriEr
     Ok(())
 }
 
-/// Digits without sign and without leading zeros, so that every number has one spelling.
+/// Parses digits without sign and leading zeros, so that every number has one spelling.
 fn parse_decimal(text: &str) -> Option<u64> {
     let all_digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits || (text.len() > 1 && text.starts_with('0')) {
@@ -171,8 +171,8 @@ fn hex_byte(high: u8, low: u8) -> Option<u8> {
     Some((digit(high)? << 4 | digit(low)?) as u8)
 }
 
-/// The bytes of a component. An escaped period is one like any other, so escapes go first and the three extra periods of
-/// a component that has only periods go afterwards.
+/// Returns the bytes of a component. An escaped period counts as a period, so escapes are decoded before the three
+/// extra periods of a component of periods only are removed.
 fn unescape(text: &str) -> Result<Vec<u8>, NameUriError> {
     let mut value = Vec::with_capacity(text.len());
     unescape_into(text, &mut value)?;
@@ -183,7 +183,7 @@ fn unescape(text: &str) -> Result<Vec<u8>, NameUriError> {
     Ok(value)
 }
 
-/// Appends what the text stands for, periods as they are.
+/// Appends the decoded text, including all its periods.
 fn unescape_into(text: &str, value: &mut Vec<u8>) -> Result<(), NameUriError> {
     let mut rest = text.as_bytes();
     loop {

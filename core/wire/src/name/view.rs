@@ -1,4 +1,4 @@
-//! A name borrowed from a packet. Checked once when made; everything after that cannot fail.
+//! A name borrowed from a packet. It is checked once when made; after that no method can fail.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct NameRef<'a> {
 
 const GENERIC: u8 = types::GENERIC_NAME_COMPONENT as u8;
 
-/// What one pass over a Name VALUE found.
+/// Result of one pass over a Name VALUE.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameScan<'a> {
     pub(crate) name: NameRef<'a>,
@@ -29,7 +29,7 @@ impl<'a> NameScan<'a> {
     pub(crate) fn new(value: &'a [u8]) -> Result<Self, DecodeError> {
         let mut count = 0;
         let mut parameters_digests = 0;
-        // Nearly all components are generic ones with a LENGTH of one byte, and often all of a name are.
+        // Nearly all components are generic with a one-byte LENGTH, often all of a name.
         let mut rest = value;
         while let &[GENERIC, length @ 0..253, ref behind @ ..] = rest
             && let Some((_, behind)) = behind.split_at_checked(usize::from(length))
@@ -75,7 +75,7 @@ impl<'a> NameRef<'a> {
         Self::from_value(element.value)
     }
 
-    /// For values that are known to be valid and have `count` components.
+    /// Makes a name from a value that is known to be valid and have `count` components.
     #[inline]
     pub(crate) const fn from_parts(value: &'a [u8], count: u32) -> Self {
         NameRef { value, count }
@@ -93,7 +93,7 @@ impl<'a> NameRef<'a> {
         self.count as usize
     }
 
-    /// Is it `/`?
+    /// Returns true for `/`.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.value.is_empty()
@@ -105,13 +105,13 @@ impl<'a> NameRef<'a> {
         Components { reader: Reader::new(self.value), left: self.count }
     }
 
-    /// Component by position from the start, in time linear in the position.
+    /// Component by index from the start, in time linear in the index.
     #[inline]
     pub fn get(&self, index: usize) -> Option<ComponentRef<'a>> {
         self.components().nth(index)
     }
 
-    /// Component by position from the end: 0 is the last one.
+    /// Component by index from the end: 0 is the last one.
     #[inline]
     pub fn get_from_end(&self, index: usize) -> Option<ComponentRef<'a>> {
         self.get(self.len().checked_sub(index)?.checked_sub(1)?)
@@ -123,7 +123,7 @@ impl<'a> NameRef<'a> {
         self.get_from_end(0)
     }
 
-    /// The first `count` components; all of them when there are not so many.
+    /// The first `count` components; all of them if there are fewer.
     #[inline]
     pub fn prefix(&self, count: usize) -> NameRef<'a> {
         if count >= self.len() {
@@ -133,13 +133,13 @@ impl<'a> NameRef<'a> {
         NameRef { value: &self.value[..end], count: count as u32 }
     }
 
-    /// The name without its last `count` components; `/` when there are not so many.
+    /// The name without its last `count` components; `/` if there are fewer.
     #[inline]
     pub fn without_last(&self, count: usize) -> NameRef<'a> {
         self.prefix(self.len().saturating_sub(count))
     }
 
-    /// Everything behind the first `count` components.
+    /// The name without its first `count` components.
     #[inline]
     pub fn suffix(&self, count: usize) -> NameRef<'a> {
         let count = count.min(self.len());
@@ -147,7 +147,7 @@ impl<'a> NameRef<'a> {
         NameRef { value: &self.value[start..], count: self.count - count as u32 }
     }
 
-    /// Offset in the VALUE behind the first `count` components.
+    /// Offset in the VALUE after the first `count` components.
     fn offset_of(&self, count: usize) -> usize {
         let mut components = self.components();
         for _ in 0..count {
@@ -156,10 +156,10 @@ impl<'a> NameRef<'a> {
         components.reader.position()
     }
 
-    /// Are this name's components the first ones of `other`? Every name is a prefix of itself.
+    /// Returns true if this name is a prefix of `other`. Every name is a prefix of itself.
     #[inline]
     pub fn is_prefix_of(&self, other: NameRef<'_>) -> bool {
-        // Both are valid, so equal bytes are cut into components at the same places.
+        // Both are valid, so equal bytes have the same component boundaries.
         other.value.starts_with(self.value)
     }
 
@@ -185,8 +185,8 @@ impl Hash for NameRef<'_> {
 }
 
 impl Ord for NameRef<'_> {
-    /// Canonical order. Comparing the VALUEs gives the same result as comparing component by component, because numbers
-    /// in their shortest form sort as their bytes do.
+    /// Canonical order. Comparing the VALUEs gives the same result as comparing component by component, because
+    /// numbers in their shortest form sort like their bytes.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         self.value.cmp(other.value)

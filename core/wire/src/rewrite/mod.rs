@@ -1,4 +1,5 @@
-//! Changing what a forwarder may change in an Interest: Nonce, HopLimit, ForwardingHint, and the lifetime it asks for.
+//! Changes the parts of an Interest that a forwarder may change: Nonce, HopLimit, ForwardingHint and
+//! InterestLifetime.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +8,7 @@ use crate::interest::rank;
 use crate::tlv::{self, Nni, OrderedReader, element_len, put_header, types};
 use crate::{DecodeError, MAX_PACKET_SIZE};
 
-/// What to change. Fields at their default leave the packet as it is.
+/// Changes to make. Fields at their default leave the packet unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InterestRewrite {
     /// Sets or inserts the Nonce.
@@ -22,7 +23,7 @@ pub struct InterestRewrite {
     pub lifetime_ms: Option<u64>,
 }
 
-/// Room for the longest element that can be put in: an InterestLifetime of 8 bytes.
+/// Room for the longest element that can be inserted: an InterestLifetime of 8 bytes.
 const LONGEST_ELEMENT: usize = 10;
 
 /// Replacement of one element of an Interest; a length of 0 removes it.
@@ -31,7 +32,7 @@ struct Edit {
     rank: u8,
     element: [u8; LONGEST_ELEMENT],
     length: usize,
-    /// Range in the VALUE of the Interest that it takes the place of; empty where it is put in.
+    /// Range in the VALUE of the Interest that it replaces; empty for an insertion.
     start: usize,
     end: usize,
 }
@@ -51,7 +52,7 @@ impl Edit {
 /// The edits of one rewrite, in the order of their elements.
 struct Edits {
     edits: [Option<Edit>; 4],
-    /// Number of edits whose place is known.
+    /// Number of edits with a known position.
     placed: usize,
 }
 
@@ -71,7 +72,8 @@ impl Edits {
         }
     }
 
-    /// Places every edit whose element belongs before rank `limit` and was not found: at `position`.
+    /// Sets the position of every edit with a rank below `limit` that found no element: they are inserted at
+    /// `position`.
     fn insert_before(&mut self, limit: u8, position: usize) {
         while let Some(edit) = self.edits.get_mut(self.placed) {
             if let Some(edit) = edit {
@@ -84,7 +86,7 @@ impl Edits {
         }
     }
 
-    /// Places the next edit on an existing element, if it is meant for that.
+    /// Positions the next edit on an existing element, if its rank matches.
     fn replace(&mut self, found: u8, start: usize, end: usize) {
         if let Some(Some(edit)) = self.edits.get_mut(self.placed)
             && edit.rank == found
@@ -99,8 +101,8 @@ impl Edits {
     }
 }
 
-/// Writes `packet` to `out` with the change made, and returns the new length. Elements that are not there yet are put in
-/// at their place; everything else is copied byte by byte.
+/// Writes the changed `packet` to `out`, and returns the new length. Missing elements are inserted at their position;
+/// everything else is copied unchanged.
 ///
 /// # Errors
 /// When `packet` is not framed as an Interest; `OutputTooSmall`; `TooLong` when the result is larger than

@@ -1,4 +1,4 @@
-//! Rewriting Interests: byte examples, places of insertion, and "nothing but the change" for any Interest.
+//! Rewriting Interests: byte examples, positions of insertion, and "nothing but the change" for any Interest.
 
 use proptest::option;
 use proptest::prelude::*;

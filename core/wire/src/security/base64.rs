@@ -1,6 +1,6 @@
-//! Base64 (RFC 4648, section 4) as it stands in certificate and key files: wrapped lines, white space of no meaning.
+//! Base64 (RFC 4648, section 4) as used in certificate and key files: wrapped lines, insignificant white space.
 //!
-//! Private keys pass through here, so the library is one whose time does not depend on what it encodes.
+//! Private keys are encoded here, so the library is one with constant-time encoding.
 
 use base64ct::{Base64, Encoding};
 
@@ -9,7 +9,7 @@ use super::SecurityError;
 /// Characters per line.
 const LINE: usize = 64;
 
-/// Encodes in lines of 64 characters, each ended by a line feed.
+/// Encodes in lines of 64 characters, each terminated by a line feed.
 pub fn encode_lines(bytes: &[u8]) -> String {
     let encoded = Base64::encode_string(bytes);
     let mut rest = encoded.as_str();
@@ -23,10 +23,10 @@ pub fn encode_lines(bytes: &[u8]) -> String {
     lines
 }
 
-/// Decodes; white space is passed over anywhere.
+/// Decodes; white space is ignored anywhere.
 ///
 /// # Errors
-/// `BadText` for other characters, missing or misplaced padding, or bits left over.
+/// `BadText` for other characters, missing or misplaced padding, or non-zero leftover bits.
 pub fn decode(text: &str) -> Result<Vec<u8>, SecurityError> {
     let dense: String = text.split_ascii_whitespace().collect();
     Base64::decode_vec(&dense).map_err(|_| SecurityError::BadText)

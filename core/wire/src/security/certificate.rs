@@ -1,5 +1,5 @@
-//! Certificates (NDN packet specification, certificate.rst): Data named `/<identity>/KEY/<key id>/<issuer id>/<version>`
-//! whose Content is a public key.
+//! Certificates (NDN packet specification, certificate.rst): Data named `/<identity>/KEY/<key id>/<issuer
+//! id>/<version>` with a public key as Content.
 
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -9,7 +9,7 @@ use crate::data::{Data, content_type};
 use crate::name::{ComponentRef, Name, NameRef};
 use crate::signature::{KeyLocator, ValidityPeriod};
 
-/// Issuer id of certificates that a key signs for itself.
+/// Issuer id of self-signed certificates.
 pub const SELF_ISSUER: ComponentRef<'static> = ComponentRef::generic(b"self");
 
 /// FreshnessPeriod of new certificates: one hour.
@@ -23,7 +23,7 @@ pub struct Certificate<'a> {
 }
 
 impl<'a> Certificate<'a> {
-    /// Decodes a packet. Neither signature nor time are checked.
+    /// Decodes a packet. Neither the signature nor the validity period is checked.
     ///
     /// # Errors
     /// `Decode`; `NotCertificate`.
@@ -31,10 +31,10 @@ impl<'a> Certificate<'a> {
         Self::from_data(Data::decode(packet)?)
     }
 
-    /// Takes a Data as a certificate.
+    /// Interprets a Data as a certificate.
     ///
     /// # Errors
-    /// `NotCertificate` when name or ContentType are not those of one, or the ValidityPeriod is missing.
+    /// `NotCertificate` when name or ContentType do not belong to a certificate, or the ValidityPeriod is missing.
     pub fn from_data(data: Data<'a>) -> Result<Self, SecurityError> {
         let has_marker = data.name.get_from_end(3) == Some(ComponentRef::generic(b"KEY"));
         match data.signature_info.validity_period {
@@ -45,12 +45,12 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// The Data that it is.
+    /// The Data packet of the certificate.
     pub const fn data(&self) -> &Data<'a> {
         &self.data
     }
 
-    /// Its name.
+    /// Name of the certificate.
     pub const fn name(&self) -> NameRef<'a> {
         self.data.name
     }
@@ -65,7 +65,7 @@ impl<'a> Certificate<'a> {
         self.data.name.without_last(4)
     }
 
-    /// When it is valid.
+    /// Time for which the certificate is valid.
     pub const fn validity_period(&self) -> ValidityPeriod {
         self.validity_period
     }
@@ -78,12 +78,13 @@ impl<'a> Certificate<'a> {
         PublicKey::from_der(self.data.content)
     }
 
-    /// Does a key locator with a name mean this certificate? It may name the key or the certificate, as a prefix.
+    /// Returns true if a key locator with a name refers to this certificate. It may name the key or the certificate,
+    /// also as a prefix.
     pub fn is_located_by(&self, locator: &KeyLocator<'_>) -> bool {
         locator.name().is_some_and(|name| self.identity().len() < name.len() && name.is_prefix_of(self.name()))
     }
 
-    /// Checks the time and the signature by the issuer's key.
+    /// Checks the time and the signature with the issuer's key.
     ///
     /// # Errors
     /// `NotValidNow`, `SignatureType`, `BadSignature`.
@@ -95,7 +96,7 @@ impl<'a> Certificate<'a> {
     }
 }
 
-/// A new name for a key of `identity`: `/<identity>/KEY/<8 random bytes>`.
+/// Returns a new name for a key of `identity`: `/<identity>/KEY/<8 random bytes>`.
 ///
 /// # Errors
 /// `Random`.
@@ -105,18 +106,18 @@ pub fn new_key_name(identity: NameRef<'_>) -> Result<Name, SecurityError> {
     Ok(identity.to_owned().append_generic("KEY").append_generic(key_id))
 }
 
-/// What a new certificate says.
+/// Contents of a new certificate.
 #[derive(Debug, Clone, Copy)]
 pub struct CertificateContents<'a> {
     /// Name of the key, `/<identity>/KEY/<key id>`.
     pub key_name: NameRef<'a>,
     /// The key.
     pub public_key: &'a PublicKey,
-    /// Who issued it.
+    /// Id of the issuer.
     pub issuer_id: ComponentRef<'a>,
-    /// Its version, usually the present time in milliseconds since the Unix epoch.
+    /// Version, usually the current time in milliseconds since the Unix epoch.
     pub version: u64,
-    /// When it is valid.
+    /// Time for which the certificate is valid.
     pub validity_period: ValidityPeriod,
 }
 
@@ -136,7 +137,7 @@ pub fn issue_certificate(contents: &CertificateContents<'_>, issuer: &dyn Signer
         .sign(issuer)
 }
 
-/// Makes the certificate that a key signs for itself. The locator of `signer` must be the key name.
+/// Makes a self-signed certificate. The locator of `signer` must be the key name.
 ///
 /// # Errors
 /// As for [`issue_certificate`].

@@ -1,5 +1,5 @@
-//! How public and private keys name their algorithm: SubjectPublicKeyInfo (RFC 5280, RFC 5480, RFC 8410) and the head of
-//! PKCS#8 (RFC 5958). The library reads strict DER: definite lengths in their shortest form, nothing left over.
+//! Algorithm identifiers of public and private keys: SubjectPublicKeyInfo (RFC 5280, RFC 5480, RFC 8410) and the head
+//! of PKCS#8 (RFC 5958). The library reads strict DER: definite lengths in their shortest form, no trailing bytes.
 
 use spki::der::asn1::{AnyRef, BitStringRef, Int, SequenceRef};
 use spki::der::{Decode, Encode, SliceReader};
@@ -13,7 +13,7 @@ const PRIME256V1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045
 const SECP384R1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
 const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
 
-/// Kind of key named by an AlgorithmIdentifier.
+/// Kind of key that an AlgorithmIdentifier names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Algorithm {
     Rsa,
@@ -29,7 +29,7 @@ impl Algorithm {
             (EC_PUBLIC_KEY, Some(curve)) => match curve.decode_as() {
                 Ok(PRIME256V1) => Ok(Algorithm::P256),
                 Ok(SECP384R1) => Ok(Algorithm::P384),
-                // Another curve, or one spelled out by its parameters.
+                // Another curve, or one specified by its parameters.
                 _ => Err(SecurityError::Unsupported),
             },
             (ED25519, None) => Ok(Algorithm::Ed25519),
@@ -58,7 +58,7 @@ pub(super) fn read_public_key(der: &[u8]) -> Result<(Algorithm, &[u8]), Security
     Ok((algorithm, key))
 }
 
-/// The algorithm of a PKCS#8 private key. The rest is left to the cryptographic library.
+/// Returns the algorithm of a PKCS#8 private key. The cryptographic library reads the rest.
 pub(super) fn private_key_algorithm(pkcs8: &[u8]) -> Result<Algorithm, SecurityError> {
     let identifier = || -> spki::der::Result<AlgorithmIdentifierRef<'_>> {
         let mut info = SliceReader::new(<&SequenceRef>::from_der(pkcs8)?.as_bytes())?;
@@ -68,7 +68,8 @@ pub(super) fn private_key_algorithm(pkcs8: &[u8]) -> Result<Algorithm, SecurityE
     Algorithm::of(&identifier().map_err(|_| SecurityError::BadKey)?)
 }
 
-/// Makes a SubjectPublicKeyInfo from an algorithm and the bytes of a key, unless these are more than the library encodes.
+/// Makes a SubjectPublicKeyInfo from an algorithm and the bytes of a key. Fails if the key is longer than the library
+/// can encode.
 pub(super) fn write_public_key(algorithm: Algorithm, key: &[u8]) -> Result<Vec<u8>, SecurityError> {
     let subject_public_key = BitStringRef::from_bytes(key).map_err(|_| SecurityError::BadKey)?;
     let info = SubjectPublicKeyInfoRef { algorithm: algorithm.identifier(), subject_public_key };

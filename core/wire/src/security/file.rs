@@ -12,7 +12,7 @@ use super::{Certificate, PrivateKey, SecurityError, base64};
 const PEM_BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const PEM_END: &str = "-----END PRIVATE KEY-----";
 
-/// Reads a certificate file: the packet, which is in the form of a certificate.
+/// Reads a certificate file and returns the packet, which has the form of a certificate.
 ///
 /// # Errors
 /// `Io`, `BadText`, `Decode`, `NotCertificate`.
@@ -36,7 +36,7 @@ pub fn save_certificate(path: &Path, packet: &[u8]) -> Result<(), SecurityError>
 /// `Io`, `BadText`, `BadKey`, `Unsupported`.
 pub fn load_private_key(path: &Path) -> Result<PrivateKey, SecurityError> {
     let bytes = fs::read(path)?;
-    // Binary keys begin with the tag of a sequence; their base64 begins with M, and PEM with something readable.
+    // Binary keys begin with the tag of a sequence; their base64 begins with M, and PEM with readable text.
     if bytes.first() == Some(&0x30) {
         return PrivateKey::from_pkcs8(&bytes);
     }

@@ -36,10 +36,10 @@ pub struct PrivateKey {
 }
 
 impl PrivateKey {
-    /// A new key.
+    /// Generates a new key.
     ///
     /// # Errors
-    /// `Unsupported` for RSA, which can be read but not made; `Random`.
+    /// `Unsupported` for RSA, which can be read but not generated; `Random`.
     pub fn generate(key_type: KeyType) -> Result<Self, SecurityError> {
         let random = SystemRandom::new();
         let pkcs8 = match key_type {
@@ -60,7 +60,7 @@ impl PrivateKey {
             Algorithm::P256 => {
                 EcdsaKeyPair::from_pkcs8(&signature::ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8, &random).map(Pair::Ecdsa)
             }
-            // Keys of the first version of PKCS#8 do not hold the public key, which is then computed.
+            // Keys in PKCS#8 version 1 lack the public key, which is then computed.
             Algorithm::Ed25519 => Ed25519KeyPair::from_pkcs8_maybe_unchecked(pkcs8).map(Pair::Ed25519),
             Algorithm::Rsa => RsaKeyPair::from_pkcs8(pkcs8).map(Pair::Rsa),
             Algorithm::P384 => return Err(SecurityError::Unsupported),
@@ -88,7 +88,7 @@ impl PrivateKey {
         }
     }
 
-    /// SignatureType of the signatures it makes.
+    /// SignatureType of the key's signatures.
     pub const fn signature_type(&self) -> u64 {
         match self.pair {
             Pair::Ecdsa(_) => signature_type::SHA256_WITH_ECDSA,
@@ -102,7 +102,7 @@ impl PrivateKey {
         self.public.clone()
     }
 
-    /// Signs the parts as if they stood one behind the other.
+    /// Signs the concatenated parts.
     ///
     /// # Errors
     /// `Random`.
@@ -132,7 +132,7 @@ impl fmt::Debug for PrivateKey {
 pub struct PublicKey {
     algorithm: Algorithm,
     key: Vec<u8>,
-    /// Both as a SubjectPublicKeyInfo.
+    /// Algorithm and key as a SubjectPublicKeyInfo.
     der: Vec<u8>,
 }
 
@@ -141,7 +141,7 @@ impl PublicKey {
         Ok(PublicKey { algorithm, key: key.to_vec(), der: der::write_public_key(algorithm, key)? })
     }
 
-    /// Reads a SubjectPublicKeyInfo. Whether the key itself makes sense shows when it is used.
+    /// Reads a SubjectPublicKeyInfo. The key itself is checked only when it is used.
     ///
     /// # Errors
     /// `BadKey`, `Unsupported`.
@@ -150,7 +150,7 @@ impl PublicKey {
         PublicKey::new(algorithm, key)
     }
 
-    /// As a SubjectPublicKeyInfo.
+    /// Returns the key as a SubjectPublicKeyInfo.
     pub fn to_der(&self) -> Vec<u8> {
         self.der.clone()
     }
@@ -171,7 +171,7 @@ impl Verifier for PublicKey {
     }
 }
 
-/// The parts one behind the other; only several of them are copied.
+/// Concatenates the parts; a single part is not copied.
 fn joined<'a>(parts: &[&'a [u8]]) -> Cow<'a, [u8]> {
     match *parts {
         [message] => Cow::Borrowed(message),

@@ -24,7 +24,7 @@ pub use verifier::{DigestVerifier, HmacVerifier, Verifier, verify_data, verify_i
 
 use crate::DecodeError;
 
-/// Why something about keys, signatures or certificates fails.
+/// Errors of keys, signatures and certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
     /// The bytes are not a valid packet.
@@ -36,22 +36,22 @@ pub enum SecurityError {
     /// A key or signature algorithm is not supported.
     #[error("the key or signature algorithm is not supported")]
     Unsupported,
-    /// The signature does not belong to these bytes and this key.
+    /// The signature does not match these bytes and this key.
     #[error("the signature is wrong")]
     BadSignature,
-    /// The signature is of a type that this key cannot make.
+    /// The signature type does not match the key.
     #[error("the signature type does not fit the key")]
     SignatureType,
     /// The Interest is not signed.
     #[error("the Interest is not signed")]
     NotSigned,
-    /// The parameters digest in the name is not that of the parameters.
+    /// The parameters digest in the name does not match the parameters.
     #[error("the parameters digest is wrong")]
     ParametersDigest,
     /// The Data is not a certificate.
     #[error("the Data is not a certificate")]
     NotCertificate,
-    /// The certificate is not valid yet or not any more.
+    /// The certificate is not yet or no longer valid.
     #[error("the certificate is not valid at this time")]
     NotValidNow,
     /// The operating system has no random numbers.
@@ -65,14 +65,15 @@ pub enum SecurityError {
     Io(#[from] std::io::Error),
 }
 
-/// A SignatureTime for the next signed Interest of a signer whose last one had `last_ms`: the present, and newer than that. If the clock
-/// was set back by more than a minute, it is the present all the same, as verifiers refuse times that are far in the future.
+/// Returns the SignatureTime for a signer's next signed Interest, given its last one: the current time, but later
+/// than `last_ms`. If the clock was set back by more than a minute, it is the current time nevertheless, because
+/// verifiers reject times far in the future.
 pub fn next_signature_time_ms(last_ms: u64, now_ms: u64) -> u64 {
     const MAX_AHEAD_MS: u64 = 60_000;
     if last_ms > now_ms.saturating_add(MAX_AHEAD_MS) { now_ms } else { now_ms.max(last_ms.saturating_add(1)) }
 }
 
-/// Present time in milliseconds since the Unix epoch; 0 when the clock stands before it.
+/// Returns the current time in milliseconds since the Unix epoch; 0 if the clock is before it.
 pub fn unix_time_ms() -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)

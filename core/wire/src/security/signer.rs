@@ -8,15 +8,15 @@ use super::{PrivateKey, SecurityError};
 use crate::name::Name;
 use crate::signature::{KeyLocator, signature_type};
 
-/// Something that signs packets.
+/// Signs packets.
 pub trait Signer: Send + Sync {
-    /// SignatureType that goes into the packet.
+    /// SignatureType to put into the packet.
     fn signature_type(&self) -> u64;
 
-    /// KeyLocator that goes into the packet.
+    /// KeyLocator to put into the packet.
     fn key_locator(&self) -> Option<KeyLocator<'_>>;
 
-    /// The signature of the parts as if they stood one behind the other.
+    /// Signs the concatenated parts.
     ///
     /// # Errors
     /// When the signature cannot be made.
@@ -112,7 +112,7 @@ pub struct KeySigner {
 }
 
 impl KeySigner {
-    /// Signs with `key`, which verifiers find by the name `locator`: that of the key or of its certificate.
+    /// Signs with `key`. `locator` is the name by which verifiers find it: the name of the key or of its certificate.
     pub const fn new(key: PrivateKey, locator: Name) -> Self {
         KeySigner { key, locator }
     }
@@ -122,7 +122,7 @@ impl KeySigner {
         &self.key
     }
 
-    /// Name that goes into the key locator.
+    /// Name in the key locator.
     pub const fn locator(&self) -> &Name {
         &self.locator
     }

@@ -47,7 +47,7 @@ fn data_of_every_signature_type() {
         verify_data(&data, &*verifier).expect("untouched");
         seen.push(signer.signature_type());
 
-        // Any flipped bit either breaks the packet or the signature.
+        // Any flipped bit breaks either the packet or the signature.
         for position in 2..packet.len() {
             let mut changed = packet.clone();
             changed[position] ^= 1;
@@ -70,7 +70,7 @@ fn interests_of_every_signature_type() {
         assert_eq!((info.nonce, info.time_ms, info.sequence), (Some(&[7; 8][..]), Some(1), Some(2)));
         verify_interest(&interest, &*verifier).expect("untouched");
 
-        // What a forwarder may change does not matter for the signature.
+        // The signature does not cover what a forwarder may change.
         let mut forwarded = packet.clone();
         forwarded[usize::from(interest.offsets.nonce.expect("present"))] ^= 1;
         verify_interest(&Interest::decode(&forwarded).expect("valid"), &*verifier).expect("nonce is not signed");
@@ -245,7 +245,7 @@ fn certificates_issued_by_another_key() {
     let error = issue_certificate(&not_a_key, &issuer).expect_err("not a key name");
     assert!(matches!(error, BuildError::Sign(SecurityError::NotCertificate)));
 
-    // The key in the certificate verifies what its owner signs.
+    // The key in the certificate verifies its owner's signatures.
     let signer = KeySigner::new(subject, certificate.name().to_owned());
     let packet = DataBuilder::new(name("/example/bob/x")).sign(&signer).expect("signed");
     let data = Data::decode(&packet).expect("valid");

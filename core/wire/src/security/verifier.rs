@@ -10,16 +10,16 @@ use crate::data::Data;
 use crate::interest::Interest;
 use crate::signature::signature_type;
 
-/// Something that verifies signatures of one key.
+/// Verifies signatures of one key.
 pub trait Verifier: Send + Sync {
-    /// Is `signature` the signature of the parts, as if they stood one behind the other?
+    /// Checks that `signature` is the signature of the concatenated parts.
     ///
     /// # Errors
-    /// `SignatureType` when a key of this kind makes no such signatures; `BadSignature`.
+    /// `SignatureType` when this kind of key cannot make such signatures; `BadSignature`.
     fn verify(&self, signature_type: u64, parts: &[&[u8]], signature: &[u8]) -> Result<(), SecurityError>;
 }
 
-/// Verifies DigestSha256, which says nothing about who signed.
+/// Verifies DigestSha256, which does not identify the signer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DigestVerifier;
 
@@ -55,7 +55,7 @@ impl Verifier for HmacVerifier {
         if signature_type != signature_type::HMAC_WITH_SHA256 {
             return Err(SecurityError::SignatureType);
         }
-        // In constant time: the tag must not be found out byte by byte.
+        // In constant time, so that the time does not reveal the tag byte by byte.
         hmac::verify(&self.key, &parts.concat(), signature).map_err(|_| SecurityError::BadSignature)
     }
 }
@@ -68,8 +68,8 @@ pub fn verify_data(data: &Data<'_>, verifier: &dyn Verifier) -> Result<(), Secur
     verifier.verify(data.signature_info.signature_type, &[data.signed_portion()], data.signature_value)
 }
 
-/// Verifies parameters digest and signature of an Interest. Against replay, the caller compares SignatureNonce,
-/// SignatureTime and SignatureSeqNum with what it has seen.
+/// Verifies the parameters digest and signature of an Interest. To prevent replay, the caller compares
+/// SignatureNonce, SignatureTime and SignatureSeqNum with the values it has seen.
 ///
 /// # Errors
 /// `NotSigned`, `ParametersDigest`, `SignatureType`, `BadSignature`.

@@ -1,4 +1,4 @@
-//! What a packet says about its signature (NDN packet specification, signature.rst, signed-interest.rst, certificate.rst).
+//! SignatureInfo and KeyLocator (NDN packet specification, signature.rst, signed-interest.rst, certificate.rst).
 
 mod validity;
 
@@ -24,7 +24,7 @@ pub mod signature_type {
     pub const NULL: u64 = 200;
 }
 
-/// Where to find the key that verifies a signature.
+/// Identifies the key that verifies a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyLocator<'a> {
     /// Name of the key or of its certificate, or a prefix of it.
@@ -36,7 +36,7 @@ pub enum KeyLocator<'a> {
 impl<'a> KeyLocator<'a> {
     /// Decodes the VALUE. An empty KeyLocator is `None`.
     fn decode(value: &'a [u8]) -> Result<Option<Self>, DecodeError> {
-        // One or the other: a second one counts as repeated.
+        // Name or KeyDigest: a second one counts as repeated.
         let rank = |typ| match typ {
             types::NAME | types::KEY_DIGEST => 1,
             _ => 0,
@@ -52,7 +52,7 @@ impl<'a> KeyLocator<'a> {
         Ok(locator)
     }
 
-    /// The name, when it is one.
+    /// Returns the name, if the locator is one.
     pub const fn name(&self) -> Option<NameRef<'a>> {
         match self {
             KeyLocator::Name(name) => Some(*name),
@@ -73,9 +73,9 @@ impl<'a> KeyLocator<'a> {
 /// SignatureInfo of a Data or InterestSignatureInfo of an Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SignatureInfo<'a> {
-    /// One of [`signature_type`], or a number unknown here.
+    /// SignatureType, one of [`signature_type`] or another number.
     pub signature_type: u64,
-    /// Where to find the key.
+    /// Identifies the key.
     pub key_locator: Option<KeyLocator<'a>>,
     /// SignatureNonce: at least 1 byte. Interests only.
     pub nonce: Option<&'a [u8]>,
@@ -83,7 +83,7 @@ pub struct SignatureInfo<'a> {
     pub time_ms: Option<u64>,
     /// SignatureSeqNum. Interests only.
     pub sequence: Option<u64>,
-    /// When a certificate is valid. Certificates only.
+    /// Time for which a certificate is valid. Certificates only.
     pub validity_period: Option<ValidityPeriod>,
 }
 

@@ -5,12 +5,12 @@ use std::fmt::{self, Write as _};
 use crate::DecodeError;
 use crate::tlv::{OrderedReader, Writer, types};
 
-/// ValidityPeriod: both ends belong to it. Seconds since the Unix epoch.
+/// ValidityPeriod, in seconds since the Unix epoch, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ValidityPeriod {
-    /// First second at which it is valid.
+    /// First second of validity.
     pub not_before_s: u64,
-    /// Last second at which it is valid.
+    /// Last second of validity.
     pub not_after_s: u64,
 }
 
@@ -50,13 +50,13 @@ impl ValidityPeriod {
         });
     }
 
-    /// Is the given time, in seconds since the Unix epoch, inside?
+    /// Returns true if the given time, in seconds since the Unix epoch, is within the period.
     pub const fn contains(&self, now_s: u64) -> bool {
         self.not_before_s <= now_s && now_s <= self.not_after_s
     }
 }
 
-/// As `2026-01-31 00:00:00 UTC to 2027-01-30 23:59:59 UTC`.
+/// Written as `2026-01-31 00:00:00 UTC to 2027-01-30 23:59:59 UTC`.
 impl fmt::Display for ValidityPeriod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let show = |f: &mut fmt::Formatter<'_>, seconds| {

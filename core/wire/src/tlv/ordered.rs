@@ -3,10 +3,10 @@
 use super::{Element, Reader, is_critical};
 use crate::DecodeError;
 
-/// Reads the elements of a VALUE whose grammar prescribes an order and lets none repeat.
+/// Reads the elements of a VALUE with a grammar that prescribes an order and forbids repetition.
 ///
-/// An element that is unknown, out of order or repeated is an error when it is critical and passed over when it is not
-/// (NDN packet specification, tlv.rst "Considerations for Evolvability of TLV-Based Encoding").
+/// An element that is unknown, out of order or repeated is an error if it is critical and ignored otherwise (NDN
+/// packet specification, tlv.rst "Considerations for Evolvability of TLV-Based Encoding").
 #[derive(Debug, Clone)]
 pub struct OrderedReader<'a, F> {
     reader: Reader<'a>,
@@ -15,26 +15,27 @@ pub struct OrderedReader<'a, F> {
 }
 
 impl<'a, F: Fn(u32) -> u8> OrderedReader<'a, F> {
-    /// Rank of types that are passed over wherever they stand, critical or not.
+    /// Rank of types that are ignored anywhere, critical or not.
     pub const IGNORED: u8 = u8::MAX;
 
-    /// `rank_of` gives the place of each known type in the order, from 1, and 0 for unknown types.
+    /// Makes a reader. `rank_of` returns the position of each known type in the order, from 1, and 0 for unknown
+    /// types.
     #[inline]
     pub const fn new(value: &'a [u8], rank_of: F) -> Self {
         OrderedReader { reader: Reader::new(value), rank_of, last_rank: 0 }
     }
 
-    /// Offset in the VALUE behind the element read last.
+    /// Offset in the VALUE after the last element read.
     #[inline]
     pub const fn position(&self) -> usize {
         self.reader.position()
     }
 
-    /// The next element that is known and in order; `None` at the end.
+    /// Returns the next element that is known and in order; `None` at the end.
     ///
     /// # Errors
     /// As for [`Reader::read_element`]; `CriticalElement`.
-    // Inlined into each decoder, `rank_of` becomes part of its dispatch and elements stay in registers.
+    // Inlined into each decoder, so that `rank_of` becomes part of its dispatch and elements stay in registers.
     #[inline(always)]
     pub fn next_element(&mut self) -> Result<Option<Element<'a>>, DecodeError> {
         while !self.reader.is_empty() {

@@ -1,4 +1,4 @@
-//! Reading TLV elements from bytes in memory or arriving on a stream. Assumes nothing about the input.
+//! Reading TLV elements from memory or from a stream. Assumes nothing about the input.
 
 use crate::{DecodeError, MAX_PACKET_SIZE};
 
@@ -21,25 +21,25 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the start of `input`.
+    /// Makes a reader at the start of `input`.
     #[inline]
     pub const fn new(input: &'a [u8]) -> Self {
         Reader { input, position: 0 }
     }
 
-    /// Has everything been read?
+    /// Returns true if everything was read.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.position >= self.input.len()
     }
 
-    /// Bytes read so far: the offset of the next element in the input.
+    /// Number of bytes read so far: the offset of the next element in the input.
     #[inline]
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// What has not been read yet.
+    /// Returns the bytes not read yet.
     #[inline]
     pub fn remaining(&self) -> &'a [u8] {
         self.input.get(self.position..).unwrap_or_default()
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     pub fn read_element(&mut self) -> Result<Element<'a>, DecodeError> {
         let rest = self.remaining();
-        // Nearly all elements have a TYPE and a LENGTH of one byte each; the rest of the work stays out of line.
+        // Nearly all elements have one-byte TYPE and LENGTH; other forms are read out of line.
         if let [typ @ 1..253, length @ 0..253, ..] = *rest
             && let Some(wire) = rest.get(..2 + usize::from(length))
         {
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The one element that fills `input` completely.
+/// Returns the only element, which must fill `input`.
 ///
 /// # Errors
 /// As for [`Reader::read_element`]; `TrailingBytes` when more follows.
@@ -95,22 +95,21 @@ pub fn read_single_element(input: &[u8]) -> Result<Element<'_>, DecodeError> {
     if reader.is_empty() { Ok(element) } else { Err(DecodeError::TrailingBytes) }
 }
 
-/// VALUE of the element that begins `rest`, if its TYPE takes one byte, its LENGTH one or three, and it goes to the
-/// end.
+/// Returns the VALUE of the first element, if its TYPE takes one byte, its LENGTH one or three, and it fills `rest`.
 #[inline(always)]
 pub(crate) fn value_that_fills(rest: &[u8]) -> Option<&[u8]> {
     match rest {
         [_, length @ 0..253, value @ ..] => (usize::from(*length) == value.len()).then_some(value),
         [_, 253, high, low, value @ ..] => {
             let length = usize::from(u16::from_be_bytes([*high, *low]));
-            // A LENGTH that fits into one byte must be there.
+            // A LENGTH that fits in one byte must be encoded in one.
             (length == value.len() && length >= 253).then_some(value)
         }
         _ => None,
     }
 }
 
-/// Reads a VAR-NUMBER: the number and how many bytes it takes.
+/// Reads a VAR-NUMBER; returns the number and its length in bytes.
 ///
 /// # Errors
 /// `Truncated`; `NonMinimalNumber` when a shorter form exists.
@@ -135,7 +134,7 @@ fn read_type(input: &[u8]) -> Result<(u32, usize), DecodeError> {
     }
 }
 
-/// TYPE, bytes taken by TYPE and LENGTH, LENGTH.
+/// Returns TYPE, length of TYPE and LENGTH in bytes, and LENGTH.
 fn read_header(input: &[u8]) -> Result<(u32, usize, u64), DecodeError> {
     let (typ, type_len) = read_type(input)?;
     let (value_len, length_len) = read_var_number(&input[type_len..])?;
@@ -157,15 +156,15 @@ pub fn decode_nni(value: &[u8]) -> Result<u64, DecodeError> {
     }
 }
 
-/// Finds the end of the first element on a stream: its total length in bytes, or `None` while its TYPE and LENGTH have
-/// not arrived completely.
+/// Finds the end of the first element on a stream: returns its total length in bytes, or `None` while its TYPE and
+/// LENGTH have not arrived completely.
 ///
 /// # Errors
 /// `NonMinimalNumber`, `BadType`; `TooLong` when the element is larger than [`MAX_PACKET_SIZE`]. After an error the
-/// stream cannot be followed any more.
+/// boundaries of further elements are unknown.
 #[inline]
 pub fn frame_length(input: &[u8]) -> Result<Option<usize>, DecodeError> {
-    // Nearly all frames have a TYPE of one byte and a LENGTH of one or three.
+    // Nearly all frames have a one-byte TYPE and a LENGTH of one or three bytes.
     let (header_len, value_len) = match *input {
         [1..253, length @ 0..253, ..] => (2, usize::from(length)),
         [1..253, 253, high, low, ..] => (4, usize::from(u16::from_be_bytes([high, low]))),

@@ -125,10 +125,12 @@ pub const LP_TX_SEQUENCE: u32 = 840;
 pub const LP_NON_DISCOVERY: u32 = 844;
 /// PrefixAnnouncement: one Data.
 pub const LP_PREFIX_ANNOUNCEMENT: u32 = 848;
-/// KnowsPitTokens: 1 byte. A field of this program's own, which NDNLPv2 does not assign and others ignore.
+/// KnowsPitTokens: 1 byte. A field specific to Namehop, which NDNLPv2 does not assign and other implementations
+/// ignore.
 pub const LP_KNOWS_PIT_TOKENS: u32 = 952;
 
-/// Numbers of the NFD management protocol. Some mean different things in different modules, so they decode by context.
+/// Numbers of the NFD management protocol. Some have different meanings in different modules, so the context
+/// determines how they are decoded.
 pub mod nfd {
     /// ControlResponse.
     pub const CONTROL_RESPONSE: u32 = 101;

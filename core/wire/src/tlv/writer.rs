@@ -1,6 +1,6 @@
-//! Writing TLV elements: into a growing vector, or numbers into given memory.
+//! Writing TLV elements into a growing vector, or numbers into the caller's memory.
 
-/// Bytes that a VAR-NUMBER takes in its shortest form.
+/// Length in bytes of a VAR-NUMBER in its shortest form.
 #[inline]
 pub const fn var_number_len(number: u64) -> usize {
     match number {
@@ -11,7 +11,7 @@ pub const fn var_number_len(number: u64) -> usize {
     }
 }
 
-/// Bytes that the VALUE of a NonNegativeInteger takes in its shortest form.
+/// Length in bytes of the VALUE of a NonNegativeInteger in its shortest form.
 #[inline]
 pub const fn nni_len(number: u64) -> usize {
     match number {
@@ -22,7 +22,7 @@ pub const fn nni_len(number: u64) -> usize {
     }
 }
 
-/// Bytes that a complete element with a VALUE of `value_len` bytes takes.
+/// Length in bytes of a complete element with a VALUE of `value_len` bytes.
 #[inline]
 pub const fn element_len(typ: u32, value_len: usize) -> usize {
     var_number_len(typ as u64) + var_number_len(value_len as u64) + value_len
@@ -49,7 +49,7 @@ impl Nni {
     }
 }
 
-/// Writes a VAR-NUMBER at the start of `out` and returns how many bytes it took.
+/// Writes a VAR-NUMBER at the start of `out` and returns its length in bytes.
 ///
 /// # Panics
 /// When `out` is shorter than [`var_number_len`].
@@ -68,7 +68,7 @@ pub fn put_var_number(out: &mut [u8], number: u64) -> usize {
     length
 }
 
-/// Writes TYPE and LENGTH at the start of `out` and returns how many bytes they took.
+/// Writes TYPE and LENGTH at the start of `out` and returns their length in bytes.
 ///
 /// # Panics
 /// When `out` is too short.
@@ -85,37 +85,37 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer with nothing written.
+    /// Makes an empty writer.
     pub const fn new() -> Self {
         Writer { buffer: Vec::new() }
     }
 
-    /// A writer that can take `bytes` bytes without growing.
+    /// Makes a writer with room for `bytes` bytes without reallocation.
     pub fn with_capacity(bytes: usize) -> Self {
         Writer { buffer: Vec::with_capacity(bytes) }
     }
 
-    /// Bytes written so far.
+    /// Number of bytes written so far.
     pub fn len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Is nothing written yet?
+    /// Returns true if nothing was written yet.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// What is written so far.
+    /// Returns the bytes written so far.
     pub fn as_slice(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// The result.
+    /// Returns the bytes written.
     pub fn into_vec(self) -> Vec<u8> {
         self.buffer
     }
 
-    /// Appends bytes as they are, for example a complete element made elsewhere.
+    /// Appends raw bytes, for example a complete element built elsewhere.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.buffer.extend_from_slice(bytes);
         self
@@ -133,19 +133,19 @@ impl Writer {
         self.var_number(u64::from(typ)).var_number(value.len() as u64).raw(value)
     }
 
-    /// Appends an element whose VALUE is a NonNegativeInteger, in the shortest form.
+    /// Appends an element with a NonNegativeInteger in its shortest form as VALUE.
     pub fn nni(&mut self, typ: u32, number: u64) -> &mut Self {
         self.element(typ, Nni::new(number).as_slice())
     }
 
-    /// Appends an element whose VALUE is what `write` appends.
+    /// Appends an element; `write` appends its VALUE.
     pub fn nested(&mut self, typ: u32, write: impl FnOnce(&mut Writer)) -> &mut Self {
         let start = self.buffer.len();
         write(self);
         let value_len = self.buffer.len() - start;
         let mut header = [0; 18];
         let header_len = put_header(&mut header, typ, value_len);
-        // The length is known only now: the VALUE makes room for what belongs in front of it.
+        // The length is known only now: the VALUE moves to make room for the header.
         self.buffer.resize(start + header_len + value_len, 0);
         self.buffer.copy_within(start..start + value_len, start + header_len);
         self.buffer[start..start + header_len].copy_from_slice(&header[..header_len]);
@@ -154,7 +154,7 @@ impl Writer {
 }
 
 impl From<Vec<u8>> for Writer {
-    /// Appends behind what `buffer` already holds.
+    /// Appends to the contents of `buffer`.
     fn from(buffer: Vec<u8>) -> Self {
         Writer { buffer }
     }
