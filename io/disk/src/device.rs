@@ -1,8 +1,8 @@
-//! Block devices: what is on one that is not the router's, and making it empty for the router when somebody asks for that.
+//! Block devices: detecting foreign contents, and clearing a device for the router on request.
 //!
-//! A router takes a device only if both of its ends are zeros or it has a superblock of ours: file systems, partition tables,
-//! volumes and arrays all have something there. What is there is looked up in a short list, for the sake of a clear message; what
-//! the list does not know is "something else", and left alone just the same.
+//! A router takes a device only if both of its ends are zeros or it has a Namehop superblock: file systems, partition
+//! tables, volumes and arrays all store something there. A short list of signatures names the contents in messages.
+//! Unknown contents are reported as "something else", and left alone just the same.
 
 use std::fs::File;
 use std::io;
@@ -11,12 +11,12 @@ use std::path::Path;
 
 use crate::file::{OpenError, failure, open_for_us};
 
-/// Bytes at the start of a device that are zeros where nothing is on it.
+/// Bytes at the start of a device that are zeros if it is empty.
 const HEAD_BYTES: u64 = 2 << 20;
-/// Bytes at the end of a device that are zeros where nothing is on it.
+/// Bytes at the end of a device that are zeros if it is empty.
 const TAIL_BYTES: u64 = 1 << 20;
 
-/// Where something stands that tells what is on a device.
+/// A signature at a fixed offset that identifies the contents of a device.
 struct Sign {
     at: usize,
     bytes: &'static [u8],
@@ -27,7 +27,7 @@ const fn sign(at: usize, bytes: &'static [u8], what: &'static str) -> Sign {
     Sign { at, bytes, what }
 }
 
-/// The first one that is there counts.
+/// Known signatures; the first match counts.
 const SIGNS: &[Sign] = &[
     sign(0, b"Namehop CS disk\n", "a disk cache of Namehop"),
     sign(0, b"XFSB", "an XFS file system"),
@@ -48,16 +48,16 @@ const SIGNS: &[Sign] = &[
     sign(510, b"\x55\xaa", "a partition table or boot sector"),
 ];
 
-/// What is on a block device.
+/// Contents of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceContents {
-    /// Its size.
+    /// Size of the device.
     pub bytes: u64,
-    /// What it seems to hold; `None` when both of its ends are zeros.
+    /// Name of the contents; `None` when both ends are zeros.
     pub holds: Option<&'static str>,
 }
 
-/// Looks at a device of this size.
+/// Examines a device of this size.
 pub(crate) fn look(device: &File, bytes: u64) -> io::Result<DeviceContents> {
     let mut head = vec![0; bytes.min(HEAD_BYTES) as usize];
     device.read_exact_at(&mut head, 0)?;
@@ -74,19 +74,19 @@ pub(crate) fn look(device: &File, bytes: u64) -> io::Result<DeviceContents> {
     Ok(DeviceContents { bytes, holds })
 }
 
-/// Says what is on a block device that nobody uses, and changes nothing.
+/// Returns the contents of an unused block device without changing it.
 ///
 /// # Errors
-/// When it is no block device, is in use, or cannot be opened or read.
+/// When it is not a block device, is in use, or cannot be opened or read.
 pub fn inspect_device(path: &Path) -> Result<DeviceContents, OpenError> {
     let (device, bytes) = open_device(path)?;
     look(&device, bytes).map_err(|error| failure(path, error))
 }
 
-/// Makes a block device empty, so that a router takes it: both of its ends become zeros, and whatever is on it is lost.
+/// Clears a block device so that a router takes it: both of its ends become zeros, and its contents are lost.
 ///
 /// # Errors
-/// As [`inspect_device`], and when it cannot be written.
+/// As [`inspect_device`], and when the device cannot be written.
 pub fn clear_device(path: &Path) -> Result<(), OpenError> {
     let (device, bytes) = open_device(path)?;
     let clear = || {
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(device(&[(at, &[1])]).holds, Some("something else"), "at {at}");
         }
         assert_eq!(device(&[(8 << 20, &[1])]).holds, None, "what the middle has is nobody's");
-        // A partition table of GPT has a sign of the older kind as well.
+        // A GPT partition table also has a signature of the older MBR kind.
         assert_eq!(device(&[(510, b"\x55\xaa"), (512, b"EFI PART")]).holds, Some("a partition table (GPT)"));
     }
 }

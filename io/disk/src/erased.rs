@@ -1,33 +1,33 @@
-//! Prefixes whose Data was erased, each with the position that the log had come to: what lies before that under the prefix is
-//! not there any more.
+//! Prefixes with erased Data, each with the log position at the time of the erasure: records of the prefix below that
+//! position are erased.
 //!
-//! The index knows no names, so an erasure cannot look for what it means. It is remembered instead, and each Data that is read
-//! is held against it. It stands in the log as well, for the time after a restart; there it is written over when nothing older
-//! is left.
+//! The index does not hold names, so an erasure cannot find its records. It is remembered instead, and the name of
+//! each Data that is read is compared with it. The log holds a record of the erasure, too, for the time after a
+//! restart; it may be overwritten there once it is the oldest.
 
 use crate::index::Extent;
 
-/// Erasures that are remembered. One more, and everything on the disk is erased.
+/// Maximum number of remembered erasures. One more erases the whole disk.
 const MAX_ERASURES: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Erasure {
-    /// VALUE of a name.
+    /// VALUE of a name prefix.
     prefix: Box<[u8]>,
     before: u64,
 }
 
-/// See the module's description.
+/// The remembered erasures; see the module's description.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Erased(Vec<Erasure>);
 
 impl Erased {
-    /// The Data under this prefix that lies before a position is erased. Returns the prefix that is to be written into the log,
-    /// which may be a shorter one.
+    /// Erases the Data under this prefix below a position. Returns the prefix to write into the log, which may be
+    /// shorter.
     pub(crate) fn add<'a>(&mut self, prefix: &'a [u8], before: u64, extent: Extent) -> &'a [u8] {
-        // What is older than the oldest record has nothing left to erase.
+        // An erasure older than the oldest record has no more effect.
         self.0.retain(|erasure| extent.cursor.saturating_sub(extent.slots) < erasure.before);
-        // A later erasure of the same, or of more, stands for an earlier one.
+        // A later erasure of the same or a shorter prefix replaces an earlier one.
         self.0.retain(|erasure| erasure.before > before || !erasure.prefix.starts_with(prefix));
         let prefix = if self.0.len() < MAX_ERASURES { prefix } else { &prefix[..0] };
         if prefix.is_empty() {
@@ -37,12 +37,12 @@ impl Erased {
         prefix
     }
 
-    /// All prefixes.
+    /// Iterates over all prefixes.
     pub(crate) fn prefixes(&self) -> impl Iterator<Item = Box<[u8]>> + '_ {
         self.0.iter().map(|erasure| erasure.prefix.clone())
     }
 
-    /// Is the Data with this name VALUE, which lies at a position, erased?
+    /// Returns true if the Data with this name VALUE at this position is erased.
     pub(crate) fn covers(&self, name: &[u8], position: u64) -> bool {
         self.0.iter().any(|erasure| position < erasure.before && name.starts_with(&erasure.prefix))
     }

@@ -1,6 +1,7 @@
-//! Opening the file: whether it is ours, whether nobody else uses it, whether it has the size that is wanted.
+//! Opening the file: checks that it belongs to Namehop, that no other process uses it, and that it has the configured
+//! size.
 //!
-//! A file that is not ours is never written to. A new one may be read by its owner alone.
+//! A foreign file is never written to. A new file is readable by its owner only.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom};
@@ -15,44 +16,44 @@ use crate::device;
 use crate::format::{CHUNK_SLOTS, NotOurs, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock};
 use crate::start::DiskSettings;
 
-/// Why there is no second tier of the Content Store.
+/// Reason why there is no second tier of the Content Store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The capacity does not make sense.
+    /// The capacity is outside of the supported range.
     #[error("a disk cache has from {min} to {max} bytes; set capacity_bytes accordingly", min = crate::MIN_CAPACITY_BYTES, max = crate::MAX_CAPACITY_BYTES)]
     Capacity,
     /// The directory for the file does not exist.
     #[error("there is no directory for {}; make it, or name another file", .0.display())]
     NoDirectory(PathBuf),
-    /// The file may not be read and written.
+    /// The user may not read and write the file.
     #[error("{} cannot be opened for reading and writing: {source}; give this user the right to, or name another file", .path.display())]
     NotAllowed {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is a directory, a pipe or the like.
+    /// The path is a directory, a pipe or the like.
     #[error("{} is neither a file nor a block device, or a link to a file; name a file or a block device", .0.display())]
     NotAFile(PathBuf),
-    /// Another router uses it, or it is mounted.
+    /// Another router uses the file, or it is mounted.
     #[error("{} is in use, by another router or as a mounted file system; each router needs a file of its own", .0.display())]
     InUse(PathBuf),
-    /// It is no block device.
+    /// The path is not a block device.
     #[error("{} is no block device; only those are made empty, a file can be removed", .0.display())]
     NotADevice(PathBuf),
-    /// Something else is in the file.
+    /// The file holds foreign contents.
     #[error("{} holds something else and is left as it is; name another file, or remove this one", .0.display())]
     Foreign(PathBuf),
-    /// Something else is on the block device.
+    /// The block device holds foreign contents.
     #[error("{path} holds {what} and is left as it is; name another device, or, if nobody needs what is on it, make it empty with 'namehop cs format {path}'", path = .path.display())]
     ForeignDevice {
         /// The device.
         path: PathBuf,
-        /// What is on it.
+        /// The contents of the device.
         what: &'static str,
     },
-    /// Written by another version of Namehop.
+    /// The file was written by another version of Namehop.
     #[error("{} is a disk cache of another version ({version}) of its format; remove it, and a new one is made (a block device: 'namehop cs format')", .path.display())]
     Version {
         /// The file.
@@ -60,15 +61,15 @@ pub enum OpenError {
         /// Version of the format.
         version: u32,
     },
-    /// Its first bytes are damaged.
+    /// The first bytes of the file are damaged.
     #[error("{} was a disk cache and its first bytes are damaged; remove it, and a new one is made (a block device: 'namehop cs format')", .0.display())]
     Damaged(PathBuf),
-    /// It is to be kept, and has another size.
+    /// The file is to be kept, and has another size.
     #[error("{} is a disk cache of {has_bytes} bytes; to keep what is in it set capacity_bytes to that, or remove it for one of another size", .path.display())]
     OtherSize {
         /// The file.
         path: PathBuf,
-        /// The capacity that fits to it.
+        /// The capacity that matches the file.
         has_bytes: u64,
     },
     /// The block device is smaller than the capacity.
@@ -76,7 +77,7 @@ pub enum OpenError {
     DeviceTooSmall {
         /// The device.
         path: PathBuf,
-        /// The capacity that fits.
+        /// The capacity that fits on the device.
         has_bytes: u64,
     },
     /// The file system is full.
@@ -84,18 +85,18 @@ pub enum OpenError {
     NoRoom {
         /// The file.
         path: PathBuf,
-        /// Bytes that it is to have.
+        /// The size of the file in bytes.
         bytes: u64,
     },
-    /// The disk has reported an error.
+    /// The disk reported an error.
     #[error("{}: {source}", .path.display())]
     Disk {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Memory for the index cannot be had.
+    /// Memory for the index is not available.
     #[error("memory for the index of the disk cache: {0}; lower capacity_bytes")]
     Memory(#[from] TableError),
     /// The thread cannot be started.
@@ -104,28 +105,28 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Does the disk lack something that it may have later, so that the router can do without until then?
+    /// Returns true if the problem may be temporary, so that the router can continue without the disk until then.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, OpenError::NoRoom { .. } | OpenError::Disk { .. })
     }
 }
 
-/// The file, and what it is to be used with.
+/// The open file and its properties.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) file: File,
-    /// Tells its records from those of earlier times.
+    /// Distinguishes its records from records written before the file was last cleared.
     pub(crate) life: u64,
-    /// May it hold records of this life?
+    /// True if the file may hold records of this life.
     pub(crate) is_kept: bool,
 }
 
-/// Slots in so many bytes, in whole chunks.
+/// Returns the number of slots in `bytes` bytes, in whole chunks.
 pub(crate) fn slots_in(bytes: u64) -> u64 {
     bytes / SLOT_BYTES as u64 / CHUNK_SLOTS * CHUNK_SLOTS
 }
 
-/// Opens the file, or makes it.
+/// Opens the file, or creates it.
 pub(crate) fn open(settings: &DiskSettings) -> Result<Opened, OpenError> {
     let path = settings.path.as_path();
     let slots = slots_in(settings.capacity_bytes);
@@ -163,16 +164,18 @@ pub(crate) fn open(settings: &DiskSettings) -> Result<Opened, OpenError> {
         make_room(&file, path, bytes, kept.is_none())?;
     }
     file.sync_data().map_err(|error| failure(path, error))?;
-    // Reads are of single packets. Without this hint, which is all that it is, the system reads more than is asked for.
+    // Reads are of single packets. This hint keeps the system from reading ahead.
     let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_RANDOM);
     Ok(Opened { file, life: superblock.life, is_kept: kept.is_some() })
 }
 
-/// Opens a file, which is made if it is not there, or a block device, and sees to it that nobody else uses it. Gives its size, too.
+/// Opens a file, creating it if necessary, or a block device, and locks it against use by others. Returns it with its
+/// size.
 pub(crate) fn open_for_us(path: &Path, is_device: bool) -> Result<(File, u64), OpenError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(!is_device).truncate(false).mode(0o600);
-    // A device that is mounted is refused. Links may lead to devices, which have many names, but not to files.
+    // A mounted device is refused. Links to devices are allowed, because devices have many names; links to files are
+    // not.
     options.custom_flags(if is_device { OFlag::O_EXCL } else { OFlag::O_NOFOLLOW }.bits());
     let mut file = options.open(path).map_err(|error| failure(path, error))?;
     match file.try_lock() {
@@ -184,7 +187,7 @@ pub(crate) fn open_for_us(path: &Path, is_device: bool) -> Result<(File, u64), O
     Ok((file, size))
 }
 
-/// What an error of the system means for who names the file.
+/// Translates an error of the system to one for the user who configured the file.
 pub(crate) fn failure(path: &Path, source: io::Error) -> OpenError {
     let path = path.to_owned();
     match source.raw_os_error().map(Errno::from_raw) {
@@ -197,7 +200,7 @@ pub(crate) fn failure(path: &Path, source: io::Error) -> OpenError {
     }
 }
 
-/// What the file says of itself; `None` when nothing is in it.
+/// Reads the superblock; returns `None` when the file is empty.
 fn read_superblock(file: &File, path: &Path, size: u64, is_device: bool) -> Result<Option<Superblock>, OpenError> {
     if size == 0 {
         return Ok(None);
@@ -224,7 +227,7 @@ fn new_life() -> io::Result<u64> {
     random.map(|random| u64::from_le_bytes(random.expose())).map_err(|_| io::Error::other("no random numbers"))
 }
 
-/// Sees to it that the file system has room for the whole file, so that it does not run full later.
+/// Reserves room in the file system for the whole file, so that it does not run full later.
 fn make_room(file: &File, path: &Path, bytes: u64, is_new: bool) -> Result<(), OpenError> {
     let too_large = || OpenError::NoRoom { path: path.to_owned(), bytes };
     if is_new {
@@ -233,11 +236,11 @@ fn make_room(file: &File, path: &Path, bytes: u64, is_new: bool) -> Result<(), O
     let length = i64::try_from(bytes).map_err(|_| too_large())?;
     match fallocate(file, FallocateFlags::empty(), 0, length) {
         Ok(()) => Ok(()),
-        // Some file systems cannot set room aside. There it may run full later.
+        // Some file systems cannot reserve room. There the file system may run full later.
         Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => file.set_len(bytes).map_err(|error| failure(path, error)),
         Err(error) => {
             if is_new {
-                // What was set aside so far is given back.
+                // Release the room reserved so far.
                 let _ = file.set_len(SUPERBLOCK_BYTES as u64);
             }
             match error {

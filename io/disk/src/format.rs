@@ -1,59 +1,59 @@
-//! The bytes of the file: a superblock of 4 KiB, then slots of 1 KiB. All numbers are little-endian.
+//! The format of the file: a superblock of 4 KiB, then slots of 1 KiB. All integers are little-endian.
 //!
-//! A record lies in consecutive slots, its header first:
+//! A record occupies consecutive slots and starts with its header:
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0–3 | CRC-32C of all that follows, to the end of the body |
+//! | 0–3 | CRC-32C of the rest of the record, to the end of the body |
 //! | 4–7 | `NHdr` |
 //! | 8–15 | life of the file, a random number |
 //! | 16–23 | position in the log: slots written before it since the life began |
-//! | 24–31 | when it was written, in milliseconds since 1970 |
-//! | 32–39 | until when the Data is fresh, in milliseconds since 1970; 0 = not at all |
-//! | 40–41 | bytes of the body |
+//! | 24–31 | time of writing, in milliseconds since 1970 |
+//! | 32–39 | end of freshness of the Data, in milliseconds since 1970; 0 = not fresh |
+//! | 40–41 | length of the body in bytes |
 //! | 42 | 1 = Data, 2 = erasure: the Data under this prefix before this position is erased |
 //! | 43–47 | 0 |
 //! | 48– | body: a Data packet, or the VALUE of a name |
 //!
-//! The superblock says that the file is one of ours, how many slots it has, and its life. The life changes whenever the file is
-//! to start empty, by which all records before mean nothing.
+//! The superblock identifies the file as Namehop's and holds its number of slots and its life. The life changes
+//! whenever the file is cleared, which invalidates all earlier records.
 
 use namehop_packet::Timestamp;
 use namehop_wire::MAX_PACKET_SIZE;
 
-/// Bytes of a slot: a packet takes a whole number of them, with its header of 48 bytes.
+/// Bytes of a slot. A record, which is a packet with a header of 48 bytes, takes a whole number of slots.
 pub const SLOT_BYTES: usize = 1024;
-/// Bytes in front of a record's body.
+/// Bytes of a record's header.
 pub(crate) const HEADER_BYTES: usize = 48;
 /// Slots of the longest record.
 pub(crate) const MAX_RECORD_SLOTS: usize = (HEADER_BYTES + MAX_PACKET_SIZE).div_ceil(SLOT_BYTES);
-/// Bytes in front of the first slot.
+/// Bytes of the superblock; the first slot follows.
 pub(crate) const SUPERBLOCK_BYTES: usize = 4096;
-/// Slots that a worker takes of the log at once. No record goes beyond them.
+/// Slots of a chunk, the unit in which a worker takes space of the log. A record lies within one chunk.
 pub(crate) const CHUNK_SLOTS: u64 = 128;
-/// Bytes of these.
+/// Bytes of a chunk.
 pub(crate) const CHUNK_BYTES: usize = CHUNK_SLOTS as usize * SLOT_BYTES;
 
 pub(crate) const RECORD_MAGIC: [u8; 4] = *b"NHdr";
 const FILE_MAGIC: [u8; 16] = *b"Namehop CS disk\n";
 const VERSION: u32 = 1;
-/// Bytes of the superblock that mean something, its checksum at their end.
+/// Bytes of the superblock in use, including the checksum at their end.
 const SUPERBLOCK_USED: usize = 44;
 
-/// Slots of a record with a body of so many bytes.
+/// Returns the number of slots of a record with a body of `body_bytes` bytes.
 pub(crate) fn slots_of(body_bytes: usize) -> usize {
     (HEADER_BYTES + body_bytes).div_ceil(SLOT_BYTES)
 }
 
-/// No log comes as far as this, which takes centuries at 100 GB/s. So positions can be added up.
+/// Upper bound of positions, so that adding them cannot overflow. A log takes centuries to reach it at 100 GB/s.
 const MAX_POSITION: u64 = 1 << 60;
 
-/// What a record is.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A Data packet.
     Data = 1,
-    /// The Data under a prefix is erased.
+    /// An erasure of the Data under a prefix.
     Erasure = 2,
 }
 
@@ -68,10 +68,10 @@ pub(crate) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Milliseconds for which the Data is fresh from `now_ms` on. A record from the future tells that the clock was set back;
-    /// then nobody knows how old it is, and it is not fresh.
+    /// Returns the milliseconds for which the Data stays fresh after `now_ms`. A record from the future shows that
+    /// the clock was set back; then its age is unknown, and it counts as stale.
     pub(crate) fn fresh_for_ms(&self, now_ms: u64) -> u64 {
-        /// Clocks are corrected by less than this while they are right.
+        /// Larger than usual corrections of a clock that is right.
         const TOLERANCE_MS: u64 = 1_000;
         if self.written_ms > now_ms.saturating_add(TOLERANCE_MS) {
             return 0;
@@ -80,14 +80,14 @@ impl Record<'_> {
     }
 }
 
-/// Why there is no record.
+/// Reason why there is no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoRecord {
-    /// Something else is there.
+    /// The bytes are not a record.
     Absent,
-    /// One of an earlier life of the file.
+    /// The record belongs to an earlier life of the file.
     OtherLife,
-    /// One that is torn or was changed.
+    /// The record is torn or was changed.
     Broken,
 }
 
@@ -103,14 +103,14 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(number)
 }
 
-/// Bytes of the body, by the header.
+/// Returns the length of the body in bytes, as given in the header.
 pub(crate) fn body_bytes(header: &[u8]) -> usize {
     usize::from(u16::from_le_bytes([header[40], header[41]]))
 }
 
-/// Puts a record behind others that precede it in the log. It is not complete before it is [sealed](seal).
+/// Appends a record to a run of consecutive records of the log. The record is incomplete until it is [sealed](seal).
 ///
-/// Its length is padded to whole slots. `body` has no more bytes than the longest packet.
+/// It is padded to whole slots. `body` must not be longer than the longest packet.
 pub(crate) fn append(run: &mut Vec<u8>, position: u64, kind: Kind, fresh_until: Timestamp, body: &[u8]) {
     let start = run.len();
     let mut header = [0; HEADER_BYTES];
@@ -124,7 +124,8 @@ pub(crate) fn append(run: &mut Vec<u8>, position: u64, kind: Kind, fresh_until: 
     run.resize(start + slots_of(body.len()) * SLOT_BYTES, 0);
 }
 
-/// Completes all records of a run: life, times and checksums. `wall_ms` gives the time of day of a time of the engine.
+/// Completes all records of a run: life, times and checksums. `wall_ms` converts the engine's time to the time of
+/// day.
 pub(crate) fn seal(run: &mut [u8], life: u64, now_ms: u64, wall_ms: impl Fn(Timestamp) -> u64) {
     let mut rest = run;
     while rest.len() >= HEADER_BYTES {
@@ -139,13 +140,14 @@ pub(crate) fn seal(run: &mut [u8], life: u64, now_ms: u64, wall_ms: impl Fn(Time
     }
 }
 
-/// Sets the checksum of a record, which is header and body.
+/// Sets the checksum of a record (header and body).
 pub(crate) fn seal_record(record: &mut [u8]) {
     let checksum = crc32c::crc32c(&record[4..]);
     record[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// The record at the start of these bytes, if it is intact and of this life of the file. There may be more bytes behind it.
+/// Decodes the record at the start of these bytes, if it is intact and of this life of the file. More bytes may
+/// follow it.
 pub(crate) fn decode(bytes: &[u8], life: u64) -> Result<Record<'_>, NoRecord> {
     let Some(header) = bytes.get(..HEADER_BYTES) else { return Err(NoRecord::Absent) };
     if header[4..8] != RECORD_MAGIC {
@@ -177,28 +179,28 @@ pub(crate) fn decode(bytes: &[u8], life: u64) -> Result<Record<'_>, NoRecord> {
     })
 }
 
-/// What the start of the file says of it.
+/// The contents of the superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Superblock {
-    /// Slots of the ring.
+    /// Number of slots of the ring.
     pub(crate) slots: u64,
     /// The life of the file.
     pub(crate) life: u64,
 }
 
-/// Why a file is not one of this version.
+/// Reason why a file is not a disk cache of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotOurs {
-    /// Another program's, or nobody's.
+    /// The file belongs to another program, or is none.
     Foreign,
-    /// Of another version of the format.
+    /// The file has another version of the format.
     Version(u32),
-    /// Ours once, but damaged.
+    /// The file was a disk cache, but is damaged.
     Damaged,
 }
 
 impl Superblock {
-    /// As it stands in the file.
+    /// Encodes the superblock.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; SUPERBLOCK_BYTES];
         bytes[..16].copy_from_slice(&FILE_MAGIC);
@@ -211,7 +213,7 @@ impl Superblock {
         bytes
     }
 
-    /// What the first bytes of a file say.
+    /// Decodes the first bytes of a file.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, NotOurs> {
         if bytes.len() < SUPERBLOCK_USED || bytes[..16] != FILE_MAGIC {
             return Err(NotOurs::Foreign);
@@ -227,7 +229,7 @@ impl Superblock {
     }
 }
 
-/// Where the slot with this position in the log begins in the file.
+/// Returns the offset in the file of the slot with this position in the log.
 pub(crate) fn offset_of(position: u64, slots: u64) -> u64 {
     SUPERBLOCK_BYTES as u64 + position % slots * SLOT_BYTES as u64
 }

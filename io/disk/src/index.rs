@@ -1,11 +1,11 @@
-//! The index of one worker: from the hash of a name to the position of its record in the log.
+//! The index of one worker: maps the hash of a name to the position of its record in the log.
 //!
-//! A table of cache lines with eight entries of 64 bits each; a name has its place in one line. An entry says where the record
-//! begins, how many slots it has, whether it may be fresh, and some bits of the hash. Two names may share all of them, which
-//! costs a read in vain: the reader compares the name.
+//! It is a table of cache lines with eight entries of 64 bits each; a name maps to one line. An entry holds the
+//! position of the record, its number of slots, whether it may be fresh, and some bits of the hash. Two names may
+//! share all of these bits, which costs a useless read: the reader compares the name.
 //!
-//! Nothing is removed when the log overwrites a record: an entry whose position has been written over is worth nothing and is the
-//! first whose place is taken. In a full line it is the oldest.
+//! Nothing is removed when the log overwrites a record: an entry with an overwritten position is invalid and is
+//! replaced first. In a full line the oldest entry is replaced.
 
 use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
@@ -19,28 +19,28 @@ const FRESH_SHIFT: u32 = SLOTS_SHIFT + SLOTS_BITS;
 const TAG_SHIFT: u32 = FRESH_SHIFT + 1;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 const _: () = assert!(MAX_RECORD_SLOTS < 1 << SLOTS_BITS);
-/// Most slots that the log may have: a position must tell which time around the ring is meant.
+/// Maximum number of slots of the log: the position in an entry must be unambiguous.
 pub(crate) const MAX_SLOTS: u64 = 1 << (POSITION_BITS - 2);
 /// Entries of a line.
 const LINE_ENTRIES: u64 = 8;
 
-/// How far the log has come.
+/// The extent of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Slots that were taken since the life of the file began.
+    /// Number of slots taken since the life of the file began.
     pub(crate) cursor: u64,
-    /// Slots of the ring.
+    /// Number of slots of the ring.
     pub(crate) slots: u64,
 }
 
 impl Extent {
-    /// Has the record at this position not been written over?
+    /// Returns true if the record at this position was not overwritten.
     pub(crate) fn is_live(&self, position: u64) -> bool {
         position < self.cursor && self.cursor - position <= self.slots
     }
 }
 
-/// Where a record is.
+/// Location of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Located {
     pub(crate) position: u64,
@@ -48,12 +48,12 @@ pub struct Located {
     pub(crate) may_be_fresh: bool,
 }
 
-/// See the module's description.
+/// The index; see the module's description.
 pub(crate) struct Index {
     lines: CacheLines,
 }
 
-/// What an entry keeps of a hash: its lowest bits, because the highest ones say which line it is in.
+/// Returns the bits of a hash that an entry keeps: the lowest ones, because the highest ones determine the line.
 fn tag(hash: u64) -> u64 {
     hash << TAG_SHIFT
 }
@@ -63,7 +63,8 @@ fn has_tag(entry: u64, hash: u64) -> bool {
 }
 
 impl Index {
-    /// An index for so many records. Its memory is touched, so that nobody waits for it later.
+    /// Makes an index for `records` records. Its memory is touched now, so that later accesses do not wait for the
+    /// system.
     pub(crate) fn new(records: u64) -> Result<Self, TableError> {
         let lines = usize::try_from(records.div_ceil(LINE_ENTRIES).max(1)).map_err(|_| TableError::CapacityTooLarge)?;
         let mut lines = CacheLines::new(lines, PageRequest::Large)?;
@@ -71,7 +72,7 @@ impl Index {
         Ok(Index { lines })
     }
 
-    /// Bytes of memory.
+    /// Size in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.lines.len() * size_of::<CacheLine>()
     }
@@ -81,13 +82,13 @@ impl Index {
         ((u128::from(hash) * self.lines.len() as u128) >> 64) as usize
     }
 
-    /// Asks for the place of a name to be brought into the cache.
+    /// Prefetches the line of a name.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         self.lines.prefetch(self.line(hash));
     }
 
-    /// The record of a name, unless the log has gone over it.
+    /// Returns the record of a name, unless the log has overwritten it.
     #[inline]
     pub(crate) fn find(&self, hash: u64, extent: Extent) -> Option<Located> {
         let entries = &self.lines[self.line(hash)].0;
@@ -95,11 +96,12 @@ impl Index {
         of_name.filter_map(|&entry| locate(entry, extent)).max_by_key(|located| located.position)
     }
 
-    /// Notes the record of a name in the place of an older one of the same name. `false` when another name lost its place.
+    /// Stores the record of a name, replacing an older one of the same name. Returns `false` if it evicted a valid
+    /// entry of another name.
     pub(crate) fn insert(&mut self, hash: u64, new: Located, extent: Extent) -> bool {
         let line = self.line(hash);
         let entries = &mut self.lines[line].0;
-        // The age of what is in the way: an entry of the same name first, then what is worth nothing, then the oldest.
+        // Replacement order: an entry of the same name first, then invalid entries, then the oldest.
         let value = |&entry: &u64| match locate(entry, extent) {
             _ if entry != 0 && has_tag(entry, hash) => 0,
             None => 1,
@@ -112,7 +114,7 @@ impl Index {
         least <= 1
     }
 
-    /// Forgets the record of a name.
+    /// Removes the record of a name.
     #[inline]
     pub(crate) fn remove(&mut self, hash: u64) {
         let line = self.line(hash);
@@ -123,7 +125,7 @@ impl Index {
         }
     }
 
-    /// The record of a name is not fresh any more.
+    /// Records that the Data of a name at this position is stale.
     pub(crate) fn note_stale(&mut self, hash: u64, position: u64) {
         let line = self.line(hash);
         for entry in &mut self.lines[line].0 {
@@ -141,11 +143,11 @@ fn encode(hash: u64, located: Located) -> u64 {
         | located.position & POSITION_MASK
 }
 
-/// `None` for an empty entry, and for one whose record was written over.
+/// Decodes an entry; `None` if it is empty or its record was overwritten.
 #[inline]
 fn locate(entry: u64, extent: Extent) -> Option<Located> {
     let slots = entry >> SLOTS_SHIFT & ((1 << SLOTS_BITS) - 1);
-    // Of all positions with these low bits the last one before the cursor.
+    // The last position before the cursor with these low bits.
     let back = extent.cursor.wrapping_sub(1).wrapping_sub(entry) & POSITION_MASK;
     let position = extent.cursor.checked_sub(1 + back)?;
     let is_live = slots != 0 && extent.is_live(position);

@@ -1,14 +1,14 @@
-//! Notices a disk that answers, but later than Interests wait: then it is of little use, and the operator should know.
+//! Detects a disk that answers later than Interests wait: it is of little use, and the operator should know.
 
 use std::time::{Duration, Instant};
 
-/// What is looked at together.
+/// Period over which reads are counted.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// See the module's description.
+/// Counts late reads; see the module's description.
 #[derive(Debug, Default)]
 pub(crate) struct Lateness {
-    /// How long Interests wait; `None` = nobody wants to know.
+    /// How long Interests wait; `None` disables the detection.
     limit: Option<Duration>,
     since: Option<Instant>,
     reads: u64,
@@ -17,13 +17,13 @@ pub(crate) struct Lateness {
 }
 
 impl Lateness {
-    /// Interests wait for so long.
+    /// Makes a counter for Interests that wait for `limit`.
     pub(crate) fn new(limit: Duration) -> Self {
         Lateness { limit: Some(limit), ..Lateness::default() }
     }
 
-    /// A read has taken so long. When at least half of those of a second were late, and that was not told in the last `interval`:
-    /// how many were late, and how many there were.
+    /// Records a read that took `took`. If at least half of the reads of the last period were late, and this was not
+    /// reported in the last `interval`, returns the number of late reads and of all reads.
     pub(crate) fn note(&mut self, took: Duration, now: Instant, interval: Duration) -> Option<(u64, u64)> {
         let since = *self.since.get_or_insert(now);
         self.reads += 1;

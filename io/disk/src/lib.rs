@@ -1,29 +1,29 @@
-//! The second tier of the Content Store: Data that policy evicts from memory goes to a file or a block device, is found again
-//! without a worker ever waiting, and survives a restart when asked.
+//! The second tier of the Content Store: Data that the policy evicts from memory goes to a file or a block device.
+//! Lookups never block a worker, and the contents survive a restart if configured.
 //!
-//! The file is a ring of slots of 1 KiB, written from front to back and then over again: a *log*. A packet takes as many slots
-//! as it needs, behind a header with its position in the log and a checksum over everything. So small packets waste little, the
-//! disk sees long writes, and what is overwritten next is always the oldest.
+//! The file is a ring of slots of 1 KiB, written from front to back and then over again: a *log*. A packet takes as
+//! many slots as it needs, after a header with its position in the log and a checksum. So small packets waste little,
+//! the disk gets long writes, and the oldest record is always overwritten next.
 //!
-//! Each worker has a [`DiskTier`]: an index in memory from the hashes of names to positions, buffers in which packets are
-//! gathered that are to be written, and rings to the one thread that owns the file (`server`). All that a worker does is
-//! bounded, allocates nothing and makes no system call but to wake that thread, once a turn at most. When the disk is slow,
-//! buffers run out, and then packets are not written and not looked for, which is counted.
+//! Each worker has a [`DiskTier`]: an index in memory from the hashes of names to positions, buffers that gather
+//! packets to write, and rings to the one thread that owns the file (`server`). All work of a worker is bounded,
+//! allocates nothing and makes no system call except to wake that thread, at most once per poll iteration. When the
+//! disk is slow, the buffers run out; then packets are neither written nor looked up, which is counted.
 //!
-//! What is read is believed only if checksum, position and life of the file agree, and its reader compares the name. Whatever
-//! a disk does wrong is therefore a miss, and never a wrong Data.
+//! A record that was read is accepted only if checksum, position and life of the file match, and the reader compares
+//! the name. So a fault of a disk leads to a miss, never to wrong Data.
 //!
-//! | file | what |
-//! |---|---|
-//! | `format` | bytes of the file |
+//! | file | contents |
+//! ---|---|
+//! | `format` | format of the file |
 //! | `index` | from hashes of names to positions |
-//! | `erased` | prefixes whose Data is erased |
-//! | `shared` | what workers and the disk's thread have in common: positions, state, counters |
+//! | `erased` | prefixes with erased Data |
+//! | `shared` | state that workers and the disk thread share: positions, state, counters |
 //! | `tier`, `tier::reads`, `tier::erasures` | the workers' side |
-//! | `messages`, `report` | what the two sides send each other; what they count |
-//! | `file`, `device` | opening the file: whose it is, its size, its lock; what is on a block device that is not ours |
+//! | `messages`, `report` | messages between the two sides; counters |
+//! | `file`, `device` | opening the file: ownership, size, lock; foreign contents of a block device |
 //! | `storage` | reading and writing by io_uring, or by threads where that is not allowed |
-//! | `server`, `lateness`, `scan` | the thread: requests, faults, a slow disk, what is there after a restart |
+//! | `server`, `lateness`, `scan` | the disk thread: requests, faults, a slow disk, the contents after a restart |
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a worker and the disk's thread send each other. Buffers go back and forth, so there are never more than at the start.
+//! Messages between a worker and the disk thread. Buffers move back and forth, so their number is fixed at the start.
 
 use std::ops::Range;
 
@@ -7,32 +7,32 @@ use namehop_packet::Timestamp;
 use crate::erased::Erased;
 use crate::index::Index;
 
-/// Buffers for what is to be written, of 128 KiB each.
+/// Number of write buffers, of 128 KiB each.
 pub(crate) const RUNS: usize = 32;
-/// Reads that a worker may have under way.
+/// Maximum number of reads of a worker in flight.
 pub(crate) const READS: usize = 256;
-/// Places of each ring: room for all buffers there are and what comes once.
+/// Capacity of each ring: room for all buffers and the message that is sent once.
 pub(crate) const RING_PLACES: usize = RUNS + READS + 8;
-/// A read under way, by a number.
+/// Id of a read in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadId(pub(crate) u16);
 
 impl ReadId {
-    /// Most reads under way; numbers are below it.
+    /// Maximum number of reads in flight; ids are below it.
     pub const COUNT: usize = READS;
 
-    /// The number, as an index.
+    /// Returns the id as an index.
     pub fn index(self) -> usize {
         self.0.into()
     }
 }
 
-/// Records that follow each other in the log, to be written.
+/// Consecutive records of the log, to be written.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) position: u64,
     pub(crate) bytes: Vec<u8>,
-    /// Is there an erasure among them?
+    /// True if one of them is an erasure.
     pub(crate) has_erasure: bool,
 }
 
@@ -45,21 +45,21 @@ pub(crate) struct Request {
     pub(crate) buffer: Vec<u8>,
 }
 
-/// From a worker to the disk's thread.
+/// Message from a worker to the disk thread.
 #[derive(Debug)]
 pub(crate) enum ToDisk {
     Write(Run),
     Read(Request),
 }
 
-/// Where Data lies in the buffer that was read, and until when it is fresh.
+/// Range of the Data in the buffer that was read, and the end of its freshness.
 pub(crate) type Body = Option<(Range<usize>, Timestamp)>;
 
-/// From the disk's thread to a worker.
+/// Message from the disk thread to a worker.
 pub(crate) enum FromDisk {
-    /// What the disk holds; comes once.
+    /// The contents of the disk; sent once.
     Ready(Box<(Index, Erased)>),
-    /// A buffer for what is to be written comes back. Were its records written?
+    /// A write buffer comes back. `is_written` tells whether its records were written.
     Written { buffer: Vec<u8>, has_erasure: bool, is_written: bool },
     /// A read has ended.
     Read { id: ReadId, buffer: Vec<u8>, body: Body },

@@ -1,49 +1,49 @@
-//! What is counted, of the disk and of workers.
+//! Counters of the disk and of the workers.
 
 use std::ops::AddAssign;
 
 use crate::shared::DiskState;
 
-/// What the thread of the disk reports. What workers count is in [`TierCounters`](crate::TierCounters).
+/// State and counters of the disk thread. Workers count in [`TierCounters`](crate::TierCounters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiskStatus {
-    /// What it is doing.
+    /// State of the disk.
     pub state: DiskState,
     /// Bytes of all slots.
     pub capacity_bytes: u64,
-    /// Bytes of the slots that were written at some time.
+    /// Bytes of the slots that were written at least once.
     pub used_bytes: u64,
-    /// Requests to read.
+    /// Number of read requests.
     pub reads: u64,
-    /// Requests to write; each has as many packets as came together.
+    /// Number of write requests; each holds the packets gathered so far.
     pub writes: u64,
-    /// Bytes written, headers and padding included.
+    /// Bytes written, including headers and padding.
     pub written_bytes: u64,
-    /// Requests that the disk answered with an error.
+    /// Number of requests that the disk answered with an error.
     pub errors: u64,
-    /// Records that were not what had been written: torn or changed.
+    /// Number of records with a wrong checksum: torn or changed.
     pub checksum_failures: u64,
-    /// Times that the disk did not answer for too long.
+    /// Number of times that the disk took too long to answer.
     pub stalls: u64,
-    /// Workers that have erased Data of which the disk does not say so yet: a router that ended now would find it again, if it
-    /// did not remember itself what was erased.
+    /// Number of workers with erasures that are not on the disk yet. If the router ended now, the erased Data would
+    /// be found again after a restart, unless the router remembers its erasures itself.
     pub erasing_workers: u64,
 }
 
-/// What one worker counts.
+/// Counters of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TierCounters {
-    /// Packets given to the disk.
+    /// Packets handed to the disk.
     pub stored: u64,
-    /// Packets that left memory and were not given to the disk, because it is behind or does not work.
+    /// Packets evicted from memory and not handed to the disk, because it is behind or does not work.
     pub not_stored: u64,
-    /// Reads that gave the Data looked for.
+    /// Reads that returned the requested Data.
     pub found: u64,
-    /// Reads that gave nothing: written over, erased, another name.
+    /// Reads that returned nothing: overwritten, erased, or another name.
     pub not_found: u64,
     /// Reads that took too long.
     pub timed_out: u64,
-    /// Lookups that were not made, because too many were under way.
+    /// Lookups that were skipped, because too many were in flight.
     pub busy: u64,
 }
 
@@ -62,16 +62,16 @@ impl AddAssign for TierCounters {
 /// State and counters of the second tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiskReport {
-    /// Of the disk.
+    /// State and counters of the disk.
     pub status: DiskStatus,
-    /// Of the workers.
+    /// Counters of the workers.
     pub counters: TierCounters,
-    /// Interests that wait for the disk now.
+    /// Number of Interests that wait for the disk now.
     pub waiting: u64,
 }
 
 impl AddAssign for DiskReport {
-    /// Adds another worker, which has the same disk.
+    /// Adds the counters of another worker with the same disk.
     fn add_assign(&mut self, other: DiskReport) {
         self.status = other.status;
         self.counters += other.counters;

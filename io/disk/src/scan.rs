@@ -1,8 +1,8 @@
-//! What the file holds from before a restart: all of it is read once, in pieces, and each intact record comes into the index of
-//! the worker whose its name is now.
+//! Recovers the contents of the file after a restart: reads all of it once, in pieces, and adds each intact record to
+//! the index of the worker that owns its name now.
 //!
-//! Records of one name may lie in the log several times; the last one counts. Erasures count for everything before them. When there are
-//! very many of those, the oldest count for all names.
+//! The log may hold several records of one name; the last one counts. An erasure applies to everything before it. If
+//! there are too many erasures, the oldest are merged into one for all names.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -14,16 +14,16 @@ use crate::erased::Erased;
 use crate::format::{CHUNK_SLOTS, Kind, Record, SLOT_BYTES, decode, slots_of};
 use crate::index::{Extent, Index, Located};
 
-/// Slots of a piece. No record goes beyond its chunk, so none goes beyond a piece.
+/// Slots of a piece. No record crosses a chunk boundary, so none crosses a piece boundary.
 const PIECE_SLOTS: u64 = 8 * CHUNK_SLOTS;
 
-/// Erasures that are kept apart while the file is read: many times what is remembered of them afterwards.
+/// Maximum number of separate erasures during the scan: many times the number remembered afterwards.
 const MAX_ERASURES: usize = 1024;
 
-/// Finds the worker of a name by its VALUE.
+/// Returns the worker that owns a name, given as its VALUE.
 pub(crate) type OwnerOf = Box<dyn Fn(&[u8]) -> usize + Send>;
 
-/// See the module's description.
+/// A scan in progress; see the module's description.
 pub(crate) struct Scan {
     indexes: Vec<Index>,
     erasures: Vec<(Box<[u8]>, u64)>,
@@ -31,26 +31,26 @@ pub(crate) struct Scan {
     owner_of: OwnerOf,
     life: u64,
     slots: u64,
-    /// Slots that were looked at, from the start of the ring.
+    /// Number of slots scanned, from the start of the ring.
     done: u64,
-    /// Position behind the last record.
+    /// Position after the last record.
     end: u64,
     records: u64,
     pub(crate) reported: Instant,
 }
 
-/// What a scan has found.
+/// Result of a scan.
 pub(crate) struct Found {
     pub(crate) indexes: Vec<Index>,
     pub(crate) erased: Erased,
-    /// Position behind the last record.
+    /// Position after the last record.
     pub(crate) end: u64,
-    /// Data, those that were written several times counted as often.
+    /// Number of Data records; a name with several records may count several times.
     pub(crate) records: u64,
 }
 
 impl Scan {
-    /// A scan that fills these indexes, one for each worker.
+    /// Makes a scan that fills these indexes, one for each worker.
     pub(crate) fn new(
         indexes: Vec<Index>,
         key: HashKey,
@@ -62,24 +62,24 @@ impl Scan {
         Scan { indexes, erasures: Vec::new(), key, owner_of, life, slots, done: 0, end: 0, records: 0, reported: now }
     }
 
-    /// Slots of the ring that are to be read next; `None` when all were.
+    /// Returns the slots of the ring to read next; `None` when all were read.
     pub(crate) fn next_piece(&self) -> Option<Range<u64>> {
         (self.done < self.slots).then(|| self.done..self.slots.min(self.done + PIECE_SLOTS))
     }
 
-    /// Percent that was read.
+    /// Returns the percentage of slots scanned.
     pub(crate) fn percent(&self) -> u64 {
         self.done * 100 / self.slots.max(1)
     }
 
-    /// Takes in the next piece; no bytes when it could not be read.
+    /// Processes the next piece; `bytes` is empty if the piece could not be read.
     pub(crate) fn take_piece(&mut self, bytes: &[u8]) {
         let Some(piece) = self.next_piece() else { return };
         let mut slot = piece.start;
         while slot < piece.end {
             let at = (slot - piece.start) as usize * SLOT_BYTES;
             let record = bytes.get(at..).and_then(|rest| decode(rest, self.life).ok());
-            // A record in another place than its own was put there by nobody.
+            // A record outside of its own slot is not a valid record.
             slot += match record.filter(|record| record.position % self.slots == slot) {
                 Some(record) => {
                     self.take_record(&record);
@@ -117,8 +117,8 @@ impl Scan {
         }
     }
 
-    /// Makes of the older half of the erasures one of everything before the last of them: what is erased stays erased, and how
-    /// much memory a file takes does not depend on what is in it.
+    /// Merges the older half of the erasures into one of everything before the last of them. Erased Data stays
+    /// erased, and the memory of a scan does not depend on the contents of the file.
     #[cold]
     fn join_erasures(&mut self) {
         self.erasures.sort_by_key(|&(_, position)| position);
@@ -127,7 +127,7 @@ impl Scan {
         self.erasures = before.map(|position| (Box::default(), position)).into_iter().chain(newer).collect();
     }
 
-    /// What was found.
+    /// Returns the result.
     pub(crate) fn finish(mut self) -> Found {
         let end = self.end.next_multiple_of(CHUNK_SLOTS);
         let extent = Extent { cursor: end, slots: self.slots };

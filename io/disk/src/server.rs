@@ -1,8 +1,9 @@
-//! The one thread that owns the file: takes requests from all workers, keeps as many under way as there are, and sees to it that
-//! a disk with a fault is left alone for a while.
+//! The thread that owns the file: takes requests from all workers, runs them concurrently, and stops using a faulty
+//! disk for a while.
 //!
-//! A request that takes longer than [`STALL`] stalls the disk: nothing more is asked of it until that request ends. An error
-//! fails it: after [`RETRY`] its first bytes are read, and when that works, everything goes on. Both are logged.
+//! A request that takes longer than [`STALL`] stalls the disk: no further request is made until that one ends. An
+//! error marks the disk as failed: after [`RETRY`] its first bytes are read, and if that succeeds, operation resumes.
+//! Both are logged.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -31,20 +32,20 @@ use crate::scan::{OwnerOf, Scan};
 use crate::shared::{DiskState, Shared, count};
 use crate::storage::Storage;
 
-/// A request that takes longer stalls the disk.
+/// Duration after which a request stalls the disk.
 pub(crate) const STALL: Duration = Duration::from_secs(1);
-/// Time until a disk that has failed is tried again.
+/// Time until a failed disk is retried.
 pub(crate) const RETRY: Duration = Duration::from_secs(10);
-/// How often faults are looked for while something is under way.
+/// Interval of the check for faults while requests are in flight.
 const TICK: Duration = Duration::from_millis(200);
-/// Time between two lines of the log about the same.
+/// Minimum time between two log messages about the same problem.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What the thread knows of a worker.
+/// The disk thread's view of a worker.
 pub struct Worker {
-    /// Wakes it.
+    /// Wakes the worker.
     pub wake: Box<dyn Fn() + Send>,
-    /// When its clock started.
+    /// Time at which the worker's clock started.
     pub started: Instant,
 }
 
@@ -63,11 +64,11 @@ pub(crate) struct Client {
 
 impl Client {
     fn send(&mut self, message: FromDisk) {
-        // There is room for all buffers, so none is lost.
+        // The ring has room for all buffers, so no message is lost.
         let _ = self.to_worker.push(message, 0);
     }
 
-    /// Lets the worker see what was sent.
+    /// Shows the worker the messages sent so far, and wakes it.
     fn publish(&mut self) {
         if self.to_worker.publish() {
             (self.worker.wake)();
@@ -75,9 +76,9 @@ impl Client {
     }
 }
 
-/// What is under way.
+/// A request in flight.
 enum Task {
-    /// Positions that are written.
+    /// A write of these positions.
     Write {
         client: usize,
         positions: Range<u64>,
@@ -89,7 +90,7 @@ enum Task {
         position: u64,
     },
     Scan,
-    /// Is the disk working again?
+    /// A read that tests whether the disk works again.
     Probe,
 }
 
@@ -100,7 +101,7 @@ struct Done {
     buffer: Vec<u8>,
 }
 
-/// What time it is: on the clock that deadlines are on, and of day, in milliseconds since 1970.
+/// The current time: on the clock for deadlines, and of day, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Time {
     pub(crate) now: Instant,
@@ -113,36 +114,36 @@ impl Time {
         Time { now: Instant::now(), wall_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX) }
     }
 
-    /// The time on the clock of a worker.
+    /// Returns the time on the clock of a worker.
     fn of(&self, worker: &Worker) -> Timestamp {
         Timestamp::default() + self.now.saturating_duration_since(worker.started)
     }
 }
 
-/// See the module's description.
+/// The disk thread; see the module's description.
 pub(crate) struct Server<S> {
     shared: Arc<Shared>,
     clients: Vec<Client>,
     storage: S,
     life: u64,
     in_flight: FuturesUnordered<LocalBoxFuture<'static, Done>>,
-    /// When what is under way was started, by its number.
+    /// Start times of the requests in flight, by number.
     since: BTreeMap<u64, Instant>,
     next_number: u64,
-    /// Positions that are being written.
+    /// Positions being written.
     writing: Vec<Range<u64>>,
-    /// Reads of these, by client.
+    /// Reads of positions being written, by client.
     waiting: Vec<(usize, Request)>,
     received: Vec<(usize, ToDisk)>,
     scan: Option<Scan>,
     retry_at: Option<Instant>,
     lateness: Lateness,
-    /// When a damaged record was last logged.
+    /// Time when a damaged record was last logged.
     damage_logged: Option<Instant>,
 }
 
 impl<S: Storage> Server<S> {
-    /// A server that does nothing yet.
+    /// Makes an idle server.
     pub(crate) fn new(shared: Arc<Shared>, clients: Vec<Client>, storage: S, life: u64) -> Self {
         Server {
             shared,
@@ -162,17 +163,17 @@ impl<S: Storage> Server<S> {
         }
     }
 
-    /// Interests wait no longer than that for a read: says so in the log when reads take longer.
+    /// Sets how long Interests wait for a read; slower reads are logged.
     pub(crate) fn expect_reads_within(&mut self, limit: Duration) {
         self.lateness = Lateness::new(limit);
     }
 
-    /// Begins with nothing on the disk.
+    /// Starts with an empty disk.
     pub(crate) fn start_empty(&mut self, indexes: Vec<Index>) {
         self.start(indexes, &Erased::default());
     }
 
-    /// Begins by finding out what is on the disk.
+    /// Starts by scanning the disk.
     pub(crate) fn scan(&mut self, indexes: Vec<Index>, key: HashKey, owner_of: OwnerOf, now: Instant) {
         let scan = Scan::new(indexes, key, owner_of, self.life, self.shared.slots, now);
         self.scan_on(scan, Vec::new(), now);
@@ -183,7 +184,7 @@ impl<S: Storage> Server<S> {
             client.send(FromDisk::Ready(Box::new((index, erased.clone()))));
             client.publish();
         }
-        // Whoever sees that finds the index in its ring.
+        // A worker that sees this state finds the index in its ring.
         self.shared.set_state(DiskState::Working);
     }
 
@@ -207,7 +208,7 @@ impl<S: Storage> Server<S> {
         self.start(found.indexes, &found.erased);
     }
 
-    /// Serves until it is told to stop and nothing is under way.
+    /// Serves until it is told to stop and no request is in flight.
     pub(crate) async fn run(mut self) {
         let mut tick: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
         poll_fn(move |context| {
@@ -215,7 +216,7 @@ impl<S: Storage> Server<S> {
                 if let Poll::Ready(()) = self.poll(context, Time::now()) {
                     return Poll::Ready(());
                 }
-                // Without anything under way there is nothing to watch.
+                // Without requests in flight there is nothing to watch.
                 if self.since.is_empty() && self.retry_at.is_none() {
                     tick = None;
                     return Poll::Pending;
@@ -230,7 +231,7 @@ impl<S: Storage> Server<S> {
         .await;
     }
 
-    /// Does what there is to do. Ready when all is done after it was told to stop.
+    /// Does all pending work. Ready when it was told to stop and all is done.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, time: Time) -> Poll<()> {
         self.shared.awake();
         loop {
@@ -365,7 +366,7 @@ impl<S: Storage> Server<S> {
         }
     }
 
-    /// The Data in what was read from a position.
+    /// Returns the Data in the bytes read from a position.
     fn body(&mut self, client: usize, bytes: &[u8], position: u64, time: Time) -> Body {
         match decode(bytes, self.life) {
             Ok(record) if record.position == position && record.kind == Kind::Data => {
@@ -375,7 +376,7 @@ impl<S: Storage> Server<S> {
                 let range = HEADER_BYTES..HEADER_BYTES + record.body.len();
                 Some((range, if is_fresh { Timestamp(fresh_until) } else { Timestamp::default() }))
             }
-            // Written over since it was looked up, or never written because the disk had a fault.
+            // Overwritten since the lookup, or never written because of a disk fault.
             Ok(_) | Err(NoRecord::Absent | NoRecord::OtherLife) => None,
             Err(NoRecord::Broken) => {
                 count(&self.shared.counters.checksum_failures, 1);
@@ -389,10 +390,10 @@ impl<S: Storage> Server<S> {
         }
     }
 
-    /// The disk reported an error.
+    /// Handles an error of the disk.
     fn failed(&mut self, error: &io::Error, now: Instant) {
         count(&self.shared.counters.errors, 1);
-        // A scan goes on behind what cannot be read.
+        // A scan skips parts that cannot be read.
         if self.scan.is_some() {
             return warn!(%error, "a part of the disk cache cannot be read");
         }
@@ -403,8 +404,8 @@ impl<S: Storage> Server<S> {
         self.retry_at = Some(now + RETRY);
     }
 
-    /// Looks whether something is under way for too long, or whether a failed disk is to be tried again, which is begun then:
-    /// the result says so.
+    /// Detects requests that take too long, and starts the retry of a failed disk when it is due. Returns true if it
+    /// started a retry.
     fn watch(&mut self, now: Instant) -> bool {
         let oldest = self.since.first_key_value().map(|(_, &since)| since);
         let is_late = oldest.is_some_and(|since| now.saturating_duration_since(since) >= STALL);

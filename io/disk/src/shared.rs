@@ -1,4 +1,4 @@
-//! What workers and the thread of the disk have in common: how far the log has come, the state of the disk, what is counted.
+//! State that workers and the disk thread share: the extent of the log, the state of the disk, and counters.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
@@ -11,26 +11,26 @@ use crate::format::CHUNK_SLOTS;
 use crate::index::Extent;
 use crate::report::DiskStatus;
 
-/// What the disk is doing.
+/// State of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum DiskState {
-    /// It is read to find out what it holds from before the start.
+    /// The disk is being scanned for contents from before the start.
     #[default]
     Starting = 0,
-    /// Data is written and found again.
+    /// Data is written and looked up.
     Working = 1,
-    /// A request has been under way for too long; until it ends, nothing is asked of the disk.
+    /// A request takes too long; no further request is made until it ends.
     Stalled = 2,
-    /// The disk has reported an error; after a pause it is tried again.
+    /// The disk reported an error; it is retried after a pause.
     Failed = 3,
 }
 
 impl DiskState {
-    /// All states, each at the place of its number.
+    /// All states, indexed by their number.
     pub const ALL: [DiskState; 4] = [DiskState::Starting, DiskState::Working, DiskState::Stalled, DiskState::Failed];
 
-    /// In one word.
+    /// Returns the name of the state, one word.
     pub const fn name(self) -> &'static str {
         match self {
             DiskState::Starting => "starting",
@@ -47,7 +47,7 @@ impl fmt::Display for DiskState {
     }
 }
 
-/// Counters of the disk's thread.
+/// Counters of the disk thread.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) reads: AtomicU64,
@@ -58,21 +58,21 @@ pub(crate) struct Counters {
     pub(crate) stalls: AtomicU64,
 }
 
-/// Adds to a counter that one thread writes.
+/// Adds to a counter with a single writer.
 pub(crate) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
-/// See the module's description.
+/// The shared state; see the module's description.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Slots that were taken of the log.
+    /// Number of slots taken of the log.
     cursor: CachePadded<AtomicU64>,
     /// Slots of the ring.
     pub(crate) slots: u64,
     state: CachePadded<AtomicU8>,
     pub(crate) counters: Counters,
-    /// Workers with erasures that are not on the disk yet.
+    /// Number of workers with erasures that are not on the disk yet.
     erasing: AtomicU64,
     is_asleep: CachePadded<AtomicBool>,
     waker: AtomicWaker,
@@ -98,12 +98,12 @@ impl Shared {
         Extent { cursor: self.cursor.load(Ordering::Relaxed), slots: self.slots }
     }
 
-    /// Takes the next slots of the log for one worker; returns the position of the first.
+    /// Takes the next chunk of the log for one worker; returns the position of its first slot.
     pub(crate) fn take_chunk(&self) -> u64 {
         self.cursor.fetch_add(CHUNK_SLOTS, Ordering::Relaxed)
     }
 
-    /// Continues a log that had come to a position. To be called before the first chunk is taken.
+    /// Continues a log at a position. Called before the first chunk is taken.
     pub(crate) fn continue_at(&self, position: u64) {
         self.cursor.store(position.next_multiple_of(CHUNK_SLOTS), Ordering::Relaxed);
     }
@@ -117,13 +117,14 @@ impl Shared {
         self.state.store(state as u8, Ordering::Release);
     }
 
-    /// The disk has not answered for long since the start. If it has not done so just now, it stalls.
+    /// Marks the disk as stalled, because it has not answered since the start. No effect if it has answered in the
+    /// meantime.
     pub(crate) fn give_up_waiting(&self) {
         let (starting, stalled) = (DiskState::Starting as u8, DiskState::Stalled as u8);
         let _ = self.state.compare_exchange(starting, stalled, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// A worker begins to have erasures that are not on the disk, or has none any more.
+    /// Adds or removes a worker that has erasures that are not on the disk.
     pub(crate) fn set_erasing(&self, is_erasing: bool) {
         match is_erasing {
             true => self.erasing.fetch_add(1, Ordering::AcqRel),
@@ -131,23 +132,24 @@ impl Shared {
         };
     }
 
-    /// Wakes the thread of the disk if it sleeps. To be called after something was put into one of its rings.
+    /// Wakes the disk thread if it sleeps. Called after a message was published in one of its rings.
     pub(crate) fn wake(&self) {
-        // Either the thread sees what was put in when it looks again before it sleeps, or this sees that it sleeps.
+        // Either the thread sees the message in its last check before it sleeps, or this call sees that the thread
+        // sleeps.
         fence(Ordering::SeqCst);
         if self.is_asleep.load(Ordering::Relaxed) && self.is_asleep.swap(false, Ordering::AcqRel) {
             self.waker.wake();
         }
     }
 
-    /// The thread is about to sleep: it looks into its rings once more after this.
+    /// Announces that the thread is about to sleep; it checks its rings once more after this.
     pub(crate) fn fall_asleep(&self, waker: &Waker) {
         self.waker.register(waker);
         self.is_asleep.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
-    /// The thread is awake.
+    /// Records that the thread is awake.
     pub(crate) fn awake(&self) {
         self.is_asleep.store(false, Ordering::Relaxed);
     }

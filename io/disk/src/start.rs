@@ -25,29 +25,30 @@ use crate::tier::DiskTier;
 pub const MIN_CAPACITY_BYTES: u64 = 16 << 20;
 /// The largest capacity, in bytes: 4 TiB.
 pub const MAX_CAPACITY_BYTES: u64 = MAX_SLOTS * SLOT_BYTES as u64;
-/// Slots for each of which the index has an entry: most packets have so many or more.
+/// Slots per index entry: most packets take at least this many.
 const SLOTS_PER_ENTRY: u64 = 2;
-/// Requests that may be under way at once.
+/// Maximum number of concurrent requests.
 const QUEUE_ENTRIES: u32 = 1024;
-/// How long a start waits for a disk that does not answer: after that the router goes on without it.
+/// Time that a start waits for a disk that does not answer; then the router continues without it.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a stop waits for what is under way.
+/// Time that a stop waits for requests in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How the second tier is to be.
+/// Settings of the second tier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskSettings {
     /// File or block device.
     pub path: PathBuf,
-    /// Its size.
+    /// Size in bytes.
     pub capacity_bytes: u64,
-    /// Does what is in it survive a restart?
+    /// True if the contents survive a restart.
     pub keep: bool,
     /// How long an Interest waits for the disk, in milliseconds.
     pub read_timeout_ms: u64,
 }
 
-/// The second tier as a whole; dropping it without [`stop`](Self::stop) leaves its thread to the end of the process.
+/// The second tier as a whole. Dropping it without [`stop`](Self::stop) leaves its thread running to the end of the
+/// process.
 #[derive(Debug)]
 pub struct DiskCache {
     shared: Arc<Shared>,
@@ -55,14 +56,14 @@ pub struct DiskCache {
 }
 
 impl DiskCache {
-    /// Opens the file and starts the thread that owns it. There is one tier for each worker, in their order. `key` is what names
-    /// are hashed with, and `owner_of` says whose a name is, given as its VALUE.
+    /// Opens the file and starts the thread that owns it. Returns one tier for each worker, in order. `key` is the
+    /// key of name hashes, and `owner_of` returns the worker that owns a name, given as its VALUE.
     ///
-    /// A disk that has no room or reports an error is tried again later, and until then there is nothing on it. One that does not
-    /// answer for three seconds is used as soon as it does.
+    /// A disk without room or with an error is retried later, and has no contents until then. A disk that does not
+    /// answer for three seconds is used as soon as it answers.
     ///
     /// # Errors
-    /// When the file cannot be used, and that will not change by itself.
+    /// When the file cannot be used, and the problem is not temporary.
     pub fn start(
         settings: DiskSettings,
         key: HashKey,
@@ -92,7 +93,7 @@ impl DiskCache {
             if let Some(opened) = open(&settings, &parts.shared, &tell_opened) {
                 serve(&settings, opened, parts);
             }
-            // Nobody waits for it when the router ends in a hurry.
+            // The receiver may be gone when the router ends in a hurry.
             let _ = end.send(());
         };
         thread::Builder::new().name("disk cache".to_owned()).spawn(run).map_err(OpenError::Thread)?;
@@ -106,17 +107,17 @@ impl DiskCache {
         Ok((DiskCache { shared, ended }, tiers))
     }
 
-    /// What the disk is doing, and what was counted.
+    /// Returns the state and counters of the disk.
     pub fn status(&self) -> DiskStatus {
         self.shared.status()
     }
 
-    /// Tells whether the disk knows of all erasures, also to other threads.
+    /// Returns a handle that tells, on any thread, whether all erasures are on the disk.
     pub fn watch_erasures(&self) -> ErasureWatch {
         ErasureWatch(Arc::clone(&self.shared))
     }
 
-    /// Writes what workers have handed over, and ends. A disk that does not answer is not waited for.
+    /// Writes what workers have handed over, and ends the thread. Does not wait for a disk that does not answer.
     pub fn stop(self) {
         self.shared.stop();
         if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(STOP_TIMEOUT) {
@@ -125,18 +126,19 @@ impl DiskCache {
     }
 }
 
-/// Whether the disk knows of all erasures.
+/// Tells whether all erasures are on the disk.
 #[derive(Debug, Clone)]
 pub struct ErasureWatch(Arc<Shared>);
 
 impl ErasureWatch {
-    /// Are all erasures that workers were told of in the file? A crash of the computer may still undo those of the last seconds.
+    /// Returns true if all erasures that workers were told of are in the file. A crash of the host may still undo
+    /// erasures of the last seconds.
     pub fn is_all_written(&self) -> bool {
         self.0.status().erasing_workers == 0
     }
 }
 
-/// What the thread gets.
+/// Parts of the disk thread.
 struct Parts {
     shared: Arc<Shared>,
     clients: Vec<Client>,
@@ -145,8 +147,8 @@ struct Parts {
     owner_of: OwnerOf,
 }
 
-/// Opens the file, as often as it takes. `None` when it cannot be used, or when it is too late. Who starts the thread is told how
-/// the first attempt went, whether or not he still wants to know.
+/// Opens the file, with retries. Returns `None` when it cannot be used, or when the router stops. Reports the result
+/// of the first attempt to the thread that waits for the start, if it still waits.
 fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenError>>) -> Option<Opened> {
     let mut is_first = true;
     loop {
@@ -179,7 +181,7 @@ fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenE
     }
 }
 
-/// The thread, once the file is open: serves until it is told to stop.
+/// Runs the thread after the file was opened: serves until it is told to stop.
 fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
     let mut proactor = compio_driver::Proactor::builder();
     proactor.capacity(QUEUE_ENTRIES);
@@ -217,7 +219,7 @@ fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
     });
 }
 
-/// Waits, but not longer than until the thread is to stop. Whether it goes on.
+/// Waits for `time`, or until the thread must stop. Returns true if the thread goes on.
 fn pause(shared: &Shared, time: Duration) -> bool {
     let until = Instant::now() + time;
     while Instant::now() < until {

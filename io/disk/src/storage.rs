@@ -1,4 +1,4 @@
-//! Reading and writing without waiting: by io_uring, or by threads where the system does not allow that.
+//! Asynchronous reads and writes: by io_uring, or by threads where the system does not allow that.
 
 use std::fs::File;
 use std::io;
@@ -9,12 +9,12 @@ use compio_driver::op::{ReadAt, WriteAt};
 use compio_runtime::Attacher;
 use futures_util::future::LocalBoxFuture;
 
-/// How many bytes were read or written, and the buffer, which is as long as it was.
+/// Result of a transfer: the number of bytes read or written, and the buffer with its original length.
 pub(crate) type Transfer = LocalBoxFuture<'static, (io::Result<usize>, Vec<u8>)>;
 
-/// What holds the bytes.
+/// A storage of bytes.
 pub(crate) trait Storage {
-    /// Reads the first `bytes` bytes of a buffer from this offset.
+    /// Reads into the first `bytes` bytes of a buffer from this offset.
     fn read(&self, buffer: Vec<u8>, bytes: usize, offset: u64) -> Transfer;
     /// Writes a buffer to this offset.
     fn write(&self, buffer: Vec<u8>, offset: u64) -> Transfer;
@@ -24,7 +24,7 @@ pub(crate) trait Storage {
 pub(crate) struct FileStorage(Attacher<File>);
 
 impl FileStorage {
-    /// To be called in the runtime of the thread that uses it.
+    /// Wraps an open file. Must be called in the runtime of the thread that uses it.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         Ok(FileStorage(Attacher::new(file)?))
     }

@@ -1,4 +1,4 @@
-//! For tests of other crates: any bytes as the file of a second tier.
+//! For tests of other crates: runs a second tier on a file of arbitrary bytes.
 
 use std::io;
 use std::rc::Rc;
@@ -22,14 +22,14 @@ use crate::shared::Shared;
 use crate::storage::{Storage, Transfer};
 use crate::tier::{DiskTier, Reading};
 
-/// The life of the file that the records are of.
+/// Life of the file and of its records.
 const LIFE: u64 = 7;
-/// Least slots that a file has.
+/// Minimum number of slots of a file.
 const MIN_SLOTS: u64 = 16;
 /// Time of day, in milliseconds since 1970.
 const WALL_MS: u64 = 1_700_000_000_000;
 
-/// The slots of a file that nobody writes to.
+/// The slots of a read-only file.
 struct Slots(Rc<[u8]>);
 
 impl Storage for Slots {
@@ -46,7 +46,7 @@ impl Storage for Slots {
     }
 }
 
-/// A tier after a restart over such a file.
+/// A tier after a restart with such a file.
 struct Restarted {
     tier: DiskTier,
     server: Server<Slots>,
@@ -76,7 +76,7 @@ impl Restarted {
         let _ = self.server.poll(&mut Context::from_waker(Waker::noop()), self.time);
     }
 
-    /// What is found under a name: where, and the packet.
+    /// Looks up a name; returns the position and the packet.
     fn look_up(&mut self, name_hash: u64) -> Option<(u64, Vec<u8>)> {
         let located = self.tier.find(name_hash, false)?;
         assert!(matches!(self.tier.read(name_hash, located, false), Reading::Started(_)), "nothing else is read");
@@ -88,12 +88,12 @@ impl Restarted {
     }
 }
 
-/// Takes bytes for the slots of a file, as a restart does, and asks for every name in it. Where a slot begins like a record, all that a
-/// stranger would have to compute for it is made right, the checksum in particular: what is behind that would not be reached
-/// otherwise.
+/// Uses bytes as the slots of a file, scans it as a restart does, and looks up every name in it. If a slot begins
+/// like a record, its magic, life and checksum are made valid, because an attacker could compute them; otherwise the
+/// code behind these checks would not be reached.
 ///
 /// # Panics
-/// If something is believed that should not be, or found although it was erased.
+/// If an invalid record is accepted, or erased Data is found.
 pub fn check_file(bytes: &[u8]) {
     // Any bytes as the start of the file.
     if let Ok(superblock) = Superblock::decode(bytes) {
@@ -105,14 +105,14 @@ pub fn check_file(bytes: &[u8]) {
     for start in (0..file.len()).step_by(SLOT_BYTES) {
         let rest = &mut file[start..];
         let end = HEADER_BYTES + body_bytes(rest);
-        // The first byte of what is the checksum later chooses.
+        // The first byte, later a part of the checksum, decides.
         if rest[0].is_multiple_of(2) && end <= rest.len() {
             rest[4..8].copy_from_slice(&RECORD_MAGIC);
             rest[8..16].copy_from_slice(&LIFE.to_le_bytes());
             seal_record(&mut rest[..end]);
         }
     }
-    // Those that a restart takes into account: in their own places, and not inside others.
+    // The records that a restart accepts: in their own slots, and not inside other records.
     let (mut records, mut slot) = (Vec::<Record<'_>>::new(), 0);
     while slot < slots {
         slot += match decode(&file[slot as usize * SLOT_BYTES..], LIFE) {
@@ -133,7 +133,7 @@ pub fn check_file(bytes: &[u8]) {
         let Some((position, packet)) = restarted.look_up(hash_name(&key, name)) else { continue };
         let of_file = records.iter().find(|record| record.position == position && record.body == packet);
         assert!(of_file.is_some_and(|record| record.kind == Kind::Data), "something else than a record was found");
-        // The name may be another one with the same part of the hash; then the engine takes it for nothing.
+        // The name may be another one with the same bits of the hash; the engine then treats it as a miss.
         let Ok(found) = DataHeader::decode(&packet) else { continue };
         let found = found.name.value();
         let covers = |erasure: &&Record<'_>| {

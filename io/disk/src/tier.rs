@@ -1,4 +1,4 @@
-//! The workers' side: what a worker does with the disk without ever waiting for it.
+//! The workers' side: how a worker uses the disk without ever waiting for it.
 
 mod erasures;
 mod reads;
@@ -21,13 +21,13 @@ use crate::shared::{DiskState, Shared};
 pub use reads::Reading;
 use reads::{DEADLINES, NOWHERE, Place};
 
-/// Writes that a worker has under way before it gathers what comes.
+/// Number of writes of a worker in flight above which it gathers records instead of sending more.
 const RUNS_AT_ONCE: usize = RUNS / 4;
 
-/// A read that has ended, and was waited for.
+/// A read that has ended before its deadline.
 #[derive(Debug)]
 pub struct Finished {
-    /// The number that it had.
+    /// Id of the read.
     pub id: ReadId,
     /// Position in the log.
     pub position: u64,
@@ -37,41 +37,41 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The hash of the name that was looked for.
+    /// Hash of the requested name.
     pub fn name_hash(&self) -> u64 {
         self.hash
     }
 
-    /// The Data that was read and until when it is fresh, on the clock of the engine; `None` when there is none.
+    /// Returns the Data that was read and the end of its freshness, on the engine's clock; `None` if there is none.
     pub fn data(&self) -> Option<(&[u8], Timestamp)> {
         let (range, fresh_until) = self.body.as_ref()?;
         Some((self.buffer.get(range.clone())?, *fresh_until))
     }
 }
 
-/// The disk as one worker has it; see the crate's description.
+/// One worker's access to the disk; see the crate's description.
 pub struct DiskTier {
     shared: Arc<Shared>,
-    /// `None` until the disk's thread has made it.
+    /// `None` until the disk thread has made it.
     index: Option<Index>,
     erased: Erased,
     unwritten: VecDeque<Box<[u8]>>,
-    /// Runs with erasures that the disk has not written yet.
+    /// Number of runs with erasures that the disk has not written yet.
     erasing_runs: usize,
-    /// Does the disk's thread know that there are erasures that are not on the disk?
+    /// True if the disk thread knows that some erasures are not on the disk.
     is_erasing: bool,
     now: Timestamp,
     timeout_ns: u64,
-    /// Positions that are left of the chunk that this worker writes to.
+    /// Remaining positions of the chunk that this worker writes to.
     chunk: Range<u64>,
     run: Option<Run>,
     runs: Vec<Vec<u8>>,
     places: Box<[Place]>,
-    /// Of each place: the record that is being read.
+    /// For each place, the position of the record being read.
     positions: Box<[u64]>,
     free: Vec<ReadId>,
     reads_of_strangers: usize,
-    /// Of reads under way: number, use and time, the first one to be given up first.
+    /// For reads in flight: id, serial number and deadline, earliest deadline first.
     deadlines: VecDeque<(ReadId, u32, Timestamp)>,
     to_disk: HandoverSender<ToDisk>,
     from_disk: HandoverReceiver<FromDisk>,
@@ -109,18 +109,19 @@ impl DiskTier {
         }
     }
 
-    /// What this worker counts.
+    /// Returns the counters of this worker.
     #[cfg(test)]
     pub(crate) fn counters(&self) -> &TierCounters {
         &self.counters
     }
 
-    /// State of the disk, and what this worker counts. How many Interests wait, the caller knows.
+    /// Returns the state of the disk and the counters of this worker. The caller adds the number of waiting
+    /// Interests.
     pub fn report(&self) -> DiskReport {
         DiskReport { status: self.shared.status(), counters: self.counters, waiting: 0 }
     }
 
-    /// Says what time it is, for all that follows.
+    /// Sets the current time for all following calls.
     #[inline]
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now;
@@ -131,8 +132,7 @@ impl DiskTier {
         self.shared.state() == DiskState::Working
     }
 
-    /// Asks for the place of a name in the index to be brought into the cache, where Data of that name comes in, which is to
-    /// be [forgotten](Self::forget).
+    /// Prefetches the index line of a name with arriving Data, which is to be [forgotten](Self::forget).
     #[inline]
     pub fn prefetch(&self, name_hash: u64) {
         if let Some(index) = &self.index {
@@ -140,7 +140,8 @@ impl DiskTier {
         }
     }
 
-    /// The same where Data of that name is to be [found](Self::find) or [offered](Self::offer): only of a disk that works.
+    /// Like [`prefetch`](Self::prefetch), for a name to be [found](Self::find) or [offered](Self::offer): only if the
+    /// disk works.
     #[inline]
     pub fn prefetch_use(&self, name_hash: u64) {
         if self.is_working() {
@@ -148,26 +149,28 @@ impl DiskTier {
         }
     }
 
-    /// Would Data that leaves memory now be [taken](Self::offer)? If not, it is not worth looking at.
+    /// Returns true if Data evicted from memory now would be [written](Self::offer). If not, the caller need not read
+    /// it.
     #[inline]
     pub fn takes_data(&self) -> bool {
         self.is_working() && (self.run.is_some() || !self.runs.is_empty())
     }
 
-    /// Data left memory while the disk [takes none](Self::takes_data).
+    /// Counts Data that was evicted from memory while the disk [takes none](Self::takes_data).
     #[inline]
     pub fn note_not_stored(&mut self) {
         self.counters.not_stored += 1;
     }
 
-    /// Data leaves memory: it is to be written, unless the disk has it already.
+    /// Writes Data that is evicted from memory, unless the disk already holds it.
     pub fn offer(&mut self, name_hash: u64, fresh_until: Timestamp, packet: &[u8]) {
         if !self.takes_data() {
             return self.note_not_stored();
         }
         let extent = self.shared.extent();
         let Some(index) = &self.index else { return self.note_not_stored() };
-        // Newer Data would have had the record forgotten, so this is the same. It is written anew before it is written over.
+        // If newer Data had arrived, the record would have been forgotten, so this is the same Data. It is rewritten
+        // before the log overwrites it.
         if let Some(known) = index.find(name_hash, extent)
             && extent.cursor - known.position < extent.slots / 4 * 3
         {
@@ -185,15 +188,15 @@ impl DiskTier {
         }
     }
 
-    /// Puts a record into the run that is to be written. `None` when there is no buffer for it.
+    /// Appends a record to the run that is to be written. Returns `None` if there is no buffer for it.
     fn append(&mut self, kind: Kind, fresh_until: Timestamp, body: &[u8]) -> Option<u64> {
         let slots = slots_of(body.len()) as u64;
         let extent = self.shared.extent();
-        // Others may have gone around the ring while this worker had nothing to write.
+        // Other workers may have gone around the ring while this worker had nothing to write.
         let is_outdated = extent.cursor.saturating_sub(self.chunk.start) > extent.slots / 2;
         if self.chunk.end - self.chunk.start < slots || is_outdated {
             self.finish_run();
-            // Without a buffer no positions are taken.
+            // Without a buffer no chunk is taken.
             if self.runs.is_empty() {
                 return None;
             }
@@ -219,25 +222,26 @@ impl DiskTier {
         if let Some(run) = self.run.take()
             && let Err(ToDisk::Write(run)) = self.to_disk.push(ToDisk::Write(run), 0)
         {
-            // There is room for all buffers, so this does not happen; the records would be missing where the index has them.
+            // Cannot happen, because the ring has room for all buffers; the index would refer to records that were
+            // not written.
             self.take_back(run.bytes, run.has_erasure, false);
         }
     }
 
-    /// A buffer for what is to be written is free again.
+    /// Takes a write buffer back.
     fn take_back(&mut self, buffer: Vec<u8>, has_erasure: bool, is_written: bool) {
         self.runs.push(buffer);
         if has_erasure {
             self.erasing_runs -= 1;
             if !is_written {
-                // A restart must not bring back what is erased.
+                // Erased Data must not come back after a restart.
                 self.unwritten.clear();
                 self.unwritten.extend(self.erased.prefixes());
             }
         }
     }
 
-    /// The record of a name, or what it says, is of no use any more.
+    /// Removes the record of a name, because it is outdated.
     #[inline]
     pub fn forget(&mut self, name_hash: u64) {
         if let Some(index) = &mut self.index {
@@ -245,38 +249,38 @@ impl DiskTier {
         }
     }
 
-    /// How far the log has come: what is written from now on lies behind it.
+    /// Returns the current end of the log: records written from now on lie behind it.
     pub fn position(&self) -> u64 {
         self.shared.extent().cursor
     }
 
-    /// Where the Data with a name is, as it seems.
+    /// Returns the probable location of the Data with a name.
     #[inline]
     pub fn find(&self, name_hash: u64, must_be_fresh: bool) -> Option<Located> {
-        // A disk that does not work is not to cost anything.
+        // A disk that does not work must not cost anything.
         let index = self.index.as_ref().filter(|_| self.is_working())?;
         let found = index.find(name_hash, self.shared.extent())?;
         (found.may_be_fresh || !must_be_fresh).then_some(found)
     }
 
-    /// Where a record lies in the file, in bytes from its start.
+    /// Returns the location of a record in the file, in bytes from its start.
     pub fn place_of(&self, located: Located) -> Range<u64> {
         let start = offset_of(located.position, self.shared.slots);
         start..start + (located.slots * SLOT_BYTES) as u64
     }
 
-    /// Has the disk written, or failed to write, all that was handed over?
+    /// Returns true if the disk has written, or failed to write, everything that was handed over.
     pub fn is_all_written(&self) -> bool {
         self.run.is_none() && self.runs.len() == RUNS
     }
 
-    /// Is there something from the disk?
+    /// Returns true if there are messages from the disk.
     #[inline]
     pub fn has_work(&self) -> bool {
         !self.from_disk.is_empty()
     }
 
-    /// The next read that has ended. It is to be [given back](Self::give_back).
+    /// Returns the next read that has ended. The caller must [give it back](Self::give_back).
     pub fn next_finished(&mut self) -> Option<Finished> {
         loop {
             let mut message = None;
@@ -304,8 +308,9 @@ impl DiskTier {
         }
     }
 
-    /// Hands what this turn brought to the disk's thread, unless that has enough to write: then more is gathered in one buffer, so that
-    /// a disk which is behind gets larger writes instead of a buffer for each turn. To be called at the end of each turn.
+    /// Hands the records and requests of this poll iteration to the disk thread. If enough writes are in flight,
+    /// records are gathered in one buffer instead, so that a slow disk gets larger writes rather than a buffer per
+    /// iteration. Called at the end of each poll iteration.
     pub fn flush(&mut self) {
         if !self.unwritten.is_empty() {
             self.write_erasures();
@@ -323,7 +328,7 @@ impl DiskTier {
     }
 }
 
-/// What was gathered behind a disk that had enough to write is not lost with the worker.
+/// Hands over the records gathered so far, so that they are not lost with the worker.
 impl Drop for DiskTier {
     fn drop(&mut self) {
         self.finish_run();

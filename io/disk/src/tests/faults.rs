@@ -1,4 +1,4 @@
-//! Disks that fail, stall or are behind; freshness; what a restart finds.
+//! Disks that fail, stall or are behind; freshness; the contents after a restart.
 
 use super::*;
 use crate::DiskState;
@@ -12,7 +12,7 @@ fn data_is_found_before_and_after_it_is_written() {
     for (name, bytes) in [("/a", 0), ("/a/b", 900), ("/c", 8_000)] {
         let packet = data(name, 1, bytes);
         rig.offer(name, &packet, 5_000);
-        // In the same turn, and much later.
+        // In the same poll iteration, and much later.
         assert_eq!(rig.look_up(name), Outcome::Found(packet.clone(), true));
         rig.pass(100);
         assert_eq!(rig.look_up(name), Outcome::Found(packet.clone(), true));
@@ -134,7 +134,7 @@ fn whoever_asks_while_an_earlier_read_is_late_joins_the_later_one() {
     assert_eq!(rig.look_up("/a"), Outcome::TimedOut);
     let located = rig.tier.find(hash_of("/a"), false).expect("it is not known to stall");
     let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else { panic!("there are more reads") };
-    // Otherwise each of those who ask again and again would take a read of its own.
+    // Otherwise each repeated request would take a read of its own.
     for _ in 0..3 {
         assert_eq!(rig.tier.read(hash_of("/a"), located, false), Reading::Joined(id));
     }
@@ -149,7 +149,7 @@ fn strangers_leave_half_of_the_reads_to_others_however_slow_the_disk_is() {
     let mut started = 0;
     for number in 0..1_000 {
         started += usize::from(matches!(rig.tier.read(number, located(number), true), Reading::Started(_)));
-        // Reads that nobody waits for any more are under way all the same.
+        // Timed-out reads are still in flight.
         if number % 100 == 0 {
             rig.pass(60);
             while rig.tier.next_expired().is_some() {}
@@ -246,7 +246,7 @@ fn what_was_erased_before_the_start_is_erased_once_the_disk_is_there() {
         rig.offer(name, &data(name, 1, 100), 0);
     }
     rig.pass(0);
-    // The disk did not take the erasure before the process ended, but the router has remembered it.
+    // The disk did not take the erasure before the process ended, but the router remembered it.
     let wall_ms = rig.wall_start_ms;
     let mut rig = Rig::over(rig.disk.clone(), 1024, wall_ms);
     rig.tier.erase(&value_of("/a"));
@@ -298,7 +298,7 @@ fn the_disk_without_the_thread_has_no_state_that_lasts() {
     let mut rig = Rig::new(1024);
     rig.offer("/a", &data("/a", 1, 100), 0);
     rig.pass(0);
-    // Another life: what is there was written before the file was to start empty.
+    // Another life: the records were written before the file was cleared.
     let mut bytes = Superblock { slots: 1024, life: LIFE + 1 }.encode();
     bytes.extend_from_slice(&rig.disk.0.borrow().bytes[SUPERBLOCK_BYTES..]);
     rig.disk.0.borrow_mut().bytes = bytes;

@@ -1,4 +1,4 @@
-//! Files: which are used, which are refused, and what a whole cache finds again.
+//! Files: which are used, which are refused, and what a complete cache finds again.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +29,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 fn wait_for_work(cache: &DiskCache, tier: &mut DiskTier) {
     wait_until("it works", || {
         let is_working = cache.status().state == DiskState::Working;
-        // By now the index is there.
+        // The index is in the ring by now.
         while let Some(finished) = tier.next_finished() {
             tier.give_back(finished, false);
         }

@@ -1,5 +1,5 @@
-//! The whole tier: a worker's side and the disk's thread, over bytes in memory that can fail, stall and be changed; and over
-//! files.
+//! The whole tier: a worker's side and the disk thread, with a disk in memory that can fail, stall and be changed;
+//! and with files.
 
 mod faults;
 mod files;
@@ -27,7 +27,7 @@ use crate::shared::Shared;
 use crate::storage::{Storage, Transfer};
 use crate::tier::{DiskTier, Reading};
 
-/// What the disk of a test does with requests.
+/// How the disk of a test answers requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Works,
@@ -101,7 +101,7 @@ fn key() -> HashKey {
     HashKey::new(3, 4)
 }
 
-/// The hash of a name given as text.
+/// Returns the hash of a name given as text.
 fn hash_of(name: &str) -> u64 {
     hash_name(&key(), name.parse::<Name>().expect("a name").value())
 }
@@ -110,7 +110,7 @@ fn value_of(name: &str) -> Vec<u8> {
     name.parse::<Name>().expect("a name").value().to_vec()
 }
 
-/// Data with this name and so many bytes of content, all of one value.
+/// Makes a Data with this name and `bytes` bytes of content, all of one value.
 fn data(name: &str, content: u8, bytes: usize) -> Vec<u8> {
     let name: Name = name.parse().expect("a name");
     DataBuilder::new(&name).content(vec![content; bytes]).sign(&DigestSigner).expect("fits")
@@ -118,7 +118,7 @@ fn data(name: &str, content: u8, bytes: usize) -> Vec<u8> {
 
 const LIFE: u64 = 77;
 
-/// One worker, the server and a disk in memory, with a clock that the test moves.
+/// One worker, the server and a disk in memory, with a clock that the test controls.
 struct Rig {
     tier: DiskTier,
     server: Server<MemoryDisk>,
@@ -130,21 +130,21 @@ struct Rig {
     wall_start_ms: u64,
 }
 
-/// What a lookup gave.
+/// Result of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// This packet, fresh or not.
+    /// This packet, and whether it is fresh.
     Found(Vec<u8>, bool),
-    /// The index has nothing.
+    /// The index has no record.
     Unknown,
-    /// The disk had nothing.
+    /// The disk has no such Data.
     Nothing,
     /// The disk took too long.
     TimedOut,
 }
 
 impl Rig {
-    /// Begins with an empty disk of so many slots.
+    /// Starts with an empty disk of `slots` slots.
     fn new(slots: u64) -> Self {
         let mut rig = Self::over(MemoryDisk::new(slots, LIFE), slots, 1_700_000_000_000);
         rig.server.start_empty(vec![Index::new(slots).expect("memory")]);
@@ -152,12 +152,12 @@ impl Rig {
         rig
     }
 
-    /// The same disk after the process has ended, however that came about.
+    /// Restarts on the same disk, as after any end of the process.
     fn restart(self, pause_ms: i64) -> Self {
         self.restart_with(pause_ms, &[])
     }
 
-    /// The same, with prefixes of which the next process knows that they were erased.
+    /// Restarts; the next process remembers that these prefixes were erased.
     fn restart_with(self, pause_ms: i64, erased: &[String]) -> Self {
         let wall_ms = (self.wall_start_ms + self.now_ms).saturating_add_signed(pause_ms);
         self.disk.set_mood(Mood::Works);
@@ -189,7 +189,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
         self.turn();
@@ -199,7 +199,8 @@ impl Rig {
         Timestamp::default().plus_ms(self.now_ms)
     }
 
-    /// A turn of the worker, and what the disk's thread does then. What was read and nobody waits for is put back.
+    /// Runs one poll iteration of the worker, and then the disk thread. Returns the buffers of reads that no Interest
+    /// waits for.
     fn turn(&mut self) {
         self.tier.set_now(self.now());
         self.tier.flush();
@@ -212,13 +213,13 @@ impl Rig {
         self.tier.flush();
     }
 
-    /// Data is evicted from memory.
+    /// Evicts Data from memory.
     fn offer(&mut self, name: &str, packet: &[u8], fresh_for_ms: u64) {
         let fresh_until = self.now().plus_ms(fresh_for_ms);
         self.tier.offer(hash_of(name), fresh_until, packet);
     }
 
-    /// Looks a name up as a worker does, and waits as long as it does.
+    /// Looks up a name and waits for the result, as a worker does.
     fn look_up(&mut self, name: &str) -> Outcome {
         let hash = hash_of(name);
         let Some(located) = self.tier.find(hash, false) else { return Outcome::Unknown };

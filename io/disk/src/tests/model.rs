@@ -1,4 +1,4 @@
-//! Any sequence of what happens, held against a map: what is found is what was last given under that name.
+//! Compares any sequence of events with a map: a lookup finds the Data last offered under its name.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::*;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Data with this name, content and size leaves memory.
+    /// Data with this name, content and size is evicted from memory.
     Offer(u8, u8, usize),
     /// Newer Data of the name is in memory.
     Forget(u8),
@@ -17,7 +17,7 @@ enum Step {
     LookUp(u8),
     /// The process ends, and the next one is told of the erasures that were not on the disk.
     Restart,
-    /// A byte changes: where, in parts of the whole, and how.
+    /// A byte changes; the position, as a fraction of the file, and the change.
     Corrupt(f64, u8),
     Mood(u8),
     Pass(u64),
@@ -43,14 +43,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What may be found under a name.
+/// Data that may be found under a name.
 #[derive(Debug, Default)]
 struct Known {
     /// In this run.
     now: Option<Vec<u8>>,
-    /// After a restart: whatever was offered since the last erasure.
+    /// After a restart: any Data offered since the last erasure.
     ever: Vec<Vec<u8>>,
-    /// What was offered before the last erasure: it may come back where the erasure was changed on the disk.
+    /// Data offered before the last erasure: it may come back if the erasure was changed on the disk.
     before: Vec<Vec<u8>>,
 }
 
@@ -68,7 +68,7 @@ proptest! {
                 Step::Offer(number, content, bytes) => {
                     let packet = data(&name(number), content, bytes);
                     let entry = known.entry(number).or_default();
-                    // As a worker does when other Data of the name comes into memory.
+                    // As a worker does when other Data of the name is inserted into memory.
                     if entry.now.as_ref() != Some(&packet) {
                         rig.tier.forget(hash_of(&name(number)));
                     }
@@ -117,7 +117,7 @@ proptest! {
                     let mut disk = rig.disk.0.borrow_mut();
                     let length = disk.bytes.len() - SUPERBLOCK_BYTES;
                     disk.bytes[SUPERBLOCK_BYTES + (at * length as f64) as usize] ^= change;
-                    // An erasure may be what was changed.
+                    // The changed byte may be in an erasure.
                     is_changed = true;
                 }
                 Step::Mood(mood) if is_faulty => {
@@ -127,7 +127,7 @@ proptest! {
                 Step::Pass(ms) => rig.pass(ms),
             }
         }
-        // Nothing is lost without a reason.
+        // Nothing is lost without a fault.
         if !is_faulty {
             prop_assert_eq!(rig.shared.status().errors + rig.shared.status().checksum_failures, 0);
             prop_assert_eq!(rig.tier.counters().timed_out, 0);

@@ -1,15 +1,16 @@
-//! Erasing what is on the disk: at once for this worker, and in the log for the time after a restart, as soon as the disk takes it.
+//! Erasing Data on the disk: at once for this worker, and in the log for the time after a restart, as soon as the
+//! disk takes it.
 
 use namehop_packet::Timestamp;
 
 use super::DiskTier;
 use crate::format::Kind;
 
-/// Erasures that wait to be written while the disk does not work.
+/// Maximum number of erasures that wait to be written while the disk does not work.
 const MAX_UNWRITTEN: usize = 64;
 
 impl DiskTier {
-    /// Erases all Data under a prefix, given as the VALUE of its name. A restart does not bring it back once
+    /// Erases all Data under a prefix, given as the VALUE of its name. The erasure survives a restart once
     /// [`erasing_workers`](crate::DiskStatus::erasing_workers) is 0.
     pub fn erase(&mut self, prefix: &[u8]) {
         let mut prefix = prefix;
@@ -17,7 +18,7 @@ impl DiskTier {
             prefix = self.forget_under(prefix);
         }
         if self.unwritten.len() >= MAX_UNWRITTEN {
-            // One that stands for all.
+            // One erasure that covers all names.
             self.unwritten.clear();
             prefix = &[];
         }
@@ -28,15 +29,16 @@ impl DiskTier {
         self.note_erasing();
     }
 
-    /// What this worker has written so far under a prefix is worth nothing from now on. Returns the prefix that holds for.
+    /// Invalidates the records that this worker has written under a prefix so far. Returns the prefix that was
+    /// erased, which may be shorter.
     pub(super) fn forget_under<'a>(&mut self, prefix: &'a [u8]) -> &'a [u8] {
         let extent = self.shared.extent();
-        // Positions only grow: what is left of the chunk lies behind all that this worker has written.
+        // Positions only grow: the rest of the chunk lies behind all records of this worker.
         let before = if self.chunk.is_empty() { extent.cursor } else { self.chunk.start };
         self.erased.add(prefix, before, extent)
     }
 
-    /// Tells the disk's thread when there begin to be, or cease to be, erasures that are not on the disk.
+    /// Tells the disk thread when erasures that are not on the disk begin or cease to exist.
     pub(super) fn note_erasing(&mut self) {
         let is_erasing = !self.unwritten.is_empty() || self.erasing_runs > 0;
         if is_erasing != self.is_erasing {
@@ -57,7 +59,7 @@ impl DiskTier {
         }
     }
 
-    /// Is the Data with this name VALUE, which was read from a position, erased?
+    /// Returns true if the Data with this name VALUE, read from this position, is erased.
     pub fn is_erased(&self, name: &[u8], position: u64) -> bool {
         self.erased.covers(name, position)
     }

@@ -1,4 +1,4 @@
-//! Reads that are under way: who waits for which, for how long, and how many there may be.
+//! Reads in flight: which Interests wait for which read, for how long, and how many reads there may be.
 
 use namehop_packet::Timestamp;
 
@@ -6,28 +6,28 @@ use super::{DiskTier, Finished};
 use crate::index::Located;
 use crate::messages::{READS, ReadId, Request, ToDisk};
 
-/// What became of a request to read.
+/// Result of a read request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// It is under way.
+    /// The read was started.
     Started(ReadId),
-    /// This record is being read already.
+    /// This record is already being read.
     Joined(ReadId),
-    /// Too many are under way.
+    /// Too many reads are in flight.
     Busy,
 }
 
-/// One of the reads that may be under way.
+/// A slot for one read in flight.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     pub(super) hash: u64,
-    /// `None` while it is on its way.
+    /// `None` while the disk thread has it.
     pub(super) buffer: Option<Vec<u8>>,
-    /// Counts its uses, so that a deadline of an earlier one is recognised.
+    /// Counts the uses of this place, so that a deadline of an earlier use is recognised.
     pub(super) serial: u32,
-    /// Does somebody wait for it?
+    /// True if an Interest waits for the read.
     pub(super) is_awaited: bool,
-    /// Has a stranger asked for it?
+    /// True if an unsolicited remote peer requested the read.
     pub(super) is_strangers: bool,
 }
 
@@ -37,24 +37,24 @@ impl Place {
     }
 }
 
-/// Reads that strangers may have under way, those that nobody waits for any more included.
+/// Maximum number of reads of unsolicited peers in flight, including timed-out ones.
 const READS_OF_STRANGERS: usize = READS / 2;
-/// Deadlines that are kept, those of reads that have ended included.
+/// Maximum number of deadlines kept; the deadlines of finished reads count, too.
 pub(super) const DEADLINES: usize = 8 * READS;
 /// No position.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
 impl DiskTier {
-    /// A lookup was not made, because too many wait already.
+    /// Counts a lookup that was skipped, because too many reads are in flight.
     pub fn note_busy(&mut self) {
         self.counters.busy += 1;
     }
 
-    /// Asks for a record. [`next_finished`](Self::next_finished) or [`next_expired`](Self::next_expired) give its number back.
-    /// Strangers, who are peers on other computers that came by themselves, get half of the reads: however many they are, and
-    /// however slow the disk is, there are some for the others.
+    /// Requests a record. [`next_finished`](Self::next_finished) or [`next_expired`](Self::next_expired) returns its
+    /// id. Strangers, which are unsolicited remote peers, get at most half of the reads, so that the other peers
+    /// always get the rest, even if there are many strangers and the disk is slow.
     pub fn read(&mut self, name_hash: u64, located: Located, is_stranger: bool) -> Reading {
-        // Another read of the same that nobody waits for any more may still be under way.
+        // Another, timed-out read of the same record may still be in flight.
         let mut same = self.positions.iter().enumerate().filter(|&(_, &position)| position == located.position);
         if let Some((place, _)) = same.find(|&(place, _)| self.places[place].is_awaited) {
             return Reading::Joined(ReadId(place as u16));
@@ -66,14 +66,14 @@ impl DiskTier {
         };
         let place = &mut self.places[id.index()];
         let Some(buffer) = place.buffer.take() else { return Reading::Busy };
-        // What is to be written comes first, because it may be what is to be read.
+        // Pending writes are sent first, because one of them may hold the record.
         let Located { position, slots, .. } = located;
         if self.run.as_ref().is_some_and(|run| run.position <= position) {
             self.finish_run();
         }
         if let Err(ToDisk::Read(request)) = self.to_disk.push(ToDisk::Read(Request { id, position, slots, buffer }), 0)
         {
-            // There is room for all buffers, so this does not happen.
+            // Cannot happen, because the ring has room for all buffers.
             self.places[id.index()].buffer = Some(request.buffer);
             self.free.push(id);
             return Reading::Busy;
@@ -85,7 +85,7 @@ impl DiskTier {
         self.positions[id.index()] = position;
         let deadline = (id, place.serial, Timestamp(self.now.0.saturating_add(self.timeout_ns)));
         if self.deadlines.len() == self.deadlines.capacity() {
-            // Of most of them the read has ended long since.
+            // Most of these reads ended long ago.
             let places = &self.places;
             self.deadlines.retain(|&(id, serial, _)| places[id.index()].is_awaited_as(serial));
         }
@@ -93,7 +93,7 @@ impl DiskTier {
         Reading::Started(id)
     }
 
-    /// The disk is done with a read.
+    /// Frees the place of a read that the disk thread has finished.
     pub(super) fn free_place(&mut self, id: ReadId, buffer: Vec<u8>) {
         let place = &mut self.places[id.index()];
         place.buffer = Some(buffer);
@@ -101,7 +101,7 @@ impl DiskTier {
         self.free.push(id);
     }
 
-    /// Ends a read. `is_found`: it gave the Data that was looked for.
+    /// Ends a read. `is_found`: it returned the requested Data.
     pub fn give_back(&mut self, finished: Finished, is_found: bool) {
         let Finished { id, position, hash, buffer, body } = finished;
         match body {
@@ -126,8 +126,8 @@ impl DiskTier {
         self.free_place(id, buffer);
     }
 
-    /// The next read that has taken too long. Nobody waits for it from now on, and its number is free when the disk is done
-    /// with it.
+    /// Returns the next read that timed out. No Interest waits for it from now on, and its id is free when the disk
+    /// thread is done with it.
     pub fn next_expired(&mut self) -> Option<ReadId> {
         while let Some(&(id, serial, deadline)) = self.deadlines.front() {
             let place = &mut self.places[id.index()];
@@ -145,7 +145,7 @@ impl DiskTier {
         None
     }
 
-    /// When [`next_expired`](Self::next_expired) has to be asked at the latest.
+    /// Returns the time when [`next_expired`](Self::next_expired) must be called at the latest.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let is_current = |&&(id, serial, _): &&(ReadId, u32, Timestamp)| self.places[id.index()].is_awaited_as(serial);
         self.deadlines.iter().find(is_current).map(|&(_, _, deadline)| deadline)
