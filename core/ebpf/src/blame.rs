@@ -1,9 +1,9 @@
-//! Names the program that ended the process.
+//! Records which program ended the process.
 //!
-//! A program that passes the verifier cannot do harm unless the verifier, the translator or a helper has a fault. Should one have
-//! such a fault, the process ends by a signal, and the next start would load the same program again. Therefore each thread keeps the
-//! label of the program that it is running, and a handler of fatal signals appends that label, as a line, to a file that was opened
-//! before. The next start reads the file and does not load these programs.
+//! A verified program can do harm only if the verifier, the translator or a helper has a fault. In that case the
+//! process ends by a signal, and the next start would load the same program again. Therefore each thread stores the
+//! label of its running program, and a handler of fatal signals appends that label as a line to a file opened in
+//! advance. The next start reads the file and does not load these programs.
 
 #![expect(unsafe_code, reason = "signal handlers are set and run in a process that may be damaged")]
 
@@ -22,22 +22,22 @@ const SIGNALS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGABRT];
 
 thread_local! {
-    /// Label of the program that this thread is running.
+    /// Label of this thread's running program.
     static RUNNING: Cell<*const Label> = const { Cell::new(null()) };
 }
 
-/// The name under which a program is blamed: one line.
+/// Label under which a program is recorded: one line.
 #[derive(Debug)]
 pub struct Label(Box<[u8]>);
 
 impl Label {
-    /// Of a text without line ends.
+    /// Makes a label; line ends become spaces.
     pub(crate) fn new(text: &str) -> Self {
         Label(text.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }).chain([b'\n']).collect())
     }
 }
 
-/// While it lives, this thread runs the program with a label.
+/// While this guard lives, this thread runs the program with the given label.
 pub(crate) struct Running<'a>(std::marker::PhantomData<&'a Label>);
 
 #[inline]
@@ -53,54 +53,55 @@ impl Drop for Running<'_> {
     }
 }
 
-/// What the handler needs. It is there before the handler is.
+/// Data of the signal handler, set before the handler is installed.
 struct Record {
     file: OwnedFd,
-    /// The actions before, in the order of [`SIGNALS`].
+    /// The previous actions, in the order of [`SIGNALS`].
     previous: [libc::sigaction; SIGNALS.len()],
 }
 
 static RECORD: OnceLock<Record> = OnceLock::new();
 
-/// Has the labels of programs that end the process appended to `file` from now on. Only the first call has an effect.
+/// Appends the labels of programs that end the process to `file` from now on. Only the first call has an effect.
 ///
 /// # Errors
-/// The handlers cannot be set.
+/// If the handlers cannot be set.
 pub fn record_in(file: OwnedFd) -> io::Result<()> {
-    // SAFETY: all zeros are an action: the default one.
+    // SAFETY: a zeroed `sigaction` is valid: the default action.
     let mut previous: [libc::sigaction; SIGNALS.len()] = unsafe { zeroed() };
     for (signal, previous) in SIGNALS.iter().zip(&mut previous) {
-        // SAFETY: without a new action, the call only tells the one that is set.
+        // SAFETY: without a new action, the call only reads the current one.
         Errno::result(unsafe { libc::sigaction(*signal, null(), previous) })?;
     }
     if RECORD.set(Record { file, previous }).is_ok() {
-        // SAFETY: as above; what matters is filled in.
+        // SAFETY: a zeroed `sigaction` is valid, as above; the fields that matter are set below.
         let mut action: libc::sigaction = unsafe { zeroed() };
         action.sa_sigaction = on_fault as *const () as usize;
-        // On the alternative stack that the Rust runtime gives each thread, in case the program's own is exhausted.
+        // Use the alternative stack that the Rust runtime gives each thread, because the thread's own may be
+        // exhausted.
         action.sa_flags = libc::SA_ONSTACK;
         for signal in SIGNALS {
-            // SAFETY: the handler calls only what signal handlers may.
+            // SAFETY: the handler calls only functions that are allowed in signal handlers.
             Errno::result(unsafe { libc::sigaction(signal, &action, null_mut()) })?;
         }
     }
     Ok(())
 }
 
-/// Appends the label of the running program, and sets the action that was there before: the instruction that caused the fault runs
-/// again when this returns.
+/// Appends the label of the running program, and restores the previous action: the faulting instruction runs again
+/// when this function returns.
 extern "C" fn on_fault(signal: libc::c_int) {
     let Some(record) = RECORD.get() else { return };
     let label = RUNNING.get();
     if !label.is_null() {
-        // SAFETY: the program that runs owns its label.
+        // SAFETY: the running program owns its label.
         let text = unsafe { &(*label).0 };
-        // SAFETY: the descriptor is open for good, and the text lives. An error leaves nothing to be done.
+        // SAFETY: the descriptor is never closed, and the text is alive. An error cannot be handled here.
         let _ = unsafe { libc::write(record.file.as_raw_fd(), text.as_ptr().cast(), text.len()) };
     }
     for (of, previous) in SIGNALS.iter().zip(&record.previous) {
         if *of == signal {
-            // SAFETY: the action that was there before.
+            // SAFETY: this is the previous action.
             unsafe { libc::sigaction(signal, previous, null_mut()) };
         }
     }

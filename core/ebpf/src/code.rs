@@ -1,4 +1,4 @@
-//! A program that can be run.
+//! Executable form of a program.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::interpret;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use crate::native::NativeCode;
 
-/// A verified program in the form in which it runs: native code where that can be made, else interpreted. Clones share it.
+/// A verified program in executable form: native code if possible, else interpreted. Clones share it.
 #[derive(Clone)]
 pub struct Code {
     form: Form,
@@ -25,8 +25,8 @@ enum Form {
 }
 
 impl Code {
-    /// Translates a program, or prepares it for the interpreter where the CPU or the system does not allow native code.
-    /// `label` names it should it end the process: see [`blame`].
+    /// Translates a program, or prepares it for the interpreter if the CPU or the system does not allow native code.
+    /// `label` identifies it if it ends the process: see [`blame`].
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     pub fn new(program: Verified, label: &str) -> Self {
         match NativeCode::new(&program) {
@@ -35,7 +35,7 @@ impl Code {
         }
     }
 
-    /// Prepares a program for the interpreter. `label` names it should it end the process: see [`blame`].
+    /// Prepares a program for the interpreter. `label` identifies it if it ends the process: see [`blame`].
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     pub fn new(program: Verified, label: &str) -> Self {
         Code { reason: Some("native code is made for x86-64 only".into()), ..Code::interpreted(program, label) }
@@ -46,12 +46,12 @@ impl Code {
         Code { form: Form::Interpreted(Arc::new(program)), label: Arc::new(Label::new(label)), reason: None }
     }
 
-    /// Why there is no native code; `None` if there is.
+    /// Returns the reason why there is no native code; `None` if there is.
     pub fn interpreted_because(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// Bytes of native code; 0 if the program is interpreted.
+    /// Length of the native code in bytes; 0 if the program is interpreted.
     pub fn native_bytes(&self) -> usize {
         match &self.form {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -63,13 +63,13 @@ impl Code {
     /// Runs the program and returns its result.
     ///
     /// # Safety
-    /// `context` points to as many bytes as the interface of the program says, which nothing else uses until the program ends, and
-    /// helpers may be called with it.
+    /// `context` points to as many bytes as the program's interface says, nothing else uses them until the program
+    /// ends, and helpers may be called with it.
     #[inline]
     #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
     pub unsafe fn run(&self, context: *mut u8) -> u64 {
         let _running = blame::running(&self.label);
-        // SAFETY: the program is verified, and the caller keeps the promises.
+        // SAFETY: the program is verified, and the caller guarantees the rest.
         unsafe {
             match &self.form {
                 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -1,28 +1,28 @@
-//! Instructions of eBPF: how they are encoded, and which of them programs may have (RFC 9669).
+//! Instructions of eBPF: their encoding, and which of them programs may use (RFC 9669).
 //!
-//! Programs may use 64-bit and 32-bit arithmetic, loads, stores, 64-bit and 32-bit jumps, and calls of helpers: everything that
-//! compilers emit for the processor versions `v1` to `v3`, without atomic operations. Packet loads, calls of other eBPF functions,
-//! maps and global variables are refused.
+//! Programs may use 64-bit and 32-bit arithmetic, loads, stores, 64-bit and 32-bit jumps, and calls of helpers:
+//! everything that compilers emit for the CPU versions `v1` to `v3`, except atomic operations. Packet loads, calls of
+//! other eBPF functions, maps and global variables are refused.
 //!
 //! Division by zero gives 0, the remainder of a division by zero is the dividend, and shifts use the distance modulo the width
 //! (RFC 9669, section 4.1).
 
 use crate::verify::Refusal;
 
-/// Bytes of an encoded instruction.
+/// Length of an encoded instruction in bytes.
 pub const INSTRUCTION_BYTES: usize = 8;
-/// Number of registers. The last points to the end of the stack and cannot be changed.
+/// Number of registers. The last one points to the end of the stack and is read-only.
 pub const REGISTERS: usize = 11;
 /// The register that points to the end of the stack.
 pub const FRAME_POINTER: u8 = 10;
 
-/// Source register of a call that is relocated or goes to another eBPF function.
+/// Source register of a call that is relocated, or of a call of another eBPF function.
 pub(crate) const PSEUDO_CALL: u8 = 1;
 
-/// An instruction as it is encoded.
+/// An encoded instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it does.
+    /// Operation code.
     pub code: u8,
     /// Destination register.
     pub destination: u8,
@@ -35,7 +35,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// From its bytes, of a program for processors that put the least significant byte first.
+    /// Decodes an instruction of a little-endian program.
     pub fn from_bytes(bytes: [u8; INSTRUCTION_BYTES]) -> Self {
         let [code, registers, offset_low, offset_high, immediate @ ..] = bytes;
         Instruction {
@@ -47,7 +47,7 @@ impl Instruction {
         }
     }
 
-    /// Its bytes.
+    /// Encodes the instruction.
     pub fn to_bytes(self) -> [u8; INSTRUCTION_BYTES] {
         let [low, high] = self.offset.to_le_bytes();
         let [a, b, c, d] = self.immediate.to_le_bytes();
@@ -55,10 +55,10 @@ impl Instruction {
     }
 }
 
-/// An operand that is not the destination.
+/// An operand other than the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// What a register holds.
+    /// The value of a register.
     Register(u8),
     /// A constant.
     Constant(u64),
@@ -104,9 +104,9 @@ pub enum Condition {
 pub enum Operation {
     /// `destination = destination <kind> operand`; in 32 bits, with the upper half cleared, unless `is_wide`.
     Arithmetic {
-        /// What is done.
+        /// The operation.
         kind: Arithmetic,
-        /// In 64 bits?
+        /// True for 64 bits, false for 32 bits.
         is_wide: bool,
         /// First operand and result.
         destination: u8,
@@ -115,70 +115,70 @@ pub enum Operation {
     },
     /// `destination = -destination`.
     Negate {
-        /// In 64 bits?
+        /// True for 64 bits, false for 32 bits.
         is_wide: bool,
         /// The register.
         destination: u8,
     },
-    /// Keeps the lowest bits of a register, in the byte order of networks if `is_swapped`.
+    /// Keeps the lowest bits of a register, in network byte order if `is_swapped`.
     ByteOrder {
-        /// Are the bytes reversed?
+        /// True if the bytes are reversed.
         is_swapped: bool,
         /// 16, 32 or 64.
         bits: u32,
         /// The register.
         destination: u8,
     },
-    /// `destination = value`. It takes the place of two.
+    /// `destination = value`. Encoded as two instructions.
     LoadConstant {
         /// The register.
         destination: u8,
-        /// What it gets.
+        /// The value.
         value: u64,
     },
     /// `destination = *(base + offset)`, with the upper bits cleared.
     Load {
         /// The register.
         destination: u8,
-        /// Register with the address.
+        /// Register that holds the address.
         base: u8,
-        /// Added to the address.
+        /// Offset added to the address.
         offset: i16,
-        /// 1, 2, 4 or 8.
+        /// Width of the access: 1, 2, 4 or 8 bytes.
         bytes: u8,
     },
     /// `*(base + offset) = operand`.
     Store {
-        /// Register with the address.
+        /// Register that holds the address.
         base: u8,
-        /// Added to the address.
+        /// Offset added to the address.
         offset: i16,
-        /// 1, 2, 4 or 8.
+        /// Width of the access: 1, 2, 4 or 8 bytes.
         bytes: u8,
-        /// What is stored, its lowest bytes.
+        /// The value to store, truncated to its lowest bytes.
         operand: Operand,
     },
-    /// Goes on at another instruction.
+    /// Continues at another instruction.
     Jump {
-        /// Its number.
+        /// Index of the instruction.
         target: usize,
     },
-    /// Goes on at another instruction if the comparison holds.
+    /// Continues at another instruction if the comparison holds.
     Branch {
         /// The comparison.
         condition: Condition,
-        /// In 64 bits? Otherwise it compares the lower halves.
+        /// True to compare 64 bits, false to compare the lower halves.
         is_wide: bool,
-        /// Its left side.
+        /// Left side.
         left: u8,
-        /// Its right side.
+        /// Right side.
         right: Operand,
-        /// Number of the instruction.
+        /// Index of the instruction.
         target: usize,
     },
     /// Calls a helper.
     Call {
-        /// Its position in the list of helpers.
+        /// Index in the list of helpers.
         helper: usize,
     },
     /// Ends the program.
@@ -186,16 +186,16 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Number of encoded instructions that it takes: 2 for [`Operation::LoadConstant`], else 1.
+    /// Number of encoded instructions: 2 for [`Operation::LoadConstant`], else 1.
     pub fn slots(&self) -> usize {
         if matches!(self, Operation::LoadConstant { .. }) { 2 } else { 1 }
     }
 }
 
-/// Decodes a program. `None` is the second half of [`Operation::LoadConstant`].
+/// Decodes a program. `None` stands for the second half of [`Operation::LoadConstant`].
 ///
 /// # Errors
-/// The first instruction that programs may not have.
+/// Returns the first instruction that programs may not use.
 pub fn decode(program: &[Instruction]) -> Result<Vec<Option<Operation>>, Refusal> {
     let mut operations = Vec::with_capacity(program.len());
     while operations.len() < program.len() {
@@ -210,7 +210,7 @@ pub fn decode(program: &[Instruction]) -> Result<Vec<Option<Operation>>, Refusal
     Ok(operations)
 }
 
-/// The classes, in the lowest three bits of a code.
+/// Instruction classes, in the lowest three bits of a code.
 const LOAD_CONSTANT: u8 = 0x18;
 const CLASS_LOAD: u8 = 1;
 const CLASS_STORE_CONSTANT: u8 = 2;
@@ -219,9 +219,9 @@ const CLASS_ARITHMETIC_32: u8 = 4;
 const CLASS_JUMP: u8 = 5;
 const CLASS_JUMP_32: u8 = 6;
 const CLASS_ARITHMETIC_64: u8 = 7;
-/// Bit of a code: the operand is a register.
+/// Flag in a code: the operand is a register.
 const FROM_REGISTER: u8 = 0x08;
-/// Bits of a code of loads and stores: a plain access.
+/// Bits of the access mode in the codes of loads and stores, and the value for a plain access.
 const MODE: u8 = 0xE0;
 const MODE_MEMORY: u8 = 0x60;
 

@@ -1,16 +1,17 @@
-//! Runs verified programs where there is no native code: on other CPUs than x86-64, and where the system forbids it.
+//! Runs verified programs without native code: on CPUs other than x86-64, and where the system forbids native code.
 
 use crate::instruction::{Arithmetic, Condition, FRAME_POINTER, Operand, Operation, REGISTERS};
 use crate::verify::STACK_BYTES;
 use crate::{HelperFunction, Verified};
 
-/// The stack of a program, which needs no value at the start: the verifier lets it read nothing that it has not written.
+/// The stack of a program. Its initial contents do not matter: the verifier ensures that a program reads only what it
+/// has written.
 type Stack = [u64; STACK_BYTES as usize / size_of::<u64>()];
 
 /// Runs a program and returns its result.
 ///
 /// # Safety
-/// `context` points to as many bytes as the interface of the program says, and helpers may be called with it.
+/// `context` points to as many bytes as the program's interface says, and helpers may be called with it.
 pub unsafe fn run(program: &Verified, context: *mut u8) -> u64 {
     let mut stack: Stack = [0; STACK_BYTES as usize / size_of::<u64>()];
     let mut registers = [0; REGISTERS];
@@ -18,7 +19,7 @@ pub unsafe fn run(program: &Verified, context: *mut u8) -> u64 {
     registers[usize::from(FRAME_POINTER)] = stack.as_mut_ptr_range().end.expose_provenance() as u64;
     let operations = program.operations();
     let mut at = 0;
-    // Outside of the program and where no path leads, it ends.
+    // Beyond its instructions and at unreachable ones, the program ends.
     while let Some(Some(operation)) = operations.get(at) {
         let value = |operand| match operand {
             Operand::Register(register) => registers[usize::from(register)],
@@ -75,10 +76,10 @@ pub unsafe fn run(program: &Verified, context: *mut u8) -> u64 {
 }
 
 /// # Safety
-/// `address` points to as many bytes that may be read.
+/// `address` points to `bytes` readable bytes.
 unsafe fn load(address: u64, bytes: u8) -> u64 {
     let from = std::ptr::with_exposed_provenance::<u8>(address as usize);
-    // SAFETY: promised by the caller; no alignment is.
+    // SAFETY: the caller guarantees the access, but no alignment.
     unsafe {
         match bytes {
             1 => u64::from(from.read()),
@@ -90,10 +91,10 @@ unsafe fn load(address: u64, bytes: u8) -> u64 {
 }
 
 /// # Safety
-/// `address` points to as many bytes that may be written.
+/// `address` points to `bytes` writable bytes.
 unsafe fn store(address: u64, bytes: u8, value: u64) {
     let to = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
-    // SAFETY: promised by the caller; no alignment is.
+    // SAFETY: the caller guarantees the access, but no alignment.
     unsafe {
         match bytes {
             1 => to.write(value as u8),
@@ -121,7 +122,7 @@ fn wide(kind: Arithmetic, left: u64, right: u64) -> u64 {
     }
 }
 
-/// In 32 bits; the upper half of the result is zero.
+/// Computes in 32 bits; the upper half of the result is zero.
 fn narrow(kind: Arithmetic, left: u32, right: u32) -> u64 {
     match kind {
         Arithmetic::ShiftLeft => u64::from(left.wrapping_shl(right)),

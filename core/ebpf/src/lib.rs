@@ -1,10 +1,10 @@
 //! eBPF programs that run inside the router: object files, verifier, native code and interpreter.
 //!
-//! A program comes as an object file that a C compiler has made for the target `bpf` ([`object_file`]). It consists of
-//! instructions ([`instruction`]; RFC 9669) and may call a fixed set of helper functions ([`Helper`]). [`verify()`] proves that it
-//! ends, that it accesses only its own memory, and that it calls helpers with the arguments that they expect. A [`Verified`]
-//! program becomes [`Code`]: native code on x86-64 under Linux, which is checked once more after it is translated, and interpreted
-//! elsewhere. [`blame`] names the program that ended a process.
+//! A program is loaded from an object file that a C compiler has made for the target `bpf` ([`object_file`]). It
+//! consists of instructions ([`instruction`]; RFC 9669) and may call a fixed set of helper functions ([`Helper`]).
+//! [`verify()`] proves that it ends, that it accesses only its own memory, and that it calls helpers with the
+//! arguments that they expect. A [`Verified`] program becomes [`Code`]: native code on x86-64 under Linux, which is
+//! checked again after translation, and interpreted elsewhere. [`blame`] records which program ended a process.
 //!
 //! ```
 //! use namehop_ebpf::instruction::Instruction;

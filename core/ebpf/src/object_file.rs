@@ -1,7 +1,8 @@
 //! Object files: ELF files that a C compiler has made for the target `bpf`.
 //!
-//! The file has one section with instructions, whose calls of helpers are undefined symbols, and sections with descriptions that the
-//! reader asks for by name. Everything else in it is passed over: debug information, the licence, the compiler's notes.
+//! The file has one section with instructions, in which calls of helpers refer to undefined symbols, and sections
+//! with descriptions that the caller requests by name. All other sections are ignored: debug information, the
+//! licence, the compiler's notes.
 
 use object::read::elf::ElfFile64;
 use object::{Architecture, Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
@@ -9,9 +10,9 @@ use object::{Architecture, Endianness, Object, ObjectSection, ObjectSymbol, Relo
 use crate::instruction::{INSTRUCTION_BYTES, Instruction, PSEUDO_CALL};
 use crate::{Helper, Refusal};
 
-/// Largest object file that is read, in bytes.
+/// Maximum size of an object file in bytes.
 pub const MAX_BYTES: usize = 65_536;
-/// Code of a call.
+/// Operation code of a call.
 const CALL: u8 = 0x85;
 
 /// An object file.
@@ -24,7 +25,7 @@ impl<'data> ObjectFile<'data> {
     /// Reads the headers of a file.
     ///
     /// # Errors
-    /// It is too large, no ELF file, or for another processor.
+    /// If the file is too large, not an ELF file, or for another CPU.
     pub fn parse(bytes: &'data [u8]) -> Result<Self, Refusal> {
         if bytes.len() > MAX_BYTES {
             return Err(Refusal::whole(format!("the file has {} bytes, {MAX_BYTES} are allowed", bytes.len())));
@@ -40,10 +41,10 @@ impl<'data> ObjectFile<'data> {
         Ok(ObjectFile { file })
     }
 
-    /// The bytes of the section with this name; empty when there is none.
+    /// Returns the bytes of the section with this name; empty if there is none.
     ///
     /// # Errors
-    /// The file ends inside it, or it refers to other sections.
+    /// If the file ends inside the section, or the section refers to others.
     pub fn section(&self, name: &str) -> Result<&'data [u8], Refusal> {
         let Some(section) = self.file.section_by_name(name) else { return Ok(&[]) };
         if section.relocations().next().is_some() {
@@ -52,10 +53,10 @@ impl<'data> ObjectFile<'data> {
         section.data().map_err(|error| Refusal::whole(format!("section {name}: {error}")))
     }
 
-    /// The instructions of the section with this name. Calls hold positions in `helpers`.
+    /// Returns the instructions of the section with this name. Calls hold indexes into `helpers`.
     ///
     /// # Errors
-    /// There is no such section, or it refers to something that is no helper.
+    /// If there is no such section, or it refers to something other than a helper.
     pub fn program(&self, name: &str, helpers: &[Helper]) -> Result<Vec<Instruction>, Refusal> {
         let section =
             self.file.section_by_name(name).filter(|section| section.kind() == SectionKind::Text).ok_or_else(|| {
@@ -95,7 +96,7 @@ impl<'data> ObjectFile<'data> {
             instruction.source = 0;
             instruction.immediate = helper as i32;
         }
-        // A call that no relocation names: of a number that the compiler or somebody else chose.
+        // A call without a relocation has a number chosen by the compiler or by the author.
         Ok(program)
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 /// A helper function: five arguments from registers 1 to 5, the result for register 0.
 pub type HelperFunction = unsafe extern "C" fn(u64, u64, u64, u64, u64) -> u64;
 
-/// What a helper expects in a register.
+/// Expected kind of an argument of a helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
-    /// The start of the context, as the program got it.
+    /// The start of the context, as passed to the program.
     Context,
     /// Any number.
     Number,
@@ -17,13 +17,13 @@ pub enum Argument {
 /// Memory that a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
-    /// May the program change it?
+    /// True if the program may change it.
     pub is_writable: bool,
 }
 
-/// What a helper gives back.
+/// Kind of a helper's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
     /// Any number.
@@ -42,13 +42,13 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Most arguments of a helper.
+    /// Maximum number of arguments of a helper.
     pub const MAX_ARGUMENTS: usize = 5;
 
     /// Describes a function.
     ///
     /// # Safety
-    /// Called with `arguments`, whatever the numbers, the function must behave well, and give back what `returned` says.
+    /// Called with `arguments` of any value, the function must be sound, and return what `returned` says.
     #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
     pub const unsafe fn new(
         name: &'static str,
@@ -65,12 +65,12 @@ impl Helper {
         self.name
     }
 
-    /// What it expects.
+    /// Expected arguments.
     pub fn arguments(&self) -> &'static [Argument] {
         self.arguments
     }
 
-    /// What it gives back.
+    /// Kind of the result.
     pub fn returned(&self) -> Returned {
         self.returned
     }
@@ -81,13 +81,13 @@ impl Helper {
     }
 }
 
-/// What programs of one kind may use.
+/// The context, memory and helpers that programs of one kind may use.
 #[derive(Debug)]
 pub struct Interface {
-    /// Size of the context that the program gets.
+    /// Size of the program's context in bytes.
     pub context_bytes: u32,
-    /// The part of the context that the program may change.
+    /// Range of the context that the program may change.
     pub writable: Range<u32>,
-    /// Functions that it may call.
+    /// Functions that the program may call.
     pub helpers: &'static [Helper],
 }

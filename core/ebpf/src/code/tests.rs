@@ -1,4 +1,4 @@
-//! Programs do the same as native code, interpreted, and in the interpreter that checks every access and shares no code with either.
+//! Compares programs as native code, interpreted, and in the checking interpreter, which shares no code with either.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ const fn op(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) 
     Instruction { code, destination, source, offset, immediate }
 }
 
-/// The native code of a program, which x86-64 has for every one.
+/// Returns the native code of a program; on x86-64 every program has it.
 fn native(program: &Verified) -> Code {
     let code = Code::new(program.clone(), "test");
     if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
@@ -58,7 +58,7 @@ fn every_operation_takes_every_pair_of_registers() {
     for kind in [0x0F, 0x1F, 0x2F, 0x3F, 0x4F, 0x5F, 0x6F, 0x7F, 0x9F, 0xAF, 0xBF, 0xCF] {
         for code in [kind, kind & 0xF8 | 0x04] {
             for (destination, source) in (0..10).flat_map(|left| (0..10).map(move |right| (left, right))) {
-                // The context is in the frame, and the result of the operation and all other registers are added up.
+                // The context is in the frame; the result of the operation and all other registers are added up.
                 let mut program = vec![op(0x7B, 10, 1, -8, 0), op(0xBF, 0, 1, 0, 0)];
                 program.extend((2..10).map(|register| op(0xB7, register, 0, 0, i32::from(register) * 3)));
                 program.extend([
@@ -89,7 +89,7 @@ fn every_operation_takes_every_pair_of_registers() {
 #[test]
 fn jumps_of_every_length_go_forward_and_backward() {
     for filling in 0..260 {
-        // To the end, back over the filling, on to the last instruction.
+        // Jumps to the end, back over the filling, and on to the last instruction.
         let filling_bytes = filling as i16;
         let mut program = vec![op(0xB7, 0, 0, 0, 1), op(0x05, 0, 0, filling_bytes + 1, 0)];
         program.extend((0..filling).map(|_| op(0x07, 0, 0, 0, 1)));
@@ -107,7 +107,7 @@ fn long_programs_do_the_same_in_all_forms() {
         let shape = Shape { instructions: 100 + random.below(3_800), has_loops: number % 8 == 0 };
         let mut program = long_program(&mut random, shape);
         if number % 4 == 1 {
-            // An edit: most of these are refused, and the others do something else.
+            // One edit: most edited programs are refused, and the others behave differently.
             let at = random.below(program.len());
             let mut bytes = program[at].to_bytes();
             bytes[random.below(bytes.len())] = random.draw() as u8;
@@ -157,7 +157,7 @@ proptest! {
     }
 }
 
-/// The name of the variable with the file that the faulty program of a child process is recorded in.
+/// Environment variable with the path of the file in which a child process records the faulty program.
 const RECORD: &str = "NAMEHOP_TEST_RECORD";
 
 /// Runs a program that writes to address 0, after another one has ended, in a child process.
@@ -168,7 +168,7 @@ fn a_program_that_ends_the_process_is_named() {
         crate::blame::record_in(file.into()).expect("handlers are set");
         run(&Code::new(verified(&[op(0xB7, 0, 0, 0, 0), EXIT]), "harmless"), &mut [0; BYTES]);
         let faulty = [op(0xB7, 1, 0, 0, 0), op(0x72, 1, 0, 0, 0), op(0xB7, 0, 0, 0, 0), EXIT];
-        // SAFETY: the process is there to be ended by it.
+        // SAFETY: the process is meant to be ended by the program.
         let faulty = unsafe { Verified::unchecked(&faulty, &INTERFACE, 0) }.expect("instructions");
         // SAFETY: as above.
         unsafe { Code::interpreted(faulty, "faulty 1\n2").run([0; BYTES].as_mut_ptr()) };
@@ -183,7 +183,7 @@ fn a_program_that_ends_the_process_is_named() {
         .status()
         .expect("the child runs");
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    // The interpreter of a build with debug assertions notices the address by itself and aborts.
+    // In a build with debug assertions the interpreter itself detects the address and aborts.
     assert!(matches!(signal, Some(nix::libc::SIGSEGV | nix::libc::SIGABRT)), "{status}");
     assert_eq!(std::fs::read_to_string(file.path()).expect("read"), "faulty 1 2\n");
 }

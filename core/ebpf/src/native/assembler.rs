@@ -1,10 +1,10 @@
-//! Encodes the x86-64 instructions that translated programs consist of.
+//! Encodes the x86-64 instructions of translated programs.
 //!
-//! Every jump has a displacement of 32 bits and every address an offset of 32 bits, so the length of an instruction does not depend
-//! on its operands' values, and code is laid out in one pass. Source: Intel 64 and IA-32 Architectures Software Developer's Manual,
-//! volume 2.
+//! Every jump has a 32-bit displacement and every address a 32-bit offset, so the length of an instruction does not
+//! depend on the values of its operands, and code is laid out in one pass. Source: Intel 64 and IA-32 Architectures
+//! Software Developer's Manual, volume 2.
 
-/// A general register, by its number in encodings.
+/// A general-purpose register, with its number in encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Register {
@@ -26,19 +26,19 @@ pub enum Register {
 }
 
 impl Register {
-    /// The lowest three bits, which stand in the ModRM byte or in the opcode.
+    /// The lowest three bits, which go into the ModRM byte or the opcode.
     fn low(self) -> u8 {
         self as u8 & 7
     }
 
-    /// The highest bit, which stands in the REX prefix.
+    /// The highest bit, which goes into the REX prefix.
     fn high(self) -> u8 {
         self as u8 >> 3
     }
 }
 
-/// Operations of two operands, of which the first is also the result. The value is the opcode for two registers; bits 3 to 5 of
-/// it select the operation where the second operand is a constant.
+/// Operations of two operands, the first of which is also the result. The value is the opcode for two registers; its
+/// bits 3 to 5 select the operation when the second operand is a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Binary {
@@ -50,7 +50,7 @@ pub enum Binary {
     Compare = 0x39,
 }
 
-/// Shifts, by their number in the ModRM byte.
+/// Shifts, with their number in the ModRM byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shift {
@@ -59,7 +59,7 @@ pub enum Shift {
     RightSigned = 7,
 }
 
-/// Conditions of branches, by their number in the opcode.
+/// Conditions of branches, with their number in the opcode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Flag {
@@ -75,7 +75,7 @@ pub enum Flag {
     Greater = 0xF,
 }
 
-/// A place in the code, which jumps can name before it is known.
+/// A position in the code that jumps can refer to before it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
@@ -85,7 +85,7 @@ pub struct Assembler {
     bytes: Vec<u8>,
     /// Offsets of the labels, once they are placed.
     labels: Vec<Option<usize>>,
-    /// Offsets of displacements, and the labels that they lead to.
+    /// Offsets of displacements, and the labels that they refer to.
     jumps: Vec<(usize, Label)>,
 }
 
@@ -94,7 +94,7 @@ const WIDE: u8 = 0x48;
 const REX: u8 = 0x40;
 
 impl Assembler {
-    /// Bytes so far.
+    /// Length of the code so far in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -104,7 +104,7 @@ impl Assembler {
         Label(self.labels.len() - 1)
     }
 
-    /// Places a label at the end of the code. Each label is placed once.
+    /// Places a label at the current end of the code. Each label is placed once.
     pub fn place(&mut self, label: Label) {
         debug_assert!(self.labels[label.0].is_none(), "a label is placed once");
         self.labels[label.0] = Some(self.bytes.len());
@@ -113,7 +113,7 @@ impl Assembler {
     /// Fills in the displacements and returns the code.
     ///
     /// # Errors
-    /// A label was never placed, or lies too far away.
+    /// If a label was never placed, or is too far away.
     pub fn finish(mut self) -> Result<Vec<u8>, &'static str> {
         for &(at, label) in &self.jumps {
             let target = self.labels[label.0].ok_or("a jump to a label that was not placed")?;
@@ -132,7 +132,7 @@ impl Assembler {
         self.emit(&value.to_le_bytes());
     }
 
-    /// A REX prefix, if one is needed; `field` and `operand` are the registers in the ModRM byte.
+    /// Emits a REX prefix if needed; `field` and `operand` are the registers in the ModRM byte.
     fn rex(&mut self, is_wide: bool, field: u8, operand: Register) {
         let prefix = if is_wide { WIDE } else { REX } | (field >> 3) << 2 | operand.high();
         if prefix != REX {
@@ -140,14 +140,15 @@ impl Assembler {
         }
     }
 
-    /// An instruction on a register: prefix, opcode and ModRM byte. `field` is the other register, or a part of the opcode.
+    /// Emits an instruction on a register: prefix, opcode and ModRM byte. `field` is the other register, or a part of
+    /// the opcode.
     fn on_register(&mut self, is_wide: bool, opcode: &[u8], field: u8, operand: Register) {
         self.rex(is_wide, field, operand);
         self.emit(opcode);
         self.emit(&[0xC0 | (field & 7) << 3 | operand.low()]);
     }
 
-    /// An instruction on memory: prefix, opcode, ModRM byte and offset.
+    /// Emits an instruction on memory: prefix, opcode, ModRM byte and offset.
     fn on_memory(&mut self, is_wide: bool, opcode: &[u8], field: u8, base: Register, offset: i32) {
         debug_assert_ne!(base.low(), Register::Rsp.low(), "this base needs a SIB byte");
         self.rex(is_wide, field, base);
@@ -156,7 +157,7 @@ impl Assembler {
         self.emit_i32(offset);
     }
 
-    /// Marks a place where indirect calls may enter (ENDBR64).
+    /// Marks a valid target of indirect calls (ENDBR64).
     pub fn entry_mark(&mut self) {
         self.emit(&[0xF3, 0x0F, 0x1E, 0xFA]);
     }
@@ -171,7 +172,7 @@ impl Assembler {
         self.emit(&[0x58 | register.low()]);
     }
 
-    /// Takes down the frame: RSP = RBP, then RBP from the stack.
+    /// Removes the frame: RSP = RBP, then pops RBP.
     pub fn leave(&mut self) {
         self.emit(&[0xC9]);
     }
@@ -180,7 +181,7 @@ impl Assembler {
         self.emit(&[0xC3]);
     }
 
-    /// Calls the function whose address is in RAX.
+    /// Calls the function at the address in RAX.
     pub fn call_rax(&mut self) {
         self.emit(&[0xFF, 0xD0]);
     }
@@ -189,7 +190,7 @@ impl Assembler {
         self.on_register(is_wide, &[0x89], from as u8, to);
     }
 
-    /// `to = value`, by the shortest encoding.
+    /// `to = value`, with the shortest encoding.
     pub fn move_constant(&mut self, to: Register, value: u64) {
         if let Ok(value) = u32::try_from(value) {
             self.rex(false, 0, to);
@@ -214,13 +215,13 @@ impl Assembler {
         self.on_register(is_wide, &[kind as u8], right as u8, left);
     }
 
-    /// The constant is extended with its sign.
+    /// The constant is sign-extended.
     pub fn binary_constant(&mut self, kind: Binary, is_wide: bool, left: Register, right: i32) {
         self.on_register(is_wide, &[0x81], kind as u8 >> 3, left);
         self.emit_i32(right);
     }
 
-    /// Sets the flags by the common bits.
+    /// Sets the flags from the bitwise AND.
     pub fn test(&mut self, is_wide: bool, left: Register, right: Register) {
         self.on_register(is_wide, &[0x85], right as u8, left);
     }
@@ -283,7 +284,8 @@ impl Assembler {
     pub fn store(&mut self, bytes: u8, base: Register, offset: i32, from: Register) {
         match bytes {
             1 => {
-                // With a REX prefix, registers 4 to 7 are the lowest bytes of RSP to RDI, as all others are of theirs.
+                // With a REX prefix, register numbers 4 to 7 are the lowest bytes of RSP to RDI, like the other
+                // numbers.
                 self.emit(&[REX | from.high() << 2 | base.high(), 0x88, 0x80 | from.low() << 3 | base.low()]);
                 self.emit_i32(offset);
             }
@@ -296,7 +298,7 @@ impl Assembler {
         }
     }
 
-    /// Stores the lowest 1, 2, 4 or 8 bytes of a constant that is extended with its sign.
+    /// Stores the lowest 1, 2, 4 or 8 bytes of a sign-extended constant.
     pub fn store_constant(&mut self, bytes: u8, base: Register, offset: i32, value: i32) {
         match bytes {
             1 => {

@@ -1,11 +1,13 @@
 //! Checks translated code against the program before it may run.
 //!
-//! The check decodes the code from its first byte to its last and holds each instruction of the CPU against the instruction of the
-//! program that it belongs to. Code that passes has these properties, whatever the translator did:
-//! * each jump of the program leads to the start of the code of its target, and all other jumps stay inside their own instruction;
-//! * memory is accessed by loads and stores of the program alone: with its base register, offset and width, one each;
+//! The check decodes the code from its first byte to its last and compares each CPU instruction with the program's
+//! instruction that it belongs to. Code that passes has these properties, whatever the translator did:
+//! * each jump of the program leads to the start of the code of its target, and all other jumps stay inside the code
+//!   of their own instruction;
+//! * memory is accessed only by the program's loads and stores: one access each, with its base register, offset and
+//!   width;
 //! * calls go to the helper that the program names;
-//! * the stack pointer moves in the prologue and the epilogues alone, and these restore what the caller expects.
+//! * the stack pointer changes only in the prologue and the epilogues, and these restore what the caller expects.
 
 use super::decode::{Decoded, Effect, Number, decode};
 use super::translate::{Translation, mapped};
@@ -16,17 +18,17 @@ const RAX: Number = 0;
 const RDX: Number = 2;
 const RSP: Number = 4;
 const RBP: Number = 5;
-/// Registers that a function leaves as they were, besides RSP and RBP: RBX, R12 to R15.
+/// Registers that a function preserves besides RSP and RBP: RBX, R12 to R15.
 const PRESERVED: [Number; 5] = [3, 12, 13, 14, 15];
 /// Number of registers.
 const REGISTERS: usize = 16;
-/// Registers that hold intermediate values: R9 to R11.
+/// Registers for intermediate values: R9 to R11.
 const SCRATCH: std::ops::RangeInclusive<Number> = 9..=11;
 
 /// Checks the code of a program.
 ///
 /// # Errors
-/// What is wrong, with the offset.
+/// Describes the fault, with its offset.
 pub fn check(program: &Verified, translation: &Translation) -> Result<(), String> {
     let Translation { bytes: code, starts } = translation;
     let operations = program.operations();
@@ -47,7 +49,7 @@ pub fn check(program: &Verified, translation: &Translation) -> Result<(), String
     Ok(())
 }
 
-/// Decodes a part of the code, which must end where an instruction ends.
+/// Decodes a part of the code, which must end at the end of an instruction.
 fn decoded(code: &[u8], span: std::ops::Range<usize>) -> Result<Vec<Decoded>, String> {
     let mut instructions = Vec::new();
     let mut at = span.start;
@@ -59,9 +61,9 @@ fn decoded(code: &[u8], span: std::ops::Range<usize>) -> Result<Vec<Decoded>, St
     if at == span.end { Ok(instructions) } else { Err(format!("an instruction goes on behind {}", span.end)) }
 }
 
-/// What the prologue set up.
+/// The frame that the prologue set up.
 struct Frame {
-    /// Registers of the caller on the stack, in the order in which they were pushed.
+    /// The caller's registers on the stack, in the order in which they were pushed.
     pushed: Vec<Number>,
 }
 
@@ -97,7 +99,7 @@ impl Frame {
         Ok(Frame { pushed })
     }
 
-    /// Is this the end of a function with this frame?
+    /// Returns true if the instructions are the end of a function with this frame.
     fn is_left_by(&self, instructions: &[Decoded]) -> bool {
         let pops = self.pushed.iter().rev().map(|&register| Effect::Pops(register));
         let expected = pops.chain([Effect::Leaves, Effect::Returns]);
@@ -152,7 +154,8 @@ impl Checker<'_> {
         if found == expected { Ok(()) } else { Err(format!("{found:?} where {expected:?} belongs")) }
     }
 
-    /// Code that no path reaches sets a result and ends the program. A second half has no code.
+    /// Checks that unreachable code sets a result and ends the program. The second half of an instruction has no
+    /// code.
     fn unreached(&self) -> Result<(), String> {
         match self.instructions {
             [] => Ok(()),
@@ -161,8 +164,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Arithmetic touches registers alone and keeps its jumps inside itself. It leaves every register as it was, except its
-    /// destination and those for intermediate values: a division and a shift put back what they borrow.
+    /// Checks arithmetic: it uses registers only, and its jumps stay inside its code. It preserves every register
+    /// except its destination and the scratch registers: a division and a shift restore the registers that they
+    /// borrow.
     fn computes(&self, destination: Number) -> Result<(), String> {
         self.may_write(destination)?;
         let mut held = [0; REGISTERS];
@@ -170,7 +174,8 @@ impl Checker<'_> {
         self.follow(0, held.map(Some), destination)
     }
 
-    /// Follows the code from an instruction on. `held` says for each register the one that held its value at the start, if any did.
+    /// Follows the code from an instruction on. For each register, `held` names the register that had its value at
+    /// the start, if any.
     fn follow(
         &self,
         mut next: usize,
@@ -197,13 +202,14 @@ impl Checker<'_> {
         }
     }
 
-    /// The instruction of this code that a jump ahead leads to; their number for the end of the code.
+    /// Returns the index of the instruction that a forward jump leads to; the number of instructions for the end of
+    /// the code.
     fn ahead(&self, next: usize, target: usize) -> Result<usize, String> {
         let is_before = |index: &usize| self.instructions[*index - 1].end == target;
         (next..=self.instructions.len()).find(is_before).ok_or_else(|| format!("a jump to {target} inside arithmetic"))
     }
 
-    /// May the program write this register?
+    /// Checks that the program may write this register.
     fn may_write(&self, register: Number) -> Result<(), String> {
         let is_frame = register == mapped(FRAME_POINTER) as u8 || register == RSP || register == RBP;
         if is_frame || PRESERVED.contains(&register) && !self.frame.pushed.contains(&register) {

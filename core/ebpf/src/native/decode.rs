@@ -1,11 +1,11 @@
-//! Decodes the x86-64 instructions that translated programs may consist of, and nothing else.
+//! Decodes the x86-64 instructions that translated programs may use, and no others.
 //!
-//! It shares no code with the assembler, so that a mistake in one of them shows.
+//! It shares no code with the assembler, so that a mistake in either of them is detected.
 
 /// The number of a register in encodings: 0 is RAX, 4 is RSP.
 pub type Number = u8;
 
-/// What an instruction does, as far as the check needs it.
+/// The effect of an instruction, as far as the check needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Reads registers, and writes this one.
@@ -35,19 +35,19 @@ pub enum Effect {
         base: Number,
         offset: i32,
     },
-    /// Goes to this offset in the code.
+    /// Jumps to this offset in the code.
     Jumps {
         target: usize,
     },
-    /// Goes to this offset or on.
+    /// Jumps to this offset or continues.
     Branches {
         target: usize,
     },
-    /// Calls the function whose address is in RAX.
+    /// Calls the function at the address in RAX.
     CallsRax,
     Pushes(Number),
     Pops(Number),
-    /// RSP becomes RSP minus this.
+    /// `RSP = RSP - value`.
     Reserves(i32),
     /// RBP = RSP.
     Frames,
@@ -56,15 +56,15 @@ pub enum Effect {
     EntryMark,
 }
 
-/// An instruction of the CPU.
+/// A CPU instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded {
-    /// Offset behind it.
+    /// Offset after the instruction.
     pub end: usize,
     pub effect: Effect,
 }
 
-/// Bytes of the code, from an offset on.
+/// Reads the code from an offset on.
 struct Reader<'a> {
     code: &'a [u8],
     at: usize,
@@ -87,7 +87,7 @@ impl Reader<'_> {
         self.array().map(i32::from_le_bytes)
     }
 
-    /// The offset that a displacement of 32 bits leads to; `None` before the start of the code.
+    /// Returns the offset that a 32-bit displacement leads to; `None` before the start of the code.
     fn target(&mut self) -> Option<usize> {
         let displacement = self.i32()?;
         self.at.checked_add_signed(displacement as isize)
@@ -106,12 +106,12 @@ impl Prefixes {
         self.rex & 8 != 0
     }
 
-    /// The register in the lowest bits of an opcode or of ModRM.
+    /// Returns the register in the lowest bits of an opcode or a ModRM byte.
     fn operand(self, bits: u8) -> Number {
         bits & 7 | (self.rex & 1) << 3
     }
 
-    /// Bytes of an operand that is no single byte.
+    /// Returns the width in bytes of an operand that is not a single byte.
     fn bytes(self) -> u8 {
         match (self.is_16, self.is_wide()) {
             (true, _) => 2,
@@ -121,9 +121,9 @@ impl Prefixes {
     }
 }
 
-/// A ModRM byte with what belongs to it.
+/// A ModRM byte and its displacement.
 struct Operands {
-    /// Register or part of the opcode.
+    /// A register or a part of the opcode.
     field: Number,
     place: Place,
 }
@@ -133,7 +133,7 @@ enum Place {
     Memory { base: Number, offset: i32 },
 }
 
-/// The only forms used: a register, or a base with an offset of 32 bits. `None` for all others.
+/// Decodes the only forms used: a register, or a base with a 32-bit offset. Returns `None` for all others.
 fn operands(reader: &mut Reader<'_>, prefixes: Prefixes) -> Option<Operands> {
     let byte = reader.byte()?;
     let field = byte >> 3 & 7 | (prefixes.rex & 4) << 1;
@@ -160,7 +160,7 @@ pub fn decode(code: &[u8], at: usize) -> Option<Decoded> {
     if opcode & 0xF0 == 0x40 {
         prefixes.rex = opcode & 0x0F;
         opcode = reader.byte()?;
-        // An index register, which no address here has.
+        // An index register, which no address here uses.
         if prefixes.rex & 2 != 0 {
             return None;
         }
@@ -184,12 +184,12 @@ pub fn decode(code: &[u8], at: usize) -> Option<Decoded> {
         0xE9 => Effect::Jumps { target: reader.target()? },
         _ => with_operands(&mut reader, prefixes, opcode)?,
     };
-    // The prefix for 16 bits belongs to stores alone.
+    // The 16-bit prefix is allowed for stores only.
     let is_store = matches!(effect, Effect::Stores { .. });
     (is_store || !prefixes.is_16).then_some(Decoded { end: reader.at, effect })
 }
 
-/// Opcodes behind 0F.
+/// Decodes the opcodes after 0F.
 fn two_bytes(reader: &mut Reader<'_>, prefixes: Prefixes) -> Option<Effect> {
     let opcode = reader.byte()?;
     match opcode {
@@ -209,7 +209,7 @@ fn two_bytes(reader: &mut Reader<'_>, prefixes: Prefixes) -> Option<Effect> {
     })
 }
 
-/// Opcodes with a ModRM byte.
+/// Decodes the opcodes with a ModRM byte.
 fn with_operands(reader: &mut Reader<'_>, prefixes: Prefixes, opcode: u8) -> Option<Effect> {
     let Operands { field, place } = operands(reader, prefixes)?;
     Some(match (opcode, place) {
@@ -218,7 +218,7 @@ fn with_operands(reader: &mut Reader<'_>, prefixes: Prefixes, opcode: u8) -> Opt
         (0x89, Place::Register(to)) if prefixes.is_wide() => Effect::Copies { to, from: field },
         (0x01 | 0x09 | 0x21 | 0x29 | 0x31 | 0x89, Place::Register(register)) => Effect::Writes(register),
         (0x39 | 0x85, Place::Register(_)) => Effect::Compares,
-        // A constant of 32 bits.
+        // A 32-bit constant.
         (0x81, Place::Register(register)) => {
             let constant = reader.i32()?;
             match field {

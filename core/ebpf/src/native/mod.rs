@@ -1,7 +1,8 @@
 //! Native code of programs, for x86-64 under Linux.
 //!
-//! A program is translated ([`translate`]) by an assembler of our own ([`assembler`]), its code is checked by a decoder that shares
-//! nothing with the assembler ([`check`], [`decode`]), and only then copied into executable pages ([`pages`]).
+//! A program is translated ([`translate`]) with Namehop's own assembler ([`assembler`]). A decoder that shares
+//! nothing with the assembler checks the code ([`check`], [`decode`]), and only then it is copied into executable
+//! pages ([`pages`]).
 
 mod assembler;
 mod check;
@@ -19,7 +20,7 @@ use pages::Pages;
 /// A translated program: its argument is the start of its context.
 type Entry = unsafe extern "C" fn(*mut u8) -> u64;
 
-/// Native code of a verified program. The last clone frees it.
+/// Native code of a verified program. Dropping the last clone frees it.
 #[derive(Debug, Clone)]
 pub struct NativeCode {
     entry: Entry,
@@ -32,7 +33,7 @@ impl NativeCode {
     /// Translates and checks a program.
     ///
     /// # Errors
-    /// The translation fails its check, or the system does not allow executable pages.
+    /// If the translation fails its check, or the system does not allow executable pages.
     pub fn new(program: &Verified) -> Result<Self, String> {
         let translation = translate::translate(program)?;
         check::check(program, &translation).map_err(|fault| format!("the translation fails its check: {fault}"))?;
@@ -43,7 +44,7 @@ impl NativeCode {
         Ok(NativeCode { entry, bytes: translation.bytes.len(), _pages: Arc::new(pages) })
     }
 
-    /// Bytes of code.
+    /// Length of the code in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -54,7 +55,7 @@ impl NativeCode {
     /// As for [`Code::run`](crate::Code::run).
     #[inline]
     pub unsafe fn run(&self, context: *mut u8) -> u64 {
-        // SAFETY: the caller keeps the promise.
+        // SAFETY: the caller guarantees what the program requires.
         unsafe { (self.entry)(context) }
     }
 }

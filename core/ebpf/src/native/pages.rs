@@ -1,8 +1,8 @@
-//! Memory for code: never writable and executable at the same time.
+//! Memory for code that is never writable and executable at the same time.
 //!
-//! The code is written into an anonymous file (memfd) through its descriptor, the file is sealed, and then mapped for reading and
-//! executing. So no mapping of the process is ever writable and executable, and none changes from one to the other: this also
-//! works where the system forbids that, as `MemoryDenyWriteExecute=` of systemd does.
+//! The code is written into an anonymous file (memfd) through its descriptor, the file is sealed, and then mapped
+//! readable and executable. So no mapping of the process is ever writable and executable, and none changes from one
+//! to the other. This works even where the system forbids that, as `MemoryDenyWriteExecute=` of systemd does.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -15,7 +15,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::unistd::{SysconfVar, sysconf};
 
-/// INT3, which ends the process: what lies behind the code on its last page.
+/// INT3, which ends the process; fills the last page after the code.
 const FILLER: u8 = 0xCC;
 
 /// Pages of code.
@@ -25,16 +25,16 @@ pub struct Pages {
     bytes: NonZeroUsize,
 }
 
-// SAFETY: nothing changes the pages after they are made, and any thread may unmap them.
+// SAFETY: the pages are not changed after they are made, and any thread may unmap them.
 unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Copies code into pages of its own.
+    /// Copies code into newly mapped pages.
     ///
     /// # Errors
-    /// The system is out of memory, or forbids the process to execute what it has written.
+    /// If the system is out of memory, or forbids the process to execute what it has written.
     pub fn new(code: &[u8]) -> io::Result<Self> {
         let page_bytes = sysconf(SysconfVar::PAGE_SIZE)?.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(4096);
         let mut padded = code.to_vec();
@@ -46,7 +46,7 @@ impl Pages {
         let seals = SealFlag::F_SEAL_SEAL | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_WRITE;
         fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_EXEC;
-        // SAFETY: a new mapping of a file that nothing can change any more.
+        // SAFETY: a new mapping of a file that is sealed against changes.
         let start = unsafe { mmap(None, bytes, access, MapFlags::MAP_PRIVATE, &file, 0) }?;
         Ok(Pages { start, bytes })
     }

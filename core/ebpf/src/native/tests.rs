@@ -1,4 +1,4 @@
-//! The check finds what is wrong with code, and passes what is right.
+//! The check detects faulty code and accepts correct code.
 
 use super::check::check;
 use super::translate::{Translation, translate};
@@ -19,13 +19,13 @@ fn translated(program: &[Instruction]) -> (Verified, Translation) {
     (verified, translation)
 }
 
-/// Offsets of the last bytes of an instruction's code.
+/// Returns the offsets of the last bytes of an instruction's code.
 fn tail(translation: &Translation, at: usize, bytes: usize) -> std::ops::Range<usize> {
     let end = translation.starts[at + 1];
     end - bytes..end
 }
 
-/// Changes each of the bytes to all other values; the check must find each change.
+/// Changes each of the bytes to all other values; the check must detect each change.
 fn all_changes_are_found(verified: &Verified, translation: &Translation, bytes: std::ops::Range<usize>) {
     for at in bytes {
         for flipped in 1..=255 {
@@ -63,16 +63,17 @@ fn another_address_helper_or_frame_is_found() {
         op(0x85, 0, 0, 0, 0),
         EXIT,
     ]);
-    // Offsets: of the load, of the store of a register, and of the store of a constant, which stands before the constant.
+    // Offsets: of the load, of the store of a register, and of the store of a constant, where the offset precedes the
+    // constant.
     all_changes_are_found(&verified, &translation, tail(&translation, 1, 5));
     all_changes_are_found(&verified, &translation, tail(&translation, 2, 4));
     let store = tail(&translation, 3, 5);
     all_changes_are_found(&verified, &translation, store.start..store.end - 1);
     // The address of the helper and the call.
     all_changes_are_found(&verified, &translation, tail(&translation, 5, 10));
-    // The end.
+    // The epilogue.
     all_changes_are_found(&verified, &translation, translation.starts[6]..translation.bytes.len());
-    // The start, but for the size of the frame, which may be larger.
+    // The prologue, except for the size of the frame, which may be larger.
     all_changes_are_found(&verified, &translation, 0..11);
 }
 
@@ -82,7 +83,7 @@ fn a_division_that_does_not_put_registers_back_is_found() {
         let mut program: Vec<Instruction> = (0..10).map(|register| op(0xB7, register, 0, 0, 6)).collect();
         program.extend([op(0x3F, registers.0, registers.1, 0, 0), op(0x6F, registers.0, registers.1, 0, 0), EXIT]);
         let (verified, translation) = translated(&program);
-        // Every move of 64 bits between registers that borrows or puts back one.
+        // Every 64-bit move between registers that borrows or restores one.
         for at in 10..12 {
             let span = translation.starts[at]..translation.starts[at + 1];
             let moves: Vec<usize> = span
@@ -91,7 +92,7 @@ fn a_division_that_does_not_put_registers_back_is_found() {
                 .collect();
             for place in moves {
                 let mut changed = Translation { bytes: translation.bytes.clone(), starts: translation.starts.clone() };
-                // Another instruction of three bytes: xor ebx, ebx with a prefix.
+                // Another three-byte instruction: xor ebx, ebx with a prefix.
                 changed.bytes[place..place + 3].copy_from_slice(&[0x40, 0x31, 0xDB]);
                 check(&verified, &changed).expect_err("a register of the program is lost");
             }

@@ -1,13 +1,14 @@
 //! Translates verified programs to x86-64, one instruction after the other.
 //!
-//! Each register of a program has a register of the CPU. Registers 1 to 5 lie where the System V calling convention passes arguments,
-//! and register 0 where it returns results, so that a call of a helper moves nothing. R9 to R11 hold intermediate values.
+//! Each register of a program has its own CPU register. Registers 1 to 5 are where the System V calling convention
+//! passes arguments, and register 0 where it returns results, so that calling a helper moves nothing. R9 to R11 hold
+//! intermediate values.
 
 use super::assembler::{Assembler, Binary, Flag, Label, Register, Shift};
 use crate::instruction::{Arithmetic, Condition, FRAME_POINTER, Operand, Operation, REGISTERS};
 use crate::{Helper, Verified};
 
-/// The CPU's register for each register of a program.
+/// The CPU register of each register of a program.
 pub const MAPPING: [Register; REGISTERS] = [
     Register::Rax,
     Register::Rdi,
@@ -21,11 +22,11 @@ pub const MAPPING: [Register; REGISTERS] = [
     Register::R15,
     Register::Rbp,
 ];
-/// First of the registers that a function must preserve; the frame pointer, the last of them, is preserved in any case.
+/// First of the registers that a function must preserve; the last of them, the frame pointer, is always preserved.
 const FIRST_PRESERVED: u8 = 6;
 /// Alignment of the stack at calls, in bytes.
 const STACK_ALIGNMENT: usize = 16;
-/// Hold intermediate values.
+/// Registers for intermediate values.
 const SCRATCH: [Register; 3] = [Register::R9, Register::R10, Register::R11];
 
 /// A translated program.
@@ -33,15 +34,15 @@ const SCRATCH: [Register; 3] = [Register::R9, Register::R10, Register::R11];
 pub struct Translation {
     /// The code.
     pub bytes: Vec<u8>,
-    /// For each instruction of the program, where its code starts; for second halves, where the code of the following one starts.
-    /// The last entry is the length of the code.
+    /// Offset of the code of each instruction of the program; for a second half, the offset of the following
+    /// instruction's code. The last entry is the length of the code.
     pub starts: Vec<usize>,
 }
 
 /// Translates a program.
 ///
 /// # Errors
-/// A jump leads nowhere, which no verified program has.
+/// If a jump has no valid target, which does not occur in a verified program.
 pub fn translate(program: &Verified) -> Result<Translation, &'static str> {
     let mut translator = Translator::new(program);
     translator.prologue();
@@ -54,10 +55,10 @@ pub fn translate(program: &Verified) -> Result<Translation, &'static str> {
         starts.push(translator.assembler.len());
         match operation {
             Some(operation) => translator.operation(operation),
-            // No path leads here. Should one do so nevertheless, the program ends.
+            // Unreachable. If it is reached nevertheless, the program ends.
             None => translator.end_with(0),
         }
-        // A jump into a second half has no place to go to, and ends in an error.
+        // A second half has no label, so a jump to it ends in an error.
         starts.extend((1..slots).map(|_| translator.assembler.len()));
     }
     starts.push(translator.assembler.len());
@@ -66,10 +67,10 @@ pub fn translate(program: &Verified) -> Result<Translation, &'static str> {
 
 struct Translator {
     assembler: Assembler,
-    /// One for each instruction of the program.
+    /// Labels of the program's instructions.
     labels: Vec<Label>,
     helpers: &'static [Helper],
-    /// Registers of the program that the function preserves for its caller.
+    /// The program's registers that the function preserves for its caller.
     preserved: Vec<Register>,
     /// Bytes between the frame pointer and the preserved registers.
     frame_bytes: i32,
@@ -199,7 +200,7 @@ impl Translator {
         let assembler = &mut self.assembler;
         match (bits, is_swapped) {
             (16, true) => {
-                // The two lowest bytes come out on top.
+                // The swap moves the two lowest bytes to the top.
                 assembler.swap_bytes(false, register);
                 assembler.shift(Shift::Right, false, register, 16);
             }
@@ -211,7 +212,7 @@ impl Translator {
         }
     }
 
-    /// The CPU takes distances from CL, which is the lowest byte of register 4 of the program.
+    /// The CPU takes shift distances from CL, which is the lowest byte of register 4 of the program.
     fn shift(&mut self, kind: Shift, is_wide: bool, register: Register, distance: Operand) {
         let assembler = &mut self.assembler;
         let distance = match distance {
@@ -232,7 +233,7 @@ impl Translator {
         assembler.move_register(true, Register::Rcx, kept);
     }
 
-    /// The CPU divides RDX:RAX, which are registers 3 and 0 of the program, and traps on a division by zero.
+    /// The CPU divides RDX:RAX, which hold registers 3 and 0 of the program, and traps on a division by zero.
     fn divide(&mut self, is_remainder: bool, is_wide: bool, register: Register, divisor: Operand) {
         let assembler = &mut self.assembler;
         let [kept_rax, kept_rdx, by] = SCRATCH;
@@ -264,12 +265,12 @@ impl Translator {
     }
 }
 
-/// The CPU's register for a register of a program.
+/// Returns the CPU register of a register of a program.
 pub fn mapped(register: u8) -> Register {
     MAPPING[usize::from(register)]
 }
 
-/// Can the operation change this register?
+/// Returns true if the operation can change this register.
 fn changes(operation: &Operation, register: u8) -> bool {
     match *operation {
         Operation::Arithmetic { destination, .. }

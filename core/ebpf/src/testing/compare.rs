@@ -1,30 +1,31 @@
-//! Runs programs in all their forms, which must do the same.
+//! Runs programs in all their forms and compares the results.
 
 use super::{CONTEXT_BYTES, Interpreter, MEMORY_BYTES, Outcome};
 use crate::instruction::{Instruction, decode};
 use crate::{Code, Verified};
 
-/// Bytes of the context and of the memory behind it.
+/// Bytes of the context and of the helper's memory after it.
 pub const BYTES: usize = (CONTEXT_BYTES + MEMORY_BYTES) as usize;
 
-/// Runs a program of [`INTERFACE`](super::INTERFACE) on a context with the memory of the helper behind it; returns its result.
+/// Runs a program of [`INTERFACE`](super::INTERFACE) on a context followed by the helper's memory; returns its
+/// result.
 ///
 /// # Panics
-/// `memory` does not have [`BYTES`] bytes.
+/// If `memory` does not have [`BYTES`] bytes.
 #[expect(unsafe_code, reason = "a program is run")]
 pub fn run(code: &Code, memory: &mut [u8]) -> u64 {
     assert_eq!(memory.len(), BYTES);
-    // SAFETY: the memory is as large as the interface says, with that of the helper behind it.
+    // SAFETY: the memory is as large as the interface says, followed by the helper's memory.
     unsafe { code.run(memory.as_mut_ptr()) }
 }
 
 /// Runs a program as native code, interpreted, and in the [`Interpreter`], which shares no code with either.
 ///
 /// # Errors
-/// What differs in results or memory.
+/// Describes the difference in results or memory.
 ///
 /// # Panics
-/// `memory` does not have [`BYTES`] bytes.
+/// If `memory` does not have [`BYTES`] bytes.
 pub fn compare_forms(instructions: &[Instruction], program: &Verified, memory: &[u8]) -> Result<(), String> {
     let operations = decode(instructions).map_err(|refusal| refusal.to_string())?;
     let mut interpreter = Interpreter::new(memory.to_vec());

@@ -1,33 +1,33 @@
-//! An interpreter that checks every access: what a program does when nothing is trusted.
+//! An interpreter that trusts nothing and checks every access.
 
 use super::{ADD, CONTEXT_BYTES, MEMORY, MEMORY_BYTES, MIX, WRITABLE};
 use crate::instruction::{Arithmetic, Condition, FRAME_POINTER, Operand, Operation, REGISTERS};
 
-/// Where the interpreter has its memory: far apart, and at no address that programs could guess as a number.
+/// Simulated start addresses: far apart, and at addresses that programs cannot guess.
 const CONTEXT_START: u64 = 0x7151_0000_0000;
 const STACK_START: u64 = 0x7252_0000_0000;
 const STACK_BYTES: usize = 512;
 
-/// How a program ended.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// With this result.
+    /// The program ended with this result.
     Ended(u64),
-    /// It did something that no verified program does.
+    /// The program did something that no verified program does.
     Fault(String),
 }
 
 /// A program being interpreted.
 #[derive(Debug)]
 pub struct Interpreter {
-    /// The context, and behind it the memory of the helper.
+    /// The context, followed by the helper's memory.
     pub memory: Vec<u8>,
     stack: [Option<u8>; STACK_BYTES],
     registers: [Option<u64>; REGISTERS],
 }
 
 impl Interpreter {
-    /// With this context and memory of the helper.
+    /// Makes an interpreter with this context and helper's memory.
     pub fn new(memory: Vec<u8>) -> Self {
         assert_eq!(memory.len(), (CONTEXT_BYTES + MEMORY_BYTES) as usize);
         let mut registers = [None; REGISTERS];
@@ -36,20 +36,20 @@ impl Interpreter {
         Interpreter { memory, stack: [None; STACK_BYTES], registers }
     }
 
-    /// What a register holds as a distance from the start of the memory that it points into, or as a number.
+    /// Returns the value of a register, with simulated addresses.
     pub fn register(&self, register: usize) -> Option<u64> {
         self.registers[register]
     }
 
-    /// Where the context, the stack and the memory of the helper start.
+    /// Simulated start addresses of the context, the stack and the helper's memory.
     pub fn starts() -> [u64; 3] {
         [CONTEXT_START, STACK_START, CONTEXT_START + u64::from(CONTEXT_BYTES)]
     }
 
-    /// Runs a program. `before` is called with the number of each instruction and may look at the registers.
+    /// Runs a program. `before` is called with the index of each instruction and may read the registers.
     pub fn run(&mut self, operations: &[Option<Operation>], mut before: impl FnMut(&Self, usize)) -> Outcome {
         let mut at = 0;
-        // Without loops, no instruction comes twice.
+        // Without loops, no instruction runs twice.
         for _ in 0..=operations.len() {
             before(self, at);
             let Some(Some(operation)) = operations.get(at) else {
@@ -129,7 +129,7 @@ impl Interpreter {
             Operation::Jump { target } => return Ok(Next::Jump(target)),
             Operation::Branch { condition, is_wide, left, right, target } => {
                 let (left, right) = (self.get(left)?, self.operand(right)?);
-                // In the upper half of 64 bits, 32 bits compare as they do in their own width.
+                // Shifted to the upper half of 64 bits, 32-bit values compare as in their own width.
                 let shift = if is_wide { 0 } else { 32 };
                 if holds(condition, left << shift, right << shift) {
                     return Ok(Next::Jump(target));

@@ -1,14 +1,14 @@
-//! Long programs: blocks that are laid out in any order, so that jumps of all lengths go forward and backward, with many exits.
+//! Long programs: blocks in any order, so that jumps of all lengths go forward and backward, with many exits.
 
 use super::{ADD, MEMORY, MIX};
 use crate::instruction::Instruction;
 
-/// Codes of arithmetic that exist in both widths, without the class and the source.
+/// Operation codes of arithmetic in both widths, without the class and the source.
 const ARITHMETIC: [u8; 12] = [0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x90, 0xA0, 0xB0, 0xC0];
 const JUMPS: [u8; 11] = [0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xD0];
 /// Registers that hold numbers.
 const NUMBERS: [u8; 7] = [0, 2, 3, 4, 5, 8, 9];
-/// Most instructions that one choice and the end of a block take together.
+/// Maximum number of instructions that one choice and the end of a block take together.
 const LONGEST: usize = 16;
 
 /// A generator of pseudo-random numbers (SplitMix64).
@@ -16,12 +16,12 @@ const LONGEST: usize = 16;
 pub struct Random(u64);
 
 impl Random {
-    /// The same seed gives the same numbers.
+    /// Makes a generator. The same seed gives the same numbers.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -29,7 +29,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.draw() % limit as u64) as usize
     }
@@ -38,7 +38,7 @@ impl Random {
         choices[self.below(choices.len())]
     }
 
-    /// A constant: often one at which something changes.
+    /// Returns a constant, often a boundary value.
     fn constant(&mut self) -> i32 {
         match self.below(3) {
             0 => self.of(&[0, 1, 2, 7, 8, 31, 32, 63, 64, -1, -8, 127, 128, i32::MAX, i32::MIN]),
@@ -52,29 +52,29 @@ const fn instruction(code: u8, destination: u8, source: u8, offset: i16, immedia
     Instruction { code, destination, source, offset, immediate }
 }
 
-/// What a long program is to have.
+/// Shape of a long program.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// About this many instructions.
+    /// Approximate number of instructions.
     pub instructions: usize,
-    /// May blocks jump back to earlier ones, so that the program has loops?
+    /// True if blocks may jump back to earlier ones, so that the program has loops.
     pub has_loops: bool,
 }
 
-/// A block, with its jumps: the position of each in the block, and the block that it leads to.
+/// A block with its jumps: the index of each in the block, and the number of its target block.
 #[derive(Default)]
 struct Block {
     instructions: Vec<Instruction>,
     jumps: Vec<(usize, usize)>,
 }
 
-/// Makes a program. Without loops, the verifier lets it pass.
+/// Makes a program. Without loops, the verifier accepts it.
 pub fn long_program(random: &mut Random, shape: Shape) -> Vec<Instruction> {
     let count = 1 + random.below(1 + shape.instructions / 12);
     let share = (shape.instructions / count).saturating_sub(LONGEST);
     let blocks: Vec<Block> = (0..count).map(|number| block(random, number, count, share, shape.has_loops)).collect();
     let mut order: Vec<usize> = (0..count).collect();
-    // The first block stays where it is: a program starts there.
+    // The first block stays first, because the program starts there.
     for position in (2..count).rev() {
         order.swap(position, 1 + random.below(position));
     }
@@ -106,7 +106,8 @@ fn block(random: &mut Random, number: usize, count: usize, share: usize, has_loo
     block
 }
 
-/// The context goes to register 6, the memory of the helper to 7, and the stack gets a number and an address.
+/// Initialises the registers: the context in register 6, the helper's memory in 7, and a number and an address on the
+/// stack.
 fn set_all(program: &mut Vec<Instruction>) {
     program.extend([
         instruction(0xBF, 6, 1, 0, 0),
@@ -188,7 +189,7 @@ fn arithmetic(random: &mut Random, program: &mut Vec<Instruction>) {
     program.push(instruction(kind | class, destination, 0, 0, constant));
 }
 
-/// Ends a block so that the following one can be reached from it; the last one ends the program.
+/// Ends a block so that the following one is reachable from it; the last one ends the program.
 fn end(random: &mut Random, block: &mut Block, number: usize, count: usize, has_loops: bool) {
     let exit = [instruction(0xB7, 0, 0, 0, random.constant()), instruction(0x95, 0, 0, 0, 0)];
     let following = number + 1;

@@ -1,4 +1,4 @@
-//! What tests need: an interface of their own, random programs, and an interpreter that checks every access.
+//! Support for tests: an interface, random programs, and an interpreter that checks every access.
 
 mod compare;
 mod interpreter;
@@ -14,9 +14,9 @@ use crate::{Argument, Helper, Interface, Memory, Returned};
 
 /// Bytes of the context of programs in tests.
 pub const CONTEXT_BYTES: u32 = 64;
-/// Bytes of the memory that a helper gives back.
+/// Bytes of the memory that a helper returns.
 pub const MEMORY_BYTES: u32 = 32;
-/// What programs in tests may change of their context.
+/// Range of the context that test programs may change.
 pub const WRITABLE: std::ops::Range<u32> = 16..64;
 
 extern "C" fn add(_context: u64, first: u64, second: u64, _: u64, _: u64) -> u64 {
@@ -24,7 +24,7 @@ extern "C" fn add(_context: u64, first: u64, second: u64, _: u64, _: u64) -> u64
 }
 
 extern "C" fn memory(context: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
-    // Behind the context, where the tests put it.
+    // After the context, where the tests put it.
     context + u64::from(CONTEXT_BYTES)
 }
 
@@ -32,7 +32,7 @@ extern "C" fn mix(first: u64, second: u64, third: u64, fourth: u64, fifth: u64) 
     [first, second, third, fourth, fifth].into_iter().fold(1, |mixed, number| mixed.rotate_left(7) ^ number)
 }
 
-// SAFETY: they bear all numbers, and tests put the memory behind the context.
+// SAFETY: the functions accept all numbers, and tests put the memory after the context.
 #[expect(unsafe_code, reason = "the functions bear all numbers, and tests put the memory where they say it is")]
 static HELPERS: [Helper; 3] = unsafe {
     [
@@ -47,12 +47,12 @@ static HELPERS: [Helper; 3] = unsafe {
     ]
 };
 
-/// Position of `add` among the helpers.
+/// Index of `add` among the helpers.
 pub const ADD: usize = 0;
-/// Position of `memory`.
+/// Index of `memory`.
 pub const MEMORY: usize = 1;
-/// Position of `mix`.
+/// Index of `mix`.
 pub const MIX: usize = 2;
 
-/// The interface of programs in tests. Behind the context there must be [`MEMORY_BYTES`] more.
+/// The interface of test programs. The context must be followed by [`MEMORY_BYTES`] more bytes.
 pub static INTERFACE: Interface = Interface { context_bytes: CONTEXT_BYTES, writable: WRITABLE, helpers: &HELPERS };

@@ -1,11 +1,11 @@
-//! Programs made from random bytes: most of them just so that the verifier has to look closely, some of them hostile.
+//! Programs made from random bytes: most of them are borderline cases for the verifier, some are hostile.
 
 use super::{ADD, MEMORY, MIX};
 use crate::instruction::Instruction;
 
-/// Numbers at which something changes.
+/// Boundary values.
 const EDGES: [i32; 16] = [0, 1, 2, 7, 8, 15, 31, 32, 33, 63, 64, -1, -8, 127, i32::MAX, i32::MIN];
-/// Codes of arithmetic that exist in both widths, without the class and the source.
+/// Operation codes of arithmetic in both widths, without the class and the source.
 const ARITHMETIC: [u8; 12] = [0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x90, 0xA0, 0xB0, 0xC0];
 const JUMPS: [u8; 11] = [0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xD0];
 
@@ -34,8 +34,8 @@ const fn instruction(code: u8, destination: u8, source: u8, offset: i16, immedia
     Instruction { code, destination, source, offset, immediate }
 }
 
-/// A program whose instructions are chosen by the bytes. Its registers are set at first: the context in 1 and 6, the memory
-/// of the helper in 7, numbers in all others.
+/// Makes a program with instructions chosen by the bytes. At the start, registers 1 and 6 hold the context, 7 the
+/// helper's memory, and all others numbers.
 pub fn program_from(bytes: &[u8]) -> Vec<Instruction> {
     let mut bytes = Bytes(bytes.iter());
     let mut program = vec![
@@ -98,7 +98,7 @@ fn one(program: &mut Vec<Instruction>, choice: u8, bytes: &mut Bytes<'_>) {
             program.push(instruction(code, base, register(bytes), offset, 0));
         }
         12 => {
-            // An index that is limited, more or less.
+            // An index that is limited, correctly or not.
             let (base, index) = ([6, 7][usize::from(bytes.below(2))], [8, 9][usize::from(bytes.below(2))]);
             let limit = [0x57, 0xB7, 0x97, 0x77][usize::from(bytes.below(4))];
             program.extend([
@@ -116,7 +116,7 @@ fn one(program: &mut Vec<Instruction>, choice: u8, bytes: &mut Bytes<'_>) {
             } else {
                 program.push(instruction(jump, left, 0, distance, bytes.number()));
             }
-            // What is jumped over, at least to the end of this choice.
+            // The skipped instructions, at least to the end of this choice.
             program.extend((0..distance).map(|_| instruction(0x07, 0, 0, 0, 1)));
         }
         _ => {
@@ -133,7 +133,7 @@ fn one(program: &mut Vec<Instruction>, choice: u8, bytes: &mut Bytes<'_>) {
     }
 }
 
-/// A base register, and an offset that is inside what it points to, or just outside.
+/// Returns a base register, and an offset inside its memory or just outside.
 fn place(bytes: &mut Bytes<'_>) -> (u8, i16) {
     match bytes.below(8) {
         0..=2 => (6, i16::from(bytes.below(66))),

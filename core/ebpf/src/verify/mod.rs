@@ -1,13 +1,14 @@
 //! The verifier: decides which programs may run.
 //!
-//! It follows all paths through a program at once and keeps, for every register and stack slot, a range of numbers or a range of
-//! distances from the start of a region. Where paths meet, it keeps what holds on both. So the work grows with the length of
-//! the program and not with the number of its paths. It refuses what it cannot prove: some harmless programs, and every
-//! harmful one.
+//! It follows all paths through a program at once and keeps, for every register and stack slot, a range of numbers or
+//! a range of offsets in a region. Where paths meet, it keeps what holds on both. So the work grows with the length
+//! of the program and not with the number of its paths. It refuses what it cannot prove: some harmless programs, and
+//! every harmful one.
 //!
 //! A program that passes has these properties:
 //! * it has no loops, so it ends after at most [`MAX_INSTRUCTIONS`] instructions;
-//! * every access lies inside its context, its stack, or memory that a helper returned, and it writes only what it may change;
+//! * every access lies inside its context, its stack, or memory that a helper returned, and it writes only where it
+//!   may;
 //! * it reads no register and no stack byte that it has not written;
 //! * it calls only helpers, with the arguments that they expect.
 
@@ -24,15 +25,15 @@ use crate::instruction::{Instruction, Operation, decode};
 pub use state::STACK_BYTES;
 use state::State;
 
-/// Most instructions of a program.
+/// Maximum number of instructions of a program.
 pub const MAX_INSTRUCTIONS: usize = 4096;
 
-/// Why a program is refused.
+/// Reason why a program is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
     /// The instruction, counted from 0; `None` for the program as a whole.
     pub instruction: Option<usize>,
-    /// What is wrong.
+    /// Description of the fault.
     pub reason: String,
 }
 
@@ -55,7 +56,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A program that may run.
+/// A program that the verifier has accepted.
 #[derive(Debug, Clone)]
 pub struct Verified {
     operations: Vec<Option<Operation>>,
@@ -64,8 +65,8 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// The decoded instructions. An entry is `None` for the second half of a [`Operation::LoadConstant`], and for an instruction
-    /// that no path reaches. The verifier did not check the latter: a program that gets there ends.
+    /// The decoded instructions. An entry is `None` for the second half of a [`Operation::LoadConstant`], and for an
+    /// unreachable instruction. The verifier did not check the latter: a program that reaches it ends.
     pub fn operations(&self) -> &[Option<Operation>] {
         &self.operations
     }
@@ -83,7 +84,7 @@ impl Verified {
     /// Takes a program as verified without a check.
     ///
     /// # Safety
-    /// The caller bears what the program does when it runs.
+    /// The caller is responsible for everything that the program does.
     #[cfg(any(test, feature = "testing"))]
     #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
     pub unsafe fn unchecked(
@@ -98,7 +99,7 @@ impl Verified {
 /// Decides whether a program may run.
 ///
 /// # Errors
-/// The first fault found.
+/// Returns the first fault found.
 pub fn verify(instructions: &[Instruction], interface: &'static Interface) -> Result<Verified, Refusal> {
     if instructions.is_empty() {
         return Err(Refusal::whole("the program has no instructions"));
@@ -130,7 +131,7 @@ fn successors(operations: &[Option<Operation>], at: usize) -> impl Iterator<Item
     first.into_iter().chain(second)
 }
 
-/// Sorts the instructions so that each stands before all that follow it on any path.
+/// Sorts the instructions so that each precedes all that follow it on any path.
 fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -181,7 +182,8 @@ fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
     Ok(done)
 }
 
-/// Follows all paths, and returns the bytes of stack that they use. Calls `before` with the state before each reached instruction.
+/// Follows all paths, and returns the bytes of stack that they use. Calls `before` with the state before each
+/// reachable instruction.
 fn follow(
     operations: &[Option<Operation>],
     order: &[usize],
@@ -192,7 +194,7 @@ fn follow(
     let mut states: Vec<Option<Box<State>>> = vec![None; operations.len()];
     states[0] = Some(Box::new(State::at_start()));
     for &at in order {
-        // Without a state, the ranges of numbers say that no path leads here.
+        // Without a state, the ranges of numbers prove that the instruction is unreachable.
         let (Some(mut state), Some(operation)) = (states[at].take(), &operations[at]) else { continue };
         before(at, &state);
         let refuse = |reason| Refusal::at(at, reason);

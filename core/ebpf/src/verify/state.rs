@@ -1,4 +1,4 @@
-//! What the verifier knows before an instruction: all registers and the stack.
+//! The verifier's knowledge before an instruction: all registers and the stack.
 
 use super::value::{Range, Region, Value};
 use crate::instruction::{FRAME_POINTER, Operand, REGISTERS};
@@ -14,12 +14,12 @@ const ALL_BYTES: u8 = 0xFF;
 enum Slot {
     /// All bytes were written at once.
     Whole(Value),
-    /// These bytes hold parts of numbers; the others must not be read.
+    /// A mask of bytes that hold parts of numbers; the others must not be read.
     Bytes(u8),
 }
 
 impl Slot {
-    /// Bytes that can be read as numbers.
+    /// Returns a mask of the bytes that can be read as numbers.
     fn readable(self) -> u8 {
         match self {
             Slot::Whole(Value::Number(_)) => ALL_BYTES,
@@ -36,7 +36,7 @@ impl Slot {
     }
 }
 
-/// What is known before an instruction.
+/// The verifier's knowledge before an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     registers: [Value; REGISTERS],
@@ -44,7 +44,7 @@ pub struct State {
 }
 
 impl State {
-    /// At the start of a program: its context in register 1, the end of the stack in register 10.
+    /// The state at the start of a program: the context in register 1, the end of the stack in register 10.
     pub fn at_start() -> Self {
         let mut registers = [Value::Unusable; REGISTERS];
         registers[1] = Value::start_of(Region::Context);
@@ -53,7 +53,7 @@ impl State {
         State { registers, stack: [Slot::Bytes(0); SLOTS] }
     }
 
-    /// Keeps what holds in the other state as well.
+    /// Keeps only what also holds in the other state.
     pub fn merge(&mut self, other: &State) {
         for (mine, theirs) in self.registers.iter_mut().zip(&other.registers) {
             *mine = mine.hull(*theirs);
@@ -63,12 +63,12 @@ impl State {
         }
     }
 
-    /// What a register holds.
+    /// Returns the value of a register.
     pub fn value(&self, register: u8) -> Value {
         self.registers[usize::from(register)]
     }
 
-    /// What an operand is.
+    /// Returns the value of an operand.
     pub fn operand(&self, operand: Operand) -> Value {
         match operand {
             Operand::Register(register) => self.value(register),
@@ -76,12 +76,12 @@ impl State {
         }
     }
 
-    /// A register gets a value.
+    /// Sets the value of a register.
     pub fn set(&mut self, register: u8, value: Value) {
         self.registers[usize::from(register)] = value;
     }
 
-    /// What lies at a place of the stack; the access is inside it.
+    /// Returns the value at an offset of the stack; the access must be inside the stack.
     pub fn load_from_stack(&self, at: i64, bytes: u8) -> Value {
         let (slot, first) = slot_of(at);
         if let Slot::Whole(value) = self.stack[slot]
@@ -96,13 +96,13 @@ impl State {
         }
     }
 
-    /// How far below its end the stack was written.
+    /// Returns how many bytes below its end the stack was written.
     pub fn stack_bytes(&self) -> u16 {
         let unused = self.stack.iter().take_while(|&&slot| slot == Slot::Bytes(0)).count();
         ((SLOTS - unused) * SLOT_BYTES as usize) as u16
     }
 
-    /// Stores at a place of the stack; the access is inside it.
+    /// Stores a value at an offset of the stack; the access must be inside the stack.
     pub fn store_to_stack(&mut self, at: i64, bytes: u8, value: Value) {
         let (slot, first) = slot_of(at);
         if bytes == 8 && first == 0 {
@@ -120,7 +120,7 @@ impl State {
     }
 }
 
-/// The slot of a byte of the stack, and its position there.
+/// Returns the slot of a byte of the stack, and the byte's index in the slot.
 fn slot_of(at: i64) -> (usize, u32) {
     ((at / SLOT_BYTES) as usize, (at % SLOT_BYTES) as u32)
 }

@@ -1,19 +1,19 @@
-//! What one instruction does to what the verifier knows, and what it must not do.
+//! The effect of one instruction on the verifier's knowledge, and the rules that it must obey.
 
 use super::state::{STACK_BYTES, State};
 use super::value::{Range, Region, Value, opposite};
 use crate::instruction::{Arithmetic, Condition, Operand, Operation};
 use crate::{Argument, Helper, Interface, Returned};
 
-/// Bytes of a region, as distances from its start.
+/// Range of bytes in a region.
 type Span = std::ops::Range<i64>;
 
-/// Farthest that an address may be moved: more than any memory has, and far from overflow.
+/// Maximum offset of an address: more than the size of any memory, and far from overflow.
 const FARTHEST: i64 = 1 << 20;
 
 const ADDRESS_COMPARED: &str = "an address can only be compared with zero, for equality, in 64 bits";
 
-/// Carries out an operation that neither jumps nor ends the program; or says why it may not be.
+/// Applies an operation that neither jumps nor ends the program; the error says why it is not allowed.
 pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> Result<(), String> {
     match *operation {
         Operation::Arithmetic { kind, is_wide, destination, operand } => {
@@ -61,7 +61,7 @@ pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> 
     Ok(())
 }
 
-/// What holds when the branch is taken and when it is not; `None` where that cannot happen.
+/// Returns the states after a taken and a not-taken branch; `None` if that case is impossible.
 pub fn branch(
     state: &State,
     condition: Condition,
@@ -86,7 +86,7 @@ pub fn branch(
     };
     let when = |condition| {
         if right == Operand::Register(left) {
-            // Both sides are the same number, of which a comparison tells nothing.
+            // Both sides are the same number, so the comparison adds no knowledge.
             return Some(state.clone());
         }
         let (left_range, right_range) = match is_wide {
@@ -106,7 +106,7 @@ pub fn branch(
     })
 }
 
-/// Checks that the result of a program is there.
+/// Checks that the result of a program is set.
 pub fn exit(state: &State) -> Result<(), String> {
     number(state.value(0), "result in register 0").map(drop)
 }
@@ -141,7 +141,7 @@ fn calculate(kind: Arithmetic, is_wide: bool, left: Value, right: Value) -> Resu
 }
 
 fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range) -> Result<Value, String> {
-    // A single number may be negative; of a range that is not known to be small, nothing is.
+    // A single number may be negative. In a range, a value above `i64::MAX` counts as `i64::MAX`, which is too far.
     let (least, greatest) = match by.single() {
         Some(distance) => (distance as i64, distance as i64),
         None => (i64::try_from(by.min).unwrap_or(i64::MAX), i64::try_from(by.max).unwrap_or(i64::MAX)),
@@ -157,8 +157,8 @@ fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range)
     Ok(Value::Address { region, min, max })
 }
 
-/// Returns the accessed region, and the span from the first byte to behind the last that the access can touch. On the stack the
-/// span has exactly `bytes` bytes.
+/// Returns the accessed region, and the range of bytes that the access can touch. On the stack the range has exactly
+/// `bytes` bytes.
 fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Result<(Region, Span), String> {
     let Value::Address { region, min, max } = usable(address, "address")? else {
         return Err(

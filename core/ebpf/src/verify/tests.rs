@@ -1,4 +1,5 @@
-//! Tests of the verifier: hostile programs that it must refuse, and random ones that are interpreted when they pass.
+//! Tests of the verifier: hostile programs that it must refuse, and random programs that are interpreted if they
+//! pass.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -26,9 +27,9 @@ fn judge(program: &[Instruction]) -> Result<Verified, Refusal> {
 fn harmless_programs_pass() {
     for program in [
         &[ZERO, EXIT][..],
-        // Reads the context and writes what it may.
+        // Reads the context and writes where it may.
         &[op(0x79, 0, 1, 0, 0), op(0x7B, 1, 0, 16, 0), op(0x72, 1, 0, 63, 5), EXIT],
-        // An address on the stack and back.
+        // An address is stored on the stack and loaded again.
         &[op(0x7B, 10, 1, -8, 0), op(0x79, 2, 10, -8, 0), op(0x71, 0, 2, 63, 0), EXIT],
         // A limited index.
         &[op(0x71, 2, 1, 0, 0), op(0x57, 2, 0, 0, 31), op(0x0F, 1, 2, 0, 0), op(0x79, 0, 1, 25, 0), EXIT],
@@ -196,7 +197,7 @@ fn the_length_of_programs_is_limited_and_not_the_number_of_their_paths() {
     judge(&program).expect("harmless");
 }
 
-/// A context that ends with bytes that programs must not change, unlike that of all other tests.
+/// The context ends with read-only bytes, unlike in all other tests.
 #[test]
 fn an_index_does_not_reach_behind_the_writable_part_of_the_context() {
     static INTERFACE: Interface = Interface { context_bytes: 64, writable: 8..16, helpers: &[] };
@@ -218,13 +219,13 @@ fn an_index_does_not_reach_behind_the_writable_part_of_the_context() {
 
 #[test]
 fn what_no_path_reaches_is_not_taken_for_checked() {
-    // Register 2 is 5, so the branch is always taken, and the store to an address of the program's choice is never reached.
+    // Register 2 is 5, so the branch is always taken, and the store to a chosen address is unreachable.
     let program = [op(0xB7, 2, 0, 0, 5), op(0x15, 2, 0, 1, 5), op(0x72, 2, 0, 0, 1), ZERO, EXIT];
     let verified = judge(&program).expect("harmless");
     assert_eq!(verified.operations().iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false, true, true]);
 }
 
-/// Does what the verifier says of a value hold for what the interpreter has?
+/// Checks that the verifier's value describes the interpreter's value.
 fn is_true(value: Value, real: Option<u64>) -> bool {
     let [context, stack, memory] = Interpreter::starts();
     match (value, real) {
@@ -245,7 +246,7 @@ fn is_true(value: Value, real: Option<u64>) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16_384))]
 
-    /// What passes does nothing that it must not, and everything that the verifier takes for known is so.
+    /// An accepted program does nothing forbidden, and everything that the verifier knows about it is true.
     #[test]
     fn what_the_verifier_knows_is_true(
         choices in vec(any::<u8>(), 0..160),
@@ -276,7 +277,7 @@ proptest! {
         }
     }
 
-    /// Any bytes end as a refusal or as a program that does no harm.
+    /// Any bytes lead to a refusal or to a harmless program.
     #[test]
     fn any_bytes_are_judged(
         bytes in vec(any::<[u8; 8]>(), 0..12),

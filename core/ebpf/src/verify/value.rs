@@ -1,4 +1,4 @@
-//! What the verifier knows of a value: the range of a number, or the memory that an address points into.
+//! The verifier's knowledge of a value: the range of a number, or the memory that an address points into.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use crate::instruction::{Arithmetic, Condition};
 /// All numbers from `min` to `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// The least one.
+    /// Least number.
     pub min: u64,
-    /// The greatest one.
+    /// Greatest number.
     pub max: u64,
 }
 
 impl Range {
-    /// Every number of 64 bits.
+    /// All 64-bit numbers.
     pub const ALL: Range = Range { min: 0, max: u64::MAX };
 
-    /// One number.
+    /// The range of one number.
     pub const fn only(value: u64) -> Self {
         Range { min: value, max: value }
     }
 
-    /// Every number of so many bytes.
+    /// All numbers of `bytes` bytes.
     pub const fn of_bytes(bytes: u8) -> Self {
         Range { min: 0, max: u64::MAX >> (64 - 8 * bytes as u32) }
     }
 
-    /// The number, if there is just one.
+    /// Returns the number, if there is just one.
     pub fn single(self) -> Option<u64> {
         (self.min == self.max).then_some(self.min)
     }
 
-    /// The least range that holds both.
+    /// Returns the smallest range that contains both.
     pub fn hull(self, other: Range) -> Range {
         Range { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -42,17 +42,17 @@ impl Range {
         (both.min <= both.max).then_some(both)
     }
 
-    /// Are all of them positive as signed numbers?
+    /// Returns true if all numbers are non-negative as signed numbers.
     fn is_positive(self) -> bool {
         self.max <= i64::MAX as u64
     }
 
-    /// The lower 32 bits.
+    /// Returns the range of the lower 32 bits.
     pub fn low_half(self) -> Range {
         if self.max <= u64::from(u32::MAX) { self } else { Range::of_bytes(4) }
     }
 
-    /// All results of an operation in 64 bits.
+    /// Returns the range of all results of a 64-bit operation.
     fn wide(self, kind: Arithmetic, other: Range) -> Range {
         let range = |min: Option<u64>, max: Option<u64>| match (min, max) {
             (Some(min), Some(max)) => Range { min, max },
@@ -89,7 +89,7 @@ impl Range {
         }
     }
 
-    /// All results of an operation.
+    /// Returns the range of all results of an operation.
     pub fn calculate(self, kind: Arithmetic, other: Range, is_wide: bool) -> Range {
         if is_wide {
             return self.wide(kind, other);
@@ -104,7 +104,7 @@ impl Range {
         left.wide(kind, other).low_half()
     }
 
-    /// All results of a negation.
+    /// Returns the range of all results of a negation.
     pub fn negate(self, is_wide: bool) -> Range {
         let negated =
             |value: u64| if is_wide { value.wrapping_neg() } else { u64::from((value as u32).wrapping_neg()) };
@@ -114,8 +114,8 @@ impl Range {
         }
     }
 
-    /// What both sides of a comparison of the lower halves can be when it holds; `None` when it never does. Numbers that have
-    /// more than their lower half, or a sign in 32 bits, are left as they are.
+    /// Returns the ranges of both sides if a comparison of the lower halves holds; `None` if it never holds. Ranges
+    /// with more than a lower half, or with the sign bit of 32 bits in a signed comparison, are returned unchanged.
     pub fn when_32(self, condition: Condition, other: Range) -> Option<(Range, Range)> {
         let limit = if is_signed(condition) { i32::MAX as u64 } else { u64::from(u32::MAX) };
         match self.max <= limit && other.max <= limit {
@@ -124,7 +124,7 @@ impl Range {
         }
     }
 
-    /// What both sides of a comparison can be when it holds; `None` when it never does.
+    /// Returns the ranges of both sides if a comparison holds; `None` if it never holds.
     pub fn when(self, condition: Condition, other: Range) -> Option<(Range, Range)> {
         let (left, right) = (self, other);
         match condition {
@@ -150,7 +150,8 @@ impl Range {
             Condition::Greater => right.when(Condition::Less, left).map(swap),
             Condition::GreaterOrEqual => right.when(Condition::LessOrEqual, left).map(swap),
             Condition::CommonBits => Some((left, right)),
-            // Among positive numbers signs change nothing; others are left as they are.
+            // For non-negative numbers a signed comparison is the same as an unsigned one; other ranges are returned
+            // unchanged.
             signed if left.is_positive() && right.is_positive() => left.when(unsigned(signed), right),
             _ => Some((left, right)),
         }
@@ -175,7 +176,7 @@ fn unsigned(condition: Condition) -> Condition {
     }
 }
 
-/// The comparison that holds when this one does not; `None` for common bits, whose opposite is no comparison.
+/// Returns the opposite comparison; `None` for common bits, because their opposite is not a comparison.
 pub fn opposite(condition: Condition) -> Option<Condition> {
     Some(match condition {
         Condition::CommonBits => return None,
@@ -192,14 +193,14 @@ pub fn opposite(condition: Condition) -> Option<Condition> {
     })
 }
 
-/// What an address points into.
+/// The memory that an address points into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Region {
     /// The context of the program.
     Context,
     /// The stack of the program; offsets count from its start.
     Stack,
-    /// What a helper gave back.
+    /// Memory that a helper returned.
     Memory(crate::Memory),
 }
 
@@ -213,31 +214,31 @@ impl fmt::Display for Region {
     }
 }
 
-/// What a register or a place on the stack holds.
+/// Value of a register or a stack slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
-    /// It was not written on every way here, or holds different things: it must not be used.
+    /// Not written on every path to here, or different kinds of values: it must not be used.
     Unusable,
     /// A number.
     Number(Range),
     /// An address.
     Address {
-        /// Of this.
+        /// The memory that it points into.
         region: Region,
-        /// Least distance from its start.
+        /// Minimum offset from the start.
         min: i64,
-        /// Greatest distance from its start.
+        /// Maximum offset from the start.
         max: i64,
     },
 }
 
 impl Value {
-    /// The start of a region.
+    /// Address of the start of a region.
     pub const fn start_of(region: Region) -> Self {
         Value::Address { region, min: 0, max: 0 }
     }
 
-    /// What holds for both.
+    /// Returns what holds for both values.
     pub fn hull(self, other: Value) -> Value {
         match (self, other) {
             (Value::Number(first), Value::Number(second)) => Value::Number(first.hull(second)),
