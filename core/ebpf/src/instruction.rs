@@ -4,8 +4,8 @@
 //! everything that compilers emit for the CPU versions `v1` to `v3`, except atomic operations. Packet loads, calls of
 //! other eBPF functions, maps and global variables are refused.
 //!
-//! Division by zero gives 0, the remainder of a division by zero is the dividend, and shifts use the distance modulo the width
-//! (RFC 9669, section 4.1).
+//! Division by zero gives 0, the remainder of a division by zero is the dividend, and shifts use the distance modulo
+//! the width (RFC 9669, section 4.1).
 
 use crate::verify::Refusal;
 

@@ -55,7 +55,7 @@ pub struct Tuning {
     pub sample: Option<u32>,
     /// `w-tinylfu`: share of the store that new packets enter.
     pub window: f64,
-    /// `w-tinylfu`: share of the rest for packets that were used there.
+    /// `w-tinylfu`: share of the main part (the rest of the store) for packets that were used there.
     pub protected: f64,
     /// `s3-fifo`: share of the store that new packets enter.
     pub small: f64,

@@ -11,7 +11,7 @@ pub fn prefetch_read<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: needs SSE, which every x86-64 processor has; the instruction ignores bad addresses.
+        // SAFETY: needs SSE, which every x86-64 CPU has; the instruction ignores bad addresses.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(target_arch = "aarch64")]

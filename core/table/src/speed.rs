@@ -72,7 +72,7 @@ fn time_of(walk: &RandomWalk<'_>, read: impl FnOnce()) -> Option<f64> {
 fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
     use std::arch::x86_64::{_mm_clflush, _mm_mfence};
     for line in walk.linked() {
-        // SAFETY: needs SSE2, which every x86-64 processor has, and changes no memory.
+        // SAFETY: needs SSE2, which every x86-64 CPU has, and changes no memory.
         unsafe { _mm_clflush(std::ptr::from_ref(line).cast()) };
     }
     // SAFETY: as above.

@@ -56,7 +56,7 @@ pub(crate) fn matching(tags: &[u32; SLOTS], tag: u32) -> u32 {
             _mm_set1_epi32, _mm_setzero_si128,
         };
         let (low, high) = tags.split_at(SLOTS / 2);
-        // SAFETY: needs SSE2, which every x86-64 processor has; both halves are 16 readable bytes, loaded unaligned.
+        // SAFETY: needs SSE2, which every x86-64 CPU has; both halves are 16 readable bytes, loaded unaligned.
         unsafe {
             let wanted = _mm_set1_epi32(tag as i32);
             let low = _mm_cmpeq_epi32(_mm_loadu_si128(low.as_ptr().cast::<__m128i>()), wanted);

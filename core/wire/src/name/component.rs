@@ -113,7 +113,7 @@ impl<'a> ComponentRef<'a> {
         self.as_version().is_some()
     }
 
-    /// The number of a version component.
+    /// Returns the number of a version component; `None` for other components.
     pub fn as_version(&self) -> Option<u64> {
         self.number_of_type(types::VERSION_NAME_COMPONENT)
     }
@@ -123,22 +123,23 @@ impl<'a> ComponentRef<'a> {
         self.as_segment().is_some()
     }
 
-    /// The number of a segment component.
+    /// Returns the number of a segment component; `None` for other components.
     pub fn as_segment(&self) -> Option<u64> {
         self.number_of_type(types::SEGMENT_NAME_COMPONENT)
     }
 
-    /// The number of a byte offset component.
+    /// Returns the number of a byte offset component; `None` for other components.
     pub fn as_byte_offset(&self) -> Option<u64> {
         self.number_of_type(types::BYTE_OFFSET_NAME_COMPONENT)
     }
 
-    /// The number of a timestamp component: microseconds since the Unix epoch.
+    /// Returns the number of a timestamp component, in microseconds since the Unix epoch; `None` for other
+    /// components.
     pub fn as_timestamp_us(&self) -> Option<u64> {
         self.number_of_type(types::TIMESTAMP_NAME_COMPONENT)
     }
 
-    /// The number of a sequence number component.
+    /// Returns the number of a sequence number component; `None` for other components.
     pub fn as_sequence(&self) -> Option<u64> {
         self.number_of_type(types::SEQUENCE_NUM_NAME_COMPONENT)
     }
