@@ -6,9 +6,9 @@ use std::fmt;
 
 /// Number of a face, as used in the NFD management protocol.
 ///
-/// User faces are numbered from 256. The low 16 bits are the slot in the worker's face array and the high 16 bits
-/// count how often that slot was used before, so a number is not reused until a slot was recycled 65,536 times and a
-/// stale record never points at a newer face.
+/// User faces are numbered from 256. The low 16 bits are the slot in the worker's face array. The high 16 bits count
+/// how often that slot was used before. So a number is not reused until its slot was recycled 65,536 times, and a
+/// stale record never refers to a newer face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FaceId(pub u32);
 

@@ -12,8 +12,8 @@ pub const RETRY_PAUSE: Duration = Duration::from_micros(50);
 /// One receive queue and one transmit queue of a port. It receives and sends frames in bursts, and never waits. One
 /// thread uses it; it is `Any` so that the thread that gets it back can determine its type.
 pub trait PortQueue: Any + Send {
-    /// Appends a burst of received frames to `frames`, each in one buffer, as they were on the link, but without the
-    /// frame check sequence and without a priority tag (VLAN 0).
+    /// Appends a burst of received frames to `frames`, each in one buffer. Frames are as they were on the link, but
+    /// without the frame check sequence and without a priority tag (VLAN 0).
     fn receive(&mut self, frames: &mut Vec<PacketBuffer>);
 
     /// Sends frames from the front of the list and removes them; frames that do not fit now stay.

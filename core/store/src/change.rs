@@ -1,6 +1,6 @@
 //! A change from one policy to another at run time.
 //!
-//! The newer policy makes the decisions from the start, and takes over the packets of the older one a few at a time,
+//! The newer policy makes the decisions from the start. It takes over the packets of the older one a few at a time,
 //! so that the change never takes a long pause. If the store is full, packets that are still with the older policy
 //! are evicted first: they are the older ones.
 

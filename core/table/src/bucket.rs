@@ -3,8 +3,8 @@
 //! A bucket is one cache line of eight slots. A lookup compares the eight tags at once and returns the indexes with a
 //! matching tag, as candidates for a full comparison. When a bucket is full, its last slot becomes a link to a bucket
 //! of the overflow pool. The occupied slots of a bucket are always its first ones, and every bucket of a chain but
-//! the last is full, so a lookup of an absent key reads no empty line. Memory is reserved when the table is made;
-//! nothing is allocated afterwards.
+//! the last is full. So the lookup of an absent key reads no unnecessary line. Memory is reserved when the table is
+//! made; nothing is allocated afterwards.
 
 use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::prefetch_read;

@@ -1,7 +1,7 @@
 //! Storage for byte strings of varying length in one fixed memory area.
 //!
 //! The memory is divided into chunks of 64 KiB. A chunk serves one slot size at a time and returns to the pool of
-//! free chunks when its last slot is freed, so the mix of sizes may change over time. Slot sizes are multiples of a
+//! free chunks when its last slot is freed. So the mix of sizes may change over time. Slot sizes are multiples of a
 //! cache line: a string of up to 2 KiB wastes less than a line, a longer one at most a quarter of its length. The
 //! bookkeeping of free slots lies outside of the slots, so neither allocating nor freeing a slot touches it.
 

@@ -17,9 +17,9 @@ pub struct CacheLine(pub [u64; 8]);
 pub struct CacheLines {
     memory: Mapping,
     count: usize,
-    /// Tracks how many lines are in use (if used in order) or how often lines were used (if used anywhere).
+    /// Tracks how many lines are in use (if used in order) or how often lines were used (if used in any order).
     mark: FillMark,
-    /// Number of uses, for lines that are used anywhere.
+    /// Number of uses, for lines that are used in any order.
     uses: usize,
 }
 

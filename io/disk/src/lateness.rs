@@ -22,8 +22,8 @@ impl Lateness {
         Lateness { limit: Some(limit), ..Lateness::default() }
     }
 
-    /// Records a read that took `took`. If at least half of the reads of the last period were late, and this was not
-    /// reported in the last `interval`, returns the number of late reads and of all reads.
+    /// Records a read that took `took`. At the end of a period, returns the number of late reads and of all reads if
+    /// at least half were late. It returns this at most once per `interval`.
     pub(crate) fn note(&mut self, took: Duration, now: Instant, interval: Duration) -> Option<(u64, u64)> {
         let since = *self.since.get_or_insert(now);
         self.reads += 1;

@@ -1,6 +1,6 @@
 //! Encodes the x86-64 instructions of translated programs.
 //!
-//! Every jump has a 32-bit displacement and every address a 32-bit offset, so the length of an instruction does not
+//! Every jump has a 32-bit displacement and every address a 32-bit offset. So the length of an instruction does not
 //! depend on the values of its operands, and code is laid out in one pass. Source: Intel 64 and IA-32 Architectures
 //! Software Developer's Manual, volume 2.
 

@@ -24,8 +24,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Checks that every bucket of a chain but the last is full, that occupied slots come first, and that no overflow
-/// bucket holds a single entry, which the link's slot could hold instead.
+/// Checks that every bucket of a chain but the last is full, and that occupied slots come first. Checks that no
+/// overflow bucket holds a single entry, which the link's slot could hold instead.
 fn check_shape(table: &BucketTable) {
     let mut overflow = 0;
     for home in 0..=table.home_mask {

@@ -29,17 +29,17 @@ const WHOLE_COUNTS_AS_LEAD_BYTES: usize = 1 << 20;
 /// Ratio of the lead to the memory in use. With a smaller ratio, a cache that fills at gigabytes per second overtakes
 /// the thread between two of its polls.
 const LEAD_BY_USE: usize = 4;
-/// The owner first reports its fill level when one in this many bytes of the initially ready memory is in use,
-/// because waking the thread takes a while.
+/// Divisor: the owner first reports its fill level when this part of the initially ready memory is in use, because
+/// waking the thread takes a while.
 const FIRST_TOLD_PART: usize = 8;
 /// Memory that is filled from its start lies on ordinary pages up to here, so that a small fill level takes little
 /// memory.
 const ORDINARY_BYTES: usize = HUGE_2M_BYTES;
 /// The same limit for memory that can wait. The system has ordinary pages at hand, but a virtual machine may have to
-/// request each huge page from its host (64 MiB of ordinary pages took 22 ms, of huge pages 90 to 210 ms), and a
-/// cache that fills for the first time shares the CPUs with that.
+/// request each huge page from its host: 64 MiB of ordinary pages took 22 ms, of huge pages 90 to 210 ms. A cache
+/// that fills for the first time shares the CPUs with that.
 const ORDINARY_BYTES_TO_WAIT_FOR: usize = 256 << 20;
-/// Number of uses after which memory that is used anywhere is made ready as a whole: a router that gets a few
+/// Number of uses after which memory that is used in any order is made ready as a whole: a router that gets a few
 /// commands per hour never reaches it.
 const FEW_USES: usize = 256;
 /// Bytes filled between two reports of a fill level.
@@ -51,7 +51,7 @@ const REST: Duration = Duration::from_millis(2);
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const LOOK_FOR: Duration = Duration::from_millis(100);
 
-/// When memory that is used anywhere is made ready, all of it at once.
+/// When memory that is used in any order is made ready, all of it at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
     /// Before its first use, so that nothing waits for memory. For a router that must carry full load from the start.
@@ -74,7 +74,7 @@ fn is_wanted() -> bool {
     WANTED.load(Ordering::Relaxed) > 0
 }
 
-/// Returns true if memory that is used anywhere stays small until it has had a few uses.
+/// Returns true if memory that is used in any order stays small until it has had a few uses.
 pub(super) fn starts_small() -> bool {
     WANTED.load(Ordering::Relaxed) == 1 + Readiness::AfterFewUses as u8
 }
@@ -212,7 +212,7 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// Has memory that is used anywhere made ready as a whole, as [`Readiness`] says, if that is enabled in this
+    /// Has memory that is used in any order made ready as a whole, as [`Readiness`] says, if that is enabled in this
     /// process. The mark counts uses. Its owner calls [`took_few_uses`](Self::took_few_uses) when
     /// [`note`](FillMark::note) returns true. With [`Readiness::BeforeUse`], `first_bytes` are made ready at once.
     pub(crate) fn make_ready_as_a_whole(&self, mark: &mut FillMark, first_bytes: usize) {

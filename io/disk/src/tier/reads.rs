@@ -51,8 +51,8 @@ impl DiskTier {
     }
 
     /// Requests a record. [`next_finished`](Self::next_finished) or [`next_expired`](Self::next_expired) returns its
-    /// id. Strangers, which are unsolicited remote peers, get at most half of the reads, so that the other peers
-    /// always get the rest, even if there are many strangers and the disk is slow.
+    /// id. Unsolicited remote peers (`is_stranger`) get at most half of the reads. So the other peers always get the
+    /// rest, even if there are many unsolicited peers and the disk is slow.
     pub fn read(&mut self, name_hash: u64, located: Located, is_stranger: bool) -> Reading {
         // Another, timed-out read of the same record may still be in flight.
         let mut same = self.positions.iter().enumerate().filter(|&(_, &position)| position == located.position);
