@@ -21,7 +21,6 @@ const TEST: u8 = 8;
 /// ends without a use.
 ///
 /// 16 bytes per slot, and 28 per packet of the capacity for ghosts.
-/// 16 bytes per slot, and 28 per packet of the capacity for ghosts.
 pub struct ClockPro {
     /// Packets have their slot numbers; the numbers above them are ghosts.
     slots: Slots,

@@ -1,6 +1,5 @@
 //! Memory that decisions touch, in a store too large for the CPU caches, and how many of these accesses depend on one
 //! another (thesis 4.2). Heads of lists and counters in the policy itself do not count.
-//! count.
 
 use std::collections::HashMap;
 
