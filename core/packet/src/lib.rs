@@ -2,7 +2,7 @@
 //! time.
 //!
 //! | module | contents |
-//! ---|---|
+//! |---|---|
 //! | [`buffer`] | a packet in memory |
 //! | [`pool`] | pools of buffers |
 //! | [`packet`] | Interests, Data and Nacks between link services and the engine |

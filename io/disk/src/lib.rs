@@ -14,7 +14,7 @@
 //! the name. So a fault of a disk leads to a miss, never to wrong Data.
 //!
 //! | file | contents |
-//! ---|---|
+//! |---|---|
 //! | `format` | format of the file |
 //! | `index` | from hashes of names to positions |
 //! | `erased` | prefixes with erased Data |
