@@ -58,7 +58,7 @@ pub fn translate(program: &Verified) -> Result<Translation, &'static str> {
             // Unreachable. If it is reached nevertheless, the program ends.
             None => translator.end_with(0),
         }
-        // A second half has no label, so a jump to it ends in an error.
+        // The label of a second half is never placed, so a jump to it ends in an error.
         starts.extend((1..slots).map(|_| translator.assembler.len()));
     }
     starts.push(translator.assembler.len());
