@@ -1,24 +1,24 @@
-//! Fair shares among streams that bring more than the worker takes.
+//! Fair shares for streams that send faster than the worker reads.
 //!
-//! A stream that was read far ahead keeps its packets and hands over a share of them in each round of the thread, so
-//! that whoever floods the router with packets fills neither the ring nor the time of the others. Together such
-//! streams hold a bounded amount of memory: beyond it, each is read one packet's length at a time.
+//! A stream with packets left over after a read keeps them and hands over a limited share in each round of the thread.
+//! So one peer that floods the router fills neither the ring nor the time of other faces. The memory held by all such
+//! streams together is bounded: beyond the bound, each read is limited to the length of one packet.
 
 use std::cell::Cell;
 
 use namehop_wire::MAX_PACKET_SIZE;
 
-/// Frames that all streams together hand over in one round: a small part of the ring, a millisecond or two of work. While so many frames
-/// wait for a worker, streams with a backlog hand over nothing to it.
+/// Frames that all streams together hand over in one round: a small part of the ring, 1 to 2 ms of work. While this
+/// many frames wait for a worker, streams with a backlog hand over nothing to it.
 pub(super) const FRAMES_PER_ROUND: usize = 1024;
-/// Most frames of one stream in one round.
+/// Maximum number of frames of one stream in one round.
 const MAX_SHARE_FRAMES: usize = 256;
-/// Most bytes of one read.
+/// Maximum number of bytes of one read.
 pub(super) const READ_BYTES: usize = 256 * 1024;
-/// Bytes that streams may hold together before reads become short.
+/// Total bytes held by streams above which reads become short.
 const HELD_BYTES: usize = 64 << 20;
 
-/// What the streams of a thread have read and not handed over.
+/// Number and bytes of the streams with packets that were read but not handed over.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     streams: Cell<usize>,
@@ -26,17 +26,17 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// How many frames a stream may hand over now, before it lets others go first.
+    /// Returns how many frames a stream may hand over before it must yield.
     pub(super) fn share_frames(&self) -> usize {
         (FRAMES_PER_ROUND / (self.streams.get() + 1)).clamp(1, MAX_SHARE_FRAMES)
     }
 
-    /// How many bytes a stream may read at once.
+    /// Returns how many bytes a stream may read at once.
     pub(super) fn read_bytes(&self) -> usize {
         if self.bytes.get() > HELD_BYTES { MAX_PACKET_SIZE } else { READ_BYTES }
     }
 
-    /// Notes a stream that holds `bytes`, until the answer is dropped.
+    /// Counts a stream that holds `bytes`, until the returned guard is dropped.
     pub(super) fn hold(&self, bytes: usize) -> Held<'_> {
         self.streams.set(self.streams.get() + 1);
         self.bytes.set(self.bytes.get() + bytes);
@@ -44,7 +44,7 @@ impl Backlog {
     }
 }
 
-/// One stream's part of the backlog.
+/// One stream's part of the backlog; subtracted again on drop.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     backlog: &'a Backlog,

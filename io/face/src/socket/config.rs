@@ -1,6 +1,6 @@
-//! What the socket service listens on and the limits it keeps.
+//! Configuration of the socket service: listeners and limits.
 //!
-//! The defaults are those of the NDN testbed: the ports, groups and time-outs every NDN forwarder uses.
+//! The default ports, groups and time-outs are the ones of the NDN testbed, which every NDN forwarder uses.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub enum MulticastInterfaces {
     Off,
     /// Every interface that is up, can do multicast and is not the loopback.
     All,
-    /// Exactly these; one that does not exist yet is waited for.
+    /// Exactly these interfaces. An interface that does not exist yet is joined as soon as it appears.
     Named(Vec<String>),
 }
 
@@ -38,12 +38,12 @@ pub enum MulticastInterfaces {
 pub struct MulticastConfig {
     /// The interfaces.
     pub interfaces: MulticastInterfaces,
-    /// IPv4 group and port; `None` turns IPv4 multicast off.
+    /// IPv4 group and port; `None` disables IPv4 multicast.
     pub group_v4: Option<SocketAddrV4>,
-    /// IPv6 group and port; `None` turns IPv6 multicast off.
+    /// IPv6 group and port; `None` disables IPv6 multicast.
     pub group_v6: Option<SocketAddrV6>,
-    /// The members of a group may not all hear each other, as on a wireless ad hoc network: what comes in on a face may go out
-    /// there again.
+    /// The members of a group may not all hear each other, as on a wireless ad hoc network, so a packet received on a
+    /// face may be sent on the same face again.
     pub is_ad_hoc: bool,
 }
 
@@ -65,55 +65,63 @@ pub struct SocketConfig {
     pub unix: Vec<UnixListenerConfig>,
     /// TCP listeners. Port 0 lets the kernel choose.
     pub tcp: Vec<SocketAddr>,
-    /// Whether TCP peers at loopback addresses are applications of this host, also where this router connects. A proxy or tunnel that ends
-    /// at a loopback address cannot be seen, so where there is one this has to be false.
+    /// Whether TCP peers at loopback addresses are applications of this host; this holds for accepted and for outgoing
+    /// connections. The router cannot detect a proxy or tunnel that ends at a loopback address, so set it to false if
+    /// there is one.
     pub tcp_is_local: bool,
-    /// UDP channels: one unconnected socket each, shared by all faces of that local address. On a wildcard address, answers leave
-    /// from the address that was asked.
+    /// UDP channels: one unconnected socket each, shared by all faces of that local address. On a wildcard address, an
+    /// answer uses the address that its peer sent to as source.
     pub udp: Vec<SocketAddr>,
     /// WebSocket listeners.
     pub websocket: Vec<SocketAddr>,
-    /// The same for WebSocket. A peer whose handshake shows a proxy never is an application.
+    /// Whether WebSocket peers at loopback addresses are applications of this host. A peer is never an application if
+    /// its handshake has the header fields of a proxy.
     pub websocket_is_local: bool,
-    /// Origins of web pages that may connect to the WebSocket listeners, as `https://example.org`; `*` stands for any.
-    /// Pages of this computer and programs that are not browsers always may.
+    /// Origins of web pages that may connect to the WebSocket listeners, as `https://example.org`; `*` allows every
+    /// origin. Pages of this host, and programs that are not browsers, are always allowed.
     pub allowed_origins: Vec<String>,
     /// UDP multicast.
     pub multicast: MulticastConfig,
-    /// Most faces over sockets at one time. A quarter (at least 16, at most half) is kept for applications on this computer
-    /// and for faces made by configuration or command; strangers that send datagrams have one half of the rest, those that
-    /// connect the other. When theirs are taken, the one that has been idle longest gives way to a new one.
+    /// Maximum number of faces over sockets. A quarter (at least 16, at most half of all) is reserved for applications
+    /// on this host and for faces created by configuration or command. The rest is for unsolicited remote peers: one
+    /// half for peers that send datagrams, the other for peers that connect. When such a half is full, a new peer
+    /// evicts the one that has been idle longest.
     pub max_faces: usize,
-    /// Of those, places of strangers that are left to faces on ports.
+    /// The part of `max_faces` that is left to unsolicited peers on ports.
     pub max_strangers_on_ports: usize,
-    /// Most connections at one time, for want of file descriptors; strangers have at most half of them. A connection takes one
-    /// descriptor, and another one while it waits for a slow peer.
+    /// Maximum number of connections, limited by the file descriptors; unsolicited peers get at most half of it. A
+    /// connection takes one descriptor, and a second one while it waits for a slow peer.
     pub max_connections: usize,
-    /// Most faces of strangers of one address (IPv6: of one network of 64 bits); beyond it they replace each other.
+    /// Maximum number of faces of unsolicited peers with the same address (IPv6: the same /64 network). Beyond it, a
+    /// new peer of that address evicts the one that has been idle longest.
     pub strangers_per_address: usize,
-    /// While strangers have more than half of their connections, those close that have sent no packet for so long.
+    /// While unsolicited peers hold more than half of their connections, a connection that has sent no packet for this
+    /// time is closed.
     pub silent_timeout_ms: u64,
-    /// Connections the kernel keeps waiting per listener.
+    /// Connections that the kernel queues per listener until they are accepted.
     pub backlog: u32,
     /// An on-demand UDP face without traffic is closed after one to two times this.
     pub udp_idle_ms: u64,
-    /// Bytes one stream or WebSocket face may have waiting; packets beyond it are dropped.
+    /// Maximum number of bytes queued for one stream or WebSocket face; packets beyond it are dropped.
     pub stream_queue_bytes: usize,
-    /// Memory for the queues of all stream and WebSocket faces together: strangers have at most half of it, and a queue may
-    /// grow to half of what the others have left, beyond which packets are dropped. 16 KiB for each face come on top.
+    /// Memory for the send queues of all stream and WebSocket faces together. Unsolicited peers get at most half of it.
+    /// A queue may grow to half of what is left; packets beyond that are dropped. In addition, each face may always use
+    /// 16 KiB.
     pub all_stream_queues_bytes: usize,
-    /// A connection is closed whose peer has taken nothing for so long while packets wait for it; where this router connects,
-    /// it connects again.
+    /// A connection is closed if its peer has read nothing for this time while packets were queued for it. If this
+    /// router made the connection, it reconnects.
     pub blocked_timeout_ms: u64,
-    /// Bytes one UDP socket may have waiting; packets beyond it are dropped.
+    /// Maximum number of bytes queued for one UDP socket; packets beyond it are dropped.
     pub datagram_queue_bytes: usize,
-    /// Largest frame on unicast UDP; larger packets are fragmented by NDNLPv2. `None`: what the route of a face carries without IP fragments.
+    /// Largest frame on unicast UDP in bytes; larger packets are fragmented by NDNLPv2. `None`: the MTU of the route of
+    /// each face, so that no IP fragments are needed.
     pub datagram_mtu_bytes: Option<usize>,
-    /// Kernel buffer asked for to receive on UDP sockets, and at most a small part of it to send; the kernel may give less.
+    /// Kernel receive buffer requested for each UDP socket; the kernel may grant less. The send buffer is smaller: at
+    /// most 256 KiB.
     pub datagram_kernel_bytes: usize,
-    /// Pause between two keep-alives of a UDP face that sends them.
+    /// Interval between keep-alives of a UDP face with the keep-alive flag.
     pub keep_alive_ms: u64,
-    /// A connection attempt (with its WebSocket handshake) that takes longer has failed.
+    /// Time-out of a connection attempt, the WebSocket handshake included.
     pub connect_timeout_ms: u64,
     /// First pause before reconnecting a persistent or permanent connection; it doubles with each failure.
     pub reconnect_initial_ms: u64,
@@ -128,7 +136,7 @@ pub struct SocketConfig {
 }
 
 impl SocketConfig {
-    /// No listeners, default limits: a start for tests and for explicit configurations.
+    /// Returns a configuration without listeners and with default limits, for tests and explicit configurations.
     pub fn without_listeners() -> Self {
         SocketConfig {
             unix: Vec::new(),

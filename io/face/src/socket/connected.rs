@@ -1,8 +1,9 @@
-//! UDP faces with a socket of their own, for peers that none of the sockets listened on reaches: one that listens on a loopback address
-//! reaches no other host.
+//! UDP faces with a socket of their own, for peers that no listening socket can reach. For example, a socket that
+//! listens on a loopback address reaches no other host.
 //!
-//! The socket is connected, so it hears its peer alone: what the router listens on stays what the configuration says. The kernel chooses
-//! the address that it sends from, once. When the addresses of this host change, the face gets another socket (`follow`).
+//! The socket is connected, so it receives from its peer only: the router listens only where the configuration says.
+//! The kernel chooses the source address once, at connect. When the addresses of this host change, the face gets
+//! another socket (`follow`).
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +19,7 @@ use super::shared::{Shared, SocketFace};
 use super::udp::{self, Audience, Channel, DatagramLink, Peer};
 use crate::registry::{Face, FacePersistency, FaceUpdate};
 
-/// Makes a face to `remote`.
+/// Creates a face to `remote`.
 pub(super) fn create(shared: &Rc<Shared>, remote: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let channel = towards(shared, remote)
         .map_err(|error| CreateError::Unreachable(format!("no UDP socket towards {remote}: {error}")))?;
@@ -30,13 +31,13 @@ pub(super) fn create(shared: &Rc<Shared>, remote: SocketAddr, update: &FaceUpdat
     Ok(Arc::clone(&peer.face))
 }
 
-/// Opens a socket for the datagrams of `remote`.
+/// Opens a socket connected to `remote`.
 pub(super) fn towards(shared: &Shared, remote: SocketAddr) -> io::Result<Rc<Channel>> {
     let Bound { socket, local } = udp_towards(remote, &shared.config)?;
     Channel::new(socket, local, Audience::OnePeer, shared.config.datagram_queue_bytes)
 }
 
-/// Makes a face, whose link has no peer, use this socket.
+/// Attaches this socket to a face; its link has no peer at that time.
 pub(super) fn use_socket(
     shared: &Rc<Shared>,
     entry: &SocketFace,
@@ -48,7 +49,7 @@ pub(super) fn use_socket(
     receive(shared, channel, &peer);
 }
 
-/// Receives from the peer until its face is closed, or gets another socket.
+/// Receives from the peer until its face is closed or gets another socket.
 fn receive(shared: &Rc<Shared>, channel: Rc<Channel>, peer: &Peer) {
     let task = spawn_local(udp::receive(Rc::clone(shared), channel));
     peer.standing.set_queue(task.abort_handle());

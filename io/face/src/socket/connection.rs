@@ -1,4 +1,4 @@
-//! Connected stream sockets, Unix and TCP: how they are accepted, and how long to wait between attempts to connect.
+//! Connected stream sockets (Unix and TCP), listeners that accept them, and the backoff between connection attempts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,58 +24,58 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Takes over a connected Unix socket.
+    /// Wraps a connected Unix socket.
     pub(super) fn unix(stream: UnixStream) -> io::Result<Connection> {
         Ok(Connection { socket: Watched::new(stream.into_std()?.into())? })
     }
 
-    /// Takes over a connected TCP socket.
+    /// Wraps a connected TCP socket.
     pub(super) fn tcp(stream: TcpStream) -> io::Result<Connection> {
         Ok(Connection { socket: Watched::new(stream.into_std()?.into())? })
     }
 
-    /// Reads into `memory`; 0 at the end of the stream.
+    /// Reads into `memory`; returns 0 at the end of the stream.
     pub(super) fn poll_read(&self, cx: &mut Context<'_>, memory: &mut [u8]) -> Poll<io::Result<usize>> {
         self.socket.poll_read(cx, |descriptor| {
             let count = recv(descriptor, memory, MsgFlags::MSG_DONTWAIT)?;
-            // A read that comes back short emptied the socket; but the end of the stream stays readable.
+            // A short read emptied the socket. A read of 0 bytes is the end of the stream, which stays readable.
             Ok(Read { value: count, is_drained: count > 0 && count < memory.len() })
         })
     }
 
-    /// Writes what the kernel takes at once, without asking the runtime whether it takes anything.
+    /// Writes what the kernel takes at once, without checking readiness with the runtime first.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(send(self.socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT)?)
     }
 
-    /// Makes `attempt` whenever the kernel takes more, until it does not answer `WouldBlock`.
+    /// Calls `attempt` whenever the socket becomes writable, until the result is not `WouldBlock`.
     pub(super) async fn write_when_possible(&self, attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         self.socket.write_when_possible(attempt).await
     }
 
-    /// Ends both directions at once, giving up what the kernel has yet to send; the reader finds the end of the stream.
+    /// Closes both directions at once and discards unsent data in the kernel; the reader sees the end of the stream.
     pub(super) fn abort(&self) {
-        // It fails when the peer was faster, which is as good.
+        // Fails if the peer has closed first, which is just as good.
         let _ = SockRef::from(&self.socket).set_linger(Some(Duration::ZERO));
         self.shut_down();
     }
 
-    /// Ends both directions; the reader finds the end of the stream.
+    /// Closes both directions; the reader sees the end of the stream.
     pub(super) fn shut_down(&self) {
-        // It fails when the peer was faster, which is as good.
+        // Fails if the peer has closed first, which is just as good.
         let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 }
 
 /// A listening socket.
 pub(super) trait Listener {
-    /// What it accepts.
+    /// The accepted connection.
     type Accepted;
 
-    /// The next connection.
+    /// Accepts the next connection.
     async fn next(&self) -> io::Result<Self::Accepted>;
 
-    /// The permit that its face needs.
+    /// Returns the request for the permit that the face of the connection needs.
     fn request(&self, accepted: &Self::Accepted) -> io::Result<PermitRequest>;
 }
 
@@ -111,7 +111,8 @@ impl Listener for InternetListener {
     }
 }
 
-/// Attempts to connect until one succeeds. When the addresses of this host change, the next attempt comes at once.
+/// Retries to connect until an attempt succeeds. When the addresses of this host change, the next attempt is made at
+/// once.
 pub(super) async fn dial<C>(
     shared: &Shared,
     face: &Face,
@@ -133,7 +134,7 @@ pub(super) async fn dial<C>(
     }
 }
 
-/// Pauses that double from an initial to a longest one.
+/// Pauses that double from an initial to a maximum value.
 #[derive(Debug, Clone)]
 pub(super) struct Backoff {
     first_at_once: bool,
@@ -148,13 +149,13 @@ impl Backoff {
         Backoff { first_at_once: false, next: Duration::from_millis(initial_ms.max(1)).min(longest), longest }
     }
 
-    /// As configured, for a connection that broke or for one that there never was: then the first pause is 0.
+    /// Returns the configured backoff. If there was no connection yet, the first pause is 0.
     pub(super) fn of(config: &SocketConfig, was_connected: bool) -> Self {
         let backoff = Backoff::new(config.reconnect_initial_ms, config.reconnect_max_ms);
         Backoff { first_at_once: !was_connected, ..backoff }
     }
 
-    /// The pause before the next attempt.
+    /// Returns the pause before the next attempt.
     pub(super) fn pause(&mut self) -> Duration {
         if std::mem::take(&mut self.first_at_once) {
             return Duration::ZERO;

@@ -1,4 +1,5 @@
-//! Creating faces on command (NFD management protocol, `faces/create`): what is refused, and with which status.
+//! Creating faces on command (NFD management protocol, `faces/create`): which requests are refused, and with which
+//! status.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -18,14 +19,14 @@ use crate::uri::FaceUri;
 
 type Reply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
-/// Carries out one command and replies, now or when a connection is made.
+/// Executes one command and replies, at once or when the connection is established.
 pub(super) fn create(shared: &Rc<Shared>, uri: FaceUri, local_uri: Option<&FaceUri>, update: FaceUpdate, reply: Reply) {
     let is_permanent = update.persistency == Some(FacePersistency::Permanent);
-    // When a reply cannot be sent, nobody waits for it any more.
+    // Sending a reply fails only if the receiver has stopped waiting for it.
     match check(shared, uri, local_uri, &update) {
         Err(error) => drop(reply.send(Err(error))),
         Ok(Wanted::Udp(peer)) => drop(reply.send(create_udp(shared, peer, &update))),
-        // A permanent face is wanted whether or not its peer is there now.
+        // A permanent face is created whether or not its peer can be reached now.
         Ok(Wanted::Tcp(peer)) if is_permanent => drop(reply.send(tcp::create_down(shared, peer, &update))),
         Ok(Wanted::WebSocket(server)) if is_permanent => {
             drop(reply.send(websocket::create_down(shared, server, &update)));
@@ -114,7 +115,8 @@ fn check(
     Ok(wanted)
 }
 
-/// An error when there is a face to `remote`. Of several, that is one made by configuration or command, if there is one.
+/// Returns an error if a face to `remote` exists. If there are several, the error names one that is not on-demand, if
+/// possible.
 pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), CreateError> {
     let is_on_demand = |face: &Arc<Face>| face.persistency() == FacePersistency::OnDemand;
     match shared.table.find_by_remote(remote).into_iter().min_by_key(is_on_demand) {
@@ -123,7 +125,7 @@ pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), Cre
     }
 }
 
-/// Makes a face to `peer` on the channel that reaches it, or with a socket of its own.
+/// Creates a face to `peer` on the channel that reaches it, or with a socket of its own.
 fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
     let channels = shared.channels.borrow();
@@ -155,7 +157,7 @@ fn create_udp(shared: &Rc<Shared>, peer: SocketAddr, update: &FaceUpdate) -> Res
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }
 
-/// Runs `attempt` unless one for the same URI is under way; then its outcome is waited for.
+/// Runs `attempt`. If an attempt for the same URI is in progress, waits for its outcome instead.
 fn connect(
     shared: &Rc<Shared>,
     uri: FaceUri,

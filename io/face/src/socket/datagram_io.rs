@@ -1,6 +1,7 @@
 //! Many datagrams per system call: `recvmmsg` and `sendmmsg` through the safe wrappers of the `nix` crate.
 //!
-//! Where the kernel (or a sandbox) lacks these calls, the first attempt says so and one call per datagram is used.
+//! If the kernel (or a sandbox) lacks these calls, the first one fails with `ENOSYS`, and one call per datagram is used
+//! from then on.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -17,23 +18,23 @@ use socket2::Socket;
 
 use super::datagram_path::{self, CONTROL_BYTES, Path, Source};
 
-/// Most datagrams in one call.
+/// Maximum number of datagrams in one call.
 pub(super) const BATCH: usize = 64;
 
-/// Room for one datagram: one byte more than a packet may have, so that a longer one is seen to be too long.
+/// Space for one datagram: one byte more than the largest packet, so that an oversized datagram is recognized.
 const SLOT_BYTES: usize = MAX_PACKET_SIZE + 1;
 
-/// Memory that [`DatagramIo::receive`] needs; it may be shared by all sockets of a thread.
+/// Allocates the memory that [`DatagramIo::receive`] needs; all sockets of a thread may share it.
 pub(super) fn receive_memory() -> Box<[u8]> {
     vec![0; BATCH * SLOT_BYTES].into_boxed_slice()
 }
 
-/// Numbers that the kernel has of the memory of a socket (linux/sock_diag.h).
+/// Number of values that `SO_MEMINFO` returns (linux/sock_diag.h).
 const MEMORY_NUMBERS: usize = 9;
-/// Which of them is that of datagrams dropped because the receive queue was full, or their checksum was wrong.
+/// Index of the value that counts datagrams dropped because the receive queue was full or the checksum was wrong.
 const DROPS: usize = 8;
 
-/// These numbers: `SO_MEMINFO`, from Linux 4.12 on.
+/// The socket option `SO_MEMINFO`, from Linux 4.12 on.
 #[derive(Debug, Clone, Copy)]
 struct SocketMemory;
 
@@ -45,29 +46,29 @@ getsockopt_impl!(
     GetStruct<[u32; MEMORY_NUMBERS]>
 );
 
-/// How many datagrams the kernel has dropped since the socket was made, in a number that wraps around. Where it does not say, they
-/// stay uncounted.
+/// Returns how many datagrams the kernel has dropped since the socket was created; wraps around. Returns 0 if the
+/// kernel does not report it.
 pub fn kernel_drops(socket: &impl AsFd) -> u32 {
     getsockopt(socket, SocketMemory).map_or(0, |numbers| numbers[DROPS])
 }
 
 /// Headers for the batch calls of one socket.
 ///
-/// They must not be shared between sockets of different address families, because the kernel writes the address length
-/// into them.
+/// Sockets of different address families must not share them, because the kernel writes the address length into them.
 pub(super) struct DatagramIo {
-    /// The address that the socket is bound to: the local end of all paths, unless the kernel reports that of each datagram.
+    /// The address that the socket is bound to: the local end of every path, unless the kernel reports the destination
+    /// of each datagram.
     local: SocketAddr,
     received: MultiHeaders<SockaddrStorage>,
     sent: MultiHeaders<SockaddrStorage>,
-    /// Headers with room for a source; `None` where the kernel reports no destinations.
+    /// Headers with space for a source address; `None` if the kernel does not report destinations.
     sent_from: Option<MultiHeaders<SockaddrStorage>>,
     addresses: Vec<Option<SockaddrStorage>>,
     batched: bool,
 }
 
 impl DatagramIo {
-    /// Headers for a socket that is bound to `local`.
+    /// Allocates headers for a socket that is bound to `local`.
     pub(super) fn new(socket: &Socket, local: SocketAddr) -> Self {
         let [v4_bytes, v6_bytes] = CONTROL_BYTES;
         let control_bytes = if local.is_ipv4() { v4_bytes } else { v6_bytes };
@@ -83,13 +84,13 @@ impl DatagramIo {
         }
     }
 
-    /// Whether the kernel reports which address each datagram was sent to.
+    /// Whether the kernel reports the destination address of each datagram.
     pub(super) fn reports_destinations(&self) -> bool {
         self.sent_from.is_some()
     }
 
-    /// Receives up to [`BATCH`] datagrams and hands each to `each`; returns how many. Fewer than asked for means the
-    /// socket is empty.
+    /// Receives up to [`BATCH`] datagrams, calls `each` for each one and returns their number. Fewer than [`BATCH`]
+    /// means that the socket is empty.
     pub(super) fn receive(
         &mut self,
         socket: &impl AsRawFd,
@@ -106,8 +107,8 @@ impl DatagramIo {
         receive_singly(descriptor, self.local, memory, each)
     }
 
-    /// Sends the first of `datagrams`, up to [`BATCH`], from `source` if one is given and the socket reports destinations; returns
-    /// how many the kernel took. An error concerns the first one only.
+    /// Sends the first of `datagrams`, up to [`BATCH`], and returns how many the kernel took. They leave from `source`,
+    /// if it is given and the socket reports destinations. An error concerns the first datagram only.
     pub(super) fn send<'d>(
         &mut self,
         socket: &impl AsRawFd,
@@ -199,19 +200,20 @@ fn send_singly(
     Ok(slices.len())
 }
 
-/// The path of a received datagram: its destination as the kernel reports it, or else the address that the socket is bound to.
+/// Returns the path of a received datagram: the local end is the destination that the kernel reports, or else the bound
+/// address.
 fn path_of(message: &RecvMsg<'_, '_, SockaddrStorage>, bound: SocketAddr) -> Option<Path> {
     let remote = message.address.as_ref().and_then(to_std)?;
     let mut reported = message.cmsgs().ok()?.filter_map(|one| datagram_path::destination(&one, bound.port()));
     Some(Path { remote, local: reported.next().unwrap_or(bound) })
 }
 
-/// An address of the kernel, without the flow label of IPv6.
+/// Converts an address of the kernel, without the flow label of IPv6.
 pub(super) fn to_std(address: &SockaddrStorage) -> Option<SocketAddr> {
     if let Some(v4) = address.as_sockaddr_in() {
         return Some(SocketAddr::V4(SocketAddrV4::new(v4.ip(), v4.port())));
     }
-    // The flow label says nothing about who the peer is.
+    // The flow label does not identify the peer.
     let v6 = address.as_sockaddr_in6()?;
     Some(SocketAddr::V6(SocketAddrV6::new(v6.ip(), v6.port(), 0, v6.scope_id())))
 }
@@ -268,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Asks at `asked` of a wildcard socket, and answers from there.
+    /// Sends to address `asked` of a wildcard socket, and checks that the answer leaves from that address.
     fn answer(asked: SocketAddr, client: SocketAddr, batched: bool) {
         let any = if asked.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
         let (server, any) = socket(any);
@@ -315,7 +317,7 @@ mod tests {
             for _ in 0..100 {
                 left.send_to(&[5; 1000], &right_address.into()).expect("send");
             }
-            // Before anything is received, and without a datagram that comes later.
+            // Before anything is received, and without a later datagram.
             let known = kernel_drops(&right) as usize;
             let mut received = 0;
             while let Ok(count) = io.receive(&right, &mut memory, |_, _| {}) {

@@ -1,7 +1,9 @@
-//! The two ends of a datagram, and the control messages that carry the local one: `IP_PKTINFO` (ip(7)) and `IPV6_PKTINFO` (ipv6(7)).
+//! The two ends of a datagram, and the control messages that carry the local one: `IP_PKTINFO` (ip(7)) and
+//! `IPV6_PKTINFO` (ipv6(7)).
 //!
-//! A socket bound to a wildcard address receives for every address of the host. The kernel reports the destination address of each
-//! datagram, and an answer names it as its source; otherwise the answer would leave from the address that the routing table prefers.
+//! A socket bound to a wildcard address receives for every address of the host. The kernel reports the destination
+//! address of each datagram, and an answer uses it as its source. Otherwise the answer would leave from the address
+//! that the routing table prefers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -12,15 +14,16 @@ use socket2::Socket;
 
 use crate::peers::{PeerAddress, mix};
 
-/// Room for one control message of either family.
+/// Space for one control message: IPv4, IPv6.
 pub(super) const CONTROL_BYTES: [usize; 2] = [cmsg_space::<in_pktinfo>(), cmsg_space::<in6_pktinfo>()];
 
-/// The two ends of a datagram: what tells the faces of one UDP socket apart.
+/// The two ends of a datagram; together they identify a face of a UDP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Path {
     /// The peer.
     pub(super) remote: SocketAddr,
-    /// The address of this host that the peer uses, with the port of the socket; an IPv6 scope only if it is link-local.
+    /// The address of this host that the peer uses, with the port of the socket. It has an IPv6 scope only if it is
+    /// link-local.
     pub(super) local: SocketAddr,
 }
 
@@ -37,7 +40,7 @@ impl PeerAddress for Path {
     }
 }
 
-/// The source address of datagrams to be sent.
+/// The source address of outgoing datagrams.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
     V4(in_pktinfo),
@@ -45,19 +48,19 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The source `local`; `None` for a wildcard address: the kernel chooses.
+    /// Returns the source `local`; `None` for a wildcard address, where the kernel chooses.
     pub(super) fn of(local: SocketAddr) -> Option<Source> {
         if local.ip().is_unspecified() {
             return None;
         }
         let zero = in_addr { s_addr: 0 };
         Some(match local {
-            // The route decides about the interface.
+            // The route determines the interface.
             SocketAddr::V4(local) => {
                 let ipi_spec_dst = in_addr { s_addr: u32::from_ne_bytes(local.ip().octets()) };
                 Source::V4(in_pktinfo { ipi_ifindex: 0, ipi_spec_dst, ipi_addr: zero })
             }
-            // So it does here, except that a link-local address means nothing without its interface.
+            // The route determines the interface here too, except for a link-local address, which needs its interface.
             SocketAddr::V6(local) => Source::V6(in6_pktinfo {
                 ipi6_addr: in6_addr { s6_addr: local.ip().octets() },
                 ipi6_ifindex: local.scope_id(),
@@ -65,7 +68,7 @@ impl Source {
         })
     }
 
-    /// The control message that says so.
+    /// Returns the control message that sets this source.
     pub(super) fn message(&self) -> ControlMessage<'_> {
         match self {
             Source::V4(info) => ControlMessage::Ipv4PacketInfo(info),
@@ -74,8 +77,8 @@ impl Source {
     }
 }
 
-/// Asks the kernel to report the destination address of each datagram. To be called before `bind`: the kernel notes it as
-/// datagrams come in.
+/// Requests that the kernel reports the destination address of each datagram. Call it before `bind`: the kernel records
+/// the address when a datagram arrives.
 pub(super) fn request_destinations(socket: &Socket, family: SocketAddr) -> nix::Result<()> {
     match family {
         SocketAddr::V4(_) => setsockopt(socket, Ipv4PacketInfo, &true),
@@ -92,10 +95,10 @@ pub(super) fn reports_destinations(socket: &Socket, family: SocketAddr) -> bool 
     set.unwrap_or(false)
 }
 
-/// The destination that a control message reports, with `port`.
+/// Returns the destination in a control message, with `port`.
 pub(super) fn destination(message: &ControlMessageOwned, port: u16) -> Option<SocketAddr> {
     match message {
-        // For a broadcast it is the address of the interface, which an answer can leave from.
+        // For a broadcast this is the address of the interface, which an answer can use as source.
         ControlMessageOwned::Ipv4PacketInfo(info) => {
             Some(SocketAddr::from((Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()), port)))
         }

@@ -1,4 +1,4 @@
-//! From the worker to the links: takes frames off the ring, queues them per face, and flushes each face once per turn.
+//! From the worker to the links: takes frames off the ring, queues them per face, and flushes each face once per round.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::{stream, udp};
 use crate::counters::LinkDrop;
 use crate::ring::Frame;
 
-/// Frames taken from the ring at once.
+/// Frames dequeued from the ring at once.
 const BURST: usize = 1024;
-/// Bursts per turn, so that receiving gets its turn too. Those of one turn leave together.
+/// Bursts per round; then receiving tasks run. All frames of a round are flushed together.
 const BURSTS: usize = 8;
 
-/// Serves the ring from the worker for as long as the service lives.
+/// Serves the ring from the worker as long as the service runs.
 pub(super) async fn run(shared: Rc<Shared>) {
     let ring = Arc::clone(&shared.from_worker);
     let mut frames = Vec::with_capacity(BURST);
@@ -44,7 +44,7 @@ pub(super) async fn run(shared: Rc<Shared>) {
             }
         }
         if ring.is_empty() {
-            // A worker on another thread may refill the ring for ever; the budget lets other tasks in.
+            // A worker on another thread may refill the ring all the time; the budget makes this task yield.
             coop::consume_budget().await;
         } else {
             yield_now().await;
@@ -54,7 +54,7 @@ pub(super) async fn run(shared: Rc<Shared>) {
 
 fn queue(shared: &Rc<Shared>, frame: Frame, dirty: &mut Vec<Rc<SocketFace>>) {
     let Some(entry) = shared.face(frame.face) else {
-        // It was closed while the frame was on its way.
+        // The face was closed while the frame was in the ring.
         return shared.table.link_drops().add(LinkDrop::LinkDown, 1);
     };
     let queued = match &entry.link {

@@ -1,6 +1,6 @@
 //! Errors of the socket service: why a listener cannot start, and why a face cannot be created.
 //!
-//! Messages name the cause and what to do about it, because they are read by whoever starts the router.
+//! Each message names the cause and the remedy, because users read it when they start the router.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub enum ListenError {
         /// The socket file.
         path: PathBuf,
     },
-    /// Something that is not a socket lies where the socket file should be.
+    /// The path exists and is not a socket.
     #[error("{} exists and is not a socket: remove it, or configure a different Unix socket path", path.display())]
     NotASocket {
         /// The file.
@@ -38,18 +38,18 @@ pub enum ListenError {
         path: PathBuf,
         /// The directory it is in.
         directory: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The socket file cannot be made for another reason.
+    /// The socket file cannot be created for another reason.
     #[error("cannot listen on the Unix socket {}: {source}", path.display())]
     File {
         /// The socket file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The port is taken.
+    /// The port is in use.
     #[error(
         "{protocol} port {} on {} is in use by another program (perhaps another forwarder): stop it, or configure a \
          different port", address.port(), address.ip()
@@ -57,7 +57,7 @@ pub enum ListenError {
     PortInUse {
         /// `TCP`, `UDP` or `WebSocket`.
         protocol: &'static str,
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// The port is privileged.
@@ -68,7 +68,7 @@ pub enum ListenError {
     PortPermission {
         /// `TCP`, `UDP` or `WebSocket`.
         protocol: &'static str,
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// No interface has the address.
@@ -79,7 +79,7 @@ pub enum ListenError {
     NoSuchAddress {
         /// `TCP`, `UDP` or `WebSocket`.
         protocol: &'static str,
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// Any other failure of an Internet socket.
@@ -87,23 +87,23 @@ pub enum ListenError {
     Socket {
         /// `TCP`, `UDP`, `WebSocket` or `UDP multicast`.
         protocol: &'static str,
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The operating system refused something that concerns no single listener.
+    /// The operating system refused an operation that concerns no single listener.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// The operation, as a verb phrase.
         action: &'static str,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
 impl ListenError {
-    /// The error for an Internet listener on `address`.
+    /// Returns the error for an Internet listener on `address`.
     pub(super) fn internet(protocol: &'static str, address: SocketAddr, source: io::Error) -> ListenError {
         match source.kind() {
             io::ErrorKind::AddrInUse => ListenError::PortInUse { protocol, address },
@@ -113,7 +113,7 @@ impl ListenError {
         }
     }
 
-    /// The error for the Unix listener on `path`.
+    /// Returns the error for the Unix listener on `path`.
     pub(super) fn file(path: &Path, source: io::Error) -> ListenError {
         let path = path.to_path_buf();
         match source.kind() {

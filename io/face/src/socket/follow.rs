@@ -1,18 +1,20 @@
-//! Faces follow the interfaces, addresses and routes of this host, as these come and go.
+//! Adapts faces when interfaces, addresses and routes of this host change.
 //!
-//! The kernel says nothing to a socket when a cable is pulled: it keeps the routes of an interface without carrier, and a
-//! connection over it waits. So at each change the way to each peer is looked up. A face is down while no route leads to its peer,
-//! or while the interface with the address that it sends from is down or has no carrier. This is read when a face is made, too.
-//! Faces that peers have made by themselves are left alone, because there can be many of them.
+//! The kernel does not notify a socket when a cable is pulled: it keeps the routes of an interface without carrier, and
+//! a connection over it waits. So the route to each peer is looked up after each change. A face is down while no route
+//! leads to its peer, or while the interface with its local address is down or has no carrier. The same check is made
+//! when a face is created. Faces of unsolicited peers are not checked, because there can be many of them.
 //!
-//! A UDP face made by configuration or command sends from the address that routes prefer: it moves when they prefer another, and is down
-//! while there is none. A face whose peer has chosen the local address, by asking there, stays with it; when the address goes, the face
-//! closes if it is on-demand, and otherwise moves as well. `face list` shows the local address that is in use.
+//! A UDP face created by configuration or command sends from the address that the routes prefer. It moves when the
+//! routes prefer another address, and is down while there is none. If the peer has chosen the local address, by sending
+//! to it, the face keeps that address. When the address goes away, the face closes if it is on-demand; otherwise it
+//! moves as well. `face list` shows the current local address.
 //!
-//! Sockets that listen on an address that no interface had yet work as soon as one has; the log says when.
+//! A socket that listens on an address that no interface has yet works as soon as an interface has it; the log reports
+//! this.
 //!
-//! A connection ends when its local address goes: nothing can come back there, and the kernel would take minutes to give up. Those that
-//! wait to connect again do so when addresses have changed.
+//! A connection ends when its local address goes away: no answer can arrive there, and the kernel would notice only
+//! after minutes. A face that waits to reconnect tries at once when addresses have changed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,7 +34,7 @@ use super::udp::{Channel, DatagramLink};
 use crate::registry::FacePersistency;
 use crate::uri::FaceUri;
 
-/// Follows this host for as long as the service lives.
+/// Follows the changes of this host as long as the service runs.
 pub(super) async fn follow(shared: Rc<Shared>) {
     let changes = Changes::subscribe("faces over Internet sockets").await;
     let mut awaited = shared.listened_on.clone();
@@ -46,11 +48,11 @@ pub(super) async fn follow(shared: Rc<Shared>) {
             !is_there
         });
         let is_complete = follow_all(&shared);
-        // A route may come without a new address.
+        // A route may appear without a new address.
         let limit = if is_complete { Duration::MAX } else { RETRY };
         let has_changed = timeout(limit, changes.next()).await.is_ok();
         if has_changed {
-            // A link that is cut is to be known at once; addresses come after their interface.
+            // Link failures are handled at once. New addresses appear some time after their interface.
             follow_links(&shared);
         }
         sleep(SETTLING).await;
@@ -60,7 +62,7 @@ pub(super) async fn follow(shared: Rc<Shared>) {
     }
 }
 
-/// Notes for all faces whether a link carries what they send.
+/// Updates for every face whether a link carries its packets.
 fn follow_links(shared: &Shared) {
     let mut host = Host::now();
     for entry in shared.entries() {
@@ -68,7 +70,7 @@ fn follow_links(shared: &Shared) {
     }
 }
 
-/// Notes whether a link carries what a face sends; `false` when none does.
+/// Updates whether a link carries the packets of a face; returns `false` if none does.
 fn note_link(shared: &Shared, host: &mut Host, entry: &SocketFace) -> bool {
     let face = &entry.face;
     let dependence = Dependence::of(face.persistency(), face.remote_uri(), &face.local_uri());
@@ -79,7 +81,8 @@ fn note_link(shared: &Shared, host: &mut Host, entry: &SocketFace) -> bool {
     has_way != Some(false)
 }
 
-/// The same, after moving, ending or closing each face as the addresses are now; `false` when some found no address to send from, or no way.
+/// Moves, disconnects or closes each face according to the present addresses, and updates its link state. Returns
+/// `false` if a face has no source address or no route.
 fn follow_all(shared: &Rc<Shared>) -> bool {
     let mut host = Host::now();
     let mut is_complete = true;
@@ -88,7 +91,7 @@ fn follow_all(shared: &Rc<Shared>) -> bool {
             Link::Datagram(link) if link.channel().is_unicast() => {
                 is_complete &= follow_datagrams(shared, &mut host, &entry, link);
             }
-            // Groups are joined where their interfaces are: `multicast`.
+            // `multicast` joins groups as interfaces come and go.
             Link::Datagram(_) => {}
             Link::Stream(_) | Link::WebSocket(_) => end_dead_connection(&mut host, &entry),
         }
@@ -97,9 +100,9 @@ fn follow_all(shared: &Rc<Shared>) -> bool {
     is_complete
 }
 
-/// Ends the connection of a face whose local address is gone.
+/// Closes the connection of a face if its local address is gone.
 fn end_dead_connection(host: &mut Host, entry: &SocketFace) {
-    // Without a connection a face has no local address.
+    // A face without a connection has no local address.
     let Some(local) = entry.face.local_uri().socket_address() else { return };
     if host.has(local) {
         return;
@@ -112,7 +115,7 @@ fn end_dead_connection(host: &mut Host, entry: &SocketFace) {
     }
 }
 
-/// Moves a UDP face if need be; `false` when it found no address to send from.
+/// Moves a UDP face if necessary; returns `false` if it has no source address.
 fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>, link: &DatagramLink) -> bool {
     let current = link.peer().map(|peer| peer.path.local);
     let is_usable = current.is_some_and(|local| host.has(local));
@@ -137,7 +140,7 @@ fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>
             move_to(shared, entry, link, channel, Path { remote, local });
             true
         }
-        // Its address works as long as it is there.
+        // The face keeps its address while that address exists.
         Err(_) if is_usable => true,
         Err(error) => {
             if current.is_some() {
@@ -151,7 +154,7 @@ fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>
     }
 }
 
-/// The channel that reaches `remote` now, and the address that it sends from.
+/// Returns the channel that reaches `remote` now, and the source address.
 fn choose(
     shared: &Shared,
     host: &mut Host,
@@ -160,7 +163,7 @@ fn choose(
 ) -> io::Result<(Rc<Channel>, SocketAddr)> {
     if link.has_own_socket() {
         let source = host.source_towards(remote, any_of_family(remote))?;
-        // The same address does not need a new socket.
+        // An unchanged source address needs no new socket.
         if let Some(peer) = link.peer()
             && peer.path.local.ip() == source.ip()
         {
@@ -181,7 +184,7 @@ fn move_to(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &DatagramLink, cha
         if other.persistency() != FacePersistency::OnDemand {
             return tracing::debug!(face = %face.id(), other = %other.id(), "another face sends to this peer from this address");
         }
-        // The peer made a face when it asked there.
+        // This is the on-demand face that the peer opened by sending to this address.
         shared.close(other.id());
     }
     tracing::info!(face = %face.id(), remote = %path.remote, local = %path.local, "another address to send from");

@@ -1,22 +1,23 @@
-//! Cutting a byte stream into packets: on Unix and TCP sockets packets follow each other without separators.
+//! Cuts a byte stream into packets: on Unix and TCP sockets packets follow each other without separators.
 //!
-//! A web page can have a browser connect to a TCP port and send a text of the page's choice there, for example an HTTP
-//! request with a body of any bytes. Nearly every text can be cut into TLV elements, so without care the Interests in such
-//! a body would count as commands of a local application. Two rules prevent that:
+//! A web page can make a browser connect to a TCP port and send a text of the page's choice, for example an HTTP
+//! request with an arbitrary body. Nearly every text can be cut into TLV elements, so the Interests in such a body
+//! would be accepted as commands of a local application. Two rules prevent this:
 //!
-//! * The first element on a stream is an Interest, a Data or an LpPacket. At any other the stream ends, and nothing behind it is
-//!   handed over. That ends HTTP methods (`GET` begins with type 71, `POST` with 80, `OPTIONS` with 79), the preface of HTTP/2
-//!   (`PRI`), TLS handshakes (22) and the greetings of FTP and SMTP clients.
-//! * An LpPacket (type 100, an ASCII `d`) could begin a text: a page may choose a method such as `dAV`. Browsers ask the server
-//!   first (`OPTIONS`) whether a page of another origin may do that, but not when the page's host name has come to mean
-//!   this host. So an LpPacket that comes first must be valid, and carry an Interest, a Data or nothing. No text is: the fields that a
-//!   printable character begins are PitToken (`b`), the Fragment (`P`) and the fields of fragments (`Q`, `R`, `S`, with lengths that are
-//!   control characters), and a Fragment begins with type 5 or 6. Neither the method nor the target of a request, nor a header, can
-//!   hold these two bytes. An LpPacket of a PitToken alone begins with `d"`, and a method has no quotation mark.
+//! * The first element on a stream must be an Interest, a Data or an LpPacket. Any other element ends the stream, and
+//!   nothing after it is handed over. This rejects HTTP methods (`GET` begins with type 71, `POST` with 80, `OPTIONS`
+//!   with 79), the preface of HTTP/2 (`PRI`), TLS handshakes (22) and the greetings of FTP and SMTP clients.
+//! * An LpPacket (type 100, an ASCII `d`) could begin a text: a page may choose a method such as `dAV`. Browsers first
+//!   ask the server (`OPTIONS`) whether a page of another origin may use such a method, but not if the page's host name
+//!   now resolves to this host. So a first LpPacket must be valid, and carry an Interest, a Data or nothing. No text
+//!   fulfils this. The fields with a printable character as type are PitToken (`b`), Fragment (`P`) and the fields of
+//!   fragments (`Q`, `R`, `S`, with lengths that are control characters), and a Fragment begins with type 5 or 6.
+//!   Neither the method nor the target of a request, nor a header, can contain these two bytes. An LpPacket with only a
+//!   PitToken begins with `d"`, and a method cannot contain a quotation mark.
 //!
-//! Whoever can choose the first bytes of a connection can run programs here and needs no such trick. So a stream whose first element was
-//! valid stays open: elements of other types are dropped and counted, as a future version of the protocol may have some. Unix sockets,
-//! which browsers do not reach, are such streams from the start.
+//! A program that controls the first bytes of a connection already runs on this host and needs no such trick. So a
+//! stream stays open after a valid first element: elements of other types are dropped and counted, because a future
+//! version of the protocol may define some. Unix sockets, which browsers cannot reach, are trusted from the start.
 
 use namehop_wire::DecodeError;
 use namehop_wire::lp::LpPacket;
@@ -24,7 +25,7 @@ use namehop_wire::tlv::{frame_length, types};
 
 use crate::counters::LinkDrop;
 
-/// First bytes of what may be exchanged: each type takes one byte.
+/// First byte of each accepted element; each type takes one byte.
 const INTEREST: u8 = types::INTEREST as u8;
 const DATA: u8 = types::DATA as u8;
 const LP_PACKET: u8 = types::LP_PACKET as u8;
@@ -32,30 +33,30 @@ const LP_PACKET: u8 = types::LP_PACKET as u8;
 /// Why cutting stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The rest is not a whole packet yet.
+    /// The remaining bytes are an incomplete packet.
     Incomplete,
-    /// The receiver of the packets takes no more for now.
+    /// `accept` has refused a packet.
     Refused,
-    /// The bytes are no packet, and there is no way to find the next one.
+    /// The bytes are not a TLV element, so the start of the next packet is unknown.
     Bad(DecodeError),
-    /// The first element is none that a peer that speaks NDN sends.
+    /// The first element is not one that an NDN peer sends.
     NotNdn,
 }
 
-/// What is known of the peer of a stream from what it has sent so far.
+/// Whether the peer of a stream has shown that it speaks NDN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Opening {
-    /// Its first element has not come yet, and must be valid.
+    /// The first element has not arrived yet, and must be valid.
     #[default]
     Unproven,
-    /// It speaks NDN.
+    /// The peer speaks NDN.
     Proven,
 }
 
-/// Hands every whole packet at the front of `bytes` to `accept`, until it answers `false`. Elements of other types from a peer that
-/// speaks NDN are shown to `skip` instead.
+/// Calls `accept` for each whole packet at the front of `bytes`, until it returns `false`. Calls `skip` for elements of
+/// other types from a peer that speaks NDN.
 ///
-/// Returns how many bytes were handed over or skipped and why it stopped.
+/// Returns how many bytes were accepted or skipped, and why it stopped.
 pub(super) fn cut(
     bytes: &[u8],
     opening: &mut Opening,
@@ -90,7 +91,7 @@ pub(super) fn cut(
     }
 }
 
-/// Where the whole packets end that `bytes` begin with.
+/// Returns the end offset of each whole packet at the front of `bytes`.
 pub(super) fn packet_ends(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let mut position = 0;
     std::iter::from_fn(move || {
@@ -101,34 +102,34 @@ pub(super) fn packet_ends(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Whether bytes, of which there may be none yet, begin like an Interest, Data or LpPacket.
+/// Whether `bytes` is empty or begins like an Interest, Data or LpPacket.
 fn begins_packet(bytes: &[u8]) -> bool {
     matches!(bytes, [] | [INTEREST | DATA | LP_PACKET, ..])
 }
 
-/// Whether a whole packet, of one of the three types, is one that a peer that speaks NDN sends first.
+/// Whether a whole packet, of one of the three types, is one that an NDN peer sends first.
 #[cold]
 fn is_first_of_peer(packet: &[u8]) -> bool {
     let Ok(packet) = LpPacket::decode(packet) else { return false };
     match packet.fragment {
         Some([INTEREST | DATA, ..]) => true,
-        // Nothing but header fields, as some peers send to show that they are there.
+        // Only header fields: some peers send such packets as keep-alives.
         None => true,
-        // A later fragment, on links that have fragments: the first one may have been lost.
+        // A later fragment, on links with fragmentation: the first one may have been lost.
         Some(_) => packet.frag_index.is_some_and(|index| index > 0),
     }
 }
 
-/// Whether a datagram or a frame from an address that nothing has come from yet is worth a face.
+/// Whether a datagram or frame from an unknown address justifies a new face.
 pub(crate) fn is_worth_a_face(datagram: &[u8]) -> bool {
     is_first_of_peer(datagram)
 }
 
-/// Checks that `message`, a datagram or WebSocket message, is exactly one Interest, Data or LpPacket by its outermost type
-/// and length.
+/// Checks that `message`, a datagram or WebSocket message, is exactly one Interest, Data or LpPacket by its outermost
+/// type and length.
 ///
 /// # Errors
-/// Why it is to be dropped.
+/// The drop reason.
 pub(super) fn check_message(message: &[u8]) -> Result<(), LinkDrop> {
     if message.is_empty() || !begins_packet(message) {
         return Err(LinkDrop::NotNdnFrame);
@@ -140,7 +141,7 @@ pub(super) fn check_message(message: &[u8]) -> Result<(), LinkDrop> {
     }
 }
 
-/// The name for a packet that cannot be framed.
+/// Returns the drop reason for a packet that cannot be framed.
 pub(super) fn drop_reason(error: DecodeError) -> LinkDrop {
     match error {
         DecodeError::TooLong => LinkDrop::FrameTooLong,

@@ -1,4 +1,4 @@
-//! What faces depend on in this host at one moment: its addresses, the state of their interfaces, its routes.
+//! Snapshot of what faces depend on in this host: its addresses, the state of their interfaces, its routes.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,7 +11,7 @@ use super::listen::{any_of_family, is_own_address, source_towards};
 use crate::registry::FacePersistency;
 use crate::uri::FaceUri;
 
-/// The host at one moment. A lookup that was made once is not made again.
+/// A snapshot of this host. Each lookup is made once and cached.
 pub(super) struct Host {
     /// All addresses with their interfaces.
     addresses: io::Result<Vec<InterfaceAddress>>,
@@ -21,7 +21,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Reads addresses and interfaces.
+    /// Takes a snapshot of addresses and interfaces.
     pub(super) fn now() -> Host {
         let addresses = getifaddrs().map(Iterator::collect).map_err(io::Error::from);
         if let Err(error) = &addresses {
@@ -35,7 +35,7 @@ impl Host {
         local.ip().is_unspecified() || *self.own.entry(local).or_insert_with(|| is_own_address(local))
     }
 
-    /// The address that datagrams to `peer` leave from when sent on a socket bound to `bound`.
+    /// Returns the source address of datagrams to `peer` that are sent on a socket bound to `bound`.
     pub(super) fn source_towards(&mut self, peer: SocketAddr, bound: SocketAddr) -> io::Result<SocketAddr> {
         if !bound.ip().is_unspecified() {
             return Ok(bound);
@@ -46,7 +46,7 @@ impl Host {
         Ok(source)
     }
 
-    /// Whether a link carries what a face sends; `None` when that cannot be found out now.
+    /// Whether a link carries the packets of a face; `None` if that cannot be determined now.
     pub(super) fn carries(&mut self, dependence: &Dependence) -> Option<bool> {
         let works = |one: &InterfaceAddress| one.flags.contains(InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING);
         match dependence {
@@ -58,14 +58,14 @@ impl Host {
             Dependence::Route { peer, local } => {
                 let source = self.source_towards(*peer, any_of_family(*peer));
                 let addresses = self.addresses.as_ref().ok()?;
-                // This host reaches itself without any link.
+                // This host reaches itself without a link.
                 if addresses.iter().any(|one| ip_of(one) == Some(peer.ip())) {
                     return Some(true);
                 }
                 let Ok(source) = source else { return Some(false) };
                 let local = local.unwrap_or(source.ip());
                 let mut of_local = addresses.iter().filter(|one| ip_of(one) == Some(local)).peekable();
-                // A connection from an address that no interface has any more ends by itself.
+                // If no interface has the local address, the connection ends in another way (`follow`).
                 Some(of_local.peek().is_none() || of_local.any(works))
             }
         }
@@ -78,18 +78,19 @@ fn ip_of(one: &InterfaceAddress) -> Option<IpAddr> {
     v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
 }
 
-/// What the packets of a face need of this host.
+/// What the packets of a face need from this host.
 pub(super) enum Dependence {
-    /// Nothing that is looked at: its peer is on this host, or has made the face by itself; there can be many of these.
+    /// Nothing that is checked: the peer is on this host, or it is unsolicited, and there can be many such peers.
     Nothing,
     /// The interface with this name, for a multicast group.
     Interface(String),
-    /// A route to the peer, and the interface with the local address. Without one the kernel chooses the local address.
+    /// A route to the peer, and the interface with the local address. Without `local` the kernel chooses the local
+    /// address.
     Route { peer: SocketAddr, local: Option<IpAddr> },
 }
 
 impl Dependence {
-    /// That of a face with these URIs. A connection that is to be made has no local address yet.
+    /// Returns the dependence of a face with these URIs. A connection that is not established has no local address yet.
     pub(super) fn of(persistency: FacePersistency, remote: &FaceUri, local: &FaceUri) -> Dependence {
         if persistency == FacePersistency::OnDemand {
             return Dependence::Nothing;
@@ -106,7 +107,7 @@ impl Dependence {
         }
     }
 
-    /// Whether a link carries what the face sends, as far as that can be found out now.
+    /// Whether a link carries the packets of the face; `true` if that cannot be determined now.
     pub(super) fn is_met(&self) -> bool {
         matches!(self, Dependence::Nothing) || Host::now().carries(self).unwrap_or(true)
     }

@@ -1,4 +1,4 @@
-//! A UDP socket that datagrams are received from: that of a channel, or one that only the datagrams of a single peer come to.
+//! A UDP socket with its receive queue: the socket of a channel, or one connected to a single peer.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -20,25 +20,25 @@ use super::watch::{Read, Watched};
 use super::{reachability, standing};
 use crate::counters::LinkDrop;
 
-/// Pause after the socket itself failed, so that a lasting failure does not spin.
+/// Pause after a failure of the socket itself, so that a permanent failure does not cause a busy loop.
 const FAILURE_PAUSE: Duration = Duration::from_millis(10);
-/// How long after a datagram the kernel is asked how many others it has dropped.
+/// Delay between a received datagram and the next read of the kernel's drop counter.
 const DROP_LOOK: Duration = Duration::from_secs(1);
 
-/// A socket, with the queue in the kernel behind it.
+/// A UDP socket and its headers for batch calls.
 pub(super) struct Inlet {
     pub(super) socket: Watched,
     io: RefCell<DatagramIo>,
-    /// Whether the kernel reports which address each datagram was sent to.
+    /// Whether the kernel reports the destination address of each datagram.
     pub(super) reports_destinations: bool,
-    /// A task is about to ask the kernel for dropped datagrams.
+    /// A task to read the kernel's drop counter is scheduled.
     looks_later: Cell<bool>,
-    /// What it said last.
+    /// The last value of the kernel's drop counter.
     kernel_drops: Cell<u32>,
 }
 
 impl Inlet {
-    /// Begins to watch a socket that is bound to `local`. Needs a runtime.
+    /// Registers a socket that is bound to `local` with the runtime.
     pub(super) fn new(socket: Socket, local: SocketAddr) -> io::Result<Rc<Inlet>> {
         reachability::subscribe(&socket);
         let io = DatagramIo::new(&socket, local);
@@ -51,7 +51,7 @@ impl Inlet {
         }))
     }
 
-    /// Receives one batch; whether there is probably more.
+    /// Receives one batch; returns whether more datagrams probably wait.
     fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -68,8 +68,8 @@ impl Inlet {
         received
     }
 
-    /// Asks the kernel after a while how many datagrams it has dropped, unless that is planned already. An idle socket does not
-    /// wake the thread.
+    /// Schedules a read of the kernel's drop counter, unless one is scheduled. Only traffic schedules it, so an idle
+    /// socket does not wake the thread.
     fn look_for_drops_later(self: &Rc<Self>, shared: &Rc<Shared>) {
         if !self.looks_later.replace(true) {
             let (inlet, shared) = (Rc::clone(self), Rc::clone(shared));
@@ -85,7 +85,7 @@ impl Inlet {
         }
     }
 
-    /// Sends the first of `datagrams`, see [`DatagramIo::send`].
+    /// Sends the first of `datagrams`; see [`DatagramIo::send`].
     pub(super) fn send<'d>(
         &self,
         source: Option<&Source>,
@@ -95,8 +95,8 @@ impl Inlet {
     }
 }
 
-/// Receives from `inlet` for `channel` for as long as both live, and takes what the network says of datagrams that were sent. The path
-/// of a datagram says whom it belongs to, whichever socket it came to.
+/// Receives from `inlet` for `channel` as long as both exist, and handles ICMP errors about datagrams that were sent. A
+/// datagram is assigned to a face by its path, whichever socket received it.
 pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<Inlet>) {
     tokio::select! {
         biased;
@@ -114,7 +114,7 @@ async fn receive_datagrams(shared: &Rc<Shared>, channel: &Rc<Channel>, inlet: &R
         match received {
             Ok(true) => yield_now().await,
             Ok(false) => {}
-            // One that comes from the network concerns a datagram that was sent.
+            // An error reported by the network concerns a datagram that was sent earlier.
             Err(_) if reachability::take_errors(shared, channel, inlet) => {}
             Err(error) if reachability::is_unreachable_by(&error) => {}
             Err(error) => {

@@ -1,4 +1,4 @@
-//! The network interfaces of this computer, and news of their changes (rtnetlink(7)).
+//! The network interfaces of this host, and notifications of their changes (rtnetlink(7)).
 
 use std::future::{pending, poll_fn};
 use std::io;
@@ -16,19 +16,19 @@ use super::watch::{Read, Watched};
 
 /// Multicast groups of rtnetlink: links, IPv4 addresses, IPv6 addresses (`RTMGRP_*` in linux/rtnetlink.h).
 const NEWS: u32 = 0x1 | 0x10 | 0x100;
-/// Room for one message; what does not fit is cut off and not needed.
+/// Size of the message buffer. Messages are only a trigger, so the part that does not fit is not needed.
 const MESSAGE_BYTES: usize = 8192;
 
-/// Interfaces and addresses change several at a time: so long after one change all of them are there.
+/// Interfaces and addresses change several at a time; this long after the first change all of them are visible.
 pub(super) const SETTLING: Duration = Duration::from_millis(200);
-/// What failed is tried again after this time.
+/// Interval between retries.
 pub(super) const RETRY: Duration = Duration::from_secs(5);
 
 /// One interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interface {
     pub(super) name: String,
-    /// Tells two interfaces apart that had the same name one after the other.
+    /// Distinguishes two interfaces that had the same name at different times.
     pub(super) index: u32,
     pub(super) flags: InterfaceFlags,
     /// Its first IPv4 address.
@@ -36,13 +36,13 @@ pub(super) struct Interface {
     pub(super) has_v6: bool,
 }
 
-/// All interfaces.
+/// Lists all interfaces.
 pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
     let mut found: Vec<Interface> = Vec::new();
     for one in nix::ifaddrs::getifaddrs()? {
         let known = found.iter().position(|interface| interface.name == one.interface_name);
         let position = known.unwrap_or_else(|| {
-            // 0, which is no interface, when it has just gone.
+            // An interface that has just disappeared gets index 0, which is not a valid index.
             let index = if_nametoindex(one.interface_name.as_str()).unwrap_or(0);
             let (name, flags) = (one.interface_name.clone(), one.flags);
             found.push(Interface { name, index, flags, v4: None, has_v6: false });
@@ -57,14 +57,14 @@ pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
     Ok(found)
 }
 
-/// Tells when interfaces or their addresses may have changed.
+/// Notifies that interfaces or their addresses may have changed.
 #[derive(Debug)]
 pub(super) struct Changes {
     news: Watched,
 }
 
 impl Changes {
-    /// Subscribes. Where the kernel refuses it, `follower` is said to follow nothing, and nothing ever comes back.
+    /// Subscribes. If the kernel refuses, logs that `follower` follows no changes, and never returns.
     pub(super) async fn subscribe(follower: &str) -> Changes {
         match Changes::open() {
             Ok(changes) => changes,
@@ -82,7 +82,8 @@ impl Changes {
         Ok(Changes { news: Watched::new(news)? })
     }
 
-    /// Waits for the next changes; several at once count as one. When news cannot be read there may have been some.
+    /// Waits for the next changes; several at once count as one. If the notifications cannot be read, waits [`RETRY`]
+    /// and returns, because there may have been changes.
     pub(super) async fn next(&self) {
         if let Err(error) = self.read().await {
             tracing::debug!(%error, "reading news of network interfaces failed");
@@ -97,7 +98,7 @@ impl Changes {
                 let mut changed = false;
                 loop {
                     match recv(descriptor, &mut message, MsgFlags::MSG_DONTWAIT) {
-                        // Lost messages are changes too.
+                        // Lost messages mean changes too.
                         Ok(_) | Err(Errno::ENOBUFS) => changed = true,
                         Err(Errno::EAGAIN) if changed => return Ok(Read { value: (), is_drained: true }),
                         Err(error) => return Err(error.into()),

@@ -1,5 +1,5 @@
-//! Keep-alive of UDP faces: an IDLE packet of NDNLPv2, an LpPacket with nothing in it, now and then. Gateways that translate addresses and
-//! firewalls forget a path without traffic, some after 30 s; the peer could then send nothing more.
+//! Keep-alives of UDP faces: an IDLE packet of NDNLPv2 (an empty LpPacket) at regular intervals. NAT gateways and
+//! firewalls forget a path without traffic, some after 30 s; then the peer's packets no longer arrive.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::shared::{Link, Shared, SocketFace};
 use super::udp;
 use crate::registry::FaceFlags;
 
-/// NDNLPv2, IDLE packet.
+/// The IDLE packet of NDNLPv2.
 const IDLE: [u8; 2] = [LP_PACKET as u8, 0];
 
-/// Sends keep-alives for as long as the service lives.
+/// Sends keep-alives as long as the service runs.
 pub(super) async fn run(shared: Rc<Shared>) {
     let interval = Duration::from_millis(shared.config.keep_alive_ms.max(1));
     loop {
@@ -27,7 +27,8 @@ pub(super) async fn run(shared: Rc<Shared>) {
     }
 }
 
-/// Sends a frame of the link layer alone to the peer of a UDP face, unless it has no local address or much to send.
+/// Sends a link-layer frame to the peer of a UDP face. Does nothing if the face has no local address or its send queue
+/// is full.
 pub(super) fn send(shared: &Rc<Shared>, entry: &SocketFace, frame: &[u8]) {
     let Link::Datagram(link) = &entry.link else { return };
     if let Some(buffer) = shared.buffer_of(frame)

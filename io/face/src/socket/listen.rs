@@ -1,7 +1,8 @@
-//! Opening the sockets the service listens on, in two steps. Sockets are bound first, so that a router learns of a taken port before it
-//! starts anything. They listen when the router can answer: until then the kernel refuses connections, and peers need not wait.
+//! Opens the listening sockets in two steps. First they are bound, so that a port in use is reported before the router
+//! starts anything. They listen when the router can answer: until then the kernel refuses connections, and peers need
+//! not wait.
 //!
-//! Nothing here needs a runtime.
+//! Nothing in this module needs a runtime.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,20 +15,21 @@ use super::datagram_path::request_destinations;
 use super::error::ListenError;
 use super::mtu;
 
-/// Silence on a TCP connection after which the kernel asks whether the peer still lives.
+/// Idle time of a TCP connection after which the kernel sends a keep-alive probe.
 const KEEPALIVE: Duration = Duration::from_secs(20);
-/// Pause between such questions. When none is answered, the connection fails with the first that follows the user time-out.
+/// Interval between keep-alive probes. If none is answered, the connection fails at the first probe after the user
+/// time-out.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Longest user time-out that the kernel takes.
+/// Largest user time-out that the kernel accepts.
 const LONGEST_USER_TIMEOUT_MS: u64 = i32::MAX as u64;
 
-/// Connections that wait to be accepted by a server that is not part of the socket service.
+/// Backlog of servers that are not part of the socket service.
 const SERVER_BACKLOG: u32 = 1024;
 
-/// Bytes beyond those on their way that the kernel takes on a stranger's connection.
+/// Unsent bytes that the kernel accepts on the connection of an unsolicited peer; bytes in flight do not count.
 const UNSENT_BYTES: u32 = 128 * 1024;
 
-/// A bound socket and the address it got.
+/// A bound socket and its local address.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) socket: Socket,
@@ -39,23 +41,23 @@ pub(super) struct Bound {
 pub struct BoundTcp(Bound);
 
 impl BoundTcp {
-    /// Binds a socket. If no interface has the address yet, the server is reached as soon as one has.
+    /// Binds a socket. If no interface has the address yet, the socket works as soon as one has it.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The error of the system call.
     pub fn new(address: SocketAddr) -> io::Result<Self> {
         bound_tcp("metrics", address).map(BoundTcp)
     }
 
-    /// The address that it got.
+    /// The local address, with the port that the kernel chose.
     pub fn local_address(&self) -> SocketAddr {
         self.0.local
     }
 
-    /// Begins to take connections.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The error of the system call.
     pub fn listen(self) -> io::Result<std::net::TcpListener> {
         self.0.listen(SERVER_BACKLOG)?;
         Ok(self.0.socket.into())
@@ -63,7 +65,7 @@ impl BoundTcp {
 }
 
 impl Bound {
-    /// Begins to take connections.
+    /// Starts to listen.
     pub(super) fn listen(&self, backlog: u32) -> io::Result<()> {
         self.socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))
     }
@@ -71,13 +73,14 @@ impl Bound {
 
 fn bound_tcp(protocol: &'static str, address: SocketAddr) -> io::Result<Bound> {
     let socket = internet_socket(address, Type::STREAM, Protocol::TCP)?;
-    // Without this a restarted router would have to wait for old connections to time out.
+    // Without this option a restarted router would have to wait until old connections time out.
     socket.set_reuse_address(true)?;
     bind(&socket, protocol, address)?;
     with_local(socket)
 }
 
-/// Binds a socket that listens. If no interface has the address yet, the socket works as soon as one has (`IP_FREEBIND`, ip(7)).
+/// Binds a listening socket. If no interface has the address yet, the socket works as soon as one has it
+/// (`IP_FREEBIND`, ip(7)).
 fn bind(socket: &Socket, protocol: &'static str, address: SocketAddr) -> io::Result<()> {
     match socket.bind(&address.into()) {
         Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && !comes_with_ipv6(address) => {
@@ -94,12 +97,13 @@ fn bind(socket: &Socket, protocol: &'static str, address: SocketAddr) -> io::Res
     }
 }
 
-/// Binds a TCP socket (also for WebSocket). `Ok(None)` when this host has no IPv6 and its wildcard or loopback address was asked for.
+/// Binds a TCP socket (also for WebSocket). Returns `Ok(None)` if `address` is the IPv6 wildcard or loopback address
+/// and this host has no IPv6.
 pub(super) fn tcp(protocol: &'static str, address: SocketAddr) -> Result<Option<Bound>, ListenError> {
     unless_family_is_missing(protocol, address, bound_tcp(protocol, address))
 }
 
-/// Opens a unicast UDP socket.
+/// Opens a unicast UDP socket. Returns `Ok(None)` in the same case as [`tcp`].
 pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<Bound>, ListenError> {
     let open = || -> io::Result<Bound> {
         let socket = internet_socket(address, Type::DGRAM, Protocol::UDP)?;
@@ -111,8 +115,9 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
             mtu::refuse_fragments(&socket, address.is_ipv4());
         }
         bind(&socket, "UDP", address)?;
-        // From now on this program, and others of the same user that ask for it, can bind sockets to this address that get the
-        // datagrams of single peers (`standing`). Allowed earlier, a second router would be let in without a word.
+        // From now on, sockets of the same user that also set this option can bind to this address; `standing` uses
+        // this for the sockets of single peers. If the option were set before `bind`, a second router could bind the
+        // port unnoticed.
         if let Err(error) = socket.set_reuse_port(true) {
             tracing::debug!(%error, "no receive queues of their own for peers on UDP");
         }
@@ -121,7 +126,8 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
     unless_family_is_missing("UDP", address, open())
 }
 
-/// Has the kernel report the destination of each datagram on a wildcard socket, and keep datagrams to groups away from it.
+/// Makes the kernel report the destination of each datagram on a wildcard socket, and not deliver multicast datagrams
+/// to it.
 fn receive_for_all_addresses(socket: &Socket, address: SocketAddr) {
     if let Err(error) = request_destinations(socket, address) {
         tracing::warn!(
@@ -138,7 +144,8 @@ fn receive_for_all_addresses(socket: &Socket, address: SocketAddr) {
     }
 }
 
-/// Opens a UDP socket for one peer, from the address and a port that the kernel chooses. Nobody else's datagrams come to it.
+/// Opens a UDP socket connected to one peer, with an address and port that the kernel chooses. It receives datagrams of
+/// that peer only.
 pub(super) fn udp_towards(peer: SocketAddr, config: &SocketConfig) -> io::Result<Bound> {
     let socket = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
     size_buffers(&socket, config.datagram_kernel_bytes);
@@ -149,7 +156,7 @@ pub(super) fn udp_towards(peer: SocketAddr, config: &SocketConfig) -> io::Result
     with_local(socket)
 }
 
-/// A non-blocking socket for the family of `address` that leaves IPv4 to IPv4 sockets.
+/// Creates a non-blocking socket for the family of `address`; an IPv6 socket does not accept IPv4.
 pub(super) fn internet_socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind.nonblocking().cloexec(), Some(protocol))?;
     if address.is_ipv6() {
@@ -158,12 +165,13 @@ pub(super) fn internet_socket(address: SocketAddr, kind: Type, protocol: Protoco
     Ok(socket)
 }
 
-/// What the kernel may have of datagrams that have not left yet. What waits beyond it is in the channel's queue, whose length decides
-/// about congestion marks: the kernel's own queue would fill before there was a mark. It is a millisecond at some gigabits a second.
+/// Bytes of unsent datagrams that the kernel may hold: about a millisecond at some gigabits per second. Further
+/// datagrams wait in the channel's queue, and the length of that queue triggers congestion marks. A larger kernel queue
+/// would fill before any packet is marked.
 const UNSENT_DATAGRAM_BYTES: usize = 256 << 10;
 
-/// Asks for a larger receive buffer in the kernel, and limits what it may have to send. Less than asked for costs packets under load, not
-/// correctness.
+/// Requests a larger receive buffer in the kernel, and limits the send buffer. If the kernel grants less, packets may
+/// be lost under load; nothing else changes.
 pub(super) fn size_buffers(socket: &Socket, receive_bytes: usize) {
     let send_bytes = receive_bytes.min(UNSENT_DATAGRAM_BYTES);
     for result in [socket.set_recv_buffer_size(receive_bytes), socket.set_send_buffer_size(send_bytes)] {
@@ -173,10 +181,11 @@ pub(super) fn size_buffers(socket: &Socket, receive_bytes: usize) {
     }
 }
 
-/// Sets the options of every TCP connection: no delay for small packets, and an end to connections whose path is dead.
+/// Sets the options of every TCP connection: no delay for small packets, and time-outs that end connections over a dead
+/// path.
 ///
-/// A connection fails when what was sent is not acknowledged, or not taken, for the time that a peer may be blocked (`TCP_USER_TIMEOUT`,
-/// RFC 5482). One without traffic fails by keep-alive, within 40 s or that time, if it is longer.
+/// A connection fails if sent data is not acknowledged, or not read, for `blocked_timeout_ms` (`TCP_USER_TIMEOUT`, RFC
+/// 5482). An idle connection fails by keep-alive within 40 s or that time, whichever is longer.
 pub(super) fn tune_connection(socket: &Socket, config: &SocketConfig) {
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE_INTERVAL);
     let user_timeout = Duration::from_millis(config.blocked_timeout_ms.min(LONGEST_USER_TIMEOUT_MS));
@@ -192,15 +201,16 @@ pub(super) fn tune_connection(socket: &Socket, config: &SocketConfig) {
     }
 }
 
-/// Limits what the kernel takes beyond what it may send at once, on a connection of a stranger: otherwise one that reads
-/// nothing would have megabytes of the kernel's memory. What is on its way is not limited, so speed is the same.
+/// Limits the unsent bytes that the kernel accepts on the connection of an unsolicited peer. Otherwise a peer that
+/// reads nothing would occupy megabytes of kernel memory. Bytes in flight are not limited, so throughput is not
+/// affected.
 pub(super) fn limit_unsent(socket: &Socket) {
     if let Err(error) = socket.set_tcp_notsent_lowat(UNSENT_BYTES) {
         tracing::debug!(%error, "TCP option not set");
     }
 }
 
-/// The Internet address of a socket address, without an IPv6 flow label.
+/// Returns the Internet address of a socket address, without an IPv6 flow label.
 pub(super) fn internet_address(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
     let mut address = address.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
     if let SocketAddr::V6(v6) = &mut address {
@@ -209,8 +219,8 @@ pub(super) fn internet_address(address: &socket2::SockAddr) -> io::Result<Socket
     Ok(address)
 }
 
-/// The address that datagrams to `peer` leave from when sent on a socket bound to `bound`. Asks the routing table by
-/// connecting a socket, which sends nothing.
+/// Returns the source address of datagrams to `peer` that are sent on a socket bound to `bound`. Queries the routing
+/// table by connecting a socket, which sends nothing.
 pub(super) fn source_towards(peer: SocketAddr, bound: SocketAddr) -> io::Result<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return Ok(bound);
@@ -222,17 +232,17 @@ pub(super) fn source_towards(peer: SocketAddr, bound: SocketAddr) -> io::Result<
     Ok(source)
 }
 
-/// The wildcard address of the family of `peer`, with port 0.
+/// Returns the wildcard address of the family of `peer`, with port 0.
 pub(super) fn any_of_family(peer: SocketAddr) -> SocketAddr {
     if peer.is_ipv4() { SocketAddr::from(([0, 0, 0, 0], 0)) } else { SocketAddr::from(([0_u16; 8], 0)) }
 }
 
-/// Whether this host has an address, so that a socket can be bound to it.
+/// Whether this host has the address, so that a socket can be bound to it.
 pub(super) fn is_own_address(mut address: SocketAddr) -> bool {
     address.set_port(0);
     let bound = internet_socket(address, Type::DGRAM, Protocol::UDP).and_then(|probe| probe.bind(&address.into()));
     let Err(error) = bound else { return true };
-    // Anything else, such as a want of descriptors, says nothing about the address.
+    // Other errors, such as missing file descriptors, say nothing about the address.
     let is_interface_gone = error.raw_os_error() == Some(nix::errno::Errno::ENODEV as i32);
     error.kind() != io::ErrorKind::AddrNotAvailable && !is_interface_gone
 }

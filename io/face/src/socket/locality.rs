@@ -1,8 +1,10 @@
 //! Whether a peer is an application of this host.
 //!
-//! An application commands the router, reaches `/localhost` and has places that strangers cannot take. A loopback address alone does not show
-//! one: what passes a proxy on this host comes from a loopback address, too. So a listener says whether its loopback peers are
-//! applications ([`SocketConfig::tcp_is_local`], [`SocketConfig::websocket_is_local`]), and a request that shows a proxy never is one's.
+//! An application can send commands to the router, reaches `/localhost` and has reserved faces that unsolicited peers
+//! cannot take. A loopback address alone does not prove an application: connections through a proxy on this host also
+//! come from a loopback address. So each listener declares whether its loopback peers are applications
+//! ([`SocketConfig::tcp_is_local`], [`SocketConfig::websocket_is_local`]), and a request with proxy header fields is
+//! never from an application.
 //!
 //! [`SocketConfig::tcp_is_local`]: super::SocketConfig::tcp_is_local
 //! [`SocketConfig::websocket_is_local`]: super::SocketConfig::websocket_is_local
@@ -13,7 +15,8 @@ use namehop_packet::FaceScope;
 use tokio_tungstenite::tungstenite::http::HeaderMap;
 use tokio_tungstenite::tungstenite::http::header::HOST;
 
-/// Header fields that proxies add to requests: RFC 7239, RFC 9110 section 7.6.3, RFC 8586, and what servers and networks in wide use add.
+/// Header fields that proxies add to requests: RFC 7239, RFC 9110 section 7.6.3, RFC 8586, and fields that widely used
+/// servers and networks add.
 const PROXY_FIELDS: [&str; 11] = [
     "forwarded",
     "via",
@@ -27,18 +30,19 @@ const PROXY_FIELDS: [&str; 11] = [
     "fastly-client-ip",
     "fly-client-ip",
 ];
-/// What the names of further ones begin with, as `X-Forwarded-For` does.
+/// Prefixes of further header fields of proxies, for example `X-Forwarded-For`.
 const PROXY_PREFIXES: [&str; 3] = ["x-forwarded", "x-original-", "x-envoy-"];
 
-/// Scope of a TCP connection: local if loopback peers are applications and both ends are loopback addresses.
+/// Returns the scope of a TCP connection: local if loopback peers are applications and both ends are loopback
+/// addresses.
 pub(super) fn scope(loopback_is_local: bool, peer: SocketAddr, local: SocketAddr) -> FaceScope {
     let is_loopback = peer.ip().is_loopback() && local.ip().is_loopback();
     if loopback_is_local && is_loopback { FaceScope::Local } else { FaceScope::NonLocal }
 }
 
-/// Whether an HTTP request asks for a loopback address and shows no proxy on its way.
+/// Whether an HTTP request is addressed to a loopback host and has no header field of a proxy.
 ///
-/// That is necessary for a request of this host's own and not sufficient: a proxy can leave out what shows it, and set `Host`.
+/// This is necessary for a request from this host, but not sufficient: a proxy can omit these fields and set `Host`.
 pub fn shows_no_proxy(headers: &HeaderMap) -> bool {
     let is_of_proxy =
         |name: &str| PROXY_FIELDS.contains(&name) || PROXY_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
@@ -60,7 +64,8 @@ pub(super) fn is_loopback_authority(authority: &str) -> bool {
     is_loopback && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
 }
 
-/// Whether an origin of web pages (`scheme://host:port`, RFC 6454) is this host. The origin `null` is not: a page from anywhere can have it.
+/// Whether an origin of web pages (`scheme://host:port`, RFC 6454) is this host. The origin `null` is not, because any
+/// page can have it.
 pub fn is_loopback_origin(origin: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else { return false };
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");

@@ -1,17 +1,21 @@
 //! Faces over sockets: Unix, TCP, UDP (unicast and multicast) and WebSocket, served by one thread.
 //!
-//! [`SocketService::new`] binds the sockets of every listener, so that a taken port or a missing permission is known at once; an address or
-//! multicast interface that is not there yet is waited for. Peers are heard from [`SocketCommand::Open`] on, which comes when the router
-//! can answer them: until then the Unix socket is not there, TCP connections are refused, and datagrams wait in the kernel.
-//! [`SocketService::run`] serves them on a tokio `LocalSet`. Received packets go to the worker through one ring,
-//! packets to send come through another; the worker may be a task on the same `LocalSet` or a thread of its own.
+//! [`SocketService::new`] binds the sockets of all listeners, so that a port in use or a missing permission is reported
+//! at once. An address or multicast interface that does not exist yet is not an error: the service uses it as soon as
+//! it appears.
 //!
-//! How a packet comes in: a readable socket is read once (`stream`, `udp`), the bytes are cut into frames, each frame
-//! is copied into a pool buffer and pushed to the ring, and the worker is woken once. How it goes out: `dispatch`
-//! moves frames from the ring to per-face queues and then flushes each of these with one system call.
+//! The service starts to listen at [`SocketCommand::Open`], which the router sends when it can answer peers. Until then
+//! the Unix socket does not exist, TCP connections are refused, and datagrams wait in the kernel.
 //!
-//! A [`FaceEvent::Created`] is sent before the first frame of that face goes on the ring. Whoever passes the event on
-//! to the worker by another way must expect that a frame may overtake it.
+//! [`SocketService::run`] serves the sockets on a tokio `LocalSet`. Received packets go to the worker through one ring,
+//! packets to send come through another. The worker may be a task on the same `LocalSet` or another thread.
+//!
+//! Receiving: a readable socket is read once (`stream`, `udp`), the bytes are cut into frames, each frame is copied
+//! into a pool buffer and pushed to the ring, and the worker is woken once. Sending: `dispatch` moves frames from the
+//! ring to per-face queues and then flushes each queue with one system call.
+//!
+//! [`FaceEvent::Created`] is sent before the first frame of that face is pushed to the ring. If the event reaches the
+//! worker on another path, a frame may overtake it.
 
 mod backlog;
 mod config;
@@ -74,62 +78,62 @@ pub use error::{CreateError, ListenError};
 pub use listen::BoundTcp;
 pub use locality::{is_loopback_origin, shows_no_proxy};
 
-/// What the control thread asks of the service.
+/// A command of the control thread to the service.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
 pub enum SocketCommand {
-    /// Make a face (NFD management protocol, `faces/create`). A permanent TCP or WebSocket face is made at once, down,
-    /// and comes up when its peer answers; a persistent one only when the peer answers in time.
+    /// Create a face (NFD management protocol, `faces/create`). A permanent TCP or WebSocket face is created at once,
+    /// down, and comes up when its peer answers. A persistent one is created only if the peer answers in time.
     CreateFace {
         /// Address of the peer; must be canonical.
         uri: FaceUri,
-        /// Address of this end, if one was asked for. No transport over sockets allows that.
+        /// Requested address of this end, if any. No socket transport supports it.
         local_uri: Option<FaceUri>,
-        /// Properties asked for.
+        /// Requested properties.
         params: FaceUpdate,
-        /// Gets the face or the reason.
+        /// Receives the face, or the reason why it was not created.
         reply: oneshot::Sender<Result<Arc<Face>, CreateError>>,
     },
     /// Close a face.
     DestroyFace {
-        /// Its number.
+        /// Face id.
         id: FaceId,
-        /// Gets whether it was a face of this service.
+        /// Receives whether it was a face of this service.
         reply: oneshot::Sender<bool>,
     },
-    /// Measure latency with this recorder from now on, or not any more.
+    /// Replace the latency recorder; `None` stops measuring latency.
     SwapLatency {
-        /// The new one.
+        /// The new recorder.
         next: Option<Box<LatencyRecorder>>,
-        /// Gets the one before.
+        /// Receives the previous recorder.
         reply: oneshot::Sender<Option<Box<LatencyRecorder>>>,
     },
-    /// Say when the multicast faces are made.
+    /// Report that the multicast faces exist.
     AwaitStart {
-        /// Gets word of it.
+        /// Receives the report.
         reply: oneshot::Sender<()>,
     },
-    /// Begin to listen, and to hear the peers of UDP sockets.
+    /// Start to listen, and to receive on UDP sockets.
     Open {
-        /// Gets what could not be opened, if anything.
+        /// Receives the error of a listener that could not be opened.
         reply: oneshot::Sender<Result<(), ListenError>>,
     },
     /// Close everything and return from [`SocketService::run`].
     Shutdown,
 }
 
-/// What happened to a face.
+/// A change of a face.
 #[derive(Debug, Clone)]
 pub enum FaceEvent {
-    /// It was made.
+    /// The face was created.
     Created(Arc<Face>),
-    /// It is gone.
+    /// The face was closed.
     Destroyed(Arc<Face>),
-    /// Its link works again.
+    /// The link of the face works again.
     Up(Arc<Face>),
-    /// Its link is broken; the service tries to restore it.
+    /// The link of the face is broken; the service tries to restore it.
     Down(Arc<Face>),
-    /// Its link carries larger or smaller frames.
+    /// The link of the face carries larger or smaller frames than before.
     Changed(Arc<Face>),
 }
 
@@ -151,7 +155,7 @@ impl SocketService {
     /// Binds the socket of every listener of `config`.
     ///
     /// # Errors
-    /// When one cannot be bound; those bound before are closed again.
+    /// When a socket cannot be bound; the sockets bound so far are closed.
     pub fn new(
         config: SocketConfig,
         pool: BufferPool,
@@ -175,7 +179,8 @@ impl SocketService {
         Ok(SocketService { config, pool, faces, to_workers, from_worker, events, tcp, websocket, udp, multicast })
     }
 
-    /// Addresses listened on, with the ports that the kernel chose (NFD management protocol, `faces/channels`).
+    /// Returns the addresses listened on, with the ports that the kernel chose (NFD management protocol,
+    /// `faces/channels`).
     pub fn local_uris(&self) -> Vec<FaceUri> {
         let unix = self.config.unix.iter().map(unix::local_uri);
         let tcp = self.tcp.iter().map(|bound| FaceUri::tcp(bound.local));
@@ -185,11 +190,12 @@ impl SocketService {
         unix.chain(tcp).chain(websocket).chain(udp).chain(multicast).collect()
     }
 
-    /// Serves all sockets and `commands` until told to shut down, or until nobody can send commands any more. Must be
-    /// awaited inside a tokio `LocalSet` with I/O and time enabled.
+    /// Serves all sockets and `commands` until [`SocketCommand::Shutdown`], or until all senders of commands are
+    /// dropped. Must be awaited inside a tokio `LocalSet` with I/O and time enabled.
     ///
     /// # Errors
-    /// When the runtime cannot watch a socket, for want of file descriptors or memory.
+    /// When the runtime cannot watch a socket because file descriptors or memory have run out, or when a task of the
+    /// service has ended.
     pub async fn run(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
         let listened_on = [("TCP", &self.tcp), ("WebSocket", &self.websocket), ("UDP", &self.udp)];
         let listened_on = listened_on
@@ -224,7 +230,7 @@ impl SocketService {
         loop {
             let command = tokio::select! {
                 command = commands.recv() => command,
-                // None of these tasks ends by itself: without one of them the service would be there only in part.
+                // None of these tasks ends by itself. Without one of them the service would work only in part.
                 Some(_) = tasks.join_next() => {
                     let source = io::Error::other("one of its tasks ended by itself");
                     return Err(ListenError::System { action: "go on serving sockets", source });
@@ -241,7 +247,7 @@ impl SocketService {
                 SocketCommand::SwapLatency { next, reply } => {
                     let _ = reply.send(LatencyRecorder::swap(&mut shared.latency.borrow_mut(), next));
                 }
-                // Commands are taken only after that.
+                // Commands are received only after the multicast faces exist, so this can be answered at once.
                 SocketCommand::AwaitStart { reply } => drop(reply.send(())),
                 SocketCommand::Open { reply } => {
                     let opened = listeners.take().map_or(Ok(()), |listeners| listeners.open(&shared, &mut tasks));
@@ -256,14 +262,14 @@ impl SocketService {
     }
 }
 
-/// Sockets that are bound and do not listen yet.
+/// Sockets that are bound but do not listen yet.
 struct Listeners {
     tcp: Vec<Bound>,
     websocket: Vec<Bound>,
 }
 
 impl Listeners {
-    /// Begins to listen, on Unix sockets last: when their files are there, everything is.
+    /// Starts to listen, on Unix sockets last: when their files exist, all other listeners work.
     fn open(self, shared: &Rc<Shared>, tasks: &mut JoinSet<()>) -> Result<(), ListenError> {
         let listening = |protocol, bound: Bound, loopback_is_local| {
             let listening =

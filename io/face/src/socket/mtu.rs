@@ -1,8 +1,8 @@
 //! The largest datagram that reaches the peer of a UDP face without IP fragments, which many firewalls drop.
 //!
-//! It is the MTU of the route less the headers: that of the interface, or less where the kernel has heard from the path (RFC 1191, RFC
-//! 8201). Sockets send nothing larger: the kernel refuses it, and the face then learns its new MTU. NDNLPv2 makes fragments that fit. Routes
-//! on this host carry the largest packet.
+//! It is the MTU of the route minus the headers: the MTU of the interface, or less if path MTU discovery has found less
+//! (RFC 1191, RFC 8201). The kernel refuses to send larger datagrams, and the face then learns its new MTU. NDNLPv2
+//! makes fragments that fit. Routes within this host carry the largest packet.
 
 use std::io;
 
@@ -39,7 +39,7 @@ setsockopt_impl!(Ipv6MtuDiscover, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, u
 struct Ipv6DoNotFragment;
 setsockopt_impl!(Ipv6DoNotFragment, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, usize, SetUsize);
 
-/// Has the kernel refuse datagrams that are longer than the MTU of their route, instead of fragmenting them.
+/// Makes the kernel refuse datagrams that are longer than the MTU of their route, instead of fragmenting them.
 pub(super) fn refuse_fragments(socket: &Socket, is_v4: bool) {
     let refused = if is_v4 {
         setsockopt(socket, IpMtuDiscover, &(libc::IP_PMTUDISC_DO as usize))
@@ -52,14 +52,15 @@ pub(super) fn refuse_fragments(socket: &Socket, is_v4: bool) {
     }
 }
 
-/// The largest NDN frame on this path: as configured, or what the route carries.
+/// Returns the largest NDN frame on this path in bytes: as configured, or as the route allows.
 pub(super) fn of_path(shared: &Shared, path: &Path) -> usize {
     let of_route = || of_route(path).ok().map(|bytes| bytes.saturating_sub(udp_header_bytes(path.remote.ip())));
-    // Larger ones are clamped to the largest packet.
+    // The face clamps larger values to the largest packet.
     shared.config.datagram_mtu_bytes.or_else(of_route).unwrap_or(usize::MAX)
 }
 
-/// The MTU of the route, headers included. Asks the routing table by connecting a socket, which sends nothing.
+/// Returns the MTU of the route in bytes, headers included. Queries the routing table by connecting a socket, which
+/// sends nothing.
 fn of_route(path: &Path) -> io::Result<usize> {
     let probe = internet_socket(path.remote, Type::DGRAM, Protocol::UDP)?;
     let mut local = path.local;
@@ -72,7 +73,7 @@ fn of_route(path: &Path) -> io::Result<usize> {
     })
 }
 
-/// Looks up the MTU of a peer's path again, and tells on a change.
+/// Looks up the MTU of a peer's path again, and announces a change.
 pub(super) fn renew(shared: &Shared, peer: &Peer) {
     let bytes = of_path(shared, &peer.path);
     if peer.face.set_link_mtu_bytes(bytes) {
@@ -81,7 +82,7 @@ pub(super) fn renew(shared: &Shared, peer: &Peer) {
     }
 }
 
-/// The same for the peers of a channel to which a datagram was too long.
+/// Calls [`renew`] for each peer of a channel to which a datagram was refused as too long.
 pub(super) fn renew_refused(shared: &Shared, channel: &Channel) {
     for peer in channel.take_refused() {
         renew(shared, &peer);

@@ -1,8 +1,8 @@
 //! UDP multicast: one face per interface and address family.
 //!
 //! Each face has a socket bound to the group, so that it receives nothing else and sends from the NDN multicast port.
-//! Packets never leave the link (TTL 1) and do not come back to this computer. When an interface goes away its faces stay,
-//! with their numbers and routes, and are down until an interface of that name is there again.
+//! Packets never leave the link (TTL 1) and are not looped back to this host. When an interface disappears, its faces
+//! keep their ids and routes and are down until an interface with that name appears again.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
@@ -24,7 +24,8 @@ use super::udp::{self, Audience, Channel};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::{FaceUri, IpFamily};
 
-/// The interface on which a group is joined: its index, and its address for IPv4. Another index is another interface.
+/// The interface on which a group is joined: its index, and its address for IPv4. A different index means a different
+/// interface.
 type InterfaceAddress = (u32, Option<Ipv4Addr>);
 
 /// A socket that has joined a group on one interface.
@@ -38,15 +39,15 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// URI of this end.
+    /// Returns the URI of this end.
     pub(super) fn local_uri(&self) -> FaceUri {
         let family = if self.group.is_ipv4() { IpFamily::V4 } else { IpFamily::V6 };
         FaceUri::UdpDevice { family, device: self.interface.clone(), port: self.group.port() }
     }
 }
 
-/// Joins the configured groups. What cannot be joined yet is tried again later; but a port that is taken on an interface that was
-/// named is an error.
+/// Joins the configured groups. A group that cannot be joined yet is retried later. Exception: if the interface was
+/// named and the port is in use or not permitted, that is an error.
 pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
     let multicast = &config.multicast;
     if multicast.interfaces == MulticastInterfaces::Off {
@@ -84,7 +85,7 @@ struct Wanted<'a> {
     bound_to: InterfaceAddress,
 }
 
-/// What should be joined on these interfaces.
+/// Returns the groups to join on these interfaces.
 fn wanted<'a>(found: &'a [Interface], config: &SocketConfig) -> Vec<Wanted<'a>> {
     let multicast = &config.multicast;
     let is_chosen = |interface: &Interface| match &multicast.interfaces {
@@ -121,7 +122,8 @@ impl Wanted<'_> {
     fn joined_socket(&self, config: &SocketConfig) -> io::Result<Socket> {
         let socket = group_socket(self.group, config)?;
         let (index, own) = self.bound_to;
-        // "All" off: otherwise this socket would also hear the group on interfaces that other sockets joined.
+        // `multicast_all` off: otherwise this socket would also receive the group's packets on interfaces that other
+        // sockets joined.
         match self.group {
             SocketAddr::V4(group) => {
                 socket.join_multicast_v4_n(group.ip(), &InterfaceIndexOrAddress::Index(index))?;
@@ -145,7 +147,7 @@ impl Wanted<'_> {
 fn group_socket(group: SocketAddr, config: &SocketConfig) -> io::Result<Socket> {
     let socket = internet_socket(group, Type::DGRAM, Protocol::UDP)?;
     size_buffers(&socket, config.datagram_kernel_bytes);
-    // Every forwarder on this computer listens to the group on the same port.
+    // Every forwarder on this host listens to the group on the same port.
     socket.set_reuse_address(true)?;
     socket.bind(&group.into())?;
     Ok(socket)
@@ -156,12 +158,12 @@ struct Membership {
     interface: String,
     is_v4: bool,
     face: FaceId,
-    /// Where the group is joined; `None` while the interface is gone.
+    /// The interface on which the group is joined; `None` while the interface does not exist.
     bound_to: Option<InterfaceAddress>,
     receiving: AbortHandle,
 }
 
-/// The faces of all joined groups, kept as interfaces come and go.
+/// The faces of all joined groups; they follow the interfaces.
 pub(super) struct Memberships {
     shared: Rc<Shared>,
     all: Vec<Membership>,
@@ -169,7 +171,7 @@ pub(super) struct Memberships {
 }
 
 impl Memberships {
-    /// Makes the faces of the groups joined at the start.
+    /// Creates the faces of the groups joined at the start.
     pub(super) fn open(shared: &Rc<Shared>, joined: Vec<Joined>) -> io::Result<Self> {
         let mut memberships = Memberships { shared: Rc::clone(shared), all: Vec::new(), receivers: JoinSet::new() };
         for one in joined {
@@ -178,23 +180,23 @@ impl Memberships {
         Ok(memberships)
     }
 
-    /// Follows the changes of interfaces for as long as the service lives.
+    /// Follows the changes of interfaces as long as the service runs.
     pub(super) async fn keep(mut self) {
         let changes = Changes::subscribe("multicast faces").await;
         loop {
-            // What changed before the subscription is noticed too.
+            // This also handles changes made before the subscription.
             let is_complete = self.follow();
             if is_complete {
                 changes.next().await;
             } else {
-                // Without changes it is time to try again all the same.
+                // Retry even if nothing has changed.
                 let _ = timeout(RETRY, changes.next()).await;
             }
             sleep(SETTLING).await;
         }
     }
 
-    /// Joins and leaves as the interfaces are now; `false` when something could not be joined.
+    /// Joins and leaves groups according to the present interfaces; returns `false` if a group could not be joined.
     fn follow(&mut self) -> bool {
         let config = &Rc::clone(&self.shared).config;
         let Ok(found) = interfaces() else { return false };
@@ -237,7 +239,7 @@ impl Memberships {
         complete
     }
 
-    /// Makes the permanent face of a joined group.
+    /// Creates the permanent face of a joined group.
     fn add(&mut self, joined: Joined) -> io::Result<()> {
         let shared = &self.shared;
         let Joined { interface, bound_to, group, .. } = &joined;
@@ -262,7 +264,7 @@ impl Memberships {
 }
 
 impl Membership {
-    /// The interface is gone: the face stays, and is down.
+    /// Takes the face down, because its interface is gone. The face stays.
     fn leave(&mut self, shared: &Shared) {
         self.bound_to = None;
         self.receiving.abort();
@@ -274,9 +276,9 @@ impl Membership {
         shared.set_up(&entry.face, false);
     }
 
-    /// The interface is back: the face works again, over a new socket.
+    /// Brings the face up again over a new socket, because its interface is back.
     fn rejoin(&mut self, shared: &Rc<Shared>, joined: Joined, receivers: &mut JoinSet<()>) -> io::Result<()> {
-        // A face that was destroyed on command does not come back by itself.
+        // A face that was destroyed on command stays destroyed.
         let Some(entry) = shared.face(self.face) else { return Ok(()) };
         let Link::Datagram(link) = &entry.link else { return Ok(()) };
         let channel = Channel::new(joined.socket, joined.group, Audience::Group, shared.config.datagram_queue_bytes)?;

@@ -1,8 +1,8 @@
-//! Which web pages may open a WebSocket.
+//! Checks which web pages may open a WebSocket.
 //!
-//! A browser lets every page connect to this computer, where it would be a local application with the rights of one. It
-//! does say where the page is from (RFC 6455, section 10.2, and RFC 6454), so pages from elsewhere are refused unless the
-//! configuration names their origin. Programs other than browsers send no Origin.
+//! A browser lets every page connect to this host, where the page would be a local application with all its rights. But
+//! the browser sends the origin of the page (RFC 6455, section 10.2, and RFC 6454), so pages from other hosts are
+//! refused unless the configuration lists their origin. Programs other than browsers send no Origin.
 
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};
 use tokio_tungstenite::tungstenite::http::StatusCode;
@@ -10,10 +10,10 @@ use tokio_tungstenite::tungstenite::http::header::ORIGIN;
 
 use super::locality::is_loopback_origin;
 
-/// Any origin, in the list of those allowed.
+/// Allows every origin, in the list of allowed origins.
 const ANY: &str = "*";
 
-/// Whether a handshake may go on: every Origin header in it is of a page from this computer or in `allowed`.
+/// Whether a handshake is allowed: every Origin header in it is a page of this host or in `allowed`.
 pub(super) fn is_allowed(request: &Request, allowed: &[String]) -> bool {
     request.headers().get_all(ORIGIN).iter().all(|origin| {
         allowed
@@ -23,7 +23,7 @@ pub(super) fn is_allowed(request: &Request, allowed: &[String]) -> bool {
     })
 }
 
-/// The answer to a handshake that may not go on.
+/// Returns the answer to a handshake that is not allowed.
 pub(super) fn refusal() -> ErrorResponse {
     let text = "web pages of this origin may not connect: the configuration of the router can allow them\n";
     let mut response = ErrorResponse::new(Some(text.to_owned()));

@@ -1,7 +1,7 @@
-//! The send queues of a UDP socket: one for each local address that datagrams leave from.
+//! The send queues of a UDP socket: one for each local source address.
 //!
-//! The datagrams of one system call share their source address, so those of different sources wait apart and take turns, a batch
-//! at a time. A socket whose peers all use one address has one queue.
+//! The datagrams of one system call share their source address, so each source has its own queue, and the queues take
+//! turns, one batch at a time. If all peers of a socket use one address, it has one queue.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,7 +19,8 @@ use super::shared::{Shared, note_queue};
 use super::udp::{Channel, Peer};
 use crate::counters::LinkDrop;
 
-/// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
+/// Maximum number of datagrams queued on one socket. Each occupies a buffer of the router's pool, and small ones must
+/// not use up all of it.
 const MAX_WAITING: usize = 4096;
 
 struct Waiting {
@@ -27,7 +28,7 @@ struct Waiting {
     buffer: PacketBuffer,
 }
 
-/// Datagrams that leave from one local address.
+/// The queue of datagrams that leave from one local address.
 pub(super) struct Outlet {
     local: SocketAddr,
     source: Option<Source>,
@@ -36,9 +37,9 @@ pub(super) struct Outlet {
 
 /// The outlets of one socket.
 pub(super) struct Outlets {
-    /// Those that peers use; an outlet lives as long as one of its peers.
+    /// The outlets in use; an outlet exists as long as one of its peers.
     all: RefCell<Vec<Weak<Outlet>>>,
-    /// Those in which datagrams wait, each once.
+    /// The outlets with queued datagrams, each once.
     busy: RefCell<VecDeque<Rc<Outlet>>>,
     waiting: Cell<usize>,
     waiting_bytes: Cell<usize>,
@@ -48,7 +49,7 @@ pub(super) struct Outlets {
 }
 
 impl Outlets {
-    /// None yet. Up to `limit_bytes` wait in all of them together.
+    /// Creates an empty set. `limit_bytes` bounds the queued bytes of all outlets together.
     pub(super) fn new(limit_bytes: usize) -> Outlets {
         Outlets {
             all: RefCell::default(),
@@ -60,12 +61,12 @@ impl Outlets {
         }
     }
 
-    /// Takes the peers to which a datagram was too long for its route since the last call.
+    /// Returns and clears the list of peers to which a datagram was too long for its route.
     pub(super) fn take_refused(&self) -> Vec<Rc<Peer>> {
         self.refused.take()
     }
 
-    /// The outlet for `local`; with `is_named`, its datagrams name that as their source.
+    /// Returns the outlet for `local`. If `is_named`, its datagrams set that address as their source.
     pub(super) fn at(&self, local: SocketAddr, is_named: bool) -> Rc<Outlet> {
         let mut all = self.all.borrow_mut();
         all.retain(|outlet| outlet.strong_count() > 0);
@@ -97,7 +98,7 @@ impl Outlets {
         Ok(())
     }
 
-    /// Drops and counts what waits for `peer`.
+    /// Drops and counts the datagrams queued for `peer`.
     pub(super) fn forget(&self, peer: &Rc<Peer>) {
         let mut waiting = peer.outlet.waiting.borrow_mut();
         if waiting.is_empty() {
@@ -116,14 +117,15 @@ impl Outlets {
         }
     }
 
-    /// The local addresses that peers use.
+    /// Returns the local addresses that peers use.
     pub(super) fn sources(&self) -> impl Iterator<Item = SocketAddr> {
         let locals: Vec<SocketAddr> =
             self.all.borrow().iter().filter_map(Weak::upgrade).map(|outlet| outlet.local).collect();
         locals.into_iter()
     }
 
-    /// Sends what waits on `channel`, to which the outlets belong; `false` when the kernel takes no more for now.
+    /// Sends the queued datagrams on `channel`, to which the outlets belong; returns `false` if the kernel takes no
+    /// more for now.
     pub(super) fn send(&self, shared: &Rc<Shared>, channel: &Channel) -> bool {
         let mut busy = self.busy.borrow_mut();
         while let Some(outlet) = busy.pop_front() {
@@ -138,7 +140,7 @@ impl Outlets {
         true
     }
 
-    /// Sends one batch of an outlet; `false` when the kernel takes no more for now.
+    /// Sends one batch of an outlet; returns `false` if the kernel takes no more for now.
     fn send_batch(&self, shared: &Rc<Shared>, channel: &Channel, outlet: &Outlet) -> bool {
         let mut waiting = outlet.waiting.borrow_mut();
         let batch = waiting.iter().map(|one| (&one.peer.destination, one.buffer.bytes()));
@@ -146,9 +148,9 @@ impl Outlets {
             Ok(count) => (count, None),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
-            // It concerns a datagram that has left before.
+            // The error concerns a datagram that was sent earlier.
             Err(_) if reachability::take_errors(shared, channel, &channel.inlet) => return true,
-            // The error belongs to the first datagram only: no route, a local firewall, too long for the link.
+            // The error concerns the first datagram only: no route, a local firewall, too long for the link.
             Err(error) => (1, Some(error)),
         };
         for one in waiting.drain(..done) {
@@ -166,7 +168,7 @@ impl Outlets {
         true
     }
 
-    /// Notes that a datagram was too long for its route; many of them may wait for one peer.
+    /// Notes once per peer that a datagram was too long for its route; several of them may be queued.
     fn refuse(&self, peer: Rc<Peer>) {
         let mut refused = self.refused.borrow_mut();
         if refused.iter().all(|known| !Rc::ptr_eq(known, &peer)) {
@@ -174,7 +176,7 @@ impl Outlets {
         }
     }
 
-    /// Takes a datagram off the counts of what waits.
+    /// Subtracts a datagram from the counts of queued datagrams.
     fn take_off(&self, one: &Waiting) {
         let (bytes, face) = (one.buffer.bytes().len(), &one.peer.face);
         self.waiting.set(self.waiting.get() - 1);

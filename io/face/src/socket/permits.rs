@@ -1,11 +1,11 @@
-//! The limit of faces over sockets, and which faces are closed for others when it is reached.
+//! The limit of faces over sockets, and which faces are evicted when it is reached.
 //!
-//! Each face holds a permit, and so does a WebSocket connection from before its handshake on. Anybody who can send a datagram
-//! or open a connection asks for one. Some permits are reserved for applications on this computer and for faces made by
-//! configuration or command, so that the router can be used and looked at whatever comes in from the network. The others are
-//! for strangers: peers on other computers that came by themselves. Half of those are for peers that send datagrams, whose
-//! addresses may be forged, and half for peers that connect. When strangers hold all their permits, a new one gets the permit of
-//! one that is idle: see [`strangers`](crate::strangers).
+//! Each face holds a permit; a WebSocket connection holds one from the start of its handshake. Anyone who can send a
+//! datagram or open a connection requests one. Some permits are reserved for applications on this host and for faces
+//! created by configuration or command, so that the router can be used and inspected under any load from the network.
+//! The others are for strangers, that is, unsolicited peers on other hosts. Half of them are for peers that send
+//! datagrams, where addresses may be forged, and half for peers that connect. When strangers hold all their permits, a
+//! new one evicts one that is idle: see [`strangers`](crate::strangers).
 
 mod request;
 
@@ -22,18 +22,18 @@ use crate::strangers::{Occupant, Place, Strangers};
 
 pub(super) use request::{Activity, PermitRequest, Transport};
 
-/// Who holds a permit.
+/// The holder of a permit.
 #[derive(Debug)]
 pub(super) enum Holder {
-    /// Not known yet.
+    /// The face has not been created yet.
     Unknown,
-    /// A connection whose handshake is under way, served by this task.
+    /// A connection during its handshake, served by this task.
     Handshake(AbortHandle),
     /// A face.
     Face(Arc<Face>),
 }
 
-/// A stranger with its permit.
+/// An unsolicited peer that holds a permit.
 #[derive(Debug)]
 struct Stranger {
     transport: Transport,
@@ -63,16 +63,16 @@ struct State {
     silence: Duration,
     taken: usize,
     connections: usize,
-    /// With a share for each transport.
+    /// One share for each transport.
     strangers: Strangers<Stranger>,
 }
 
-/// All permits.
+/// All permits of the socket service.
 #[derive(Debug)]
 pub(super) struct Permits(RefCell<State>);
 
 impl Permits {
-    /// All permits free, as many as configured.
+    /// Creates the configured number of permits, all free.
     pub(super) fn new(config: &SocketConfig) -> Rc<Permits> {
         let limit = config.max_faces.saturating_sub(config.max_strangers_on_ports);
         let strangers = places_of_strangers(config.max_faces).saturating_sub(config.max_strangers_on_ports);
@@ -109,23 +109,24 @@ impl Permits {
         self.0.borrow().has_room(request)
     }
 
-    /// Takes the permit of a stranger back so that there is one for `request`; the caller closes what held it. `None` when
-    /// nobody has to lose one.
+    /// Evicts a stranger so that a permit becomes free for `request`; the caller closes the returned holder. Returns
+    /// `None` if no stranger has to lose its permit.
     pub(super) fn take_back(&self, request: &PermitRequest) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         let since_start = state.started.elapsed();
         state.take_back(request, since_start)
     }
 
-    /// Takes the permit of a stranger's connection back because file descriptors have run out.
+    /// Evicts the connection of a stranger because file descriptors have run out; the caller closes the returned
+    /// holder.
     pub(super) fn take_back_connection(&self) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         let stranger = state.strangers.evict_idle_longest(Transport::Connection as usize)?;
         Some(state.end(stranger))
     }
 
-    /// While strangers have more than half of their connections, takes the permit of one back that was made longer ago than the
-    /// configured time and has never sent a packet.
+    /// If strangers hold more than half of their connections, evicts one that is older than `silent_timeout_ms` and has
+    /// never sent a packet.
     pub(super) fn take_back_silent(&self, now: Instant) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         let silence = state.silence;
@@ -150,7 +151,7 @@ impl State {
         self.connections -= usize::from(transport == Transport::Connection);
     }
 
-    /// Frees the permit of somebody who has no place among the strangers any more.
+    /// Frees the permit of a stranger that has been removed from the lists.
     fn end(&mut self, stranger: Stranger) -> Holder {
         stranger.activity.end();
         self.give_back(stranger.transport);
@@ -161,7 +162,7 @@ impl State {
         let stranger = match request.stranger {
             Some(origin) => self.strangers.evict_for(request.transport as usize, Some(origin), since_start),
             None => {
-                // For known peers, as many strangers lose their permits as necessary.
+                // A configured peer or an application may evict any number of strangers.
                 let [datagrams, connections] = [Transport::Datagram, Transport::Connection]
                     .map(|transport| self.strangers.len(transport as usize));
                 let helps = request.transport == Transport::Datagram || self.connections < self.max_connections;
@@ -174,23 +175,23 @@ impl State {
     }
 }
 
-/// A permit that was taken; dropping it gives it back.
+/// A permit in use; dropping it frees it.
 #[derive(Debug)]
 pub(super) struct Permit {
     permits: Rc<Permits>,
     transport: Transport,
-    /// A stranger's place.
+    /// The stranger's entry; `None` for a configured peer or an application.
     place: Option<Place>,
     activity: Rc<Activity>,
 }
 
 impl Permit {
-    /// Where the use of this permit is noted.
+    /// Returns where the packets of the face are noted.
     pub(super) fn activity(&self) -> &Rc<Activity> {
         &self.activity
     }
 
-    /// Notes who holds this permit: what has to be closed when it is taken back.
+    /// Sets the holder, which has to be closed when the permit is evicted.
     pub(super) fn set_holder(&self, holder: Holder) {
         let Some(place) = self.place else { return };
         if let Some(stranger) = self.permits.0.borrow_mut().strangers.get_mut(place) {
@@ -204,9 +205,9 @@ impl Drop for Permit {
         let mut state = self.permits.0.borrow_mut();
         match self.place.and_then(|place| state.strangers.leave(place)) {
             Some(stranger) => drop(state.end(stranger)),
-            // It was taken over.
+            // The permit was evicted and freed.
             None if self.activity.has_ended() => {}
-            // A known peer, perhaps one that was a stranger.
+            // A configured peer or an application, perhaps one that was a stranger.
             None => state.give_back(self.transport),
         }
     }

@@ -1,12 +1,14 @@
 //! UDP peers that cannot be reached: their faces are down for a while.
 //!
-//! UDP has no connection that could break, but the kernel learns from ICMP that nothing listens at an address (connection refused),
-//! or that no way leads there, and it refuses to send where it has no route itself. A peer that answers questions can also fall
-//! silent (`silence`). A face whose peer is in one of these states is down, so that Interests go elsewhere.
+//! UDP has no connection that could break. But the kernel learns from ICMP that no program listens at an address
+//! (connection refused) or that no route leads there, and it refuses to send if it has no route itself. A peer that
+//! answers probes can also fall silent (`silence`). The face of a peer in one of these states is down, so that
+//! Interests take other next hops.
 //!
-//! Its peer is asked every [`PROBE_INTERVAL`] whether it knows PIT tokens: no Interest is lost to find out whether it is back. The face
-//! is used again when a packet comes from the peer; and after a refusal also when nothing was refused for [`DOWN`], because a peer
-//! that is no Namehop does not answer. Peers that have made their faces by themselves are not asked.
+//! The peer is asked every [`PROBE_INTERVAL`] whether it knows PIT tokens; so no Interest is lost to find out whether
+//! it can be reached again. The face comes up when a packet of the peer arrives. After a refusal it also comes up if
+//! nothing was refused for [`DOWN`], because a peer that is not a Namehop does not answer. Unsolicited peers are not
+//! probed.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -34,39 +36,40 @@ use super::udp::{Channel, Peer};
 use crate::registry::FacePersistency;
 use crate::silence::PROBE_INTERVAL;
 
-/// How long after its last refusal a peer is not used. Longer than the kernel looks in vain for a hardware address, which takes 3 s, and
-/// the time between two probes: so a host that is gone from its network stays down.
+/// Time after the last refusal during which a peer is not used. It is longer than the kernel's search for a hardware
+/// address, which takes 3 s, and longer than the interval between two probes. So a host that has left its network stays
+/// down.
 const DOWN: Duration = Duration::from_secs(4);
-/// How long errors are not believed after a packet of the peer has shown them to be wrong: anybody can forge them.
+/// Time during which errors are ignored after a packet of the peer has disproved one: anyone can forge errors.
 const TRUSTED: Duration = Duration::from_secs(1);
-/// Room for what comes with a message of the error queue.
+/// Space for the control messages of the error queue.
 const CONTROL_BYTES: usize = 512;
 
 /// Why a peer is down.
 #[derive(Debug, Clone, Copy)]
 enum Down {
-    /// A datagram was refused. It is used again at this time, unless another one is refused.
+    /// A datagram was refused. The peer is used again at `until`, unless another datagram is refused.
     Refused { until: Instant },
-    /// It does not answer any more.
+    /// The peer has stopped answering.
     Silent,
 }
 
-/// Whether a peer can be reached, as far as that is known.
+/// Whether a peer is known to be unreachable.
 #[derive(Debug, Default)]
 pub(super) struct Reachability {
     down: Cell<Option<Down>>,
-    /// Until when errors are ignored, because a packet has shown that the peer is reachable.
+    /// Errors are ignored until this time, because a packet has shown that the peer is reachable.
     trusted_until: Cell<Option<Instant>>,
 }
 
 impl Reachability {
-    /// Whether it cannot be reached.
+    /// Whether the peer is considered unreachable.
     pub(super) fn is_down(&self) -> bool {
         self.down.get().is_some()
     }
 }
 
-/// Has the kernel keep errors that concern datagrams of this socket, each with the address that the datagram was sent to.
+/// Makes the kernel queue errors about datagrams of this socket, each with the destination of the datagram.
 pub(super) fn subscribe(socket: &Socket) {
     let is_v6 = socket.local_addr().is_ok_and(|local| local.is_ipv6());
     let done = if is_v6 { setsockopt(socket, Ipv6RecvErr, &true) } else { setsockopt(socket, Ipv4RecvErr, &true) };
@@ -75,17 +78,17 @@ pub(super) fn subscribe(socket: &Socket) {
     }
 }
 
-/// Follows the errors of a socket for as long as it is received from.
+/// Handles the errors of a socket as long as it is in use.
 pub(super) async fn follow(shared: &Rc<Shared>, channel: &Channel, inlet: &Inlet) {
     while inlet.socket.next_error().await.is_ok() {
         take_errors(shared, channel, inlet);
     }
-    // The runtime is ending.
+    // The runtime is shutting down.
     pending().await
 }
 
-/// Takes what the kernel has kept of errors. Whether any came from the network: then the one that a call of the socket has just
-/// returned says nothing about its own datagram.
+/// Reads the error queue of the socket. Returns whether any error came from the network; then the error that a call on
+/// the socket has just returned does not concern its own datagram.
 pub(super) fn take_errors(shared: &Rc<Shared>, channel: &Channel, inlet: &Inlet) -> bool {
     let mut any = false;
     while let Ok((destination, error)) = next_error(&inlet.socket) {
@@ -100,7 +103,8 @@ pub(super) fn take_errors(shared: &Rc<Shared>, channel: &Channel, inlet: &Inlet)
     any
 }
 
-/// The next error of the queue: where the datagram was to go, and what the network said; `None` when this host said it.
+/// Reads the next error of the queue: the destination of the datagram, and the error that the network reported; `None`
+/// if this host reported it.
 fn next_error(socket: &(impl AsFd + AsRawFd)) -> Result<(Option<SocketAddr>, Option<Errno>), Errno> {
     let mut control = cmsg_space!([u8; CONTROL_BYTES]);
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
@@ -116,7 +120,8 @@ fn next_error(socket: &(impl AsFd + AsRawFd)) -> Result<(Option<SocketAddr>, Opt
     Ok((message.address.as_ref().and_then(to_std), from_network))
 }
 
-/// Does this error of sending mean that nothing reaches the peer now? A datagram that is too long, or a full queue, does not.
+/// Whether this send error means that the peer is unreachable now. A datagram that is too long, or a full queue, does
+/// not.
 pub(super) fn is_unreachable(error: Errno) -> bool {
     matches!(
         error,
@@ -129,23 +134,23 @@ pub(super) fn is_unreachable(error: Errno) -> bool {
     )
 }
 
-/// The same of an error of a call.
+/// The same for an error of a system call.
 pub(super) fn is_unreachable_by(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|error| is_unreachable(Errno::from_raw(error)))
 }
 
-/// Takes the face of a peer down, because a datagram was refused.
+/// Takes the face of a peer down because a datagram was refused.
 pub(super) fn note_unreachable(shared: &Rc<Shared>, peer: &Rc<Peer>, error: impl std::fmt::Display) {
     let now = Instant::now();
     if peer.reachability.trusted_until.get().is_some_and(|until| now < until) {
         return;
     }
-    // What comes there next may be another program, which does not answer.
+    // The next program at this address may be another one, which does not answer.
     peer.silence.forget_answers();
     take_down(shared, peer, Down::Refused { until: now + DOWN }, &error);
 }
 
-/// Takes the face of a peer down, because it does not answer any more.
+/// Takes the face of a peer down because the peer has stopped answering.
 pub(super) fn note_silent(shared: &Rc<Shared>, peer: &Rc<Peer>) {
     take_down(shared, peer, Down::Silent, &"it does not answer");
 }
@@ -158,7 +163,7 @@ fn take_down(shared: &Rc<Shared>, peer: &Rc<Peer>, down: Down, reason: &dyn std:
     }
 }
 
-/// Asks a peer until it can be reached, or its face has another peer.
+/// Probes a peer until it can be reached, or until its face has another peer.
 async fn probe(shared: Rc<Shared>, peer: Rc<Peer>) {
     loop {
         let next = Instant::now() + PROBE_INTERVAL;
@@ -174,7 +179,7 @@ async fn probe(shared: Rc<Shared>, peer: Rc<Peer>) {
     }
 }
 
-/// A packet has come from a peer whose face is down.
+/// Brings the face of a peer up again, because a packet of the peer has arrived.
 #[cold]
 pub(super) fn note_reachable(shared: &Shared, peer: &Peer) {
     peer.reachability.trusted_until.set(Some(Instant::now() + TRUSTED));
@@ -188,7 +193,8 @@ fn take_up(shared: &Shared, peer: &Peer) {
     }
 }
 
-/// The face of a peer; `None` if it was closed, has lost its local address, or has moved to another one.
+/// Returns the entry of a peer's face; `None` if the face was closed, has lost its local address, or has moved to
+/// another one.
 fn entry_of(shared: &Shared, peer: &Peer) -> Option<Rc<SocketFace>> {
     let entry = shared.face(peer.face_id())?;
     let Link::Datagram(link) = &entry.link else { return None };

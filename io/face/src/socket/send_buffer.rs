@@ -1,12 +1,12 @@
-//! Bytes waiting to be written to a stream: one contiguous buffer, so that any number of packets leave in one call; and the
-//! memory that all these buffers together may take.
+//! Bytes queued for a stream: one contiguous buffer, so that any number of packets leave in one call. Also the memory
+//! budget that all these buffers share.
 //!
-//! A queue grows only while its peer reads more slowly than packets come, and each has a limit of its own; but a hundred
-//! slow readers have a hundred queues. So a queue may grow to half of what the others of its class have left, no further:
-//! one slow peer has all that it is allowed, many slow peers each have their part of the whole, and something is always left
-//! for the next one (Choudhury and Hahne 1998, dynamic queue length thresholds). Strangers may take half of the budget.
-//! Applications on this computer and peers that this router was told of have the other half to themselves, and what strangers
-//! leave. Beyond the budget every queue may hold a packet or two.
+//! A queue grows only while its peer reads more slowly than packets come. Each queue has a limit of its own, but a
+//! hundred slow readers have a hundred queues. So a queue may grow to at most half of what is left for its class. Then
+//! one slow peer gets all that its own limit allows, many slow peers each get their part, and something is always left
+//! for the next one (Choudhury and Hahne 1998, dynamic queue length thresholds). Unsolicited peers may use half of the
+//! budget. Applications on this host and configured peers have the other half to themselves, and what the unsolicited
+//! peers leave. Even when the budget is used up, every queue may hold a packet or two.
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +17,10 @@ use std::rc::Rc;
 
 use super::framing::packet_ends;
 
-/// What every queue may hold: a largest packet, and what the memory for it is rounded up to.
+/// Bytes that every queue may hold: a largest packet, rounded up to the allocation size.
 const FLOOR_BYTES: usize = 16 * 1024;
 
-/// The whole budget.
+/// The memory budget of all send queues.
 #[derive(Debug)]
 pub(super) struct SendBudget {
     limit_bytes: usize,
@@ -29,17 +29,17 @@ pub(super) struct SendBudget {
 }
 
 impl SendBudget {
-    /// A budget of which nothing is used.
+    /// Creates an unused budget of `limit_bytes`.
     pub(super) fn new(limit_bytes: usize) -> Rc<SendBudget> {
         Rc::new(SendBudget { limit_bytes, all_bytes: Cell::new(0), strangers_bytes: Cell::new(0) })
     }
 
-    /// The account of a new queue.
+    /// Opens the account of a new queue.
     pub(super) fn account(self: &Rc<Self>, is_stranger: bool) -> Account {
         Account { budget: Rc::clone(self), is_stranger, held_bytes: Cell::new(0) }
     }
 
-    /// What is left for a class.
+    /// Returns the bytes that are left for a class.
     fn left_bytes(&self, is_stranger: bool) -> usize {
         let left = self.limit_bytes.saturating_sub(self.all_bytes.get());
         let of_strangers = (self.limit_bytes / 2).saturating_sub(self.strangers_bytes.get());
@@ -47,7 +47,7 @@ impl SendBudget {
     }
 }
 
-/// What one queue holds of the budget; dropping it gives that back.
+/// The bytes of one queue that count against the budget; dropping it returns them.
 #[derive(Debug)]
 pub(super) struct Account {
     budget: Rc<SendBudget>,
@@ -56,8 +56,8 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Reserves memory so that the queue holds `bytes` altogether; `false`, and nothing changes, when that is more than it may
-    /// grow to. It may always shrink.
+    /// Reserves memory so that the queue holds `bytes` in total. Returns `false`, and changes nothing, if that exceeds
+    /// what the queue may grow to. A queue may always shrink.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         let held = self.held_bytes.get();
         if bytes > held && bytes > FLOOR_BYTES {
@@ -75,7 +75,7 @@ impl Account {
         true
     }
 
-    /// Whether less than half of what the class may have is left, so that memory is better given back than kept.
+    /// Whether less than half of the budget of the class is left, so that idle storage is freed.
     fn is_scarce(&self) -> bool {
         let whole = if self.is_stranger { self.budget.limit_bytes / 2 } else { self.budget.limit_bytes };
         self.budget.left_bytes(self.is_stranger) < whole / 2
@@ -88,14 +88,14 @@ impl Drop for Account {
     }
 }
 
-/// Storage kept by an idle face; what a burst needed beyond it is given back. Enough for a usual burst of large packets:
-/// growing and shrinking with each would cost two calls to the kernel.
+/// Storage that an idle face keeps; storage beyond it is freed after a burst. It suffices for a usual burst of large
+/// packets: growing and shrinking with each burst would cost two system calls.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// What a flush achieved.
+/// Result of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flush {
-    /// Nothing is left.
+    /// The queue is empty.
     Empty,
     /// The kernel takes no more for now.
     Blocked,
@@ -105,32 +105,32 @@ pub(super) enum Flush {
 #[derive(Debug)]
 pub(super) struct SendBuffer {
     bytes: Vec<u8>,
-    /// Bytes at the front that were written already.
+    /// Bytes at the front that were already written.
     written: usize,
-    /// Where some packet begins that was perhaps not written as a whole; all before it were.
+    /// Start of some packet; all packets before it were written completely.
     packet: usize,
     limit_bytes: usize,
-    /// Holds the storage, which may be more than what waits.
+    /// Accounts for the allocated storage, which may be more than the queued bytes.
     account: Account,
 }
 
 impl SendBuffer {
-    /// An empty queue for at most `limit_bytes`, whose storage `account` holds.
+    /// Creates an empty queue for at most `limit_bytes`, with its storage charged to `account`.
     pub(super) fn new(limit_bytes: usize, account: Account) -> Self {
         SendBuffer { bytes: Vec::new(), written: 0, packet: 0, limit_bytes, account }
     }
 
-    /// Bytes waiting.
+    /// Returns the number of queued bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.written
     }
 
-    /// Appends a packet; `false` when it does not fit.
+    /// Appends a packet; returns `false` if it does not fit.
     pub(super) fn push(&mut self, packet: &[u8]) -> bool {
         if self.len() + packet.len() > self.limit_bytes {
             return false;
         }
-        // Moving the rest to the front is cheaper than growing, and happens at most once per written half.
+        // Moving the remaining bytes to the front is cheaper than growing, and happens at most once per written half.
         if self.written > 0 && (self.written >= self.len() || self.bytes.len() + packet.len() > self.bytes.capacity()) {
             self.move_to_front();
         }
@@ -141,7 +141,7 @@ impl SendBuffer {
         true
     }
 
-    /// Forgets what was written already, but for the beginning of a packet of which only that was.
+    /// Discards the written bytes, but keeps the start of a packet that was only partly written.
     #[cold]
     fn move_to_front(&mut self) {
         self.packet = self.unfinished_packet();
@@ -151,14 +151,14 @@ impl SendBuffer {
         self.packet -= done;
     }
 
-    /// Where the first packet begins that was not written as a whole.
+    /// Returns the start of the first packet that was not written completely.
     fn unfinished_packet(&self) -> usize {
         let ends = packet_ends(&self.bytes[self.packet..]).map(|end| self.packet + end);
         ends.take_while(|&end| end <= self.written).last().unwrap_or(self.packet)
     }
 
-    /// Makes room for `needed` bytes altogether, in steps that keep the cost of moving small; `false` when the budget
-    /// does not allow it.
+    /// Makes space for `needed` bytes in total, in steps that keep the cost of moving small. Returns `false` if the
+    /// budget does not allow it.
     #[cold]
     fn grow(&mut self, needed: usize) -> bool {
         let present = self.bytes.capacity();
@@ -172,7 +172,7 @@ impl SendBuffer {
         false
     }
 
-    /// Writes as much as `write` takes. A short write counts as [`Flush::Blocked`]: the kernel buffer is full.
+    /// Writes as much as `write` takes. A short write returns [`Flush::Blocked`]: the kernel buffer is full.
     pub(super) fn flush(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<Flush> {
         while self.len() > 0 {
             match write(&self.bytes[self.written..]) {
@@ -192,14 +192,14 @@ impl SendBuffer {
         Ok(Flush::Empty)
     }
 
-    /// Forgets everything. Returns how many packets were not written as a whole.
+    /// Discards everything. Returns how many packets were not written completely.
     pub(super) fn give_up(&mut self) -> usize {
         let lost = packet_ends(&self.bytes[self.unfinished_packet()..]).count();
         self.clear();
         lost
     }
 
-    /// Forgets everything; storage for a usual burst stays unless memory is scarce.
+    /// Discards everything. Keeps storage for a usual burst unless memory is scarce.
     fn clear(&mut self) {
         self.bytes.clear();
         self.written = 0;

@@ -1,6 +1,6 @@
-//! What all tasks of the socket service share: the faces it serves, the rings to and from the worker, scratch memory.
+//! State shared by all tasks of the socket service: its faces, the rings to and from the worker, scratch memory.
 //!
-//! Everything runs on one thread, so plain cells suffice. No borrow is held across an `await`.
+//! All tasks run on one thread, so plain cells suffice. No borrow is held across an `await`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -33,7 +33,7 @@ use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, Fa
 use crate::ring::{Frame, FrameInlet, FrameRing, SocketInlets};
 use crate::uri::FaceUri;
 
-/// Closed faces that other threads may still hold before no more connections are accepted.
+/// Number of closed faces still referenced by other threads at which no more connections are accepted.
 const MAX_LINGERING: usize = 1024;
 
 /// The transport of one face.
@@ -44,7 +44,7 @@ pub(super) enum Link {
 }
 
 impl Link {
-    /// What it takes.
+    /// Returns the system resources that the link uses.
     fn transport(&self) -> Transport {
         match self {
             Link::Datagram(link) if !link.has_own_socket() => Transport::Datagram,
@@ -57,20 +57,20 @@ impl Link {
 pub(super) struct SocketFace {
     pub(super) face: Arc<Face>,
     pub(super) link: Link,
-    /// Its transport works: it is connected, or its peer has not refused what was sent.
+    /// The transport works: it is connected, or the peer has not refused datagrams.
     works: Cell<bool>,
-    /// A way leads to its peer.
+    /// A route leads to the peer.
     has_way: Cell<bool>,
     /// Frames were queued since the last flush.
     pub(super) dirty: Cell<bool>,
-    /// What is noted of its packets.
+    /// Activity of the face, shared with its permit.
     pub(super) activity: Rc<Activity>,
-    /// The task that serves it, if it has one of its own.
+    /// The task that serves the face, if it has one of its own.
     task: RefCell<Option<AbortHandle>>,
 }
 
 impl SocketFace {
-    /// Notes the task to end when the face is closed.
+    /// Sets the task to abort when the face is closed.
     pub(super) fn set_task(&self, task: AbortHandle) {
         *self.task.borrow_mut() = Some(task);
     }
@@ -78,10 +78,10 @@ impl SocketFace {
 
 type Slot = Option<(Rc<SocketFace>, Permit)>;
 
-/// Those who wait for the outcome of a connection attempt that somebody else started.
+/// Replies waiting for the outcome of a connection attempt that another request started.
 pub(super) type Waiting = Vec<oneshot::Sender<Result<Arc<Face>, CreateError>>>;
 
-/// State of the service.
+/// State of the socket service.
 pub(super) struct Shared {
     pub(super) config: SocketConfig,
     pool: BufferPool,
@@ -89,31 +89,32 @@ pub(super) struct Shared {
     pub(super) to_workers: SocketInlets,
     pub(super) from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
-    /// By slot of the face number.
+    /// Indexed by the slot of the face id.
     faces: RefCell<Vec<Slot>>,
     permits: Rc<Permits>,
-    /// Memory for the send queues of streams.
+    /// Memory budget of the send queues of streams.
     pub(super) send_budget: Rc<SendBudget>,
-    /// Closed faces, some of which other threads still hold, because they have not heard of it yet.
+    /// Closed faces, in the order of closing. Other threads may still hold some, because they have not processed the
+    /// event yet.
     lingering: RefCell<VecDeque<Weak<Face>>>,
     is_closing: Cell<bool>,
-    /// Protocol and address of the sockets that listen on the Internet.
+    /// Protocol and address of the listening Internet sockets.
     pub(super) listened_on: Vec<(&'static str, SocketAddr)>,
     /// Unicast UDP sockets.
     pub(super) channels: RefCell<Vec<Rc<Channel>>>,
-    /// Tells those that wait to connect again that addresses of this host have changed.
+    /// Notifies faces that wait to reconnect that addresses of this host have changed.
     pub(super) addresses_changed: watch::Sender<()>,
-    /// Outgoing connections being made, by remote URI.
+    /// Connection attempts in progress, by remote URI.
     pub(super) connecting: RefCell<HashMap<FaceUri, Waiting>>,
-    /// When to look for UDP peers that have fallen silent.
+    /// Schedules the check for UDP peers that have fallen silent.
     pub(super) silence_looks: Looks,
-    /// What streams hold because the worker is behind.
+    /// The packets that streams hold because the worker is behind.
     pub(super) backlog: Backlog,
-    /// Where streams are read to: what the last read left incomplete, and one read.
+    /// Buffer for reading streams: the incomplete packet of the last read, and one read.
     pub(super) stream_memory: RefCell<Box<[u8]>>,
-    /// Measures how long packets stay in the router, if anybody wants to know.
+    /// Measures how long packets stay in the router; `None` while latency is not measured.
     pub(super) latency: RefCell<Option<Box<LatencyRecorder>>>,
-    /// Where datagrams are received.
+    /// Buffer for receiving datagrams.
     pub(super) datagram_memory: RefCell<Box<[u8]>>,
 }
 
@@ -151,7 +152,7 @@ impl Shared {
         }
     }
 
-    /// The usual parameters of a face over sockets.
+    /// Returns the default parameters of a face over sockets.
     pub(super) fn params(&self, remote: FaceUri, local: FaceUri) -> FaceParams {
         let mut params = FaceParams::new(remote, local);
         params.self_learning = self.config.self_learning;
@@ -159,18 +160,18 @@ impl Shared {
         params
     }
 
-    /// Flags of a new face on a transport that reports its queue length.
+    /// Returns the flags of a new face on a transport that reports its queue length.
     pub(super) fn marking_flags(&self) -> FaceFlags {
         if self.config.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() }
     }
 
-    /// The account of the send queue of a face that is about to be made.
+    /// Opens the account for the send queue of a new face.
     pub(super) fn send_account(&self, params: &FaceParams) -> Account {
         self.send_budget.account(PermitRequest::of_face(params, Transport::Connection).is_stranger())
     }
 
-    /// Makes a permit available for `request`, if necessary by closing what a stranger has. `false` when there is none; the
-    /// refusal is counted.
+    /// Makes a permit available for `request`, if necessary by evicting an unsolicited peer. Returns `false` if there
+    /// is none; the refusal is counted.
     pub(super) fn make_room(&self, request: &PermitRequest) -> bool {
         if self.permits.has_room(request) {
             return true;
@@ -185,7 +186,7 @@ impl Shared {
         has_room
     }
 
-    /// Takes a permit for a face, or for a connection whose WebSocket handshake is going on. Counts the refusal.
+    /// Takes a permit for a face, or for a connection during its WebSocket handshake. A refusal is counted.
     pub(super) fn take_permit(&self, request: &PermitRequest) -> Result<Permit, OpenError> {
         let permit = if self.make_room(request) { self.permits.take(request) } else { None };
         permit.ok_or(match request.transport() {
@@ -196,14 +197,15 @@ impl Shared {
         })
     }
 
-    /// Closes strangers' connections that have been silent since they were made, when their permits run short.
+    /// Closes connections of unsolicited peers that have never sent a packet, while more than half of the permits for
+    /// such connections are in use.
     pub(super) fn close_silent(&self) {
         while let Some(holder) = self.permits.take_back_silent(Instant::now()) {
             self.close_evicted(holder);
         }
     }
 
-    /// Closes a stranger's connection, to have a file descriptor for somebody else.
+    /// Evicts the connection of an unsolicited peer to free a file descriptor.
     pub(super) fn give_up_connection(&self) {
         if let Some(holder) = self.permits.take_back_connection() {
             self.close_evicted(holder);
@@ -221,14 +223,14 @@ impl Shared {
 
     fn count_refused(&self) {
         self.table.link_drops().add(LinkDrop::TooManyFaces, 1);
-        // A flood of connections must not become a flood of log lines.
+        // A flood of connections must not cause a flood of log lines.
         static LINES: LogLimit = LogLimit::new(3);
         if let Some(left_out) = LINES.admit() {
             tracing::warn!(left_out, "limit of faces or connections reached: new connections and peers are refused");
         }
     }
 
-    /// Enters a face, applies `update` to it and tells everybody.
+    /// Inserts a face, applies `update` to it and announces it.
     pub(super) fn open(
         &self,
         mut params: FaceParams,
@@ -263,23 +265,23 @@ impl Shared {
         Ok(entry)
     }
 
-    /// Tells the rest of the router. When nobody listens any more the router is ending.
+    /// Sends an event to the rest of the router. This fails only when the router is shutting down.
     pub(super) fn announce(&self, event: FaceEvent) {
         let _ = self.events.send(event);
     }
 
-    /// The face with this number, if it is one of ours and open.
+    /// Returns the open face of this service with this id.
     pub(super) fn face(&self, id: FaceId) -> Option<Rc<SocketFace>> {
         let faces = self.faces.borrow();
         faces.get(id.slot())?.as_ref().map(|(entry, _)| entry).filter(|entry| entry.face.id() == id).cloned()
     }
 
-    /// All faces of ours that are open.
+    /// Returns all open faces of this service.
     pub(super) fn entries(&self) -> Vec<Rc<SocketFace>> {
         self.faces.borrow().iter().flatten().map(|(entry, _)| Rc::clone(entry)).collect()
     }
 
-    /// Closes a face; `false` when there is none with this number.
+    /// Closes a face; returns `false` if there is none with this id.
     pub(super) fn close(&self, id: FaceId) -> bool {
         let Some(entry) = self.face(id) else { return false };
         self.faces.borrow_mut()[id.slot()] = None;
@@ -300,18 +302,18 @@ impl Shared {
         true
     }
 
-    /// Whether so many faces were closed that the other threads are yet to hear of it. Who connects and disconnects all
-    /// the time must not fill the memory with what they have to be told.
+    /// Whether the other threads still hold [`MAX_LINGERING`] closed faces. A peer that connects and disconnects all
+    /// the time must not fill the memory with events that the other threads have yet to process.
     pub(super) fn is_far_ahead(&self) -> bool {
         let mut lingering = self.lingering.borrow_mut();
-        // The others hear of them in the order in which they were closed.
+        // The other threads process closed faces in the order of closing.
         while lingering.len() >= MAX_LINGERING && lingering.front().is_some_and(|face| face.strong_count() == 0) {
             lingering.pop_front();
         }
         lingering.len() >= MAX_LINGERING
     }
 
-    /// Closes every face; no new one is made after that.
+    /// Closes every face; no face can be created after that.
     pub(super) fn close_all(&self) {
         self.is_closing.set(true);
         for entry in self.entries() {
@@ -319,7 +321,7 @@ impl Shared {
         }
     }
 
-    /// Notes that the transport of a face works or does not. Nothing happens if the face is closed.
+    /// Sets whether the transport of a face works. Does nothing if the face is closed.
     pub(super) fn set_up(&self, face: &Face, works: bool) {
         if let Some(entry) = self.face(face.id()) {
             entry.works.set(works);
@@ -327,13 +329,13 @@ impl Shared {
         }
     }
 
-    /// Notes that a way leads to the peer of a face or does not.
+    /// Sets whether a route leads to the peer of a face.
     pub(super) fn set_way(&self, entry: &SocketFace, has_way: bool) {
         entry.has_way.set(has_way);
         self.note_state(entry);
     }
 
-    /// Tells on a change whether a face is up.
+    /// Updates whether a face is up, and announces a change.
     fn note_state(&self, entry: &SocketFace) {
         let is_up = entry.works.get() && entry.has_way.get();
         if entry.face.set_up(is_up) != is_up {
@@ -342,14 +344,14 @@ impl Shared {
         }
     }
 
-    /// Copies a packet of a stream into a pool buffer and puts it on a ring. Whoever calls wakes the workers after the last packet of a
-    /// read.
+    /// Copies a packet of a stream into a pool buffer and pushes it to a ring. The caller wakes the workers after the
+    /// last packet of a read.
     pub(super) fn deliver(&self, face: FaceId, packet: &[u8]) -> Result<(), LinkDrop> {
         self.push(&self.to_workers.streams, face, 0, packet)
     }
 
-    /// The same for a stream with a backlog. Refuses the packet while [`FRAMES_PER_ROUND`] frames wait for its worker, so that packets of
-    /// other faces do not wait behind the backlog.
+    /// Calls [`deliver`](Self::deliver) for a stream with a backlog. Refuses the packet while [`FRAMES_PER_ROUND`]
+    /// frames wait for its worker, so that packets of other faces do not wait behind the backlog.
     pub(super) fn deliver_backlog(&self, face: FaceId, packet: &[u8]) -> Result<(), LinkDrop> {
         if self.to_workers.streams.waiting_before(face, packet) >= FRAMES_PER_ROUND {
             return Err(LinkDrop::ReceiveRingFull);
@@ -357,12 +359,12 @@ impl Shared {
         self.deliver(face, packet)
     }
 
-    /// The same as [`deliver`](Self::deliver) with a datagram.
+    /// Copies a datagram into a pool buffer and pushes it to a ring; see [`deliver`](Self::deliver).
     pub(super) fn deliver_datagram(&self, face: FaceId, endpoint: u64, datagram: &[u8]) -> Result<(), LinkDrop> {
         self.push(&self.to_workers.datagrams, face, endpoint, datagram)
     }
 
-    /// A buffer with these bytes, if there is one left.
+    /// Returns a buffer with these bytes; `None` if the pool is exhausted.
     pub(super) fn buffer_of(&self, bytes: &[u8]) -> Option<PacketBuffer> {
         self.pool.copy_of(bytes)
     }
@@ -375,7 +377,7 @@ impl Shared {
     }
 }
 
-/// Counts and logs that the connection of a face is closed because its peer reads nothing.
+/// Counts and logs that a connection is closed because its peer reads nothing.
 pub(super) fn note_blocked(face: &Face, config: &SocketConfig) {
     face.counters.count_transport_drop(LinkDrop::PeerBlocked);
     static LINES: LogLimit = LogLimit::new(10);
@@ -385,7 +387,7 @@ pub(super) fn note_blocked(face: &Face, config: &SocketConfig) {
     }
 }
 
-/// Sets how many bytes wait to be sent.
+/// Sets the length of the face's send queue in bytes.
 pub(super) fn note_queue(face: &Face, bytes: usize) {
     face.send_queue_bytes.store(bytes, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! UDP peers that have fallen silent (`crate::silence`): their faces are down. Peers that have made their faces by themselves are not asked.
+//! Takes faces of UDP peers down that have fallen silent (`crate::silence`). Unsolicited peers are not probed.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,11 +13,12 @@ use super::{keep_alive, reachability};
 use crate::registry::FacePersistency;
 use crate::silence::{LOOKS, Verdict};
 
-/// An IDLE packet of NDNLPv2 for most forwarders. A Namehop answers it with [`ANSWER`].
+/// Asks whether the peer knows PIT tokens. For most forwarders it is an IDLE packet of NDNLPv2. A Namehop answers it
+/// with [`ANSWER`].
 pub(super) const QUESTION: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Asks.frame();
-/// The answer of a peer to it.
+/// A peer's answer to [`QUESTION`].
 pub(super) const ANSWER: [u8; KnowsPitTokens::FRAME_LEN] = KnowsPitTokens::Tells.frame();
-/// When the next look is due. An idle router is not woken for one.
+/// Schedules checks of all peers. No check is scheduled while nothing is sent, so an idle router is not woken.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     is_planned: Cell<bool>,
@@ -25,7 +26,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Plans a look at all peers, unless one is planned.
+    /// Schedules a check of all peers, unless one is scheduled.
     pub(super) fn plan(&self) {
         if !self.is_planned.replace(true) {
             self.wanted.notify_one();
@@ -33,7 +34,7 @@ impl Looks {
     }
 }
 
-/// Looks at the UDP peers after something was sent, for as long as the service lives.
+/// Checks the UDP peers some time after something was sent, as long as the service runs.
 pub(super) async fn run(shared: Rc<Shared>) {
     let interval = Duration::from_millis(shared.config.blocked_timeout_ms) / LOOKS;
     loop {
@@ -50,7 +51,7 @@ pub(super) async fn run(shared: Rc<Shared>) {
     }
 }
 
-/// Looks at the peer of a face; whether it has to be looked at again.
+/// Checks the peer of a face; returns whether it has to be checked again.
 fn look(shared: &Rc<Shared>, entry: &SocketFace) -> bool {
     let Link::Datagram(link) = &entry.link else { return false };
     let is_asked = link.channel().is_unicast() && entry.face.persistency() != FacePersistency::OnDemand;

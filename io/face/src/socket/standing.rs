@@ -1,14 +1,14 @@
-//! UDP peers in good standing have a receive queue of their own, so that nobody who floods the socket listened on takes it from
-//! them.
+//! A receive queue of its own for each UDP peer in good standing, so that a flood on the listening socket does not
+//! displace its packets.
 //!
-//! The kernel keeps what comes to a socket in one queue, and when that is full it drops whatever comes next, whoever sent it. A
-//! second socket, bound to the same address and connected to one peer, gets the datagrams of this peer alone, and this thread
-//! reads all its sockets in turn. What is sent still leaves from the socket listened on.
+//! The kernel keeps the datagrams of a socket in one queue. When that queue is full, it drops every further datagram,
+//! from any sender. A second socket, bound to the same address and connected to one peer, receives the datagrams of
+//! that peer only, and this thread reads all its sockets in turn. Sent datagrams still leave from the listening socket.
 //!
-//! In good standing are peers that this router was told of, and strangers whose packets are part of exchanges: for a second
-//! they were sent about as many Data and Interests as came from them. Packets that nobody answers, and Data that
-//! nobody asked for, give no standing, and nor does a Nack. The number of such sockets is small, because for each datagram to a
-//! port the kernel goes through all of its sockets, and strangers of one address have a part of it at most.
+//! In good standing are configured peers, and unsolicited peers that take part in exchanges: in two checks they
+//! received at least half as many Data and Interests as they sent packets. Unanswered packets, unsolicited Data and
+//! Nacks give no standing. The number of such sockets is small, because the kernel searches all sockets of a port for
+//! each datagram. Unsolicited peers of one address get at most a part of them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -28,32 +28,32 @@ use crate::counters::{FaceCounters, WorkerCounters};
 use crate::registry::FacePersistency;
 use crate::strangers::Origin;
 
-/// Most peers of a channel that have a queue of their own.
+/// Maximum number of peers of a channel with a queue of their own.
 const MOST: usize = 32;
-/// Most of them that are strangers of one address (IPv6: of one network of 64 bits).
+/// Maximum number of them that are unsolicited peers of one address (IPv6: of one /64 network).
 const MOST_PER_ORIGIN: usize = 8;
-/// Least time between two looks at all peers.
+/// Minimum time between two checks of all peers.
 const LOOK: Duration = Duration::from_millis(500);
-/// Good looks that a stranger needs, less one for each look that was not.
+/// Score that an unsolicited peer needs. A good check adds one, any other check subtracts one.
 const GOOD: u8 = 2;
-/// No more of them are remembered: a stranger that stops loses its queue after so many looks.
+/// Maximum score: a peer that stops exchanging packets loses its queue after this number of checks.
 const BEST: u8 = 20;
 
-/// What is known of how a peer behaves, and its queue.
+/// How a peer behaves, and its own receive queue.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    /// Good looks, less others.
+    /// Score: the number of good checks minus the number of others.
     looks: Cell<u8>,
-    /// Packets received from it at the last look.
+    /// Packets received from the peer at the last check.
     received: Cell<u64>,
-    /// Data and Interests sent to it at the last look.
+    /// Data and Interests sent to the peer at the last check.
     sent: Cell<u64>,
-    /// The task that receives from its own socket.
+    /// The task that receives from the peer's own socket.
     queue: RefCell<Option<AbortHandle>>,
 }
 
 impl Standing {
-    /// Judges what happened since the last look.
+    /// Updates the score from the packets since the last check.
     fn look(&self, counters: &FaceCounters) {
         let received = counters.sum(|WorkerCounters { received: from, .. }| {
             from.interests.packets.get() + from.data.packets.get() + from.nacks.packets.get()
@@ -66,7 +66,7 @@ impl Standing {
         self.looks.set(if is_good { (looks + 1).min(BEST) } else { looks.saturating_sub(1) });
     }
 
-    /// A task receives from a socket that is the peer's alone.
+    /// Sets the task that receives from the peer's own socket.
     pub(super) fn set_queue(&self, task: AbortHandle) {
         *self.queue.borrow_mut() = Some(task);
     }
@@ -83,8 +83,8 @@ impl Standing {
     }
 }
 
-/// Looks at the peers of a channel after a while, unless that is planned already, and gives and takes their queues. Called when
-/// something was received, so that an idle router is not woken.
+/// Schedules a check of the peers of a channel, unless one is scheduled; the check opens and closes their own sockets.
+/// Called when something was received, so that an idle router is not woken.
 pub(super) fn look_later(shared: &Rc<Shared>, channel: &Rc<Channel>) {
     if channel.is_unicast() && !channel.looks_at_standing.replace(true) {
         let (shared, channel) = (Rc::clone(shared), Rc::clone(channel));
@@ -92,7 +92,7 @@ pub(super) fn look_later(shared: &Rc<Shared>, channel: &Rc<Channel>) {
             tokio::time::sleep(LOOK).await;
             channel.looks_at_standing.set(false);
             if let Err(error) = look_at_all(&shared, &channel) {
-                // The peer is received from the socket listened on, as before; the next look tries again.
+                // The listening socket still receives the peer's datagrams; the next check tries again.
                 tracing::debug!(local = %channel.local, %error, "no receive queue of its own for a peer");
             }
         });
@@ -123,7 +123,7 @@ fn look_at_all(shared: &Rc<Shared>, channel: &Rc<Channel>) -> io::Result<()> {
         *of_origin.entry(Origin::of(peer.path.remote)).or_default() += 1;
     }
     let mut held = holders.len();
-    // Strangers give way to peers that the router was told of.
+    // Configured peers displace unsolicited ones.
     let mut to_displace = holders.iter().filter(|(_, is_known)| !is_known);
     for peer in known {
         if held == MOST {
@@ -152,13 +152,14 @@ fn give_queue(shared: &Rc<Shared>, channel: &Rc<Channel>, peer: &Peer) -> io::Re
     Ok(())
 }
 
-/// A socket for the datagrams of one path, at whose local end another socket listens that allows it.
+/// Opens a socket for the datagrams of one path. The listening socket at its local end must allow it (`SO_REUSEPORT`).
 fn connected(path: Path, kernel_bytes: usize) -> io::Result<Rc<Inlet>> {
     let Path { remote, local } = path;
     let socket = internet_socket(remote, Type::DGRAM, Protocol::UDP)?;
     socket.set_reuse_port(true)?;
     size_buffers(&socket, kernel_bytes);
-    // Between these two calls it gets what is for everybody. That does no harm: the path of a datagram says whom it belongs to.
+    // Between these two calls the socket receives datagrams of any peer. This is harmless: each datagram is assigned to
+    // a face by its path.
     socket.bind(&local.into())?;
     socket.connect(&remote.into())?;
     Inlet::new(socket, local)

@@ -1,9 +1,9 @@
-//! Faces over byte streams (Unix and TCP): reading and cutting, the write queue, reconnecting.
+//! Faces over byte streams (Unix and TCP): reading, cutting into packets, the write queue, reconnecting.
 //!
-//! One read takes up to 256 KiB and may hold thousands of packets; the worker is woken once per read. Reading goes to
-//! memory shared by all streams; a face keeps what a read left incomplete, and what is more than its share of a round
-//! of the thread (`backlog`). Writing happens straight from the dispatcher, one call per turn; a task waits for room
-//! only while the kernel takes no more.
+//! One read takes up to 256 KiB and may hold thousands of packets; the worker is woken once per read. All streams read
+//! into one shared buffer. A face keeps the incomplete packet after a read, and the packets beyond its share of a round
+//! of the thread (`backlog`). The dispatcher writes directly, one call per round; a task waits for the socket only
+//! while the kernel takes no more.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -30,9 +30,9 @@ use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceParams, FaceUpdate};
 use crate::uri::FaceUri;
 
-/// How often within the time a peer may be blocked it is tried whether it still is.
+/// Number of write attempts on a blocked connection within `blocked_timeout_ms`.
 const BLOCKED_LOOKS: f32 = 8.0;
-/// Times a blocked reader only lets others run before it sleeps.
+/// Number of times in a row that a reader with refused packets yields before it sleeps instead.
 const PATIENCE: u32 = 8;
 
 /// Transport state of a stream face.
@@ -40,9 +40,9 @@ pub(super) struct StreamLink {
     /// `None` while connecting.
     connection: RefCell<Option<Rc<Connection>>>,
     waiting: RefCell<SendBuffer>,
-    /// Bytes that the kernel took of all that was to be sent.
+    /// Total bytes that the kernel has taken.
     taken_bytes: Cell<u64>,
-    /// The task that waits until the kernel takes more.
+    /// The task that waits until the socket is writable.
     drain: RefCell<Option<AbortHandle>>,
 }
 
@@ -65,14 +65,14 @@ impl StreamLink {
         has_room
     }
 
-    /// Ends the connection, if there is one, at once.
+    /// Closes the connection at once, if there is one.
     pub(super) fn abort(&self) {
         if let Some(connection) = &*self.connection.borrow() {
             connection.abort();
         }
     }
 
-    /// Lets go of the connection and of everything that waits.
+    /// Drops the connection and all queued bytes.
     pub(super) fn disconnect(&self, face: &Face) {
         self.connection.take();
         if let Some(drain) = self.drain.take() {
@@ -81,7 +81,7 @@ impl StreamLink {
         self.give_up_waiting(face);
     }
 
-    /// Gives up what waits, whose way has ended.
+    /// Discards the queued bytes, because their connection has ended.
     fn give_up_waiting(&self, face: &Face) {
         let lost = self.waiting.borrow_mut().give_up();
         face.counters.transport.drops.add(LinkDrop::LinkDown, lost as u64);
@@ -95,7 +95,7 @@ impl StreamLink {
             Ok(count)
         });
         if let Err(error) = &flushed {
-            // The reader notices the end of the stream and decides what becomes of the face.
+            // The reader sees the end of the stream and decides whether the face closes or reconnects.
             tracing::debug!(face = %face.id(), %error, "write failed");
             connection.shut_down();
             self.give_up_waiting(face);
@@ -118,12 +118,12 @@ pub(super) fn queue(
     if link.push(&entry.face, frame) {
         return Ok(());
     }
-    // A peer that reads loses nothing when there is little memory for queues: the kernel takes what waits so far.
+    // The queue may be full because memory is scarce. If the peer reads, flushing makes space and nothing is lost.
     flush(shared, entry, link);
     if link.push(&entry.face, frame) { Ok(()) } else { Err(LinkDrop::SendQueueFull) }
 }
 
-/// Writes what waits. What the kernel does not take is left to a task that waits for room.
+/// Writes the queued bytes. If the kernel does not take all, a task waits until it takes more.
 pub(super) fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &StreamLink) {
     if link.drain.borrow().is_some() {
         return;
@@ -135,7 +135,7 @@ pub(super) fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &StreamLi
     }
 }
 
-/// Writes as the kernel takes more, and closes the connection when it takes nothing for too long.
+/// Writes whenever the kernel takes more, and closes the connection if it takes nothing for too long.
 async fn drain(shared: Rc<Shared>, entry: Rc<SocketFace>, connection: Rc<Connection>) {
     let Link::Stream(link) = &entry.link else { return };
     let attempt = || match link.write(&entry.face, &connection) {
@@ -147,14 +147,15 @@ async fn drain(shared: Rc<Shared>, entry: Rc<SocketFace>, connection: Rc<Connect
     let (mut taken, mut blocked_since) = (link.taken_bytes.get(), Instant::now());
     loop {
         let look = timeout(patience.div_f32(BLOCKED_LOOKS), connection.write_when_possible(attempt)).await;
-        // The kernel tells of room only when there is much of it, too late for a peer that reads slowly; so it is tried.
+        // The kernel reports a socket as writable only when much space is free, too late for a peer that reads slowly.
+        // So writing is also attempted after each wait.
         let result = look.unwrap_or_else(|_| attempt());
         match result {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Ok(()) => break,
             Err(error) => {
-                // Without a descriptor to wait with, what is queued could never leave. After a failed write this is done
-                // already.
+                // Without a file descriptor to wait with, the queued bytes could never leave. After a failed write the
+                // connection is shut down already.
                 tracing::debug!(face = %entry.face.id(), %error, "cannot write");
                 connection.shut_down();
                 break;
@@ -164,7 +165,7 @@ async fn drain(shared: Rc<Shared>, entry: Rc<SocketFace>, connection: Rc<Connect
             (taken, blocked_since) = (link.taken_bytes.get(), Instant::now());
         } else if blocked_since.elapsed() >= patience {
             note_blocked(&entry.face, &shared.config);
-            // The reader finds the end of the stream and decides what becomes of the face.
+            // The reader sees the end of the stream and decides whether the face closes or reconnects.
             connection.abort();
             break;
         }
@@ -172,7 +173,8 @@ async fn drain(shared: Rc<Shared>, entry: Rc<SocketFace>, connection: Rc<Connect
     link.drain.take();
 }
 
-/// Makes a face of a connected socket and serves it; with `redial`, a missing or broken connection to that peer is made.
+/// Creates a face for a connected socket and serves it. With `redial`, it connects to that peer if there is no
+/// connection or it breaks.
 pub(super) fn adopt(
     shared: &Rc<Shared>,
     connection: Option<Connection>,
@@ -189,7 +191,7 @@ pub(super) fn adopt(
     Ok(face)
 }
 
-/// Serves a face until its connection ends for good.
+/// Serves a face until its connection ends and is not to be redialled.
 async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, redial: Option<SocketAddr>) {
     let Link::Stream(link) = &entry.link else { return };
     let face = &entry.face;
@@ -200,7 +202,7 @@ async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, redial: Option<SocketAd
         if let Some(connection) = connection {
             note_end(face, receive(&shared, &entry, &connection).await);
         }
-        // The socket closes when the last reference goes, so that the peer sees the end before a new attempt.
+        // Dropping the last reference closes the socket, so that the peer sees the end before a new attempt.
         link.disconnect(face);
         let Some(peer) = redial else { break };
         shared.set_up(face, false);
@@ -232,7 +234,7 @@ fn note_end(face: &Face, end: End) {
 
 fn end_of_garbage(face: &Face, reason: LinkDrop, error: &dyn fmt::Display) {
     face.counters.count_transport_drop(reason);
-    // Anybody can send garbage at any rate.
+    // Any peer can send garbage at any rate.
     static LINES: LogLimit = LogLimit::new(10);
     if let Some(left_out) = LINES.admit() {
         tracing::info!(face = %face.id(), remote = %face.remote_uri(), %error, left_out, "stream is not NDN: closing");
@@ -247,19 +249,19 @@ enum End {
     NotNdn,
 }
 
-/// What one turn of reading came to.
+/// Result of one read.
 enum Turn {
     /// The socket is empty for now.
     Drained,
-    /// The read was as long as it may be: there is probably more.
+    /// The read had the maximum length: more bytes probably wait.
     Full,
-    /// There are whole packets left: this stream has had its share of the round, or the ring to the worker is full.
+    /// Whole packets are left: the stream has used its share of the round, or the ring to the worker is full.
     Behind,
     End(End),
 }
 
 async fn receive(shared: &Shared, entry: &SocketFace, connection: &Connection) -> End {
-    // Received, not yet handed over: at most one incomplete packet, unless the worker is behind.
+    // Bytes received but not handed over: at most one incomplete packet, unless the worker is behind.
     let mut rest = Vec::new();
     let is_unix = matches!(entry.face.remote_uri(), FaceUri::FileDescriptor(_));
     let mut opening = if is_unix { Opening::Proven } else { Opening::Unproven };
@@ -276,7 +278,7 @@ async fn receive(shared: &Shared, entry: &SocketFace, connection: &Connection) -
     }
 }
 
-/// Hands over all whole packets of `rest`, a share in each round. Meanwhile bytes stay in the kernel and make the peer
+/// Hands over all whole packets of `rest`, a share in each round. Meanwhile the stream is not read, so the peer has to
 /// wait; other faces are not affected.
 async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, opening: &mut Opening) -> Turn {
     let _held = shared.backlog.hold(rest.len());
@@ -296,7 +298,7 @@ async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, openi
             refusals = 0;
         }
         if !matches!(turn, Turn::Behind) {
-            // The memory of a backlog is given back; an incomplete packet is small.
+            // Frees the memory of the backlog; an incomplete packet is small.
             *kept.bytes = kept.bytes[kept.used..].to_vec();
             kept.used = kept.bytes.len();
             drop(kept);
@@ -305,7 +307,8 @@ async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, openi
     }
 }
 
-/// What was read of a stream and is yet to be handed over. When its face is closed meanwhile, the packets are lost.
+/// Bytes of a stream that were read but not handed over. If the face is closed meanwhile, dropping it counts the lost
+/// packets.
 struct Kept<'a> {
     bytes: &'a mut Vec<u8>,
     used: usize,
@@ -347,8 +350,8 @@ fn poll_turn(
     })
 }
 
-/// Cuts `bytes` and puts the packets on the ring, no more than the share of this stream; returns how many bytes that
-/// were.
+/// Cuts `bytes` into packets and pushes them to the ring, at most the share of this stream. Returns the number of bytes
+/// consumed.
 fn hand_over(
     shared: &Shared,
     entry: &SocketFace,

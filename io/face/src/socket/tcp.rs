@@ -1,4 +1,4 @@
-//! TCP: accepting and making connections. What happens on a connection is in [`super::stream`].
+//! TCP: accepting and making connections. [`super::stream`] serves them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,12 +22,12 @@ use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
-/// Pause after the system could not accept a connection, most often for want of file descriptors.
+/// Pause after an accept failed in the system, usually because file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Looks, a millisecond apart, whether the other threads have caught up with closed faces, before going on all the same.
+/// Maximum number of waits of 1 ms for the other threads to process closed faces, before accepting anyway.
 const PATIENCE: usize = 100;
 
-/// Accepts connections on `listener` for as long as the service lives, and hands each to `serve`.
+/// Accepts connections on `listener` as long as the service runs, and passes each to `serve`.
 pub(super) async fn accept<L: Listener>(
     shared: Rc<Shared>,
     listener: L,
@@ -41,7 +41,7 @@ pub(super) async fn accept<L: Listener>(
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let served = listener.next().await.and_then(|accepted| {
-            // Dropping the socket closes it, which is how a refusal looks to the peer.
+            // Dropping the socket closes it; the peer sees that as a refusal.
             let request = listener.request(&accepted)?;
             shared.close_silent();
             if shared.make_room(&request) { serve(&shared, accepted) } else { Ok(()) }
@@ -61,7 +61,7 @@ pub(super) async fn accept<L: Listener>(
                          service, or `ulimit -Hn`) or lower max_faces"
                     );
                 }
-                // Who waits to be accepted may be an application of this computer.
+                // The connection waiting to be accepted may be from an application on this host.
                 shared.give_up_connection();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
@@ -74,7 +74,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | NotConnected | PermissionDenied)
 }
 
-/// Makes an on-demand face of an accepted connection.
+/// Creates an on-demand face for an accepted connection.
 pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream), &shared.config);
     let mut params = params(shared, peer, Some(stream.local_addr()?));
@@ -90,17 +90,17 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
     Ok(())
 }
 
-/// Without a local address the face starts down.
+/// Returns the parameters of a TCP face. Without a local address the face starts down.
 fn params(shared: &Shared, peer: SocketAddr, local: Option<SocketAddr>) -> FaceParams {
     let mut params = shared.params(FaceUri::tcp(peer), local.map_or(FaceUri::Null, FaceUri::tcp));
     params.is_up = local.is_some();
-    // Connections to a loopback address start from one.
+    // A connection to a loopback address also has a loopback source address.
     params.scope = locality::scope(shared.config.tcp_is_local, peer, local.unwrap_or(peer));
     params.flags = params.flags.union(shared.marking_flags());
     params
 }
 
-/// A connection made to a peer.
+/// An established outgoing connection.
 pub(super) struct Connected {
     pub(super) stream: TcpStream,
     pub(super) local: SocketAddr,
@@ -118,7 +118,7 @@ pub(super) async fn connect(peer: SocketAddr, config: &SocketConfig) -> io::Resu
     Ok(Connected { stream, local })
 }
 
-/// Connects and makes a face that reconnects when its connection breaks.
+/// Connects and creates a face that reconnects when its connection breaks.
 pub(super) async fn create(
     shared: &Rc<Shared>,
     peer: SocketAddr,
@@ -130,7 +130,7 @@ pub(super) async fn create(
     enter(shared, peer, Some(connected), &update)
 }
 
-/// Makes a face that connects as soon as its peer answers, and reconnects when its connection breaks.
+/// Creates a face that is down until its peer answers, and that reconnects when its connection breaks.
 pub(super) fn create_down(
     shared: &Rc<Shared>,
     peer: SocketAddr,

@@ -1,10 +1,12 @@
-//! UDP: one unconnected socket (a channel) per address listened on, shared by the faces of all peers.
+//! UDP: one unconnected socket (a channel) per listening address, shared by the faces of all peers.
 //!
-//! A face is told by its [`Path`]: the address of the peer and the address of this host that the peer uses. What the face sends leaves
-//! from that address, and from the NDN port. Datagrams are received and sent in batches; those to different peers leave in one call.
-//! A multicast face has a channel of its own, on which everything belongs to that face, and so has a face to a peer that no socket
-//! listened on can reach (in `connected`). Some peers have a second socket that only they are received from: see `standing`. How
-//! faces follow the addresses of the host is in `follow`.
+//! A face is identified by its [`Path`]: the address of the peer and the address of this host that the peer uses.
+//! Packets of the face leave from that address and the NDN port. Datagrams are received and sent in batches; datagrams
+//! to different peers leave in one call.
+//!
+//! A multicast face has a channel of its own, and all datagrams received there belong to it. A face to a peer that no
+//! listening socket can reach also has its own channel (`connected`). Some peers have a second socket that receives
+//! from them only (`standing`). `follow` adapts faces to the addresses of the host.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -35,19 +37,19 @@ use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::silence::Silence;
 use crate::uri::FaceUri;
 
-/// A peer (or group) and the face it belongs to.
+/// A peer (or group) and its face.
 pub(super) struct Peer {
     pub(super) face: Arc<Face>,
     pub(super) path: Path,
     pub(super) destination: SockaddrStorage,
     pub(super) outlet: Rc<Outlet>,
-    /// Whether its face is down, because it cannot be reached.
+    /// Whether the face is down because the peer cannot be reached.
     pub(super) reachability: Reachability,
-    /// What is known of how it answers.
+    /// Tracks whether the peer answers.
     pub(super) silence: Silence,
-    /// What is noted of its packets.
+    /// Activity of the face.
     activity: Rc<Activity>,
-    /// Whether it gets a receive queue of its own.
+    /// Decides whether the peer gets a receive queue of its own.
     pub(super) standing: Standing,
 }
 
@@ -58,22 +60,22 @@ impl Peer {
     }
 }
 
-/// Whom a socket is for.
+/// The senders that a socket receives from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
-    /// Whoever sends to its address.
+    /// Every sender.
     Anybody,
-    /// A multicast group.
+    /// The members of a multicast group.
     Group,
-    /// The peer that it is connected to.
+    /// The connected peer.
     OnePeer,
 }
 
-/// Whom received datagrams belong to.
+/// Assigns received datagrams to faces.
 enum Receivers {
-    /// A face per path.
+    /// One face per path.
     Unicast(PeerTable<Rc<Peer>, Path>),
-    /// One face for everybody in the group; `None` before it is made and after it was closed.
+    /// One face for all members of the group; `None` before it is created and after it was closed.
     Group(Option<Rc<Peer>>),
 }
 
@@ -84,24 +86,24 @@ pub(super) struct Channel {
     audience: Audience,
     receivers: RefCell<Receivers>,
     outlets: Outlets,
-    /// A task waits until the kernel takes more.
+    /// A task waits until the socket is writable.
     draining: Cell<bool>,
-    /// A look at the standing of all peers is planned.
+    /// A check of the standing of all peers is scheduled.
     pub(super) looks_at_standing: Cell<bool>,
 }
 
 /// Transport state of a UDP face.
 pub(super) struct DatagramLink {
-    /// Another one after a multicast group was joined anew.
+    /// Replaced when a multicast group is joined again or the face gets another socket.
     channel: RefCell<Rc<Channel>>,
-    /// `None` while the face is down for want of a local address, and after it was closed.
+    /// `None` while the face is down because it has no local address, and after it was closed.
     peer: RefCell<Option<Rc<Peer>>>,
-    /// The peer has chosen the local address, by asking there.
+    /// The peer has chosen the local address by sending to it.
     pub(super) is_chosen_by_peer: Cell<bool>,
 }
 
 impl DatagramLink {
-    /// The link of a face that is about to be made; it is complete when [`Channel::attach`] was called.
+    /// Creates the link of a new face; it is incomplete until [`Channel::attach`] is called.
     fn new(channel: &Rc<Channel>, is_chosen_by_peer: bool) -> Self {
         DatagramLink {
             channel: RefCell::new(Rc::clone(channel)),
@@ -114,12 +116,13 @@ impl DatagramLink {
         Rc::clone(&self.channel.borrow())
     }
 
-    /// Whether the face has its socket for itself.
+    /// Whether the face has a socket of its own.
     pub(super) fn has_own_socket(&self) -> bool {
         self.channel.borrow().audience == Audience::OnePeer
     }
 
-    /// Whom it reaches; `None` before it is complete and after the face was closed.
+    /// Returns the peer; `None` before the link is complete, while the face has no local address, and after it was
+    /// closed.
     pub(super) fn peer(&self) -> Option<Rc<Peer>> {
         self.peer.borrow().clone()
     }
@@ -128,14 +131,14 @@ impl DatagramLink {
     pub(super) fn queue(&self, buffer: PacketBuffer) -> Result<(), LinkDrop> {
         let peer = self.peer().ok_or(LinkDrop::LinkDown)?;
         peer.activity.note_use();
-        // An answer calls for no answer: otherwise two routers would ask each other for ever.
+        // An answer needs no answer; otherwise two routers would probe each other forever.
         if buffer.bytes() != ANSWER {
             peer.silence.note_sent();
         }
         self.channel.borrow().outlets.push(peer, buffer)
     }
 
-    /// Forgets the peer and what waits for it.
+    /// Drops the peer and its queued datagrams.
     pub(super) fn disconnect(&self, face: &Face) {
         let Some(peer) = self.peer.take() else { return };
         peer.standing.give_up_queue();
@@ -154,7 +157,7 @@ impl DatagramLink {
 }
 
 impl Channel {
-    /// Puts a socket to use. Up to `limit_bytes` wait to be sent.
+    /// Creates a channel on a socket. `limit_bytes` bounds its send queue.
     pub(super) fn new(
         socket: Socket,
         local: SocketAddr,
@@ -187,7 +190,7 @@ impl Channel {
         params.is_datagram = true;
         let link = DatagramLink::new(self, params.persistency == FacePersistency::OnDemand);
         let entry = shared.open(params, update, Link::Datagram(link))?;
-        // It was made so just now; otherwise there would be no such face.
+        // The link was created as a datagram link above, so the other case cannot occur.
         let Link::Datagram(link) = &entry.link else { return Err(OpenError::Closing) };
         Ok(self.attach(&entry, link, path))
     }
@@ -231,14 +234,14 @@ impl Channel {
         params.persistency = persistency;
         params.idle_timeout = Some(Duration::from_millis(shared.config.udp_idle_ms));
         params.allowed_persistencies = match self.audience {
-            // Nobody looks whether it is idle.
+            // The idle check covers listening channels only.
             Audience::OnePeer => &[FacePersistency::Persistent, FacePersistency::Permanent],
             _ => &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent],
         };
         self.open(shared, path, params, update)
     }
 
-    /// The peer a datagram belongs to, made on demand on a unicast channel.
+    /// Returns the peer that a datagram belongs to. On a unicast channel a new peer gets an on-demand face.
     fn peer_of(
         self: &Rc<Self>,
         shared: &Shared,
@@ -270,15 +273,15 @@ impl Channel {
             }
         }
         let is_worth = if framing::is_worth_a_face(datagram) { Ok(()) } else { Err(LinkDrop::NotNdnFrame) };
-        // No answer could leave from a group's address.
+        // No answer can be sent from a multicast address.
         let is_mine = if path.local.ip().is_multicast() { Err(LinkDrop::ForeignFrame) } else { Ok(()) };
         if let Err(reason) = checked.and(is_worth).and(is_mine) {
-            // Noise from a stranger.
+            // Noise from an unknown address.
             shared.table.link_drops().add(reason, 1);
             return None;
         }
         if shared.is_far_ahead() {
-            // The others are yet to hear of the strangers that gave way lately.
+            // The other threads have yet to process the faces that were evicted lately.
             shared.table.link_drops().add(LinkDrop::TooManyFaces, 1);
             return None;
         }
@@ -288,7 +291,7 @@ impl Channel {
         self.open_unicast(shared, path, FacePersistency::OnDemand, &FaceUpdate::default()).ok()
     }
 
-    /// Gives a datagram to the face of its path.
+    /// Hands a datagram over as a packet of the face of its path.
     pub(super) fn accept(self: &Rc<Self>, shared: &Shared, path: Path, datagram: &[u8]) {
         let checked = framing::check_message(datagram);
         let Some(peer) = self.peer_of(shared, path, datagram, checked) else { return };
@@ -304,7 +307,7 @@ impl Channel {
         }
     }
 
-    /// The peers with this remote address, of a unicast channel: one for each local address at most.
+    /// Returns the peers of a unicast channel with this remote address: at most one for each local address.
     pub(super) fn peers_at(&self, remote: SocketAddr) -> Vec<Rc<Peer>> {
         match &*self.receivers.borrow() {
             Receivers::Unicast(peers) => {
@@ -315,7 +318,7 @@ impl Channel {
         }
     }
 
-    /// The face with this path.
+    /// Returns the face with this path.
     pub(super) fn face_at(&self, path: &Path) -> Option<Arc<Face>> {
         match &*self.receivers.borrow() {
             Receivers::Unicast(peers) => peers.get(path).map(|peer| Arc::clone(&peer.face)),
@@ -323,30 +326,30 @@ impl Channel {
         }
     }
 
-    /// Whether it has a face per path.
+    /// Whether the channel has one face per path.
     pub(super) fn is_unicast(&self) -> bool {
         self.audience != Audience::Group
     }
 
-    /// Shows all peers of a unicast channel to `each`.
+    /// Calls `each` for all peers of a unicast channel.
     pub(super) fn each_peer(&self, each: impl FnMut(&Rc<Peer>)) {
         if let Receivers::Unicast(peers) = &*self.receivers.borrow() {
             peers.values().for_each(each);
         }
     }
 
-    /// Takes the peers to which a datagram was too long for its route since the last call.
+    /// Returns and clears the list of peers to which a datagram was too long for its route.
     pub(super) fn take_refused(&self) -> Vec<Rc<Peer>> {
         self.outlets.take_refused()
     }
 
-    /// Sends until nothing waits; `false` when the kernel takes no more for now.
+    /// Sends until the queues are empty; returns `false` if the kernel takes no more for now.
     fn send(&self, shared: &Rc<Shared>) -> bool {
         self.outlets.send(shared, self)
     }
 }
 
-/// Sends what waits on a channel. What the kernel does not take is left to a task that waits for room.
+/// Sends the queued datagrams of a channel. If the kernel does not take all, a task waits until it takes more.
 pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
     if channel.draining.get() {
         return;
@@ -361,7 +364,7 @@ pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
     spawn_local(async move {
         let attempt = || if channel.send(&shared) { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
         if let Err(error) = channel.inlet.socket.write_when_possible(attempt).await {
-            // What waits leaves with the next packet.
+            // The queued datagrams are sent with the next packet.
             tracing::debug!(local = %channel.local, %error, "cannot wait for room to send");
         }
         channel.draining.set(false);
@@ -369,14 +372,14 @@ pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
     });
 }
 
-/// Receives on a channel for as long as it lives.
+/// Receives on a channel as long as it exists.
 pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>) {
     let inlet = Rc::clone(&channel.inlet);
     inlet::receive(shared, channel, inlet).await;
 }
 
-/// Closes on-demand faces that were not used since the last look, and looks up the MTU of the paths of the others, for as long as the
-/// channel lives.
+/// Closes on-demand faces that were not used since the last check, and looks up the MTU of the paths of the others, as
+/// long as the channel exists.
 pub(super) async fn expire(shared: Rc<Shared>, channel: Rc<Channel>) {
     let idle = Duration::from_millis(shared.config.udp_idle_ms.max(1));
     let mut looks = tokio::time::interval_at(Instant::now() + idle, idle);

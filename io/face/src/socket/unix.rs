@@ -1,7 +1,8 @@
 //! Unix stream sockets: the socket file and accepted connections.
 //!
-//! A socket file survives a forwarder that crashed. It is removed only when nobody answers on it, and at the end only
-//! if it is still the file this process made. A file that is removed while the router runs is made again.
+//! A socket file outlives a forwarder that has crashed. It is removed only if no program answers on it. At the end it
+//! is removed only if it is still the file that this process created. If the file is removed while the router runs, it
+//! is created again.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -24,10 +25,10 @@ use super::{stream, tcp};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
-/// Pause between two looks whether the socket file is still there.
+/// Interval between checks whether the socket file still exists.
 const FILE_LOOK: Duration = Duration::from_secs(2);
 
-/// A socket file of this process; removed when dropped.
+/// A socket file created by this process; removed on drop.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -37,7 +38,7 @@ pub(super) struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody may have put another socket in its place, which is not ours to remove.
+        // Another process may have replaced it by a socket of its own, which must stay.
         if self.is_there()
             && let Err(error) = fs::remove_file(&self.path)
         {
@@ -47,7 +48,7 @@ impl Drop for SocketFile {
 }
 
 impl SocketFile {
-    /// Whether the file at the path is still the one that this process made.
+    /// Whether the file at the path is still the one that this process created.
     fn is_there(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode))
     }
@@ -62,20 +63,20 @@ pub(super) struct Bound<S = Socket> {
 }
 
 impl<S> Bound<S> {
-    /// URI of this end.
+    /// Returns the URI of the listener.
     pub(super) fn local_uri(&self) -> FaceUri {
         local_uri(&self.config)
     }
 }
 
 impl Bound {
-    /// Begins to watch the socket. Needs a runtime.
+    /// Registers the socket with the runtime.
     pub(super) fn watch(self) -> io::Result<Bound<UnixListener>> {
         Ok(Bound { socket: UnixListener::from_std(self.socket.into())?, config: self.config, file: self.file })
     }
 }
 
-/// Accepts connections for as long as the service lives. When the socket file is gone, makes it again and accepts there.
+/// Accepts connections as long as the service runs. If the socket file is removed, creates it again and accepts there.
 pub(super) async fn keep(shared: Rc<Shared>, bound: Bound<UnixListener>) {
     let uri = bound.local_uri();
     let Bound { socket: mut listener, config, mut file } = bound;
@@ -116,7 +117,7 @@ async fn listen_again(config: &UnixListenerConfig, backlog: u32) -> Bound<UnixLi
     }
 }
 
-/// Whether a socket can be made at the path: another forwarder that listens there is an error, as [`listen`] would find.
+/// Checks that a socket can be created at the path. Fails like [`listen`] if another forwarder listens there.
 pub(super) fn check(config: &UnixListenerConfig) -> Result<(), ListenError> {
     let path = config.path.as_path();
     let failed = |error| ListenError::file(path, error);
@@ -124,7 +125,7 @@ pub(super) fn check(config: &UnixListenerConfig) -> Result<(), ListenError> {
     remove_stale(path, &SockAddr::unix(path).map_err(failed)?)
 }
 
-/// Makes the folder of a socket file.
+/// Creates the directory of a socket file.
 fn make_directory(path: &Path) -> io::Result<()> {
     match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         Some(directory) => fs::create_dir_all(directory),
@@ -132,7 +133,7 @@ fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// URI of a listener.
+/// Returns the URI of a listener.
 pub(super) fn local_uri(config: &UnixListenerConfig) -> FaceUri {
     FaceUri::Unix(config.path.to_string_lossy().into_owned())
 }
@@ -158,7 +159,7 @@ pub(super) fn listen(config: &UnixListenerConfig, backlog: u32) -> Result<Bound,
     Ok(Bound { socket, config: config.clone(), file })
 }
 
-/// Removes the file at `path` if it is a socket on which nobody answers.
+/// Removes the file at `path` if it is a socket on which no program answers.
 fn remove_stale(path: &Path, address: &SockAddr) -> Result<(), ListenError> {
     let failed = |error| ListenError::file(path, error);
     match fs::symlink_metadata(path) {
@@ -169,7 +170,8 @@ fn remove_stale(path: &Path, address: &SockAddr) -> Result<(), ListenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
     }
-    // Not blocking: a live forwarder whose backlog is full would keep us waiting, and answers "would block" like this.
+    // Non-blocking, because a live forwarder with a full backlog would block this call. "Would block" then counts as an
+    // answer.
     let probe = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None).map_err(failed)?;
     match probe.connect(address).map_err(|error| error.kind()) {
         Err(io::ErrorKind::ConnectionRefused) => {
@@ -182,7 +184,7 @@ fn remove_stale(path: &Path, address: &SockAddr) -> Result<(), ListenError> {
     }
 }
 
-/// Makes an on-demand local face of an accepted connection.
+/// Creates an on-demand local face for an accepted connection.
 pub(super) fn serve_accepted(shared: &Rc<Shared>, stream: UnixStream, local: &FaceUri) -> io::Result<()> {
     let number = u32::try_from(stream.as_raw_fd()).map_err(io::Error::other)?;
     let mut params = shared.params(FaceUri::FileDescriptor(number), local.clone());

@@ -1,7 +1,8 @@
-//! A socket that the runtime watches for input only, and for room to write just as long as the kernel takes no more.
+//! A socket registered with the runtime for input only, and for output only while the kernel takes no more.
 //!
-//! The runtime's own socket types are watched for both all the time. But each time a peer reads from a Unix socket, or a
-//! datagram has left, there is more room; hearing of that would wake this thread once per packet for nothing.
+//! The runtime's own socket types are always registered for both. But a Unix socket becomes writable each time its peer
+//! reads, and a UDP socket each time a datagram has left; these events would wake this thread once per packet for
+//! nothing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -10,27 +11,27 @@ use std::task::{Context, Poll, ready};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, Ready};
 
-/// What an attempt to read came to.
+/// Result of a read attempt.
 pub(super) struct Read<T> {
-    /// What was read.
+    /// The value read.
     pub(super) value: T,
-    /// Nothing is left in the socket: saying so spares the call that would find that out.
+    /// The socket is empty; this saves the call that would find that out.
     pub(super) is_drained: bool,
 }
 
-/// A socket watched for input.
+/// A socket registered for input.
 #[derive(Debug)]
 pub(super) struct Watched {
     socket: AsyncFd<OwnedFd>,
 }
 
 impl Watched {
-    /// Begins to watch a socket that does not block. Needs a runtime.
+    /// Registers a non-blocking socket. Needs a runtime.
     pub(super) fn new(socket: OwnedFd) -> io::Result<Watched> {
         Ok(Watched { socket: watch(socket, Interest::READABLE)? })
     }
 
-    /// Reads with `attempt` once there is something; waits when it answers `WouldBlock`.
+    /// Calls `attempt` when the socket is readable; waits if the result is `WouldBlock`.
     pub(super) fn poll_read<T>(
         &self,
         cx: &mut Context<'_>,
@@ -52,21 +53,21 @@ impl Watched {
         }
     }
 
-    /// Waits for the next error that the kernel has for the socket.
+    /// Waits until the socket has an error in its error queue.
     ///
     /// # Errors
-    /// The runtime is ending.
+    /// The runtime is shutting down.
     pub(super) async fn next_error(&self) -> io::Result<()> {
         self.socket.ready(Interest::ERROR).await?.clear_ready_matching(Ready::ERROR);
         Ok(())
     }
 
-    /// Makes `attempt` whenever the kernel takes more, until it does not answer `WouldBlock`.
+    /// Calls `attempt` whenever the socket becomes writable, until the result is not `WouldBlock`.
     ///
     /// # Errors
-    /// That of the attempt, or there is no descriptor left to wait with.
+    /// The error of the attempt, or no file descriptor is left to wait with.
     pub(super) async fn write_when_possible(&self, mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
-        // Another descriptor of the same socket can be watched for something else.
+        // A duplicate descriptor of the same socket can be registered for other events.
         let room = watch(self.socket.get_ref().try_clone()?, Interest::WRITABLE)?;
         loop {
             if let Ok(result) = room.writable().await?.try_io(|_| attempt()) {
@@ -105,7 +106,8 @@ mod tests {
     const EPOLLIN: u32 = 1;
     const EPOLLOUT: u32 = 4;
 
-    /// For what any epoll instance of this process watches a descriptor (`/proc/PID/fdinfo`, proc(5)).
+    /// Returns the events for which any epoll instance of this process watches a descriptor (`/proc/PID/fdinfo`,
+    /// proc(5)).
     fn watched_for(descriptor: RawFd) -> u32 {
         let mut all = 0;
         for entry in fs::read_dir("/proc/self/fdinfo").expect("fdinfo").flatten() {

@@ -1,8 +1,9 @@
 //! WebSocket faces: one binary message per packet.
 //!
 //! The WebSocket library owns its messages, so this transport, unlike the others, allocates once per packet; it serves
-//! browsers, not bulk traffic. Packets that wait are copies, so that slow peers do not hold the router's buffers. Text messages and messages that are not one packet are dropped and counted; a message
-//! longer than any packet ends the connection.
+//! browsers, not bulk traffic. Queued packets are copies, so that slow peers do not hold the router's buffers. Text
+//! messages, and messages that are not exactly one packet, are dropped and counted. A message longer than any packet
+//! ends the connection.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -41,31 +42,31 @@ use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
-/// Read buffer of one connection; the library allocates it at once.
+/// Read buffer of one connection; the library allocates it at the start.
 const READ_BYTES: usize = 16 * 1024;
-/// Bytes the library collects before it writes without being told to. It keeps memory for twice as much for as long as the
-/// connection lives, which the budget of send queues does not know of.
+/// Bytes that the library collects before it writes by itself. It holds twice this memory as long as the connection
+/// exists, in addition to the budget of send queues.
 const WRITE_BYTES: usize = 16 * 1024;
-/// Pause of a reader while the worker takes no more.
+/// Pause between attempts to hand over a packet that the worker has refused.
 const REFUSED_PAUSE: Duration = Duration::from_millis(1);
 
 type Connection = WebSocketStream<TcpStream>;
 
-/// What a waiting packet takes besides its bytes, about.
+/// Approximate memory of a queued packet besides its bytes.
 const PER_PACKET_BYTES: usize = 64;
 
 /// Transport state of a WebSocket face.
 pub(super) struct WebSocketLink {
     waiting: RefCell<VecDeque<Bytes>>,
-    /// Packets that were handed to the library but not yet flushed.
+    /// Packets that were passed to the library but not flushed yet.
     fed: Cell<usize>,
-    /// Memory for what is queued, and for what was handed to the library but is not yet flushed.
+    /// Memory of the queued packets, and of those passed to the library but not flushed yet.
     waiting_bytes: Cell<usize>,
     limit_bytes: usize,
     account: Account,
     connected: Cell<bool>,
     news: Notify,
-    /// The connection is to end at once.
+    /// Signals that the connection must end at once.
     abortion: Notify,
 }
 
@@ -97,19 +98,20 @@ impl WebSocketLink {
         Ok(())
     }
 
-    /// Tells the writing side that frames wait.
+    /// Notifies the sending task that frames are queued.
     pub(super) fn flush(&self) {
         self.news.notify_one();
     }
 
-    /// Ends the connection, if there is one, at once.
+    /// Closes the connection at once, if there is one.
     pub(super) fn abort(&self) {
         if self.connected.get() {
             self.abortion.notify_one();
         }
     }
 
-    /// Gives up what waits. Of what the library has, nobody knows how much it has written: it counts as lost, too.
+    /// Discards the queued packets. Packets passed to the library count as lost too, because it does not report how
+    /// much it has written.
     pub(super) fn disconnect(&self, face: &Face) {
         self.connected.set(false);
         let lost = self.waiting.borrow_mut().drain(..).count() + self.fed.take();
@@ -119,7 +121,7 @@ impl WebSocketLink {
 
     fn set_waiting_bytes(&self, face: &Face, bytes: usize) {
         self.waiting_bytes.set(bytes);
-        // Growth was asked for before; shrinking is always allowed.
+        // Growth was reserved before; shrinking is always allowed.
         self.account.hold(bytes);
         note_queue(face, bytes);
     }
@@ -133,12 +135,12 @@ fn library_config() -> WebSocketConfig {
         .max_frame_size(Some(MAX_PACKET_SIZE))
 }
 
-/// Makes an on-demand face of an accepted TCP connection once the WebSocket handshake is done.
+/// Creates an on-demand face for an accepted TCP connection when the WebSocket handshake is complete.
 pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream), &shared.config);
     let local = stream.local_addr()?;
     let scope = locality::scope(shared.config.websocket_is_local, peer, local);
-    // Dropping the socket closes it, which is how a refusal looks to the peer.
+    // Dropping the socket closes it; the peer sees that as a refusal.
     let Ok(permit) = shared.take_permit(&PermitRequest::of_connection(scope, peer)) else { return Ok(()) };
     let permit = Rc::new(permit);
     let held = Rc::clone(&permit);
@@ -163,7 +165,7 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
             Ok(Err(error)) => return tracing::debug!(%peer, %error, "WebSocket handshake failed"),
             Err(_) => return tracing::debug!(%peer, "WebSocket handshake took too long"),
         };
-        // What came through a proxy takes the place of a stranger from here on.
+        // From here on a connection through a proxy takes the permit of an unsolicited peer.
         drop(held);
         if scope.get() == FaceScope::NonLocal {
             limit_unsent(&SockRef::from(connection.get_ref()));
@@ -187,7 +189,7 @@ pub(super) struct Server {
     pub(super) uri: FaceUri,
 }
 
-/// Connects to a server, handshake included; also gives the local address.
+/// Connects to a server, handshake included; also returns the local address.
 async fn connect(server: &Server, config: &SocketConfig) -> io::Result<(Connection, SocketAddr)> {
     let timeout_ms = config.connect_timeout_ms;
     let attempt = async {
@@ -204,7 +206,7 @@ async fn connect(server: &Server, config: &SocketConfig) -> io::Result<(Connecti
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {timeout_ms} ms"))))
 }
 
-/// Connects and makes a face that reconnects when its connection breaks.
+/// Connects and creates a face that reconnects when its connection breaks.
 pub(super) async fn create(shared: &Rc<Shared>, server: Server, update: FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let connected = connect(&server, &shared.config)
         .await
@@ -213,7 +215,7 @@ pub(super) async fn create(shared: &Rc<Shared>, server: Server, update: FaceUpda
     enter(shared, server, Some(connected), &update)
 }
 
-/// Makes a face that connects as soon as its server answers, and reconnects when its connection breaks.
+/// Creates a face that is down until its server answers, and that reconnects when its connection breaks.
 pub(super) fn create_down(shared: &Rc<Shared>, server: Server, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     enter(shared, server, None, update)
 }
@@ -228,7 +230,7 @@ fn enter(
     let local_uri = local.map_or(FaceUri::Null, FaceUri::web_socket_client);
     let mut params = shared.params(server.uri.clone(), local_uri);
     params.is_up = connection.is_some();
-    // Connections to a loopback address start from one.
+    // A connection to a loopback address also has a loopback source address.
     params.scope = locality::scope(shared.config.websocket_is_local, server.address, local.unwrap_or(server.address));
     params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
     adopt(shared, connection, params, update, Some(server))
@@ -250,7 +252,7 @@ fn adopt(
     Ok(face)
 }
 
-/// Serves a face until its connection ends for good.
+/// Serves a face until its connection ends and is not to be redialled.
 async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, mut connection: Option<Connection>, redial: Option<Server>) {
     let Link::WebSocket(link) = &entry.link else { return };
     let face = &entry.face;
@@ -299,9 +301,9 @@ async fn receive(
     mut stream: SplitStream<Connection>,
 ) -> Result<(), WebSocketError> {
     let face = &entry.face;
-    // A peer that has done the handshake is not silent.
+    // A peer that has completed the handshake counts as active.
     entry.activity.note_received();
-    // Messages that were there without waiting.
+    // Number of messages in a row that were available without waiting.
     let mut in_succession = 0;
     loop {
         in_succession += 1;
@@ -323,13 +325,14 @@ async fn receive(
                 Err(reason) => face.counters.count_transport_drop(reason),
             },
             Message::Text(_) => face.counters.count_transport_drop(LinkDrop::NotNdnFrame),
-            // The library answers pings and closing by itself.
+            // The library answers pings and the closing handshake by itself.
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
         }
     }
 }
 
-/// Gives a packet to the worker, if need be when it takes more; after others if the peer has a backlog.
+/// Hands a packet to the worker; waits while the worker takes no more. With `has_backlog`, packets of other faces go
+/// first.
 async fn hand_over(shared: &Shared, face: &Face, packet: &[u8], has_backlog: bool) {
     let deliver = || {
         let delivered = match has_backlog {
@@ -341,7 +344,7 @@ async fn hand_over(shared: &Shared, face: &Face, packet: &[u8], has_backlog: boo
     };
     let mut delivered = deliver();
     if delivered.is_err() {
-        // The worker is behind: let it run, and make this peer wait for as long as that takes.
+        // The worker is behind: let it run. This peer waits until the packet is accepted.
         yield_now().await;
         delivered = deliver();
     }
@@ -359,7 +362,7 @@ async fn send(
 ) -> Result<(), WebSocketError> {
     loop {
         let mut fed_bytes = 0;
-        // The queue is borrowed for one step at a time: feeding may wait for the peer.
+        // The queue is borrowed for one step at a time, because feeding may wait for the peer.
         while let Some(packet) = { link.waiting.borrow_mut().pop_front() } {
             fed_bytes += packet.len() + PER_PACKET_BYTES;
             link.fed.set(link.fed.get() + 1);
@@ -376,7 +379,7 @@ async fn send(
     }
 }
 
-/// Waits for a step of sending, which fails when the peer takes nothing for too long.
+/// Waits for a step of sending; fails if the peer reads nothing for `blocked_timeout_ms`.
 async fn unless_blocked(
     face: &Face,
     config: &SocketConfig,

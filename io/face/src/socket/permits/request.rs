@@ -1,4 +1,4 @@
-//! Who asks for a permit, and what is noted of the use of a permit.
+//! Requests for permits, and the activity of the faces that hold them.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,87 +8,87 @@ use namehop_packet::FaceScope;
 use crate::registry::{FaceParams, FacePersistency};
 use crate::strangers::Origin;
 
-/// What a face takes besides its permit.
+/// The system resources that a face needs besides its permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Transport {
-    /// Nothing: faces over UDP share the sockets listened on, if those reach their peers.
+    /// None: faces over UDP share the listening sockets, if these reach their peers.
     Datagram,
-    /// A connection or socket of its own, with a file descriptor.
+    /// A connection or a socket of its own, with a file descriptor.
     Connection,
 }
 
-/// Where those come from whose address is not known.
+/// Address that stands for peers with an unknown address.
 const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
-/// A request for a permit: who wants to have a face.
+/// A request for a permit for a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct PermitRequest {
     pub(super) transport: Transport,
-    /// Where a stranger comes from: a peer on another computer that came by itself. `None` for an application on this
-    /// computer and for a peer that this router was told of.
+    /// The origin of a stranger, that is, an unsolicited peer on another host. `None` for an application on this host
+    /// and for a configured peer.
     pub(super) stranger: Option<Origin>,
 }
 
 impl PermitRequest {
-    /// For an application on this computer, or a peer that this router was told of.
+    /// Returns the request of an application on this host, or of a configured peer.
     pub(in super::super) fn known(transport: Transport) -> PermitRequest {
         PermitRequest { transport, stranger: None }
     }
 
-    /// Whether it is a peer on another computer that came by itself.
+    /// Whether the request is from an unsolicited peer on another host.
     pub(in super::super) fn is_stranger(&self) -> bool {
         self.stranger.is_some()
     }
 
-    /// What the face takes besides its permit.
+    /// Returns the system resources that the face needs.
     pub(in super::super) fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// For an accepted connection.
+    /// Returns the request for an accepted connection.
     pub(in super::super) fn of_connection(scope: FaceScope, peer: SocketAddr) -> PermitRequest {
         let stranger = (scope != FaceScope::Local).then(|| Origin::of(peer));
         PermitRequest { transport: Transport::Connection, stranger }
     }
 
-    /// For the sender of a datagram that belongs to no face yet.
+    /// Returns the request for the sender of a datagram that belongs to no face yet.
     pub(in super::super) fn of_datagram(from: SocketAddr) -> PermitRequest {
         PermitRequest { transport: Transport::Datagram, stranger: Some(Origin::of(from)) }
     }
 
-    /// For a new face.
+    /// Returns the request for a new face.
     pub(in super::super) fn of_face(params: &FaceParams, transport: Transport) -> PermitRequest {
         let came_by_itself = params.persistency == FacePersistency::OnDemand && params.scope != FaceScope::Local;
-        // The interface of a link-local address may be gone by now.
+        // A link-local address has no socket address if its interface has disappeared.
         let origin = || params.remote_uri.socket_address().map_or(Origin::of(UNKNOWN), Origin::of);
         PermitRequest { transport, stranger: came_by_itself.then(origin) }
     }
 }
 
-/// What is noted of the packets of a face, at the cost of one store for each packet or read.
+/// Activity of a face, recorded with one store per packet or read.
 #[derive(Debug, Default)]
 pub(in super::super) struct Activity {
     bits: Cell<u8>,
     has_ended: Cell<bool>,
 }
 
-/// Packets went either way since the last look for idle faces.
+/// Packets were sent or received since the last check for idle faces.
 const IN_USE: u8 = 1;
-/// Packets came in since the last look for the stranger that has been idle longest.
+/// Packets were received since [`Activity::forget_heard`].
 const HEARD: u8 = 2;
 
 impl Activity {
-    /// A packet came in.
+    /// Notes a received packet.
     pub(in super::super) fn note_received(&self) {
         self.bits.set(IN_USE | HEARD);
     }
 
-    /// A packet was sent, or the face was made. That says nothing of whether its peer is alive.
+    /// Notes that a packet was sent or the face was created. This does not show that the peer is alive.
     pub(in super::super) fn note_use(&self) {
         self.bits.set(self.bits.get() | IN_USE);
     }
 
-    /// Whether packets went either way since the last call.
+    /// Returns and clears whether packets were sent or received since the last call.
     pub(in super::super) fn take_use(&self) -> bool {
         let bits = self.bits.get();
         self.bits.set(bits & !IN_USE);
@@ -100,17 +100,17 @@ impl Activity {
         self.bits.get() & HEARD != 0
     }
 
-    /// From now on only packets to come count as heard.
+    /// Clears the note of received packets.
     pub(super) fn forget_heard(&self) {
         self.bits.set(self.bits.get() & !HEARD);
     }
 
-    /// The permit was given to somebody else.
+    /// Notes that the permit was freed.
     pub(super) fn end(&self) {
         self.has_ended.set(true);
     }
 
-    /// Whether the permit was given to somebody else.
+    /// Whether the permit was freed.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.get()
     }
