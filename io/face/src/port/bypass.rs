@@ -1,5 +1,5 @@
-//! The kernel's share of a link: what a port receives and is not NDN goes to a queue beside the port, and what comes from there leaves
-//! through the port. For drivers that take a network card away from the kernel.
+//! The kernel's share of a link: received frames that are not NDN go to a queue beside the port, and frames from that
+//! queue leave through the port. This is for drivers that take a network card away from the kernel.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,12 +10,12 @@ use super::{PortId, PortSet};
 use crate::counters::LinkDrop;
 use crate::encapsulation::vlan::Carried;
 
-/// The way to the kernel.
+/// The queue between a port and the kernel.
 pub(super) struct Bypass {
     queue: Box<dyn PortQueue>,
-    /// Received in this turn.
+    /// Frames received in this poll iteration that go to the kernel.
     passing: Vec<PacketBuffer>,
-    /// What the kernel sends.
+    /// Frames that the kernel sends.
     from_kernel: Vec<PacketBuffer>,
 }
 
@@ -34,7 +34,8 @@ impl Bypass {
 }
 
 impl PortSet {
-    /// Drops and counts a frame that belongs to no face, or keeps it for the kernel if that has a share of the link.
+    /// Drops and counts a frame that belongs to no face. If the kernel has a share of the link, the frame may go to the
+    /// kernel instead.
     #[cold]
     pub(super) fn refuse(&mut self, id: PortId, frame: PacketBuffer, reason: LinkDrop) {
         let is_of_internet = || Carried::read(frame.bytes()).is_some_and(|carried| Internet::handles(&carried));
@@ -47,8 +48,9 @@ impl PortSet {
         self.table.link_drops().add(reason, 1);
     }
 
-    /// Carries what waits between a port and the kernel, both ways; whether the kernel had something. What does not fit is dropped and
-    /// counted, so that the kernel's traffic has no more room than a congested face.
+    /// Moves the queued frames between a port and the kernel, in both directions; returns whether the kernel sent any.
+    /// Frames that do not fit are dropped and counted, so that the kernel's traffic gets no more space than a congested
+    /// face.
     pub(super) fn run_bypass(&mut self, id: PortId) -> bool {
         let (max_queued, backlog) = (self.max_queued, self.backlog);
         let Some(port) = self.port(id) else { return false };

@@ -1,7 +1,9 @@
-//! What the control side asks of the worker's ports, how it waits for the answer, and how the set of ports carries it out.
+//! Changes that the control thread makes to the ports of a worker: how it sends them and waits, and how [`PortSet`]
+//! applies them.
 //!
-//! Changes are rare. The control side runs on a thread of its own, because opening links takes time, so it waits by
-//! blocking. A worker that has ended has let go of the queue between them, and one that hangs is found out by its silence.
+//! Changes are rare. The control side runs on a thread of its own, because opening links takes time, so it may block
+//! while it waits. A worker that has ended has dropped the shared mailbox; a worker that hangs is detected by a
+//! time-out.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
@@ -19,44 +21,45 @@ use crate::encapsulation::{FacePeer, MacAddress};
 use crate::registry::Face;
 use crate::wake::Waker;
 
-/// How long the control side waits for an answer, and how often it looks whether the worker has ended.
+/// How long the control side waits for an answer, and how often it checks whether the worker has ended.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One change with its reply.
+/// A change and the channel for its reply.
 pub(super) enum PortChange {
-    /// A port is there, of which the worker has this.
+    /// Adds a port, with this worker's share of it.
     Add(PortId, PortParams, Share, SyncSender<()>),
-    /// A port is gone; its faces were removed before.
+    /// Removes a port; its faces were removed before.
     Remove(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
-    /// The queue is needed elsewhere; the port stays.
+    /// Takes the queue back; the port stays.
     TakeQueue(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
-    /// The port has a queue again, if there is one for this worker, this hardware address, and this MTU in bytes.
+    /// Gives the port a queue again, if there is one for this worker, with this hardware address and this MTU in bytes.
     GiveQueue(PortId, Option<Box<dyn PortQueue>>, MacAddress, usize, SyncSender<()>),
-    /// The kernel has a share of the link, through this queue.
+    /// Gives the kernel a share of the link, through this queue.
     Share(PortId, Box<dyn PortQueue>, SyncSender<()>),
-    /// The link works or not.
+    /// Sets whether the link works.
     SetState(PortId, bool),
-    /// A face is there. Somebody may wait for that.
+    /// Adds a face; the sender may wait for the reply.
     AddFace(PortId, Arc<Face>, FacePeer, Option<SyncSender<()>>),
-    /// A face is gone. Somebody may wait for that.
+    /// Removes a face; the sender may wait for the reply.
     RemoveFace(FaceId, Option<SyncSender<()>>),
 }
 
-/// What control side and worker share.
+/// State shared by the control side and a worker.
 pub(super) struct Mailbox {
     /// Changes on their way to the worker.
     pub(super) changes: SegQueue<PortChange>,
-    /// Queues on their way back that nobody waits for any more. The control side closes them, because that takes long.
+    /// Queues on their way back that the control side did not wait for. The control side closes them, because that
+    /// takes long.
     pub(super) abandoned: SegQueue<Box<dyn PortQueue>>,
 }
 
-/// The worker does not answer: it has ended, and the router is about to.
+/// The worker does not answer: it has ended, and the router is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the forwarding worker does not answer")]
 pub struct WorkerSilent;
 
-/// The control side's hold on the ports of a worker. Methods block until the change is in effect.
+/// The control side's handle of a worker's ports. Its methods block until the change is in effect.
 pub struct PortControl {
     mailbox: Arc<Mailbox>,
     waker: Arc<Waker>,
@@ -68,13 +71,13 @@ impl PortControl {
         PortControl { mailbox, waker, timeout: ANSWER_TIMEOUT }
     }
 
-    /// Waits so long for answers instead of ten seconds.
+    /// Sets the time-out for answers, instead of ten seconds.
     #[cfg(test)]
     pub(super) fn with_timeout(self, timeout: Duration) -> Self {
         PortControl { timeout, ..self }
     }
 
-    /// Whether the worker has ended, and will answer nothing.
+    /// Whether the worker has ended and will not answer.
     fn has_worker_ended(&self) -> bool {
         Arc::strong_count(&self.mailbox) == 1
     }
@@ -90,7 +93,7 @@ impl PortControl {
         self.send(change(reply));
         let end = Instant::now() + self.timeout;
         loop {
-            // Before the first wait, too: closing many faces of a worker that has ended takes no time.
+            // Also checked before the first wait: closing many faces of a worker that has ended must not take time.
             let is_final = self.has_worker_ended() || Instant::now() > end;
             match answer.recv_timeout(if is_final { Duration::ZERO } else { LIVENESS_INTERVAL }) {
                 Ok(answer) => return Ok(answer),
@@ -100,45 +103,46 @@ impl PortControl {
         }
     }
 
-    /// Puts a port to use, which has no queues but the one of `params`; the number is not taken.
+    /// Adds a port that has only the queue in `params`; `id` must be free.
     ///
     /// # Errors
-    /// The worker has ended; so for all methods here.
+    /// The worker has ended; the same holds for all methods here.
     pub fn add(&self, id: PortId, params: PortParams) -> Result<(), WorkerSilent> {
         self.add_share(id, params, Share::First { others: Vec::new() })
     }
 
-    /// Puts to use what the worker is to have of a port.
+    /// Adds the worker's share of a port.
     pub(super) fn add_share(&self, id: PortId, params: PortParams, share: Share) -> Result<(), WorkerSilent> {
         self.ask(|reply| PortChange::Add(id, params, share, reply))
     }
 
-    /// The worker, as one that has a further queue of a port of another worker.
+    /// Returns a handle of this worker as the owner of a further queue of another worker's port.
     pub(super) fn follower(&self) -> Follower {
         Follower { mailbox: Arc::downgrade(&self.mailbox), waker: Arc::clone(&self.waker) }
     }
 
-    /// Takes a port out of use and gives its queue back. Its faces must have been removed.
+    /// Removes a port and returns its queue. Its faces must have been removed.
     ///
     /// # Errors
-    /// As above.
+    /// The worker has ended.
     pub fn remove(&self, id: PortId) -> Result<Option<Box<dyn PortQueue>>, WorkerSilent> {
         self.ask(|reply| PortChange::Remove(id, reply))
     }
 
-    /// Takes the queue of a port back, so that its link can be restarted. Meanwhile its faces drop what they are to send.
+    /// Takes the queue of a port back, so that its link can be restarted. Meanwhile its faces drop their outgoing
+    /// frames.
     ///
     /// # Errors
-    /// As above.
+    /// The worker has ended.
     pub fn take_queue(&self, id: PortId) -> Result<Option<Box<dyn PortQueue>>, WorkerSilent> {
         self.ask(|reply| PortChange::TakeQueue(id, reply))
     }
 
-    /// Gives a port a queue again, unless there is none for this worker; it may have another hardware address than before, and carry
-    /// frames of another size.
+    /// Gives a port a queue again, unless there is none for this worker. The hardware address and the MTU may differ
+    /// from the previous ones.
     ///
     /// # Errors
-    /// As above.
+    /// The worker has ended.
     pub fn give_queue(
         &self,
         id: PortId,
@@ -149,23 +153,24 @@ impl PortControl {
         self.ask(|reply| PortChange::GiveQueue(id, queue, address, mtu_bytes, reply))
     }
 
-    /// Gives the kernel a share of the link of a port: what is not NDN goes to this queue, and comes from there.
+    /// Gives the kernel a share of the link of a port: frames that are not NDN go to `queue`, and frames from `queue`
+    /// are sent.
     ///
     /// # Errors
-    /// As above.
+    /// The worker has ended.
     pub fn share(&self, id: PortId, queue: Box<dyn PortQueue>) -> Result<(), WorkerSilent> {
         self.ask(|reply| PortChange::Share(id, queue, reply))
     }
 
-    /// Says whether a link works. Does not wait: nothing depends on it.
+    /// Sets whether a link works. Does not wait for the change to take effect.
     pub fn set_state(&self, id: PortId, is_up: bool) {
         self.send(PortChange::SetState(id, is_up));
     }
 
-    /// Adds the face to a peer on a port. From now on the worker has packets of the face and for it.
+    /// Adds the face to a peer on a port. From now on the worker receives and sends packets of the face.
     ///
     /// # Errors
-    /// As above.
+    /// The worker has ended.
     pub fn add_face(&self, id: PortId, face: Arc<Face>, peer: impl Into<FacePeer>) -> Result<(), WorkerSilent> {
         let peer = peer.into();
         self.ask(|reply| PortChange::AddFace(id, face, peer, Some(reply)))
@@ -174,24 +179,24 @@ impl PortControl {
     /// Removes a face from its port and from the worker.
     ///
     /// # Errors
-    /// As above.
+    /// The worker has ended.
     pub fn remove_face(&self, face: FaceId) -> Result<(), WorkerSilent> {
         self.ask(|reply| PortChange::RemoveFace(face, Some(reply)))
     }
 }
 
 impl PortSet {
-    /// Whether changes wait to be carried out, or frames of other workers' queues.
+    /// Whether changes are pending, or frames from other workers' queues.
     pub fn has_work(&self) -> bool {
         !self.mailbox.changes.is_empty() || self.has_accepted
     }
 
-    /// Carries out the changes that wait; whether there were any. `faces` are the worker's records.
+    /// Applies the pending changes; returns whether there were any. `faces` are the worker's records.
     pub fn apply_changes(&mut self, faces: &mut impl FaceRecords) -> bool {
         let mut any = false;
         while let Some(change) = self.mailbox.changes.pop() {
             any = true;
-            // The control side may have stopped waiting; the change is made all the same.
+            // The control side may have stopped waiting; the change is made anyway.
             match change {
                 PortChange::Add(id, params, share, reply) => {
                     let slot = usize::from(id.0);
@@ -220,7 +225,7 @@ impl PortSet {
                         port.params.mtu_bytes = mtu_bytes;
                         port.give_queue(queue, address, now, faces);
                         if port.params.queue.is_none() {
-                            // There are fewer than before. Nothing would ever take what waits here.
+                            // The port has fewer queues than before, so the frames queued here would never be sent.
                             lost = port.waiting.discard();
                             port.clear_backlog(faces);
                         }
@@ -236,7 +241,7 @@ impl PortSet {
                 }
                 PortChange::SetState(id, is_up) => self.set_state(id, is_up, faces),
                 PortChange::AddFace(id, face, peer, reply) => {
-                    // The control side may have stopped waiting and given the face up.
+                    // The control side may have stopped waiting and removed the face.
                     if self.table.get(face.id()).is_some() {
                         self.add_face(id, &face, peer, faces);
                     }
@@ -251,7 +256,7 @@ impl PortSet {
         any
     }
 
-    /// Gives a queue back to the control side. If that has stopped waiting, it will open another.
+    /// Returns a queue to the control side. If that has stopped waiting, it will open another queue.
     fn give_back(&self, queue: Option<Box<dyn PortQueue>>, reply: &SyncSender<Option<Box<dyn PortQueue>>>) {
         if let Err(SendError(Some(queue))) = reply.send(queue) {
             self.mailbox.abandoned.push(queue);

@@ -1,7 +1,8 @@
-//! The control side's hold on the ports of all workers: which workers have the queues of a port, and in which order they are told.
+//! The control side's handles of the ports of all workers. Each method knows which workers have the queues of a port,
+//! and in which order to send them the changes.
 //!
-//! Ports are dealt out among the workers by their numbers. The worker that a port falls to has its first queue; the following ones have
-//! one of the further queues each.
+//! Ports are distributed among the workers by port number. The worker of a port has its first queue; the next workers
+//! have one of its further queues each.
 
 use std::sync::Arc;
 
@@ -13,41 +14,41 @@ use super::{PortId, PortParams};
 use crate::encapsulation::{FacePeer, MacAddress};
 use crate::registry::Face;
 
-/// The queues of a port, the first one first. Each goes to another worker.
+/// The queues of a port in order. Each goes to another worker.
 pub type PortQueues = Vec<Box<dyn PortQueue>>;
 
-/// See the module's description. Methods that take a number of queues get the one that the port was added with; those that fail do so
-/// because a worker has ended.
+/// Handles of the ports of all workers. A method with a parameter `queues` expects the number of queues that the port
+/// was added with. A method that fails does so because a worker has ended.
 pub struct PortControls(Vec<PortControl>);
 
 impl PortControls {
-    /// Those of the workers in the order of their numbers; there is at least one.
+    /// Takes the handles of the workers in the order of their numbers; at least one.
     pub fn new(workers: Vec<PortControl>) -> Self {
         PortControls(workers)
     }
 
-    /// How many queues of one port can be in use: one for each worker.
+    /// Returns how many queues of one port can be in use: one for each worker.
     pub fn max_queues(&self) -> usize {
         self.0.len()
     }
 
-    /// Number of the worker that has the port with this number, and so its first queue.
+    /// Returns the number of the worker that has this port, and so its first queue.
     pub fn worker_of(&self, id: PortId) -> usize {
         usize::from(id.0) % self.0.len()
     }
 
-    /// The hold on the ports of the worker that has this one.
+    /// Returns the handle of the worker that has this port.
     pub fn of(&self, id: PortId) -> &PortControl {
         &self.0[self.worker_of(id)]
     }
 
-    /// The holds on the ports of the workers that have the queues of a port, in the order of these.
+    /// Returns the handles of the workers that have the queues of a port, in the order of the queues.
     fn holders(&self, id: PortId, queues: usize) -> impl Iterator<Item = &PortControl> {
         let (home, workers) = (self.worker_of(id), self.0.len());
         (0..queues.min(workers)).map(move |queue| &self.0[(home + queue) % workers])
     }
 
-    /// Puts a port to use; the number is not taken. The queue of `params` is left out; there is at least one of `queues`, and at
+    /// Adds a port; `id` must be free. The queue of `params` is ignored. The number of `queues` is at least one and at
     /// most [`max_queues`](Self::max_queues).
     ///
     /// # Errors
@@ -57,7 +58,7 @@ impl PortControls {
         let others = self.holders(id, count).skip(1).map(PortControl::follower).collect();
         let mut queues = queues.into_iter();
         let first = queues.next();
-        // The first one is told last, because it tells the others of the faces that unknown senders make.
+        // The worker with the first queue comes last, because it tells the others about faces of unknown senders.
         for (number, (holder, queue)) in self.holders(id, count).skip(1).zip(queues).enumerate() {
             let share = Share::Further { queue: number + 1, home: self.worker_of(id) };
             holder.add_share(id, params.with_queue(Some(queue)), share)?;
@@ -65,7 +66,7 @@ impl PortControls {
         self.of(id).add_share(id, params.with_queue(first), Share::First { others })
     }
 
-    /// Takes a port out of use; its faces must have been removed. The queues are closed unless they were taken before.
+    /// Removes a port; its faces must have been removed. Closes its queues, unless they were taken before.
     ///
     /// # Errors
     /// A worker has ended.
@@ -73,7 +74,7 @@ impl PortControls {
         self.holders(id, queues).try_for_each(|holder| holder.remove(id).map(drop))
     }
 
-    /// Takes the queues of a port back and closes them. Meanwhile its faces drop what they are to send.
+    /// Takes the queues of a port back and closes them. Meanwhile its faces drop their outgoing frames.
     ///
     /// # Errors
     /// A worker has ended.
@@ -81,7 +82,8 @@ impl PortControls {
         self.holders(id, queues).try_for_each(|holder| holder.take_queue(id).map(drop))
     }
 
-    /// Gives a port queues again; it may have another hardware address and MTU than before. Of further queues some may be missing now.
+    /// Gives a port queues again. The hardware address and the MTU may differ from the previous ones. There may be
+    /// fewer further queues than before.
     ///
     /// # Errors
     /// A worker has ended.
@@ -99,7 +101,7 @@ impl PortControls {
             .try_for_each(|(holder, queue)| holder.give_queue(id, queue, address, mtu_bytes))
     }
 
-    /// Says whether a link works. Does not wait.
+    /// Sets whether a link works. Does not wait for the change to take effect.
     pub fn set_state(&self, id: PortId, queues: usize, is_up: bool) {
         self.holders(id, queues).for_each(|holder| holder.set_state(id, is_up));
     }
@@ -117,7 +119,7 @@ impl PortControls {
     /// # Errors
     /// A worker has ended.
     pub fn remove_face(&self, id: PortId, queues: usize, face: FaceId) -> Result<(), WorkerSilent> {
-        // The first one first: it may be about to tell the others of the face.
+        // The worker with the first queue comes first: it may be about to tell the others about the face.
         self.holders(id, queues).try_for_each(|holder| holder.remove_face(face))
     }
 }

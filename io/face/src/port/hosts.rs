@@ -1,4 +1,4 @@
-//! The set of ports, as far as its ports are hosts on the Internet.
+//! The part of the port set that treats ports as Internet hosts.
 
 use namehop_packet::{BufferPool, PacketBuffer, Timestamp};
 
@@ -9,14 +9,14 @@ use crate::counters::LinkDrop;
 use crate::encapsulation::cut_padding;
 
 impl PortSet {
-    /// When a port has something to do by itself; [`Timestamp::NEVER`] when none has.
+    /// Returns when a port next has to act by itself; [`Timestamp::NEVER`] if none has to.
     pub fn next_deadline(&self) -> Timestamp {
         let ports = self.ports.iter().flatten().filter(|port| port.params.is_up);
         let due = ports.flat_map(|port| port.hosts.iter().map(Internet::next_due));
         due.min().unwrap_or(Timestamp::NEVER)
     }
 
-    /// Asks next hops where that is due, and queues what a port has to say by itself.
+    /// Sends due requests to next hops, and queues the answers of the port itself.
     pub(super) fn run_internet(&mut self, id: PortId, pool: &BufferPool) {
         let PortSet { ports, answers, table, now, max_queued, backlog, .. } = self;
         let Some(Some(port)) = ports.get_mut(usize::from(id.0)) else { return };
@@ -31,8 +31,8 @@ impl PortSet {
         port.waiting.append(answers);
     }
 
-    /// Receives a frame for one of the hosts that is of no face: a datagram of an unknown sender, whose headers and padding it takes off,
-    /// or something for the host itself.
+    /// Receives a frame for one of the hosts that belongs to no face: a datagram of an unknown sender, from which
+    /// headers and padding are removed, or a message to the host itself.
     pub(super) fn receive_at_host(
         &mut self,
         (id, host): (PortId, u16),

@@ -1,11 +1,12 @@
-//! A port as a host on the Internet, in a VLAN or without a tag: its faces over UDP and VXLAN, the way to their next hops, and what it answers by itself.
+//! A port as an Internet host, in a VLAN or untagged: its faces over UDP and VXLAN, the resolution of their next hops,
+//! and its own answers.
 //!
-//! It has the addresses that are configured, and does not look whether somebody else has them. It answers who asks for them (ARP,
-//! neighbour discovery) and echo requests; an answer goes back to where the question came from, in the buffer of the question. It
-//! asks for the hardware addresses of the next hops of its faces, and of nobody else.
+//! The host has the configured addresses, and does not check whether another host uses them. It answers requests for
+//! these addresses (ARP, neighbour discovery) and echo requests. Each answer reuses the buffer of its request and goes
+//! back to the sender. The host requests the hardware addresses of its faces' next hops only.
 //!
-//! Frames to be sent are put together from the header of their face. While the next hop has not answered, they wait with it, few
-//! of them and not for long.
+//! Outgoing frames start with the header of their face. While the next hop is not resolved, a few frames wait for it,
+//! for a short time.
 
 mod receive;
 
@@ -29,17 +30,17 @@ use crate::peers::PeerTable;
 use crate::registry::Face;
 use crate::uri::DEFAULT_PORT;
 
-/// Frames that may wait for all next hops of a port together.
+/// Maximum number of frames that wait for all next hops of a port together.
 const MAX_WAITING: usize = 256;
-/// The shortest time between two looks at all next hops, however many there are.
+/// Shortest time between two checks of all next hops.
 const TICK_MS: u64 = 10;
 
-/// A face as frames leave by it.
+/// Send state of a face.
 struct Output {
     face: Arc<Face>,
     peer: InternetPeer,
     header: Header,
-    /// Whose hardware address is asked for; `None` when that is configured.
+    /// The address to resolve; `None` if the hardware address is configured.
     next_hop: Option<IpAddr>,
     is_resolved: bool,
 }
@@ -48,27 +49,28 @@ struct Output {
 pub(super) struct Internet {
     network: PortNetwork,
     local: MacAddress,
-    /// Next hops are found here. Otherwise another worker does that, and notes them with their faces.
+    /// Whether this worker resolves next hops. If not, another worker does it and stores the addresses in the faces.
     finds_next_hops: bool,
     faces: PeerTable<FaceId, InternetKey>,
-    /// Faces that take datagrams of any sender at the other end.
+    /// Number of faces that accept datagrams from any source port or tunnel endpoint.
     of_any_sender: usize,
-    /// How many faces take datagrams of one sender only, by what they have in common with one for any sender.
+    /// Number of faces that accept one sender only, by the key that they have in common with a face for any sender.
     of_one_sender: PeerTable<usize, InternetKey>,
     outputs: Vec<Option<Output>>,
-    /// Places among them that are free.
+    /// Free indices of `outputs`.
     free: Vec<u32>,
-    /// How many UDP faces there are at each port of this end.
+    /// Number of UDP faces at each local port.
     local_ports: HashMap<u16, usize>,
     neighbours: HashMap<IpAddr, Neighbour>,
-    /// No neighbour is due earlier.
+    /// Not later than the earliest due time of a neighbour.
     next_due: Timestamp,
-    /// Frames that wait for next hops.
+    /// Total number of frames that wait for next hops.
     waiting: usize,
 }
 
 impl Internet {
-    /// A port with these addresses and this hardware address, whose next hops are found here or by another worker.
+    /// Creates a host with these addresses and this hardware address. `finds_next_hops`: whether this worker resolves
+    /// next hops.
     pub(super) fn new(network: PortNetwork, local: MacAddress, finds_next_hops: bool) -> Internet {
         Internet {
             network,
@@ -86,29 +88,29 @@ impl Internet {
         }
     }
 
-    /// Whether what a frame carries is of a kind that is handled here.
+    /// Whether this module handles the protocol that a frame carries.
     #[inline]
     pub(super) fn handles(carried: &Carried) -> bool {
         matches!(carried.ethertype, ETHERTYPE_IPV4 | ETHERTYPE_IPV6 | ETHERTYPE_ARP)
     }
 
-    /// The VLAN that it is in.
+    /// Returns the VLAN of the host.
     #[inline]
     pub(super) fn vlan(&self) -> Option<VlanId> {
         self.network.vlan
     }
 
-    /// When [`Internet::tick`] has something to do.
+    /// Returns when [`Internet::tick`] has to be called next.
     pub(super) fn next_due(&self) -> Timestamp {
         self.next_due
     }
 
-    /// Its faces.
+    /// Returns the faces of the host.
     pub(super) fn faces(&self) -> impl Iterator<Item = &Face> {
         self.outputs.iter().flatten().map(|output| &*output.face)
     }
 
-    /// The face that gets the datagrams of this peer.
+    /// Returns the face for the datagrams of this peer.
     #[inline]
     pub(super) fn face_of(&self, key: &InternetKey) -> Option<FaceId> {
         let exact = self.faces.get(key);
@@ -117,7 +119,8 @@ impl Internet {
         found.copied()
     }
 
-    /// The headers of a frame with a datagram of a face, which carries its packet from this place on; see [`LastDatagram`].
+    /// Returns the headers of a face's datagram, for comparison with the next one; see [`LastDatagram`]. The packet
+    /// starts at `start` in the frame.
     pub(super) fn remember(&self, frame: &[u8], key: &InternetKey, start: usize) -> Option<LastDatagram> {
         let common = key.of_any_sender();
         let has_any_port =
@@ -125,7 +128,7 @@ impl Internet {
         LastDatagram::new(frame, key, vlan::header_bytes(self.vlan()), start, has_any_port)
     }
 
-    /// Notes that there is a face more or less with this key.
+    /// Counts one face more or less with this key.
     fn count(&mut self, key: &InternetKey, is_more: bool) {
         if let Flow::Udp { local, .. } = key.flow {
             let at_port = self.local_ports.entry(local).or_default();
@@ -146,10 +149,10 @@ impl Internet {
         }
     }
 
-    /// The peer that an unknown sender is.
+    /// Returns the peer for a face to an unknown sender.
     ///
     /// # Errors
-    /// Why there can be no face for it.
+    /// The reason why there can be no such face.
     pub(super) fn stranger(&self, key: &InternetKey) -> Result<InternetPeer, LinkDrop> {
         let Flow::Udp { local: local_port, remote: Some(remote_port) } = key.flow else {
             return Err(LinkDrop::UnknownSender);
@@ -165,14 +168,14 @@ impl Internet {
         Ok(InternetPeer { vlan: self.vlan(), local: key.local, remote: key.remote, tunnel, next_hop: None })
     }
 
-    /// Adds a face. Gives its place among the outputs. Its next hop is asked for with the next tick.
+    /// Adds a face and returns its index in the outputs. The next tick requests the address of its next hop.
     pub(super) fn add(&mut self, now: Timestamp, face: &Arc<Face>, peer: InternetPeer) -> u32 {
         let key = peer.key();
         self.faces.insert(key, face.id());
         self.count(&key, true);
         let number = self.free.pop().unwrap_or_else(|| {
             self.outputs.push(None);
-            // There are fewer faces than that.
+            // The number of faces is limited to less than that.
             (self.outputs.len() - 1) as u32
         });
         let mut header = peer.header(&self.local);
@@ -196,7 +199,7 @@ impl Internet {
         number
     }
 
-    /// Removes the face at this place, and what waits for its next hop.
+    /// Removes the face at this index, and its frames that wait for the next hop.
     pub(super) fn remove(&mut self, place: u32) {
         let Some(Output { face, peer, next_hop, .. }) = self.outputs.get_mut(place as usize).and_then(Option::take)
         else {
@@ -221,7 +224,7 @@ impl Internet {
         }
     }
 
-    /// The link was interrupted, or the port has another hardware address: all next hops are asked for again.
+    /// Resolves all next hops again, because the link was interrupted or the port has another hardware address.
     pub(super) fn restart(&mut self, now: Timestamp, local: MacAddress) {
         self.local = local;
         for output in self.outputs.iter_mut().flatten() {
@@ -238,7 +241,7 @@ impl Internet {
         self.give_up_waiting(None, LinkDrop::LinkDown);
     }
 
-    /// Whether frames of the face at this place can leave at once, where another worker finds next hops.
+    /// Whether frames of the face at this index can be sent at once. Used where another worker resolves next hops.
     #[inline]
     pub(super) fn is_ready(&mut self, place: u32) -> bool {
         let Some(Some(output)) = self.outputs.get_mut(place as usize) else { return false };
@@ -250,7 +253,7 @@ impl Internet {
         output.is_resolved
     }
 
-    /// Drops what waits for one next hop, or for all.
+    /// Drops the frames that wait for one next hop, or for all of them.
     fn give_up_waiting(&mut self, next_hop: Option<IpAddr>, reason: LinkDrop) {
         for (address, neighbour) in &mut self.neighbours {
             if next_hop.is_none_or(|next_hop| next_hop == *address) {
@@ -264,8 +267,8 @@ impl Internet {
         }
     }
 
-    /// Puts headers on frames of the face at this place, to which `drops` belong. Those that have to wait for its next hop are taken
-    /// away, or dropped and counted.
+    /// Puts headers on frames of the face at this index; drops are counted in `drops`. Frames that have to wait for the
+    /// next hop are moved out of `frames`, or dropped and counted.
     pub(super) fn put_on(
         &mut self,
         place: u32,
@@ -282,7 +285,7 @@ impl Internet {
         let mut port = entropy::FIRST_PORT;
         frames.retain_mut(|frame| {
             if is_by_name {
-                // The parts of a packet follow each other; the name is in the first.
+                // The fragments of a packet follow each other; the name is in the first one.
                 port = entropy::source_port(frame.bytes()).unwrap_or(port);
             }
             let has_header = output.header.put_on(is_by_name.then_some(port), frame, pool);
@@ -304,7 +307,7 @@ impl Internet {
         frames.clear();
     }
 
-    /// Asks next hops, where that is due, and gives up on those that stay silent. Questions are added to `out`.
+    /// Sends due requests to next hops, and drops the frames that wait for silent ones. Requests are added to `out`.
     pub(super) fn tick(&mut self, now: Timestamp, pool: &BufferPool, out: &mut Vec<PacketBuffer>) {
         if now < self.next_due {
             return;
@@ -335,7 +338,7 @@ impl Internet {
                 }
                 _ => None,
             };
-            // Without a buffer it is asked for later, as if the question had been lost.
+            // If there is no buffer, the request is sent later, as if it had been lost.
             out.extend(question);
         }
         self.next_due = next_due.max(now.plus_ms(TICK_MS));
@@ -351,7 +354,7 @@ impl Internet {
     }
 }
 
-/// Where drops of a face are counted: by the worker that has the port of the face, and so this.
+/// Returns the drop counters of the worker that has the port of the face, which is this worker.
 fn drops_of(face: &Face) -> &LinkDropCounters {
     &face.counters.worker(face.home_worker()).link_drops
 }

@@ -1,8 +1,9 @@
-//! What is known of one next hop: its hardware address, and when that is asked for again.
+//! State of one next hop: its hardware address, and when to request that address again.
 //!
-//! There is one for each next hop that faces use, and none for anybody else, so nobody can fill memory by sending. A hardware
-//! address is taken from an answer to a question of ours only. The one that answers keeps its place: another one that is heard of
-//! makes us ask the one that we know, and only when that stays silent is everybody asked.
+//! There is a record only for next hops that faces use, so no sender can fill the memory. A hardware address is
+//! accepted only from an answer to a request of this router. A known address stays valid while its host answers. If
+//! another address is claimed for the next hop, the known host is asked soon; only if it does not answer, the request
+//! is broadcast.
 
 use std::collections::VecDeque;
 
@@ -10,55 +11,55 @@ use namehop_packet::{PacketBuffer, Timestamp};
 
 use crate::encapsulation::MacAddress;
 
-/// An answer holds so long; then its sender is asked again, while packets go on to it.
+/// Time for which an answer is valid. Then the known host is asked again, while packets are still sent to it.
 const REACHABLE_MS: u64 = 30_000;
-/// Pause between two questions.
+/// Interval between two requests.
 pub(super) const QUESTION_MS: u64 = 1_000;
-/// So many questions without an answer make a next hop unreachable.
+/// Number of unanswered requests after which a next hop is unreachable.
 pub(super) const QUESTIONS: u32 = 3;
-/// How often the pause doubles between questions to one that is unreachable: up to 16 s.
+/// Maximum number of times that the interval doubles while the next hop is unreachable: up to 16 s.
 const MAX_DOUBLINGS: u32 = 4;
-/// Frames that may wait for the first answer.
+/// Maximum number of frames that wait for the first answer.
 pub(super) const MAX_WAITING: usize = 16;
 
 /// A next hop.
 #[derive(Debug)]
 pub(super) struct Neighbour {
-    /// Its hardware address, once it has answered.
+    /// Hardware address, once the next hop has answered.
     address: Option<MacAddress>,
-    /// Questions since the last answer.
+    /// Requests since the last answer.
     questions: u32,
-    /// When the next question is due.
+    /// When the next request is due.
     due: Timestamp,
     last_question: Timestamp,
-    /// Frames with all but its hardware address, by the place of their face among the outputs, until it answers.
+    /// Frames that are complete except for the hardware address, each with the output index of its face.
     pub(super) waiting: VecDeque<(u32, PacketBuffer)>,
-    /// Places of the faces that use it.
+    /// Output indices of the faces that use this next hop.
     pub(super) outputs: Vec<u32>,
 }
 
-/// What is to be done at a certain time.
+/// A due action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Ask this hardware address, or everybody.
+    /// Send a request to this hardware address, or broadcast it.
     Ask(Option<MacAddress>),
-    /// The same, and what waited is given up; the hardware address no longer counts.
+    /// Broadcast a request, and drop the waiting frames; the known hardware address is invalid.
     AskAndGiveUp,
 }
 
-/// What has become of a claim.
+/// Result of a message about a next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// It is what was known, or says nothing.
+    /// Nothing new.
     Nothing,
     /// The hardware address is known from now on.
     Resolved(MacAddress),
-    /// Another hardware address than the one that is known.
+    /// The message has another hardware address than the known one.
     Conflict,
 }
 
 impl Neighbour {
-    /// One that nothing is known of.
+    /// Creates the record of an unresolved next hop.
     pub(super) fn new(now: Timestamp) -> Neighbour {
         Neighbour {
             address: None,
@@ -70,34 +71,34 @@ impl Neighbour {
         }
     }
 
-    /// Its hardware address.
+    /// Returns the hardware address.
     pub(super) fn address(&self) -> Option<MacAddress> {
         self.address
     }
 
-    /// When [`Neighbour::tick`] has something to do.
+    /// Returns when [`Neighbour::tick`] has to be called next.
     pub(super) fn due(&self) -> Timestamp {
         self.due
     }
 
-    /// How many more frames may wait for its answer.
+    /// Returns how many more frames may wait for an answer.
     pub(super) fn room(&self) -> usize {
         if self.questions > QUESTIONS { 0 } else { MAX_WAITING.saturating_sub(self.waiting.len()) }
     }
 
-    /// Forgets the hardware address: the link was interrupted, so another one may be there.
+    /// Forgets the hardware address, because the link was interrupted and another host may be connected now.
     pub(super) fn forget(&mut self, now: Timestamp) {
         (self.address, self.questions, self.due) = (None, 0, now);
     }
 
-    /// What is to be done now, if anything.
+    /// Returns the action that is due now, if any.
     pub(super) fn tick(&mut self, now: Timestamp) -> Option<Due> {
         if now < self.due {
             return None;
         }
         let gives_up = self.questions == QUESTIONS;
         if gives_up && self.address.take().is_some() {
-            // The one we knew is silent. Everybody is asked, as if nothing had been known, and packets wait.
+            // The known host does not answer. Broadcast a request as if nothing were known; packets wait.
             self.questions = 0;
         }
         self.questions = self.questions.saturating_add(1);
@@ -107,14 +108,14 @@ impl Neighbour {
         Some(if gives_up { Due::AskAndGiveUp } else { Due::Ask(self.address) })
     }
 
-    /// An answer to a question of ours came from `address`; `None`: without one, which confirms the one that is known.
+    /// Handles an answer to a request, with a hardware address; an answer without one confirms the known address.
     pub(super) fn answered(&mut self, now: Timestamp, address: Option<MacAddress>) -> Heard {
         match (self.address, address.or(self.address)) {
             (_, None) => Heard::Nothing,
             (Some(known), Some(said)) if known != said => self.doubt(now),
             (known, Some(said)) => {
                 if self.questions == 0 {
-                    // Nobody asked.
+                    // There was no request.
                     return Heard::Nothing;
                 }
                 (self.address, self.questions, self.due) = (Some(said), 0, now.plus_ms(REACHABLE_MS));
@@ -123,7 +124,7 @@ impl Neighbour {
         }
     }
 
-    /// It is said without having been asked to have this hardware address: reason to ask soon, and no more.
+    /// Handles an unsolicited claim of this hardware address: it only causes a request soon.
     pub(super) fn claimed(&mut self, now: Timestamp, address: MacAddress) -> Heard {
         match self.address {
             Some(known) if known == address => Heard::Nothing,
@@ -138,7 +139,7 @@ impl Neighbour {
         }
     }
 
-    /// Another hardware address than the known one was named: the known one is asked soon whether it is still there.
+    /// Handles another hardware address than the known one: the known host is asked soon whether it is still there.
     fn doubt(&mut self, now: Timestamp) -> Heard {
         if self.questions == 0 {
             self.due = self.next_question(now);
@@ -146,7 +147,7 @@ impl Neighbour {
         Heard::Conflict
     }
 
-    /// The earliest time for a question: whatever is heard, not more than one in a while.
+    /// Returns the earliest time for a request: at most one per interval, however many messages arrive.
     fn next_question(&self, now: Timestamp) -> Timestamp {
         now.max(self.last_question.plus_ms(QUESTION_MS))
     }

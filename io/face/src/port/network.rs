@@ -1,4 +1,4 @@
-//! The Internet addresses of a port, and which way packets go from them. Both are configured: nothing is learned from the link.
+//! The Internet addresses and routes of a port. Both are configured: nothing is learned from the link.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,25 +7,25 @@ use std::str::FromStr;
 use crate::encapsulation::VlanId;
 use crate::uri::{DEFAULT_PORT, FaceUri, Host};
 
-/// An address of a port, and the neighbours that are on its link: `192.0.2.1/24`.
+/// An address of a port with its prefix length, which determines the neighbours on the link: `192.0.2.1/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortAddress {
     /// The address.
     pub address: IpAddr,
-    /// Bits that the addresses of neighbours have in common with it.
+    /// Length of the prefix shared with the neighbours, in bits.
     pub prefix_bits: u8,
 }
 
-/// What a port is in one network on its link: in a VLAN, or without a tag.
+/// A port's configuration in one network on its link: in a VLAN, or untagged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortNetwork {
-    /// The VLAN; `None` without a tag.
+    /// The VLAN; `None` if untagged.
     pub vlan: Option<VlanId>,
-    /// Whether unknown senders may make faces there.
+    /// Whether unknown senders may create faces in this network.
     pub on_demand: bool,
-    /// Its own addresses.
+    /// The port's own addresses.
     pub addresses: Vec<PortAddress>,
-    /// Where packets go that are for no neighbour: one for each family at most.
+    /// Next hops for destinations that are not on the link: at most one for each address family.
     pub gateways: Vec<IpAddr>,
 }
 
@@ -40,13 +40,13 @@ impl PortAddress {
     /// Whether an address is on the link.
     pub fn contains(&self, other: IpAddr) -> bool {
         let ((own, family), (other, other_family)) = (bits(self.address), bits(other));
-        // All bits shifted out is no shift that there is.
+        // Shifting out all bits would overflow.
         family == other_family && (self.prefix_bits == 0 || (own ^ other) >> (128 - u32::from(self.prefix_bits)) == 0)
     }
 }
 
 impl PortNetwork {
-    /// The neighbour that packets for `remote` go to; `None` when there is no way.
+    /// Returns the neighbour that packets for `remote` are sent to; `None` if there is no route.
     pub fn next_hop(&self, remote: IpAddr) -> Option<IpAddr> {
         let is_on_link = match remote {
             IpAddr::V6(address) if address.is_unicast_link_local() => true,
@@ -63,17 +63,18 @@ impl PortNetwork {
         self.addresses.iter().any(|own| own.address == address)
     }
 
-    /// The address that packets to `remote` come from, unless one is chosen: one on its link, else the first of its family.
+    /// Returns the default source address of packets to `remote`: one on the same link, else the first of its family.
     pub fn source_for(&self, remote: IpAddr) -> Option<IpAddr> {
         let of_family = |own: &&PortAddress| own.address.is_ipv4() == remote.is_ipv4();
         let on_link = self.addresses.iter().find(|own| own.contains(remote));
         on_link.or_else(|| self.addresses.iter().find(of_family)).map(|own| own.address)
     }
 
-    /// The local URI of the face from this port to `remote`, a UDP or VXLAN URI, with all that `local` leaves open.
+    /// Returns the local URI of the face from this port to `remote`, a UDP or VXLAN URI, with all options that `local`
+    /// leaves open.
     ///
     /// # Errors
-    /// Why there can be no such face.
+    /// The reason why there can be no such face.
     pub fn complete(&self, remote: &FaceUri, local: &FaceUri) -> Result<FaceUri, String> {
         let Some(mut options) = local.options().copied() else {
             return Err(format!("a face to {remote} needs a network interface or memif as local end, not {local}"));

@@ -1,4 +1,4 @@
-//! What a port is made from, and what faces on it are made from.
+//! Parameters of ports, and of faces on ports.
 
 use std::fmt;
 
@@ -9,35 +9,35 @@ use crate::encapsulation::{FacePeer, Framing, MacAddress, Peer};
 use crate::registry::{FaceParams, FacePersistency};
 use crate::uri::FaceUri;
 
-/// Number of a port in its [`PortSet`](super::PortSet); small, given out by the control side.
+/// Number of a port in its [`PortSet`](super::PortSet); small, assigned by the control side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PortId(pub u16);
 
-/// What a new port is.
+/// Parameters of a new port.
 pub struct PortParams {
-    /// What receives and sends its frames; `None` while the link is being restarted.
+    /// Receives and sends its frames; `None` while the link is being restarted.
     pub queue: Option<Box<dyn PortQueue>>,
-    /// What its frames look like.
+    /// The format of its frames.
     pub framing: Framing,
-    /// Its hardware address, the source of what it sends.
+    /// Its hardware address, the source of sent frames.
     pub address: MacAddress,
-    /// The networks that something is said of: VLANs, and the one without a tag. Without any it has no UDP and VXLAN faces, and none
-    /// for unknown senders.
+    /// The configured networks: VLANs, and the untagged one. Without any, the port has no UDP and VXLAN faces, and no
+    /// faces for unknown senders.
     pub networks: Vec<PortNetwork>,
-    /// Its own URI, without what tells encapsulations on it apart.
+    /// Its own URI, without the options that distinguish encapsulations on it.
     pub uri: FaceUri,
-    /// Largest NDN frame it carries, in bytes, behind the header that its [`Framing`] has.
+    /// Largest NDN frame it carries, in bytes, after the header of its [`Framing`].
     pub mtu_bytes: usize,
-    /// How many faces unknown senders may make by sending a packet, in the networks that admit them.
+    /// Maximum number of faces that unknown senders may create by sending a packet, in the networks that admit them.
     pub max_on_demand_faces: usize,
-    /// How many of them from one Internet address (IPv6: from one network of 64 bits).
+    /// Maximum number of such faces from one Internet address (IPv6: one /64 network).
     pub strangers_per_address: usize,
     /// Whether the link works.
     pub is_up: bool,
 }
 
 impl PortParams {
-    /// The same port for the worker that has this queue of it.
+    /// Returns the parameters of the same port for a worker with another queue.
     pub(super) fn with_queue(&self, queue: Option<Box<dyn PortQueue>>) -> PortParams {
         PortParams { queue, networks: self.networks.clone(), uri: self.uri.clone(), ..*self }
     }
@@ -49,7 +49,8 @@ impl fmt::Debug for PortParams {
     }
 }
 
-/// The usual parameters of the face to a peer on the port with this URI, whose link carries at most `mtu_bytes`.
+/// Returns the default parameters of the face to `peer` on the port with URI `port`. `mtu_bytes` is the MTU of the
+/// link.
 pub fn face_params(peer: impl Into<FacePeer>, port: &FaceUri, mtu_bytes: usize) -> FaceParams {
     let peer = peer.into();
     let (remote, local) = peer.uris(port);

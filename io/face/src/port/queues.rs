@@ -1,11 +1,14 @@
-//! A port with several queues: each belongs to another worker.
+//! Ports with several queues, each owned by another worker.
 //!
-//! The worker with the first queue has the port: it makes faces for unknown senders, answers for the port's addresses, finds the way to
-//! next hops, carries the kernel's share, and keeps the state of links. A worker with a further queue knows the faces of the port, and
-//! takes from its queue the frames that need no state: a whole packet, with a PIT token or without, from a peer with a face. All
-//! others it hands over as they are to the first worker, for whom it is as if they had come to its own queue. Frames are sent by
-//! whoever has them, on the worker's own queue, unless the face has link reliability, or its next hop is not known: then the
-//! packets are handed over.
+//! The worker with the first queue has the port: it creates faces for unknown senders, answers for the port's
+//! addresses, resolves next hops, forwards the kernel's share, and keeps the state of the links.
+//!
+//! A worker with a further queue knows the faces of the port. It processes the frames that need no state: a whole
+//! packet, with a PIT token or without, from a peer with a face. It forwards all other frames unmodified to the worker
+//! with the first queue, which processes them as if received on its own queue.
+//!
+//! Each worker sends frames on its own queue. If the face has link reliability, or its next hop is not resolved, it
+//! transfers the packets to the face's home worker instead.
 
 use std::sync::{Arc, Weak};
 
@@ -22,28 +25,29 @@ use crate::registry::{Face, FaceFlags};
 use crate::ring::Frame;
 use crate::wake::Waker;
 
-/// What a worker has of a port.
+/// A worker's share of a port.
 pub(super) enum Share {
-    /// The first queue and the port itself; the others have the further queues.
+    /// The first queue and the port itself; `others` have the further queues.
     First { others: Vec<Follower> },
-    /// The queue with this number; the worker with the number `home` has the port.
+    /// The further queue with this number; worker `home` has the port.
     Further { queue: usize, home: usize },
 }
 
-/// A worker with a further queue, as the one with the first knows it.
+/// A worker with a further queue, as seen by the worker with the first one.
 pub(super) struct Follower {
-    /// Weak, so that a worker that ends is found out.
+    /// Weak, so that the control side can detect that the worker has ended.
     pub(super) mailbox: Weak<Mailbox>,
     pub(super) waker: Arc<Waker>,
 }
 
 impl Follower {
-    /// Tells it of a face that a sender has made. It is removed by the control side like all others, unless it has to give way.
+    /// Tells this worker about a face created by an unknown sender. The control side removes the face like all others,
+    /// unless it is evicted first.
     pub(super) fn add_face(&self, id: PortId, face: &Arc<Face>, peer: FacePeer) {
         self.tell(PortChange::AddFace(id, Arc::clone(face), peer, None));
     }
 
-    /// Tells it of such a face that had to give way to another.
+    /// Tells this worker that such a face was evicted.
     pub(super) fn remove_face(&self, face: FaceId) {
         self.tell(PortChange::RemoveFace(face, None));
     }
@@ -56,23 +60,24 @@ impl Follower {
     }
 }
 
-/// What went through one queue of a port.
+/// Counters of one queue of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueCounts {
     /// The port's URI.
     pub port: String,
     /// Number of the queue on its port.
     pub queue: usize,
-    /// Frames received, whatever became of them.
+    /// Frames received, whether delivered or dropped.
     pub received_frames: u64,
-    /// Frames that the link has taken.
+    /// Frames that the link accepted.
     pub sent_frames: u64,
-    /// Faces whose frames the device puts into this queue by a rule.
+    /// Number of faces with a device rule that steers their frames into this queue.
     pub steered_faces: usize,
 }
 
 impl PortSet {
-    /// Takes what needs no state from the burst of a further queue; the rest is for the worker that has the port.
+    /// Takes the packets that need no state from a burst of a further queue; the other frames go to the worker that has
+    /// the port.
     pub(super) fn receive_further(
         &mut self,
         id: PortId,
@@ -89,8 +94,8 @@ impl PortSet {
         }
     }
 
-    /// Takes everything around the packet off a frame of a known face that holds a whole one and no link field but a PIT token. Other
-    /// frames stay as they are.
+    /// Removes everything around the packet from a frame of a known face that holds a whole packet and no link field
+    /// except a PIT token. Leaves other frames unchanged.
     fn take_whole_packet(&self, id: PortId, frame: &mut PacketBuffer, last: &mut Last) -> Option<Owner> {
         let port = self.ports.get(usize::from(id.0))?.as_ref()?;
         let bytes = frame.bytes();
@@ -104,12 +109,12 @@ impl PortSet {
         Some(owner)
     }
 
-    /// The frames for the workers that have their ports: number of the worker, port, and the frame as it was received.
+    /// Removes the frames for the workers that have their ports: worker number, port, and the frame as received.
     pub fn frames_for_others(&mut self) -> impl Iterator<Item = (usize, PortId, PacketBuffer)> {
         self.for_others.drain(..)
     }
 
-    /// Takes a frame of this port that has come to a further queue. It is received with the next turn.
+    /// Accepts a frame of this port that was received on a further queue. It is processed in the next poll iteration.
     pub fn accept(&mut self, id: PortId, frame: PacketBuffer) {
         match self.port(id) {
             Some(port) => {
@@ -120,7 +125,7 @@ impl PortSet {
         }
     }
 
-    /// Whether this worker sends what leaves by a face with this output; otherwise the face's home worker does.
+    /// Whether this worker sends the packets of a face with this output; otherwise the face's home worker does.
     #[inline]
     pub fn sends_for(&mut self, face: &Face, output: &PortOutput) -> bool {
         match self.port(output.port) {
@@ -130,19 +135,19 @@ impl PortSet {
                 (_, FaceHeader::Link(_)) => true,
                 (_, FaceHeader::Internet { host, place }) => port.host(*host).is_some_and(|host| host.is_ready(*place)),
             },
-            // What is sent there is counted as lost.
+            // Packets sent there are counted as lost.
             None => true,
         }
     }
 
-    /// Bytes that wait on the worker's queue of the port of this output, if the link does not take all at once.
+    /// Returns the bytes queued on the worker's queue of this output's port; 0 unless the link is congested.
     #[inline]
     pub fn backlog_bytes(&self, output: &PortOutput) -> usize {
         let port = self.ports.get(usize::from(output.port.0)).and_then(Option::as_ref);
         port.map_or(0, |port| port.waiting.backlog_bytes())
     }
 
-    /// What went through the queues of this worker, by number of the port.
+    /// Returns the counters of this worker's queues, in order of port number.
     pub fn queue_counts(&self) -> Vec<QueueCounts> {
         let counts = self.ports.iter().flatten().map(|port| QueueCounts {
             port: port.params.uri.to_string(),

@@ -1,4 +1,4 @@
-//! The frames that wait to be sent on a port.
+//! The send queue of a port.
 
 use std::collections::VecDeque;
 
@@ -8,20 +8,20 @@ use namehop_packet::{PacketBuffer, PortQueue};
 #[derive(Default)]
 pub(super) struct SendQueue {
     frames: Vec<PacketBuffer>,
-    /// While the port is congested, the lengths of the frames that wait; empty otherwise, because the link mostly takes
-    /// all at once.
+    /// The lengths of the queued frames while the port is congested. Otherwise empty, because the link usually takes
+    /// all frames at once.
     lengths: VecDeque<u32>,
-    /// Their sum.
+    /// Sum of `lengths`.
     bytes: usize,
 }
 
 impl SendQueue {
-    /// Frames that wait.
+    /// Returns the number of queued frames.
     pub(super) fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Whether no frame waits.
+    /// Whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -31,12 +31,12 @@ impl SendQueue {
         !self.lengths.is_empty()
     }
 
-    /// Bytes that were left over when the port last sent, and those queued since; 0 when none were left.
+    /// Returns the bytes left over when the port last sent, plus the bytes queued since; 0 if nothing was left.
     pub(super) fn backlog_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds complete frames to those that wait.
+    /// Appends complete frames.
     #[inline]
     pub(super) fn append(&mut self, frames: &mut Vec<PacketBuffer>) {
         if self.is_congested() {
@@ -54,7 +54,7 @@ impl SendQueue {
         }
     }
 
-    /// Sends what waits, as far as the port takes it.
+    /// Sends as many frames as the port takes.
     pub(super) fn send(&mut self, port: &mut dyn PortQueue) {
         port.transmit(&mut self.frames);
         if self.frames.is_empty() {
@@ -71,7 +71,7 @@ impl SendQueue {
         }
     }
 
-    /// Gives up what waits; returns how many frames that were.
+    /// Drops all queued frames; returns their number.
     pub(super) fn discard(&mut self) -> usize {
         let count = self.frames.len();
         self.frames.clear();

@@ -1,4 +1,4 @@
-//! All ports of a worker: polls them, finds out whose the received frames are, sends what faces give.
+//! All ports of a worker: polls them, finds the face of each received frame, and sends the frames of faces.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use crate::ring::Frame;
 use crate::socket::FaceEvent;
 use crate::wake::Waker;
 
-/// Frames that all ports together may have waiting, unless [`PortSet::limit_queues`] says otherwise.
+/// Maximum number of frames queued on all ports together, unless [`PortSet::limit_queues`] sets another.
 const MAX_QUEUED_FRAMES: usize = 4096;
-/// They may have so many however few buffers there are: what a turn of the worker sends.
+/// Minimum of that limit, however few buffers there are: the frames sent in one poll iteration of the worker.
 const MIN_QUEUED_FRAMES: usize = 512;
-/// Frames that a queue gives at once while others wait behind them.
+/// Minimum size of a received burst for which the frames behind it in the queue are checked.
 const LEAST_WATCHED: usize = 32;
 
 /// The ports of one worker.
 pub struct PortSet {
-    /// By number of the port.
+    /// Indexed by port number.
     pub(super) ports: Vec<Option<Port>>,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) table: Arc<FaceTable>,
     pub(super) events: UnboundedSender<FaceEvent>,
-    /// Properties of the faces that senders make.
+    /// Flags of on-demand faces.
     pub(super) on_demand_flags: FaceFlags,
     pub(super) self_learning: bool,
     pub(super) idle_timeout: Duration,
@@ -44,24 +44,24 @@ pub struct PortSet {
     congested: Vec<usize>,
     /// Frames for the workers that have their ports; see [`PortSet::frames_for_others`].
     pub(super) for_others: Vec<(usize, PortId, PacketBuffer)>,
-    /// Frames of other workers' queues wait to be received.
+    /// Frames of other workers' queues are waiting to be processed.
     pub(super) has_accepted: bool,
-    /// What ports say by themselves.
+    /// Frames that ports send on their own behalf.
     pub(super) answers: Vec<PacketBuffer>,
-    /// Time of the turn.
+    /// Time of the poll iteration.
     pub(super) now: Timestamp,
-    /// Frames that all ports together may have waiting.
+    /// Maximum number of frames queued on all ports together.
     pub(super) max_queued: usize,
-    /// Frames that were left over when the ports last sent.
+    /// Number of frames left over when the ports last sent.
     pub(super) backlog: usize,
-    /// The number of the worker.
+    /// Number of this worker.
     pub(super) worker: usize,
 }
 
 impl PortSet {
-    /// A set without ports, and the control side's hold on it. `waker` is the worker's. On-demand faces get
-    /// `on_demand_flags`, honour the headers of self-learning if `self_learning` says so, and are closed after
-    /// `idle_timeout` to twice that without a frame.
+    /// Creates an empty set, and the control side's handle of it. `waker` is the worker's. On-demand faces get
+    /// `on_demand_flags`, honour the headers of self-learning if `self_learning` is set, and are closed after
+    /// `idle_timeout` to twice that time without a frame.
     pub fn new(
         table: Arc<FaceTable>,
         events: UnboundedSender<FaceEvent>,
@@ -92,14 +92,15 @@ impl PortSet {
         (set, PortControl::new(mailbox, waker))
     }
 
-    /// Sets how many frames may wait on all ports together, where 512 are the least; more are dropped and counted. A
-    /// port has its share of what the others leave: one congested port half of it, two of them a third each, and so on.
-    /// So however many ports are congested, the others find room in their queues and buffers in the pool.
+    /// Sets how many frames may be queued on all ports together, at least 512; frames beyond that are dropped and
+    /// counted. A port may queue as many frames as are left of the limit: one congested port uses half of it, two ports
+    /// a third each, and so on. So however many ports are congested, the other ports have space in their queues and
+    /// buffers in the pool.
     pub fn limit_queues(&mut self, frames: usize) {
         self.max_queued = frames.max(MIN_QUEUED_FRAMES);
     }
 
-    /// Says which worker has it; without a word it is the first.
+    /// Sets the number of the worker that owns this set; initially 0.
     pub fn set_worker(&mut self, worker: usize) {
         self.worker = worker;
     }
@@ -113,7 +114,7 @@ impl PortSet {
         self.ports.get_mut(usize::from(id.0))?.as_mut()
     }
 
-    /// Adds a face to a port, and to the records of the worker.
+    /// Adds a face to a port and to the worker's records.
     pub(super) fn add_face(&mut self, id: PortId, face: &Arc<Face>, peer: FacePeer, faces: &mut impl FaceRecords) {
         let now = self.now;
         let Some(port) = self.port(id) else { return };
@@ -133,7 +134,7 @@ impl PortSet {
         faces.add(face, PortOutput { port: id, header });
     }
 
-    /// Removes a face from the records of the worker, and from its port.
+    /// Removes a face from the worker's records and from its port.
     pub(super) fn remove_face(&mut self, id: FaceId, faces: &mut impl FaceRecords) {
         let Some(PortOutput { port, header }) = faces.remove(id) else { return };
         let Some(port) = self.port(port) else { return };
@@ -153,8 +154,9 @@ impl PortSet {
         }
     }
 
-    /// Receives a burst from every port; what belongs to a face is added to `frames`. Faces that senders make are added to
-    /// the records. Whether any port had something. What ports say by themselves goes out with [`PortSet::flush`].
+    /// Receives a burst from every port and adds the frames of faces to `frames`. New on-demand faces are added to the
+    /// records. Returns whether any port received frames. Frames that ports send on their own behalf leave with
+    /// [`PortSet::flush`].
     pub fn receive(
         &mut self,
         now: Timestamp,
@@ -175,8 +177,8 @@ impl PortSet {
                     is_congested = port.watch.note(now, received.len(), waiting);
                 }
                 if !received.is_empty() && !port.params.is_up {
-                    // Frames come, so the link works, although whoever looks at links now and then does not know yet. Otherwise what
-                    // answers them would be dropped until then.
+                    // Received frames show that the link works, before the periodic link check notices. Otherwise the
+                    // answers would be dropped until then.
                     port.change_state(true, now);
                 }
                 port.received_frames += received.len() as u64;
@@ -212,7 +214,8 @@ impl PortSet {
         any
     }
 
-    /// Notes the last frame of a queue in which frames wait for too long, if any has come since there were `already` so many.
+    /// Notes the last frame of a queue in which frames wait for too long. `already` is the number of frames before this
+    /// queue was read.
     #[inline]
     fn note_congestion(&mut self, is_congested: bool, already: usize, frames: &[Frame]) {
         if is_congested && frames.len() > already {
@@ -220,13 +223,13 @@ impl PortSet {
         }
     }
 
-    /// Which of the frames that were [received](Self::receive) last are to be marked because others wait behind them for too long: their
-    /// places among all, in order.
+    /// Returns the indices, in order, of the frames to be marked among those [received](Self::receive) last, because
+    /// the frames behind them have waited for too long.
     pub fn congested_frames(&mut self) -> impl Iterator<Item = usize> {
         self.congested.drain(..)
     }
 
-    /// Takes the header and padding off a received frame and finds out whose it is.
+    /// Removes the header and padding of a received frame and finds its face.
     #[inline]
     fn find_owner(
         &mut self,
@@ -242,7 +245,7 @@ impl PortSet {
             return cut_padding(frame).map(|()| Arrival::Packet(owner));
         }
         if let Some(host) = port.host_of(frame.bytes()) {
-            // A face may give way to that of the sender, also the one of the frame before.
+            // The sender's face may evict another one, perhaps that of the previous frame.
             *last = Last::None;
             return self.receive_at_host((id, host), frame, faces);
         }
@@ -250,15 +253,15 @@ impl PortSet {
         if !received.peer.can_be_on_demand() {
             return Err(received.peer.drop_without_face());
         }
-        // Before a face is made: noise is not worth one.
+        // Checked before a face is created: noise does not justify one.
         received.header.take_off(frame)?;
         *last = Last::None;
         let face = self.add_on_demand_face(id, received.peer.into(), frame, faces)?;
         Ok(Arrival::Packet((face, received.endpoint)))
     }
 
-    /// Takes frames of a face, whose record says `output`. They go out with [`PortSet::flush`]. Drops are counted on the
-    /// face.
+    /// Queues frames of a face; `output` is from its record. They leave with [`PortSet::flush`]. Drops are counted on
+    /// the face.
     pub fn send(&mut self, face: &Face, output: &PortOutput, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
         let drops = &face.counters.worker(self.worker).link_drops;
         let (max_queued, backlog) = (self.max_queued, self.backlog);
@@ -268,7 +271,7 @@ impl PortSet {
             frames.clear();
             return;
         };
-        // A dynamic threshold, as in switches: a queue may be as long as what is left beside all queues.
+        // A dynamic threshold, as in switches: a queue may be as long as what all queues together leave.
         let room = max_queued.saturating_sub(backlog + port.waiting.len());
         if frames.len() > room {
             drops.add(LinkDrop::SendQueueFull, (frames.len() - room) as u64);
@@ -285,7 +288,7 @@ impl PortSet {
             }),
             FaceHeader::Internet { host, place } => match port.host(*host) {
                 Some(host) => host.put_on(*place, frames, drops, pool),
-                // The port has no addresses there any more.
+                // The port no longer has addresses in that network.
                 None => {
                     drops.add(LinkDrop::LinkDown, frames.len() as u64);
                     frames.clear();
@@ -298,8 +301,8 @@ impl PortSet {
         }
     }
 
-    /// Sends what waits on all ports, as far as their links take it. When something is left, how long it takes until that is
-    /// worth another attempt.
+    /// Sends the queued frames of all ports, as far as their links take them. If any are left, returns after which time
+    /// another attempt is useful.
     pub fn flush(&mut self, faces: &mut impl FaceRecords) -> Option<Duration> {
         let mut retry: Option<Duration> = None;
         self.backlog = 0;
@@ -322,7 +325,7 @@ impl PortSet {
         retry
     }
 
-    /// To be called before the worker sleeps until one of [`PortSet::bells`] is readable.
+    /// Prepares the queues for sleep. Call it before the worker sleeps until one of [`PortSet::bells`] is readable.
     pub fn prepare_to_sleep(&mut self) {
         for port in self.ports.iter_mut().flatten() {
             if let Some(queue) = &mut port.params.queue {
@@ -334,7 +337,7 @@ impl PortSet {
         }
     }
 
-    /// The bells of the ports that have one.
+    /// Returns the wake-up descriptors (bells) of the ports that have one.
     pub fn bells(&self) -> Vec<BorrowedFd<'_>> {
         let bypasses = self.ports.iter().flatten().filter_map(|port| port.bypass.as_ref()?.bell());
         self.queues().filter_map(PortQueue::bell).chain(bypasses).collect()
@@ -345,7 +348,7 @@ impl PortSet {
         self.queues().any(|queue| queue.bell().is_none())
     }
 
-    /// How long the worker may rely on the bells.
+    /// Returns how long the worker may rely on the bells; `None` if there is no limit.
     pub fn longest_sleep(&self) -> Option<Duration> {
         self.queues().filter_map(PortQueue::longest_sleep).min()
     }

@@ -1,4 +1,4 @@
-//! One port as a worker has it, and what frames are that came in on it.
+//! One port of a worker, and the classification of received frames.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -19,36 +19,36 @@ use crate::wait_watch::WaitWatch;
 /// A port in use.
 pub(super) struct Port {
     pub(super) params: PortParams,
-    /// Its faces right above Ethernet, or the one on a bare link.
+    /// Its faces directly over Ethernet, or the single face of a bare link.
     pub(super) faces: PeerTable<FaceId, Peer>,
-    /// What it is on the Internet, in each network where it has addresses.
+    /// Its Internet hosts, one in each network where it has addresses.
     pub(super) hosts: Vec<Internet>,
-    /// Faces that senders made.
+    /// On-demand faces of unknown senders.
     pub(super) strangers: PortStrangers,
     /// Frames to send.
     pub(super) waiting: SendQueue,
-    /// The kernel's share of its link.
+    /// The kernel's share of the link.
     pub(super) bypass: Option<Bypass>,
-    /// What this worker has of it.
+    /// This worker's share of the port.
     pub(super) share: Share,
-    /// Frames that came to further queues and are for the worker that has the port.
+    /// Frames received on further queues and forwarded to this worker, which has the port.
     pub(super) handed_in: Vec<PacketBuffer>,
-    /// Frames of this worker's queue so far.
+    /// Frames received on this worker's queue so far.
     pub(super) received_frames: u64,
     pub(super) sent_frames: u64,
-    /// How long frames wait in this worker's queue.
+    /// Measures how long frames wait in this worker's queue.
     pub(super) watch: WaitWatch,
 }
 
-/// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
+/// The face of a received frame, and the number that distinguishes the senders to a multicast group.
 pub(super) type Owner = (FaceId, u64);
 
-/// What stood in front of the last frame of a burst that belonged to a face, and whose that was: consecutive frames mostly come from
-/// one sender.
+/// Header and face of the last frame of a burst that belonged to a face. Consecutive frames usually come from one
+/// sender, so this saves a lookup.
 pub(super) enum Last {
-    /// There was none.
+    /// There is none.
     None,
-    /// Right above Ethernet, or nothing.
+    /// Directly over Ethernet, or on a bare link.
     Link(Header, Owner),
     /// Over the Internet.
     Datagram(LastDatagram, Owner),
@@ -56,11 +56,11 @@ pub(super) enum Last {
 
 /// What a received frame is.
 pub(super) enum Arrival<P> {
-    /// A packet for a face, and what is known of it.
+    /// A packet for a face.
     Packet(P),
-    /// It has become the port's answer to itself, which is to be sent.
+    /// The buffer now holds the port's own answer, which is to be sent.
     Answer,
-    /// It was for the port alone, which has noted what it says.
+    /// A message to the port itself, which has been processed.
     Nothing,
 }
 
@@ -87,19 +87,20 @@ impl Port {
         }
     }
 
-    /// Number of the host that a frame is for by its kind; `None` when it is not of the Internet, or the port has no addresses in its
-    /// network.
+    /// Returns the number of the host that handles the frame; `None` if the frame is not an Internet frame, or if the
+    /// port has no addresses in its network.
     #[inline]
     pub(super) fn host_of(&self, frame: &[u8]) -> Option<u16> {
         if self.hosts.is_empty() {
             return None;
         }
         let carried = Carried::read(frame).filter(Internet::handles)?;
-        // There are few.
+        // There are only a few hosts.
         self.hosts.iter().position(|host| host.vlan() == carried.vlan).map(|host| host as u16)
     }
 
-    /// Whose a frame is that belongs to a face, and where in it lies its packet, with padding behind.
+    /// Returns the owner of a frame that belongs to a face, and the range of its packet, which may include padding at
+    /// the end.
     #[inline]
     pub(super) fn known_owner(&self, frame: &[u8], last: &mut Last) -> Option<(Owner, Range<usize>)> {
         let remembered = match last {
@@ -125,17 +126,17 @@ impl Port {
         Some((owner, received.header.length()..frame.len()))
     }
 
-    /// The host with this number.
+    /// Returns the host with this number.
     pub(super) fn host(&mut self, number: u16) -> Option<&mut Internet> {
         self.hosts.get_mut(usize::from(number))
     }
 
-    /// Whether unknown senders may make faces in a VLAN, or without a tag.
+    /// Whether unknown senders may create faces in a VLAN, or untagged.
     pub(super) fn admits_strangers(&self, vlan: Option<VlanId>) -> bool {
         self.params.networks.iter().any(|network| network.on_demand && network.vlan == vlan)
     }
 
-    /// Shows on the faces of this port that nothing waits there any more.
+    /// Sets the send queue length of all faces of this port to 0.
     pub(super) fn clear_backlog(&self, faces: &mut impl FaceRecords) {
         for &id in self.faces.values() {
             if let Some((face, _)) = faces.get(id) {
@@ -147,7 +148,7 @@ impl Port {
         }
     }
 
-    /// The link has come back or gone.
+    /// Sets whether the link works, and resolves next hops again.
     #[cold]
     pub(super) fn change_state(&mut self, is_up: bool, now: Timestamp) {
         self.params.is_up = is_up;
@@ -155,8 +156,9 @@ impl Port {
         self.hosts.iter_mut().for_each(|host| host.restart(now, address));
     }
 
-    /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before. If it is the same,
-    /// next hops stay known: the link need not have been interrupted.
+    /// Takes a queue into use. If the hardware address of the port changes, the headers of all faces get the new one
+    /// and next hops are resolved again. If it is the same, next hops stay known, because the link need not have been
+    /// interrupted.
     pub(super) fn give_queue(
         &mut self,
         queue: Option<Box<dyn PortQueue>>,

@@ -1,8 +1,8 @@
-//! The faces of a port that unknown senders make, and which of them gives way when there are as many as there may be.
+//! The faces of a port created by unknown senders, and which of them is evicted when their limit is reached.
 //!
-//! It is the rule for strangers on sockets: see [`strangers`](crate::strangers). Whoever has a face by command or configuration is none
-//! of them, and neither is one whose face was made persistent since. Hardware addresses can be forged one as well as another, so only
-//! Internet addresses say where somebody comes from.
+//! The rules are those for unsolicited peers on sockets: see [`strangers`](crate::strangers). Faces created by command
+//! or configuration do not count, and neither do faces that were made persistent later. Every hardware address can be
+//! forged, so only Internet addresses identify an origin.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -20,13 +20,13 @@ use crate::registry::{Face, FacePersistency};
 use crate::socket::{FaceEvent, is_worth_a_face};
 use crate::strangers::{Occupant, Origin, Place, Strangers};
 
-/// They all have one share.
+/// All of them have one share.
 const SHARE: usize = 0;
 
-/// A face that its sender has made.
+/// A face created by an unknown sender.
 struct Stranger {
     face: Arc<Face>,
-    /// Frames received at the last look.
+    /// Frames received at the last check.
     frames: u64,
 }
 
@@ -50,48 +50,48 @@ impl Occupant for Stranger {
     }
 }
 
-/// See the module's description.
+/// The faces of unknown senders; see the module documentation.
 pub(super) struct PortStrangers {
     strangers: Strangers<Stranger>,
     places: HashMap<FaceId, Place>,
 }
 
 impl PortStrangers {
-    /// None yet, where so many are allowed, and so many from one Internet address.
+    /// Creates an empty set for at most `limit` faces, and at most `per_address` from one Internet address.
     pub(super) fn new(limit: usize, per_address: usize) -> PortStrangers {
         PortStrangers { strangers: Strangers::new(&[limit], per_address), places: HashMap::new() }
     }
 
-    /// Whether there is a place for this peer.
+    /// Whether there is space for a face of this peer.
     pub(super) fn has_room(&self, peer: &FacePeer) -> bool {
         self.strangers.has_room(SHARE, origin_of(peer))
     }
 
-    /// Takes its place from somebody else so that there is one for this peer, and gives the face of that.
+    /// Evicts a face so that there is space for this peer; returns the evicted face.
     pub(super) fn evict_for(&mut self, peer: &FacePeer, now: Timestamp) -> Option<Arc<Face>> {
         let Stranger { face, .. } = self.strangers.evict_for(SHARE, origin_of(peer), Duration::from_nanos(now.0))?;
         self.places.remove(&face.id());
         Some(face)
     }
 
-    /// Notes that a sender has made a face.
+    /// Adds a face created by an unknown sender.
     pub(super) fn add(&mut self, face: &Arc<Face>, peer: &FacePeer) {
-        // The frame that made the face is counted later, and proves nothing.
+        // The frame that created the face is counted later, and does not show that the sender continues.
         let stranger = Stranger { face: Arc::clone(face), frames: 1 };
         self.places.insert(face.id(), self.strangers.enter(SHARE, origin_of(peer), stranger));
     }
 
-    /// Notes that a face is gone, whoever has made it.
+    /// Removes a closed face, if it is in the set.
     pub(super) fn remove(&mut self, id: FaceId) {
         if let Some(place) = self.places.remove(&id) {
-            // One that was made persistent has no place any more.
+            // A face that was made persistent has left the set already.
             let _ = self.strangers.leave(place);
         }
     }
 }
 
 impl PortSet {
-    /// Makes a face for the unknown sender of a packet, where that is allowed, if need be in place of another.
+    /// Creates a face for the unknown sender of a packet, if that is allowed; evicts another face if necessary.
     #[cold]
     pub(super) fn add_on_demand_face(
         &mut self,
@@ -131,12 +131,12 @@ impl PortSet {
                 others.iter().for_each(|other| other.add_face(id, &face, peer));
             }
         }
-        // When nobody listens any more the router is ending.
+        // This fails only when the router is shutting down.
         let _ = self.events.send(FaceEvent::Created(face));
         Ok(number)
     }
 
-    /// Closes a face that gave way to another.
+    /// Closes an evicted face.
     fn close_evicted(&mut self, id: PortId, face: &Arc<Face>, faces: &mut impl FaceRecords) {
         self.table.link_drops().add(LinkDrop::FaceEvicted, 1);
         self.remove_face(face.id(), faces);
@@ -151,7 +151,7 @@ impl PortSet {
 }
 
 fn too_many_faces() -> LinkDrop {
-    // A flood of frames must not become a flood of log lines.
+    // A flood of frames must not cause a flood of log lines.
     static LINES: LogLimit = LogLimit::new(3);
     if let Some(left_out) = LINES.admit() {
         tracing::warn!(left_out, "limit of faces for unknown senders reached on a port: new ones are refused");

@@ -1,4 +1,5 @@
-//! What a port does with frames of the Internet: datagrams go to faces, questions are answered in place, answers are noted.
+//! Handling of received Internet frames: datagrams are assigned to faces, requests are answered in place, answers are
+//! stored.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -18,14 +19,15 @@ use crate::encapsulation::{Flow, InternetKey, MacAddress, icmp, is_group, udp};
 use crate::port::neighbour::{Heard, Neighbour};
 use crate::port::single::Arrival;
 
-/// Of a datagram: whose it is, and where in the frame its packet lies.
+/// For a datagram: its key, and the range of its packet in the frame.
 type InternetArrival = Arrival<(InternetKey, Range<usize>)>;
 
 impl Internet {
-    /// Says what a received frame of its network is, of a kind that [`Internet::handles`]. What waited for an answer is added to `out`.
+    /// Classifies a received frame of this network, of a protocol that [`Internet::handles`]. Frames that waited for an
+    /// answer are added to `out`.
     ///
     /// # Errors
-    /// Why it is dropped.
+    /// The drop reason.
     pub(in crate::port) fn receive(
         &mut self,
         now: Timestamp,
@@ -65,7 +67,8 @@ impl Internet {
         }
     }
 
-    /// Whose a datagram is and where its packet lies, if the frame is one for the port; changes nothing.
+    /// Returns the key of a datagram and the range of its packet, if the frame is a datagram to this host; changes
+    /// nothing.
     pub(in crate::port) fn datagram(&self, frame: &[u8]) -> Option<(InternetKey, Range<usize>)> {
         let (destination, source) = (hardware_address(frame, 0)?, hardware_address(frame, 6)?);
         let carried = Carried::read(frame)?;
@@ -127,7 +130,7 @@ impl Internet {
         let message = Arp::read(frame.bytes(), vlan::header_bytes(self.vlan()))?;
         let (sender, is_for_me) = (IpAddr::V4(message.sender_ip), self.network.has(message.target_ip.into()));
         if self.network.has(sender) {
-            // Somebody else has an address of this port.
+            // Another host uses an address of this port.
             return Err(LinkDrop::NeighbourConflict);
         }
         let is_answer = message.is_reply && is_for_me && !is_to_group && message.target == self.local;
@@ -183,7 +186,7 @@ impl Internet {
         }
     }
 
-    /// Tells a next hop what was heard of it; of others nothing is kept.
+    /// Passes a message about a next hop to its record; messages about other hosts are ignored.
     fn hear(
         &mut self,
         next_hop: IpAddr,
@@ -214,14 +217,14 @@ impl Internet {
         Ok(())
     }
 
-    /// Puts an answer in the place of the question.
+    /// Replaces the request in the buffer by its answer.
     fn replace(&self, frame: &mut PacketBuffer, answer: &[u8]) -> Result<InternetArrival, LinkDrop> {
         frame.truncate(0);
         let has_room = vlan::append_with_tag(frame, answer, self.vlan());
         has_room.then_some(Arrival::Answer).ok_or(LinkDrop::NoBuffer)
     }
 
-    /// Whether solicitations for one of the port's addresses come to this group.
+    /// Whether `group` is the solicited-node group of one of the port's addresses.
     fn is_solicited(&self, group: IpAddr) -> bool {
         self.network.addresses.iter().any(|own| match own.address {
             IpAddr::V6(address) => group == IpAddr::V6(solicited_node(address)),
@@ -230,7 +233,7 @@ impl Internet {
     }
 }
 
-/// Whether an address can be that of one sender.
+/// Whether an address can be that of a single sender.
 fn is_of_one_host(address: IpAddr) -> bool {
     !address.is_unspecified()
         && !address.is_multicast()
