@@ -1,18 +1,18 @@
-//! Link reliability, the receiving side: acknowledgements that wait for a frame that carries them, and memory of what was
-//! received, to drop duplicates (NDNLPv2 link reliability).
+//! Link reliability, receiving side (NDNLPv2 link reliability): acknowledgements that wait for a frame to carry them,
+//! and the received Sequence numbers, which serve to drop duplicates.
 
 use std::collections::VecDeque;
 
 use namehop_packet::Timestamp;
 
-/// How long an acknowledgement waits for a frame that carries it before it is sent alone, in milliseconds.
+/// Time that an acknowledgement waits for a frame to carry it before it is sent alone, in milliseconds.
 pub const IDLE_ACK_MS: u64 = 5;
-/// Most acknowledgements that wait; the oldest is forgotten first, and its frame will come again.
+/// Maximum number of waiting acknowledgements. Beyond it the oldest is dropped; the peer then sends its frame again.
 pub const MAX_PENDING_ACKS: usize = 1024;
-/// Received Sequence numbers that are remembered.
+/// Number of received Sequence numbers that are remembered.
 pub const REMEMBERED_SEQUENCES: usize = 1024;
 
-/// Acknowledgements still to be sent.
+/// Acknowledgements that are still to be sent.
 #[derive(Debug)]
 pub struct PendingAcks {
     numbers: VecDeque<u64>,
@@ -20,12 +20,12 @@ pub struct PendingAcks {
 }
 
 impl PendingAcks {
-    /// None, with room for [`MAX_PENDING_ACKS`].
+    /// Creates an empty queue with space for [`MAX_PENDING_ACKS`].
     pub fn new() -> Self {
         PendingAcks { numbers: VecDeque::with_capacity(MAX_PENDING_ACKS), deadline: Timestamp::NEVER }
     }
 
-    /// Remembers to acknowledge a received TxSequence.
+    /// Queues the acknowledgement of a received TxSequence.
     pub fn push(&mut self, now: Timestamp, tx_sequence: u64) {
         if self.numbers.len() == MAX_PENDING_ACKS {
             self.numbers.pop_front();
@@ -36,13 +36,13 @@ impl PendingAcks {
         self.numbers.push_back(tx_sequence);
     }
 
-    /// The oldest ones, at most `limit`. Call [`PendingAcks::consume`] once they are on their way.
+    /// Returns the oldest ones, at most `limit`. Call [`PendingAcks::consume`] when they have been put into a frame.
     pub fn oldest(&mut self, limit: usize) -> &[u64] {
         let count = limit.min(self.numbers.len());
         &self.numbers.make_contiguous()[..count]
     }
 
-    /// Forgets the `count` oldest ones.
+    /// Removes the `count` oldest ones.
     pub fn consume(&mut self, count: usize) {
         self.numbers.drain(..count.min(self.numbers.len()));
         if self.numbers.is_empty() {
@@ -50,36 +50,36 @@ impl PendingAcks {
         }
     }
 
-    /// Puts off sending the rest alone, because there was no buffer for it.
+    /// Postpones sending the rest alone, because there was no buffer.
     pub fn postpone(&mut self, now: Timestamp) {
         self.deadline = now.plus_ms(IDLE_ACK_MS);
     }
 
-    /// Whether none waits.
+    /// Whether no acknowledgement waits.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// When they are to be sent alone.
+    /// Returns when the acknowledgements are to be sent alone.
     pub fn deadline(&self) -> Timestamp {
         self.deadline
     }
 }
 
-/// Recently received Sequence numbers, each in the place that its low bits give. A number that was pushed out by a later
-/// one, or that is older than the time for which the peer may still send it again, is no longer known.
+/// Recently received Sequence numbers, each in the slot given by its low bits. A number is forgotten when a later one
+/// takes its slot. It also does not count when it is older than the time during which the peer may send it again.
 #[derive(Debug)]
 pub struct ReceivedSequences {
     places: Box<[Option<(u64, Timestamp)>]>,
 }
 
 impl ReceivedSequences {
-    /// Nothing received yet.
+    /// Creates an empty memory.
     pub fn new() -> Self {
         ReceivedSequences { places: vec![None; REMEMBERED_SEQUENCES].into_boxed_slice() }
     }
 
-    /// Whether this number came within the last `memory_ns` already; remembers it from now on.
+    /// Whether this number was already received within the last `memory_ns`; stores it.
     pub fn is_duplicate(&mut self, now: Timestamp, sequence: u64, memory_ns: u64) -> bool {
         let place = &mut self.places[sequence as usize % REMEMBERED_SEQUENCES];
         let duplicate = place.is_some_and(|(known, at)| known == sequence && now.since_ns(at) <= memory_ns);

@@ -1,20 +1,22 @@
-//! Who may have how many partial packets, so that neither one peer nor many together keep others from reassembly.
+//! Shares the slots for partial packets among the faces, so that neither one peer nor many together keep others from
+//! reassembly.
 //!
-//! All faces share a number of places, one for each partial packet. While there are free ones, a face takes as many as it
-//! needs, up to [`MAX_PARTIAL_PACKETS`](super::MAX_PARTIAL_PACKETS). When there are none, the face with most places gives up
-//! its oldest; a face that has as many as any other gives up its own. So a face with fewer places than the others loses
-//! none, however many fragments the others send. Only when every place is held by another face, the one that waited
-//! longest goes, whoever has it: a packet whose fragments follow each other closely still gets through.
+//! All faces share a number of slots, one for each partial packet. While there are free ones, a face takes as many as
+//! it needs, up to [`MAX_PARTIAL_PACKETS`](super::MAX_PARTIAL_PACKETS). When there are none, the oldest packet of the
+//! face with the most slots is evicted; a face that itself has the most evicts its own oldest. So a face with fewer
+//! slots than the others loses none, however many fragments the others send. If each slot is held by a different face,
+//! the packet that has waited longest is evicted: a packet with fragments that follow each other closely still gets
+//! through.
 //!
-//! Every operation takes constant time, that of a face with many places one pass over their numbers.
+//! Every operation takes constant time, plus one pass over the slot numbers of the face.
 
 use super::reassembler::MAX_PARTIAL_PACKETS;
 use crate::list::{Linked, Links, List};
 
-/// One place for a partial packet, taken or free.
+/// A slot for a partial packet, used or free.
 #[derive(Debug)]
 struct Entry {
-    /// Slot of the face that has it, or had it.
+    /// Slot of the face id of its present or last owner.
     owner: u32,
     by_age: Links,
 }
@@ -25,10 +27,11 @@ impl Linked for Entry {
     }
 }
 
-/// The face in a slot.
+/// The slots of one face.
 #[derive(Debug)]
 struct Holder {
-    /// Its places, the one touched longest ago first. They keep their memory, 256 bytes for a face that was once full.
+    /// Its partial-packet slots, least recently touched first. The list keeps its memory: 256 bytes for a face that was
+    /// once full.
     held: Vec<u32>,
     by_count: Links,
 }
@@ -39,28 +42,29 @@ impl Linked for Holder {
     }
 }
 
-/// The places of all faces of one worker. A face is known by the slot of its number, a place by its number below the limit.
+/// The partial-packet slots of all faces of one worker. A face is identified by the slot of its id, a partial-packet
+/// slot by its number below the limit.
 #[derive(Debug)]
 pub(super) struct ReassemblyBudget {
     limit: u32,
-    /// Places that were taken before and are free.
+    /// Slots that were used and are free now.
     free: Vec<u32>,
     places: Vec<Entry>,
-    /// Taken places, the one touched longest ago first.
+    /// Used slots, least recently touched first.
     by_age: List,
-    /// By slot.
+    /// Indexed by face slot.
     holders: Vec<Holder>,
-    /// Slots by how many places they have; list 0 stays empty.
+    /// Face slots by the number of their partial packets; list 0 stays empty.
     by_count: [List; MAX_PARTIAL_PACKETS + 1],
-    /// Most places that a slot has.
+    /// Largest number of partial packets of one face.
     most: usize,
 }
 
 impl ReassemblyBudget {
-    /// With `limit` places, at least one.
+    /// Creates a budget of `limit` slots, at least one.
     pub(super) fn new(limit: usize) -> Self {
         ReassemblyBudget {
-            // The highest number stands for none in lists.
+            // Lists use the highest number as null.
             limit: u32::try_from(limit).unwrap_or(u32::MAX).clamp(1, u32::MAX - 1),
             free: Vec::new(),
             places: Vec::new(),
@@ -71,22 +75,22 @@ impl ReassemblyBudget {
         }
     }
 
-    /// Places that are taken.
+    /// Returns the number of used slots.
     pub(super) fn taken(&self) -> usize {
         self.by_age.len()
     }
 
-    /// The places of a slot, the one touched longest ago first.
+    /// Returns the slots of a face, least recently touched first.
     pub(super) fn held_by(&self, slot: usize) -> &[u32] {
         self.holders.get(slot).map_or(&[], |holder| &holder.held)
     }
 
-    /// The place touched longest ago.
+    /// Returns the least recently touched slot.
     pub(super) fn oldest(&self) -> Option<u32> {
         self.by_age.first()
     }
 
-    /// The place that has to be given back before this slot may take one; `None` when there is a free one.
+    /// Returns the slot that must be released before this face may take one; `None` if one is free.
     pub(super) fn to_give_up_for(&self, slot: usize) -> Option<u32> {
         let own = self.held_by(slot);
         if own.len() < MAX_PARTIAL_PACKETS && self.taken() < self.limit as usize {
@@ -102,7 +106,7 @@ impl ReassemblyBudget {
         self.held_by(greediest as usize).first().copied()
     }
 
-    /// Takes a free place for a slot; [`ReassemblyBudget::to_give_up_for`] says whether there is one.
+    /// Takes a free slot for a face; [`ReassemblyBudget::to_give_up_for`] tells whether there is one.
     pub(super) fn take(&mut self, slot: usize) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(Entry { owner: 0, by_age: Links::NOWHERE });
@@ -117,7 +121,7 @@ impl ReassemblyBudget {
         place
     }
 
-    /// Makes a taken place the youngest.
+    /// Makes a used slot the most recently touched one.
     pub(super) fn touch(&mut self, place: u32) {
         self.by_age.remove(&mut self.places, place);
         self.by_age.push_last(&mut self.places, place);
@@ -127,7 +131,7 @@ impl ReassemblyBudget {
         }
     }
 
-    /// Gives a taken place back.
+    /// Releases a used slot.
     pub(super) fn give(&mut self, place: u32) {
         self.by_age.remove(&mut self.places, place);
         self.free.push(place);
@@ -135,7 +139,7 @@ impl ReassemblyBudget {
         self.change_held(slot, |held| held.retain(|&other| other != place));
     }
 
-    /// Gives a slot one place more or less, and enters it under its new count.
+    /// Changes the slots of a face by one, and moves the face to the list of its new count.
     fn change_held(&mut self, slot: usize, change: impl FnOnce(&mut Vec<u32>)) {
         let held = &mut self.holders[slot].held;
         let before = held.len();
@@ -148,7 +152,7 @@ impl ReassemblyBudget {
             self.by_count[count].push_last(&mut self.holders, slot as u32);
         }
         self.most = self.most.max(count);
-        // Only the one that had most can have made it smaller, and by one.
+        // Only a face with the most slots can have reduced the maximum, and by one.
         if self.most > 0 && self.by_count[self.most].len() == 0 {
             self.most -= 1;
         }
@@ -163,7 +167,8 @@ mod tests {
 
     use super::*;
 
-    /// The same rules over one list, slowly: slots and places, the one touched longest ago first.
+    /// The same rules over one list, as a slow reference: face slots and partial-packet slots, least recently touched
+    /// first.
     #[derive(Default)]
     struct Model(Vec<(usize, u32)>);
 
@@ -208,7 +213,7 @@ mod tests {
             let mut model = Model::default();
             for (what, slot, which) in steps {
                 if what < 6 {
-                    // Slot 0 is the greedy one.
+                    // Face slot 0 is the greedy one.
                     let slot = if what < 3 { 0 } else { slot };
                     let allowed = model.may_give_up(slot, limit);
                     match budget.to_give_up_for(slot) {

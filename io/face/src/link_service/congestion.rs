@@ -1,13 +1,13 @@
-//! When to mark packets as congested: by the length of a queue, with CoDel's law for the distance between
-//! marks (NDNLPv2 congestion marking as NFD does it).
+//! Decides when packets are marked as congested: by the length of a queue, with the CoDel control law for the intervals
+//! between marks (NDNLPv2 congestion marking as in NFD).
 //!
-//! A queue above the threshold for one base interval gets a first mark; while it stays above, the n-th mark is followed by
-//! the next after `interval / sqrt(n + 1)`. A queue at or below the threshold ends the incident.
+//! The first mark is set when the queue has been above the threshold for one base interval. While it stays above, mark
+//! n is followed by the next one after `interval / sqrt(n + 1)`. A queue at or below the threshold ends the incident.
 
 use namehop_packet::Timestamp;
 
-/// Decides for each packet of one queue whether it is marked. The length is that of the link's send queue in bytes, or, between
-/// workers, the time that packets wait in nanoseconds.
+/// Decides for each packet of one queue whether it is marked. The queue length is in bytes for the link's send queue.
+/// Between workers it is the waiting time of packets, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct CongestionMarker {
     /// 0 while the queue is short.
@@ -16,7 +16,7 @@ pub struct CongestionMarker {
 }
 
 impl CongestionMarker {
-    /// Whether a packet sent now is to be marked. To be asked once for every packet.
+    /// Whether a packet sent now is to be marked. Call it exactly once for every packet.
     #[inline]
     pub fn should_mark(&mut self, now: Timestamp, queue: u64, threshold: u64, base_interval_ns: u64) -> bool {
         if queue <= threshold {

@@ -1,8 +1,8 @@
-//! How a packet that is too large for the link is cut (NDNLPv2 fragmentation).
+//! Cuts packets that are too large for the link (NDNLPv2 fragmentation).
 //!
-//! Network-layer headers go on fragment 0 only, so its share of the packet is smaller than that of the others. The
-//! overhead is reserved as it will really be on the wire, not for the longest numbers a field could hold: with the
-//! smallest MTU that is the difference between 294 fragments and more than anybody would accept.
+//! Network-layer headers go on fragment 0 only, so it has less space for the packet than the others. The overhead is
+//! reserved as it will be on the wire, not for the longest numbers that a field could hold. With the smallest MTU this
+//! makes 294 fragments, instead of more than [`MAX_FRAGMENTS`].
 
 use namehop_wire::lp::{LpHeader, header_len};
 
@@ -21,11 +21,11 @@ pub struct FragmentPlan {
 }
 
 impl FragmentPlan {
-    /// Cuts a packet of `packet_bytes` for frames of at most `mtu_bytes`. `network` holds the headers of fragment 0;
-    /// `protected` reserves space for TxSequence.
+    /// Plans fragments of a packet of `packet_bytes` for frames of at most `mtu_bytes`. `network` holds the headers of
+    /// fragment 0; `protected` reserves space for TxSequence.
     ///
     /// # Errors
-    /// [`LinkDrop::HeaderTooLong`] when the headers leave no room, [`LinkDrop::TooManyFragments`].
+    /// [`LinkDrop::HeaderTooLong`] if the headers leave no space for the packet, [`LinkDrop::TooManyFragments`].
     pub fn new(
         network: &LpHeader<'_>,
         protected: bool,
@@ -53,7 +53,7 @@ impl FragmentPlan {
         Ok(FragmentPlan { first_bytes, further_bytes, count })
     }
 
-    /// The part of `packet` that goes into fragment `index`.
+    /// Returns the part of `packet` in fragment `index`.
     pub fn piece<'a>(&self, packet: &'a [u8], index: usize) -> &'a [u8] {
         if index == 0 {
             return &packet[..self.first_bytes];
@@ -63,7 +63,8 @@ impl FragmentPlan {
         &packet[start..end]
     }
 
-    /// Headers of fragment `index`. `first_tx_sequence` is that of fragment 0, if the packet is protected.
+    /// Returns the headers of fragment `index`. `first_tx_sequence` is the TxSequence of fragment 0, if the packet is
+    /// protected.
     pub fn header<'a>(
         &self,
         network: &LpHeader<'a>,

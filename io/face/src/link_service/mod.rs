@@ -1,9 +1,9 @@
 //! NDNLPv2 on one face: turns received frames into network-layer packets and packets to send into frames.
 //!
-//! A [`LinkService`] belongs to a worker, one for each face, and is driven by it alone: [`LinkService::receive`] for each
-//! frame, [`LinkService::send`] for each packet, [`LinkService::tick`] when [`LinkService::next_deadline`] has come. It
-//! reads no clock, opens no socket and takes no lock; it counts what it does on the face's worker counters, drops
-//! included, so callers do not count again. Buffers come from the pool that is passed in and return to it on drop.
+//! A [`LinkService`] belongs to one worker and one face. The worker calls [`LinkService::receive`] for each frame,
+//! [`LinkService::send`] for each packet, and [`LinkService::tick`] when [`LinkService::next_deadline`] has come. The
+//! link service reads no clock, opens no socket and takes no lock. It counts packets, frames and drops on the face's
+//! worker counters, so callers do not count them again. Buffers come from the given pool and return to it on drop.
 //!
 //! Limits, per face:
 //!
@@ -13,16 +13,16 @@
 //! | fragments of one packet, sent or received | [`MAX_FRAGMENTS`] = 400 |
 //! | packets that wait for fragments | [`MAX_PARTIAL_PACKETS`] = 64, one buffer each, for [`REASSEMBLY_TIMEOUT_MS`] = 500 ms |
 //! | frames that wait for an acknowledgement | [`MAX_UNACKNOWLEDGED`] = 1024, one buffer each |
-//! | times a frame is sent again | [`MAX_RETRANSMISSIONS`] = 3 |
-//! | time-out of a frame after frames were lost, where the link was not measured to be slower | [`MAX_BACKED_OFF_NS`] = 4 s |
+//! | retransmissions of a frame | [`MAX_RETRANSMISSIONS`] = 3 |
+//! | time-out after losses, unless a longer one was measured | [`MAX_BACKED_OFF_NS`] = 4 s |
 //! | acknowledgements that wait to be sent | [`MAX_PENDING_ACKS`] = 1024, for [`IDLE_ACK_MS`] = 5 ms |
 //! | received Sequence numbers remembered against duplicates | [`REMEMBERED_SEQUENCES`] = 1024 |
 //!
-//! The partial packets of all faces are in one [`Reassembler`], which belongs to the worker too and bounds their number, so
-//! that a face that holds many makes room for one that holds few.
+//! The partial packets of all faces are in one [`Reassembler`], which also belongs to the worker. It bounds their
+//! number and evicts packets of the faces that hold the most.
 //!
-//! Memory for reassembly is made when it is first needed and kept; memory for reliability is made when reliability is switched
-//! on and given back when it is switched off. Nothing is allocated per packet after that.
+//! Memory for reassembly is allocated at first use and kept. Memory for reliability is allocated when reliability is
+//! enabled and freed when it is disabled. After that nothing is allocated per packet.
 
 mod acks;
 mod budget;
@@ -55,13 +55,13 @@ pub use reassembler::{
 pub use reliability::{LATER_ACKS_OF_LOSS, MAX_RETRANSMISSIONS, MAX_UNACKNOWLEDGED};
 pub use rto::{INITIAL_RTO_NS, MAX_BACKED_OFF_NS, MAX_RTO_NS, MIN_RTO_NS};
 
-/// What the link service needs to know of its face; from [`Face::link_options`].
+/// The link service's settings of its face; from [`Face::link_options`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkOptions {
-    /// Largest frame to send, in bytes. In two bytes, so that a worker's record of a face fills two cache lines.
+    /// Largest frame to send, in bytes. A `u16`, so that a worker's record of a face fills two cache lines.
     pub mtu_bytes: u16,
-    /// The link keeps packet borders, so that larger packets are fragmented. Otherwise it carries whole packets of up to
-    /// 8800 bytes, headers included, and the MTU does not count.
+    /// The link keeps packet borders, so larger packets are fragmented. Otherwise it carries whole packets of up to
+    /// 8800 bytes, headers included, and the MTU has no effect.
     pub is_datagram: bool,
     /// IncomingFaceId is sent and NextHopFaceId accepted.
     pub local_fields: bool,
@@ -71,23 +71,23 @@ pub struct LinkOptions {
     pub congestion_marking: bool,
     /// NonDiscovery and PrefixAnnouncement are sent and accepted.
     pub self_learning: bool,
-    /// Time above the threshold before packets are marked, in nanoseconds.
+    /// Time that the queue must be above the threshold before packets are marked, in nanoseconds.
     pub base_congestion_marking_interval_ns: u64,
     /// Send-queue length above which congestion begins, in bytes.
     pub default_congestion_threshold_bytes: u64,
 }
 
 impl LinkOptions {
-    /// The same for a worker that is the face's home worker, or is not.
+    /// Returns the options for a worker: reliability is for the face's home worker only.
     fn of_worker(self, is_home: bool) -> Self {
         LinkOptions { reliability: self.reliability && is_home, ..self }
     }
 }
 
-/// An Interest that link reliability gave up. The strategy may try another face (NFD: `onDroppedInterest`).
+/// An Interest abandoned by link reliability. The strategy may try another face (NFD: `onDroppedInterest`).
 #[derive(Debug)]
 pub struct DroppedInterest {
-    /// Face it was sent on.
+    /// Face on which it was sent.
     pub face: FaceId,
     /// The Interest as it was sent.
     pub buffer: PacketBuffer,
@@ -111,35 +111,35 @@ impl Reliability {
     }
 }
 
-/// NDNLPv2 for one face; see the module description.
+/// NDNLPv2 for one face; see the module documentation.
 #[derive(Debug)]
 pub struct LinkService {
     face: Arc<Face>,
-    /// Those of the face that belong to this worker.
+    /// This worker's counters of the face.
     counters: Arc<WorkerCounters>,
     options: LinkOptions,
     next_sequence: u64,
     marker: CongestionMarker,
-    /// There when it is switched on.
+    /// `Some` while reliability is enabled.
     reliability: Option<Box<Reliability>>,
     /// The peer has asked whether this side knows PIT tokens.
     owes_answer: bool,
-    /// The peer is to be asked the same.
+    /// This side is to ask the peer the same.
     owes_question: bool,
 }
 
 impl LinkService {
-    /// For a face, with its present options. Sequence numbers start at random, so that fragments sent before and after a
-    /// restart are not taken for parts of one packet.
+    /// Creates the link service of a face, with its present options. Sequence numbers start at random, so that
+    /// fragments sent before and after a restart are not reassembled into one packet.
     ///
-    /// Several workers may each have one for the same face. Their Sequences are then so far from each other that nobody confuses
-    /// them; but link reliability is a matter of the face's [home worker](Face::home_worker) alone.
+    /// Several workers may each have a link service of the same face. Their Sequence numbers are then so far apart that
+    /// a peer does not confuse them. But only the face's [home worker](Face::home_worker) does link reliability.
     pub fn new(face: Arc<Face>, worker: usize) -> Self {
         let first_sequence = RandomState::new().hash_one(face.id());
         LinkService::with_first_sequence(face, worker, first_sequence)
     }
 
-    /// As [`LinkService::new`], with a chosen first Sequence.
+    /// Like [`LinkService::new`], with a chosen first Sequence.
     pub fn with_first_sequence(face: Arc<Face>, worker: usize, first_sequence: u64) -> Self {
         let options = face.link_options().of_worker(worker == face.home_worker());
         LinkService {
@@ -154,17 +154,18 @@ impl LinkService {
         }
     }
 
-    /// The face.
+    /// Returns the face.
     pub fn face(&self) -> &Arc<Face> {
         &self.face
     }
 
-    /// The counters of the face that are written here.
+    /// Returns this worker's counters of the face.
     pub fn counters(&self) -> &WorkerCounters {
         &self.counters
     }
 
-    /// Applies changed options, and asks the peer if that is wanted. Switching reliability off forgets the frames that wait for an acknowledgement.
+    /// Applies changed options, and asks the peer about PIT tokens if requested. Disabling reliability drops the frames
+    /// that wait for an acknowledgement.
     pub fn update(&mut self, options: LinkOptions) {
         let is_home = Arc::ptr_eq(&self.counters, self.face.counters.worker(self.face.home_worker()));
         let options = options.of_worker(is_home);
@@ -177,8 +178,9 @@ impl LinkService {
         }
     }
 
-    /// Does what is due: answers whether this side knows PIT tokens, asks the peer, sends lost frames again, and acknowledgements that no frame was
-    /// there to carry. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
+    /// Performs the due actions: answers whether this side knows PIT tokens, asks the peer, retransmits lost frames,
+    /// and sends acknowledgements that no frame has carried. Frames to send are added to `frames`, abandoned Interests
+    /// to `dropped_interests`.
     pub fn tick(
         &mut self,
         now: Timestamp,
@@ -199,8 +201,8 @@ impl LinkService {
         }
     }
 
-    /// When [`LinkService::tick`] is to be called next; [`Timestamp::NEVER`] when nothing waits. Every call of another
-    /// method may bring it forward, also to a time in the past.
+    /// Returns when [`LinkService::tick`] is to be called next; [`Timestamp::NEVER`] if nothing waits. Every call of
+    /// another method may move it forward, also to a time in the past.
     pub fn next_deadline(&self) -> Timestamp {
         if self.owes_answer || self.owes_question {
             return Timestamp::default();
@@ -211,7 +213,7 @@ impl LinkService {
         }
     }
 
-    /// Frames that wait for an acknowledgement.
+    /// Returns the number of frames that wait for an acknowledgement.
     #[cfg(test)]
     fn unacknowledged_frames(&self) -> usize {
         let reliability = self.reliability.as_deref();

@@ -1,5 +1,5 @@
-//! PIT tokens on one face: this router's own go to a peer that has shown that it knows tokens, and both sides ask and answer whether
-//! they do. What is known of the peer is with the face, in `registry::pit_tokens`.
+//! PIT tokens on one face. This router's tokens are sent only to a peer that has shown that it knows tokens; both sides
+//! ask and answer whether they do. The knowledge about the peer is stored with the face, in `registry::pit_tokens`.
 
 use namehop_packet::{BufferPool, LinkFields, PacketBuffer, Timestamp};
 use namehop_wire::lp::{KnowsPitTokens, PitToken};
@@ -7,12 +7,12 @@ use namehop_wire::lp::{KnowsPitTokens, PitToken};
 use super::LinkService;
 use crate::registry::FacePersistency;
 
-/// Length of the tokens of ndnd, which ends itself ("Outgoing PIT token length must be 6 bytes") when it is to return one of another
-/// length, as this router's are.
+/// Length of the tokens of ndnd. ndnd exits ("Outgoing PIT token length must be 6 bytes") when it has to return a token
+/// of another length, such as this router's.
 const NDND_TOKEN_BYTES: usize = 6;
 
 impl LinkService {
-    /// Notes that the peer has sent a PIT token, if it has, and so knows tokens of other peers.
+    /// Notes that the peer knows tokens of other peers, if it has sent a PIT token.
     #[inline]
     pub(super) fn note_token(&self, token: &PitToken) {
         if !token.is_empty() && !self.face.pit_tokens.are_known() && token.len() != NDND_TOKEN_BYTES {
@@ -20,7 +20,7 @@ impl LinkService {
         }
     }
 
-    /// Takes in a KnowsPitTokens; where several peers share a face it means nothing.
+    /// Handles a KnowsPitTokens field; ignored on faces with several peers.
     #[cold]
     pub(super) fn receive_knows_tokens(&mut self, field: KnowsPitTokens) {
         if self.face.pit_tokens.has_one_peer() {
@@ -32,8 +32,9 @@ impl LinkService {
         }
     }
 
-    /// Takes this router's PIT token off an Interest whose peer has not shown that it knows tokens. Asks the peer in front of that
-    /// Interest, if it is time to: only on faces that this side has made, so that no application gets a frame that it may not know.
+    /// Removes this router's PIT token from an Interest to a peer that has not shown that it knows tokens. If a
+    /// question is due, asks the peer before that Interest. This is done only on faces created by this side, so that no
+    /// application gets a frame that it may not know.
     #[inline(never)]
     pub(super) fn withhold_token(
         &mut self,
@@ -48,14 +49,15 @@ impl LinkService {
         }
     }
 
-    /// Sends a KnowsPitTokens in a frame of its own, unless there is no buffer: it is not needed and comes again.
+    /// Sends a KnowsPitTokens in a frame of its own. Does nothing if there is no buffer: the field is not essential and
+    /// is sent again later.
     fn send_knows_tokens(&mut self, field: KnowsPitTokens, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
         let Some(frame) = pool.copy_of(&field.frame()) else { return };
         self.counters.sent.count_frame(KnowsPitTokens::FRAME_LEN);
         frames.push(frame);
     }
 
-    /// Answers the question of the peer, if it has asked one, and asks the one that is wanted.
+    /// Answers a question of the peer, and asks the requested question.
     pub(super) fn ask_and_answer(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
         if std::mem::take(&mut self.owes_answer) {
             self.face.pit_tokens.count_answer();

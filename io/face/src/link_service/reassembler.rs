@@ -1,10 +1,11 @@
-//! Putting fragments together again (NDNLPv2 fragmentation).
+//! Reassembly of fragments (NDNLPv2 fragmentation).
 //!
-//! A partial packet is known by its face, its sender's endpoint and its message id (Sequence minus FragIndex). Its fragments
-//! are copied behind one another into one pooled buffer as they come; when they came in order, which is the rule, that buffer
-//! is the packet. A partial packet thus takes one buffer however many fragments it has, as large as the fragment that came first
-//! makes one expect; a face has at most [`MAX_PARTIAL_PACKETS`], and all faces together what the limit allows. Which one
-//! makes room for another is decided in `budget`. The tables of a finished partial packet are kept for the next one.
+//! A partial packet is identified by its face, its sender's endpoint and its message id (Sequence minus FragIndex). Its
+//! fragments are copied one after another into one pooled buffer as they arrive. If they arrived in order, which is
+//! usual, that buffer is the packet. So a partial packet takes one buffer, however many fragments it has; its size is
+//! estimated from the fragment that arrives first. A face has at most [`MAX_PARTIAL_PACKETS`], and all faces together
+//! have at most the configured limit. `budget` decides which one is evicted for another. The tables of a finished
+//! partial packet are reused for the next one.
 
 use std::sync::Arc;
 
@@ -16,31 +17,32 @@ use super::receive::NetworkHeader;
 use crate::counters::LinkDrop;
 use crate::registry::Face;
 
-/// Most fragments of one packet (NFD).
+/// Maximum number of fragments of one packet (NFD).
 pub const MAX_FRAGMENTS: u64 = 400;
-/// Most packets of one face that wait for fragments; the one that waited longest makes room.
+/// Maximum number of packets of one face that wait for fragments. Beyond it, the one that has waited longest is
+/// evicted.
 pub const MAX_PARTIAL_PACKETS: usize = 64;
-/// A partial packet is dropped when no fragment came for this long, in milliseconds.
+/// Time without a new fragment after which a partial packet is dropped, in milliseconds.
 pub const REASSEMBLY_TIMEOUT_MS: u64 = 500;
-/// Partial packets of all faces together if nothing else was set: a quarter of a pool of 8,192 large buffers.
+/// Default limit of partial packets of all faces together: a quarter of a pool of 8,192 large buffers.
 pub const DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES: usize = 2048;
 
-/// One fragment, as received.
+/// A received fragment.
 #[derive(Debug, Clone, Copy)]
 pub struct Fragment<'a> {
-    /// Who sent it; 0 on point-to-point links.
+    /// The sender's endpoint; 0 on point-to-point links.
     pub endpoint: u64,
-    /// Sequence, absent if the frame had none.
+    /// Sequence; `None` if the frame had none.
     pub sequence: Option<u64>,
     /// FragIndex.
     pub index: u64,
     /// FragCount.
     pub count: u64,
-    /// Its slice of the packet.
+    /// Its part of the packet.
     pub payload: &'a [u8],
 }
 
-/// A packet whose fragments have all come, with the network-layer headers of fragment 0.
+/// A completely received packet, with the network-layer headers of fragment 0.
 #[derive(Debug)]
 pub struct Reassembled {
     /// The Interest or Data, not checked yet.
@@ -49,7 +51,7 @@ pub struct Reassembled {
     pub header: NetworkHeader,
 }
 
-/// Where a fragment lies in the buffer. Length 0: not there yet.
+/// Position of a fragment in the buffer; length 0 if it has not arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct Piece {
     offset: u16,
@@ -58,7 +60,7 @@ struct Piece {
 
 #[derive(Debug)]
 struct Partial {
-    /// Absent while the place is free.
+    /// `None` while the slot is free.
     face: Option<Arc<Face>>,
     endpoint: u64,
     message_id: u64,
@@ -88,7 +90,7 @@ impl Partial {
     }
 
     fn begin(&mut self, face: &Arc<Face>, endpoint: u64, message_id: u64, count: u16, buffer: PacketBuffer) {
-        // Only as many places as the last packet used can be dirty.
+        // Only the entries that the last packet used can differ from the default.
         self.pieces[..usize::from(self.count)].fill(Piece::default());
         self.face = Some(Arc::clone(face));
         self.endpoint = endpoint;
@@ -108,7 +110,7 @@ impl Partial {
         self.face.as_ref().is_some_and(|face| face.id() == id)
     }
 
-    /// Copies a fragment into its partial packet, which is of no use any more when that fails.
+    /// Copies a fragment into its partial packet. If this fails, the partial packet is useless.
     fn add_piece(
         &mut self,
         now: Timestamp,
@@ -123,7 +125,7 @@ impl Partial {
             return Err(LinkDrop::ReassembledTooLong);
         }
         if !append(target, fragment.payload) {
-            // Larger than expected: the fragment seen first was shorter than the others.
+            // Larger than estimated: the fragment that arrived first was shorter than the others.
             let mut larger = pool.allocate(MAX_PACKET_SIZE).ok_or(LinkDrop::NoBuffer)?;
             if !append(&mut larger, target.bytes()) || !append(&mut larger, fragment.payload) {
                 return Err(LinkDrop::NoBuffer);
@@ -141,28 +143,27 @@ impl Partial {
     }
 }
 
-/// The partial packets of all faces of a worker. Drops are counted on the face that the packet came from.
+/// The partial packets of all faces of a worker. Drops are counted on the face that received the packet.
 #[derive(Debug)]
 pub struct Reassembler {
-    /// By place.
+    /// Indexed by slot of the budget.
     partials: Vec<Partial>,
     budget: ReassemblyBudget,
     worker: usize,
 }
 
 impl Reassembler {
-    /// For the worker with this number and at most so many partial packets of all faces together, at least one. Memory is made
-    /// when first needed: some 1.7 KB for each besides its buffer.
+    /// Creates the reassembler of a worker, for at most `limit` partial packets of all faces together, at least one.
+    /// Memory is allocated at first use: about 1.7 KB for each packet besides its buffer.
     pub fn new(worker: usize, limit: usize) -> Self {
         Reassembler { partials: Vec::new(), budget: ReassemblyBudget::new(limit), worker }
     }
 
-    /// Takes in a fragment; gives the packet when it was the last one missing. `header` must be there for fragment 0;
-    /// those of other fragments are ignored.
+    /// Adds a fragment; returns the packet if it is now complete. `header` is used for fragment 0 only.
     ///
     /// # Errors
-    /// The reason why this fragment, or with [`LinkDrop::ReassembledTooLong`] and [`LinkDrop::NoBuffer`] possibly the
-    /// whole packet, was dropped, which the caller counts. A partial packet that had to make room is counted here.
+    /// The reason why this fragment was dropped, which the caller counts. With [`LinkDrop::ReassembledTooLong`] and
+    /// [`LinkDrop::NoBuffer`] the whole packet may be dropped. An evicted partial packet is counted here.
     pub(super) fn accept(
         &mut self,
         now: Timestamp,
@@ -199,7 +200,7 @@ impl Reassembler {
                 place
             }
             None => {
-                // All but the last fragment are usually of one size.
+                // All fragments but the last usually have the same size.
                 let expected = fragment.payload.len().saturating_mul(fragment.count as usize).min(MAX_PACKET_SIZE);
                 let buffer = pool.allocate(expected).ok_or(LinkDrop::NoBuffer)?;
                 let place = self.take_place(face.id());
@@ -221,7 +222,7 @@ impl Reassembler {
         result.map(Some)
     }
 
-    /// A place for a new partial packet. When there is none, the one whose turn it is to make room is dropped.
+    /// Takes a slot for a new partial packet; evicts another packet if none is free.
     fn take_place(&mut self, face: FaceId) -> u32 {
         if let Some(place) = self.budget.to_give_up_for(face.slot()) {
             self.give_up(place, LinkDrop::ReassemblyEvicted);
@@ -248,7 +249,7 @@ impl Reassembler {
         self.budget.give(place);
     }
 
-    /// Drops partial packets whose time is over and counts them.
+    /// Drops and counts partial packets that have timed out.
     pub fn expire(&mut self, now: Timestamp) {
         while let Some(place) = self.budget.oldest() {
             if self.partials[place as usize].deadline() > now {
@@ -258,12 +259,12 @@ impl Reassembler {
         }
     }
 
-    /// When [`Reassembler::expire`] is to be called next; [`Timestamp::NEVER`] when nothing waits.
+    /// Returns when [`Reassembler::expire`] is to be called next; [`Timestamp::NEVER`] if nothing waits.
     pub fn next_deadline(&self) -> Timestamp {
         self.budget.oldest().map_or(Timestamp::NEVER, |place| self.partials[place as usize].deadline())
     }
 
-    /// Drops the partial packets of a face that is gone and counts them.
+    /// Drops and counts the partial packets of a closed face.
     pub fn forget(&mut self, face: FaceId) {
         while let Some(&place) =
             self.budget.held_by(face.slot()).iter().find(|&&place| self.partials[place as usize].is_of(face))
@@ -272,26 +273,26 @@ impl Reassembler {
         }
     }
 
-    /// Packets of all faces that wait for fragments.
+    /// Returns the number of packets of all faces that wait for fragments.
     pub fn waiting(&self) -> usize {
         self.budget.taken()
     }
 
-    /// Packets of one face that wait for fragments.
+    /// Returns the number of packets of one face that wait for fragments.
     #[cfg(test)]
     pub(super) fn waiting_of(&self, face: FaceId) -> usize {
         self.budget.held_by(face.slot()).len()
     }
 }
 
-/// Adds `bytes` at the end; `false` when the buffer is too small for them.
+/// Appends `bytes`; returns `false` if the buffer is too small.
 fn append(buffer: &mut PacketBuffer, bytes: &[u8]) -> bool {
     buffer.append(bytes.len()).map(|room| room.copy_from_slice(bytes)).is_some()
 }
 
 /// Takes the complete packet out of its slot, with the fragments in order.
 fn finish(partial: &mut Partial, pool: &BufferPool) -> Result<Reassembled, LinkDrop> {
-    // Both are there in every complete packet.
+    // Every complete packet has both.
     let (Some(gathered), Some(header)) = (partial.buffer.take(), partial.header.take()) else {
         return Err(LinkDrop::NoBuffer);
     };

@@ -1,8 +1,8 @@
 //! From frames to network-layer packets: decoding, the rules for each header field, reassembly, acknowledgements.
 //!
-//! Which fields are allowed on which packet follows NFD's generic link service; a packet that breaks a rule is dropped
-//! with the name of the rule. Nearly all frames have no field that any rule is about; they take a shorter way, which ends
-//! as the longer one would.
+//! The rules which fields are allowed on which packet follow NFD's generic link service. A packet that breaks a rule is
+//! dropped with the name of the rule. Nearly all frames have none of these fields; they take a fast path with the same
+//! result.
 
 use namehop_packet::{BufferPool, Incoming, IncomingBurst, LinkFields, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::lp::{LpPacket, UsualFrame};
@@ -12,19 +12,19 @@ use super::reassembler::{Fragment, Reassembler};
 use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
 
-/// How many of this side's own time-outs a received Sequence is remembered: long enough for the peer's last
-/// retransmission, short enough that a peer that restarts with old numbers is heard again soon.
+/// A received Sequence is remembered for this multiple of this side's own time-out. That is long enough for the peer's
+/// last retransmission, and short enough that a peer that restarts with old numbers is accepted again soon.
 const DUPLICATE_MEMORY_TIMEOUTS: u64 = 4;
-/// Network-layer headers of a packet whose kind is not known yet.
+/// Network-layer headers of a packet of unknown kind.
 #[derive(Debug, Default)]
 pub struct NetworkHeader {
     fields: LinkFields,
-    /// There was a PrefixAnnouncement, whether or not it was kept.
+    /// The frame has a PrefixAnnouncement, whether or not it was kept.
     has_announcement: bool,
 }
 
 impl NetworkHeader {
-    /// Takes the fields out of a decoded LpPacket. The announcement is copied, because the frame goes on as the packet.
+    /// Copies the fields of a decoded LpPacket. The announcement is copied too, because the frame becomes the packet.
     fn copy_from(packet: &LpPacket<'_>, options: &LinkOptions, pool: &BufferPool) -> Self {
         let announcement = packet.prefix_announcement;
         NetworkHeader {
@@ -32,12 +32,12 @@ impl NetworkHeader {
                 pit_token: packet.pit_token,
                 nack: packet.nack,
                 congestion_mark: packet.congestion_mark.unwrap_or(0),
-                // What the peer says about its own faces means nothing here.
+                // The peer's own face ids have no meaning here.
                 incoming_face_id: None,
                 next_hop_face_id: packet.next_hop_face_id,
                 no_cache: packet.cache_policy.is_some(),
                 non_discovery: packet.non_discovery,
-                // Without a buffer for it the Data is still worth delivering.
+                // If there is no buffer for the announcement, the Data is still delivered.
                 announcement: announcement
                     .filter(|_| options.self_learning)
                     .and_then(|announcement| pool.copy_of(announcement)),
@@ -47,7 +47,7 @@ impl NetworkHeader {
         }
     }
 
-    /// Checks that each field may stand on a packet of this kind from this face, and drops those to be ignored.
+    /// Checks that each field is allowed on a packet of this kind from this face, and clears the fields to be ignored.
     fn into_fields(mut self, kind: PacketKind, options: &LinkOptions) -> Result<LinkFields, LinkDrop> {
         let fields = &mut self.fields;
         if fields.next_hop_face_id.is_some() {
@@ -73,13 +73,13 @@ impl NetworkHeader {
 }
 
 impl LinkService {
-    /// Takes in one received frame: exactly one LpPacket, Interest or Data element. `endpoint` tells the peers of a
-    /// multi-access face apart and is 0 on other faces; `reassembler` is the one of all faces. A complete network-layer packet
-    /// is added to `out`; a fragment or a frame with only acknowledgements adds nothing.
+    /// Processes one received frame: exactly one LpPacket, Interest or Data element. `endpoint` distinguishes the peers
+    /// of a multi-access face and is 0 on other faces; `reassembler` is shared by all faces. A complete network-layer
+    /// packet is added to `out`; a fragment or a frame with only acknowledgements adds nothing.
     ///
     /// # Errors
-    /// Why the frame or its packet was dropped. It is counted already.
-    // Part of its callers, so that the packet is put together where it is to lie.
+    /// The reason why the frame or its packet was dropped; it is already counted.
+    // Inlined into its callers, so that the packet is built in its final place.
     #[inline(always)]
     pub fn receive(
         &mut self,
@@ -107,7 +107,7 @@ impl LinkService {
         Ok(())
     }
 
-    /// Takes in a frame of any shape.
+    /// Processes a frame of any shape.
     #[inline(never)]
     pub(super) fn receive_other(
         &mut self,
@@ -157,7 +157,7 @@ impl LinkService {
         let header =
             if index == 0 { NetworkHeader::copy_from(&packet, &self.options, pool) } else { NetworkHeader::default() };
         if is_whole {
-            // The Fragment is the last element, so what stands in front of it is header.
+            // Fragment is the last element, so everything before it is header.
             let header_bytes = frame.bytes().len() - payload.len();
             frame.trim_front(header_bytes);
             return self.deliver(frame, header, out);
@@ -169,7 +169,7 @@ impl LinkService {
         }
     }
 
-    /// Takes in Acks and notes what is to be acknowledged. Without reliability on this face they are ignored.
+    /// Processes Acks, and queues the acknowledgement of this frame. Without reliability on this face both are ignored.
     fn receive_reliability(&mut self, now: Timestamp, packet: &LpPacket<'_>) -> Result<(), LinkDrop> {
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return Ok(());
@@ -180,7 +180,7 @@ impl LinkService {
         let (Some(tx_sequence), Some(_)) = (packet.tx_sequence, packet.fragment) else {
             return Ok(());
         };
-        // A duplicate is acknowledged too: it came because the first acknowledgement was lost.
+        // A duplicate is acknowledged too: it was sent because the first acknowledgement was lost.
         reliability.acks.push(now, tx_sequence);
         let memory_ns = DUPLICATE_MEMORY_TIMEOUTS.saturating_mul(reliability.window.rto_ns());
         match packet.sequence {
@@ -191,7 +191,7 @@ impl LinkService {
         }
     }
 
-    /// Hands a complete packet to the network layer.
+    /// Passes a complete packet to the network layer.
     fn deliver(&self, buffer: PacketBuffer, header: NetworkHeader, out: &mut IncomingBurst) -> Result<(), LinkDrop> {
         let element = read_single_element(buffer.bytes()).map_err(|_| LinkDrop::NotInterestOrData)?;
         let kind = match (element.typ, header.fields.nack) {

@@ -1,10 +1,10 @@
-//! Link reliability, the sending side: frames wait in a window until the peer acknowledges them, and go out again when
-//! they seem lost (NDNLPv2 link reliability).
+//! Link reliability, sending side (NDNLPv2 link reliability): frames stay in a window until the peer acknowledges them,
+//! and are retransmitted if they seem lost.
 //!
-//! A frame is lost when its time-out passes or when three frames sent after it were acknowledged. It is sent again under
-//! a new TxSequence at most [`MAX_RETRANSMISSIONS`] times; then its whole network packet is given up. The window holds at
-//! most [`MAX_UNACKNOWLEDGED`] frames, each a copy in a pooled buffer: a sender that fills it, or that finds the pool
-//! empty, goes on without protection rather than stopping.
+//! A frame counts as lost when its time-out passes or when three frames sent after it were acknowledged. It is
+//! retransmitted under a new TxSequence at most [`MAX_RETRANSMISSIONS`] times; then its whole network packet is
+//! abandoned. The window holds at most [`MAX_UNACKNOWLEDGED`] frames, each a copy in a pooled buffer. If the window is
+//! full or the pool is empty, frames are sent without protection, so that sending does not stop.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ use super::DroppedInterest;
 use super::rto::{MIN_RTO_NS, RtoEstimator};
 use crate::counters::{LinkDrop, WorkerCounters};
 
-/// Most frames that wait for an acknowledgement.
+/// Maximum number of frames that wait for an acknowledgement.
 pub const MAX_UNACKNOWLEDGED: usize = 1024;
-/// Most times a frame is sent again.
+/// Maximum number of retransmissions of a frame.
 pub const MAX_RETRANSMISSIONS: u8 = 3;
-/// Acknowledgements of later frames after which a frame counts as lost.
+/// Number of acknowledgements of later frames after which a frame counts as lost.
 pub const LATER_ACKS_OF_LOSS: u8 = 3;
 
-/// What a protected frame carries.
+/// Content of a protected frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
-    /// A whole Interest, which is reported when it is given up.
+    /// A whole Interest, which is reported when it is abandoned.
     Interest,
     /// A whole Data or Nack.
     Other,
@@ -36,16 +36,16 @@ pub enum Carried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketHandle(usize);
 
-/// A copy of a sent frame and where its parts are.
+/// A copy of a sent frame and the positions of its parts.
 #[derive(Debug)]
 pub struct ProtectedFrame {
     /// The complete LpPacket.
     pub buffer: PacketBuffer,
-    /// Position of the eight bytes of TxSequence.
+    /// Offset of the eight bytes of TxSequence.
     pub tx_sequence_offset: usize,
-    /// Position of the network packet.
+    /// Offset of the network packet.
     pub payload_offset: usize,
-    /// What it carries.
+    /// Its content.
     pub carried: Carried,
 }
 
@@ -53,7 +53,7 @@ pub struct ProtectedFrame {
 struct Unacknowledged {
     frame: ProtectedFrame,
     sent_at: Timestamp,
-    /// Set to 0 when later acknowledgements showed the loss.
+    /// Set to 0 when acknowledgements of later frames have shown the loss.
     deadline: Timestamp,
     retransmissions: u8,
     later_acks: u8,
@@ -61,27 +61,27 @@ struct Unacknowledged {
 
 #[derive(Debug)]
 struct FragmentedPacket {
-    /// Frames of it in the window; 0 in a spare record.
+    /// Number of its frames in the window; 0 in a spare record.
     in_window: usize,
     /// Copy of the packet if it is an Interest.
     interest: Option<PacketBuffer>,
 }
 
-/// Frames sent and not acknowledged yet. TxSequence starts at 0 and counts up by one for each frame.
+/// Frames sent but not acknowledged yet. TxSequence starts at 0 and increases by one for each frame.
 #[derive(Debug)]
 pub struct SendWindow {
-    /// The frame with TxSequence `first + i` at `i`; `None` when acknowledged, resent or never protected.
+    /// The frame with TxSequence `first + i` at index `i`; `None` if acknowledged, retransmitted or never protected.
     frames: VecDeque<Option<Unacknowledged>>,
     first: u64,
     packets: Vec<FragmentedPacket>,
     spare_packets: Vec<usize>,
     rto: RtoEstimator,
-    /// Not later than the first time-out.
+    /// Not later than the earliest time-out.
     next_timeout: Timestamp,
 }
 
 impl SendWindow {
-    /// An empty window. Memory for its records is taken now, so that sending takes none.
+    /// Creates an empty window. Memory for its records is allocated now, so that sending allocates none.
     pub fn new() -> Self {
         SendWindow {
             frames: VecDeque::with_capacity(MAX_UNACKNOWLEDGED),
@@ -98,17 +98,17 @@ impl SendWindow {
         self.frames.len() + frames <= MAX_UNACKNOWLEDGED
     }
 
-    /// TxSequence of the next frame.
+    /// Returns the TxSequence of the next frame.
     pub fn next_tx_sequence(&self) -> u64 {
         self.first + self.frames.len() as u64
     }
 
-    /// The present time-out in nanoseconds.
+    /// Returns the present time-out in nanoseconds.
     pub fn rto_ns(&self) -> u64 {
         self.rto.rto_ns()
     }
 
-    /// Opens a record for a packet that goes out in several frames; `interest` is a copy of it if it is an Interest.
+    /// Opens a record for a packet that is sent in several frames; `interest` is a copy of it if it is an Interest.
     pub fn begin_fragmented(&mut self, interest: Option<PacketBuffer>) -> PacketHandle {
         let record = FragmentedPacket { in_window: 0, interest };
         match self.spare_packets.pop() {
@@ -123,7 +123,7 @@ impl SendWindow {
         }
     }
 
-    /// Closes the record of a packet none of whose frames came into the window.
+    /// Closes the record of a packet if none of its frames is in the window.
     pub fn end_fragmented(&mut self, packet: PacketHandle) {
         if self.packets[packet.0].in_window == 0 {
             self.free_record(packet);
@@ -135,8 +135,8 @@ impl SendWindow {
         self.packets[packet.0].interest.take()
     }
 
-    /// Remembers the frame that is sent with [`SendWindow::next_tx_sequence`]. `None` (no buffer for a copy) uses the
-    /// number up without protecting the frame. There must be room.
+    /// Stores the frame that is sent with [`SendWindow::next_tx_sequence`]. `None` (no buffer for a copy) consumes the
+    /// number without protecting the frame. The window must have space.
     pub fn push(&mut self, now: Timestamp, frame: Option<ProtectedFrame>) {
         let entry = frame.map(|frame| {
             if let Carried::FragmentOf(packet) = frame.carried {
@@ -169,8 +169,8 @@ impl SendWindow {
         }
     }
 
-    /// Takes in an acknowledgement; one that fits no waiting frame is ignored. Frames found lost by it are due at the
-    /// next [`SendWindow::resend_due`]. Returns whether a frame was acknowledged.
+    /// Processes an acknowledgement; ignores it if no such frame waits. Frames that it shows to be lost are
+    /// retransmitted at the next [`SendWindow::resend_due`]. Returns whether a frame was acknowledged.
     pub fn acknowledge(&mut self, now: Timestamp, tx_sequence: u64) -> bool {
         let Some(index) = tx_sequence.checked_sub(self.first) else {
             return false;
@@ -201,7 +201,7 @@ impl SendWindow {
         true
     }
 
-    /// Sends lost frames again and gives up those that were sent too often.
+    /// Retransmits lost frames, and abandons those that were retransmitted too often.
     pub fn resend_due(
         &mut self,
         now: Timestamp,
@@ -218,7 +218,7 @@ impl SendWindow {
         let end = self.next_tx_sequence();
         let mut tx_sequence = self.first;
         while tx_sequence < end {
-            // Entries in front of this one may have left the window in the meantime.
+            // Entries before this one may have left the window in the meantime.
             let index = (tx_sequence - self.first) as usize;
             tx_sequence += 1;
             let is_due = |entry: &mut Unacknowledged| entry.deadline <= now;
@@ -249,7 +249,7 @@ impl SendWindow {
         self.next_timeout = deadlines.min().unwrap_or(Timestamp::NEVER);
     }
 
-    /// Makes room at the front, but not beyond `limit`, so that the walk over the window keeps its place.
+    /// Removes empty entries at the front, but not beyond `limit`, so that the loop over the window keeps its position.
     fn trim_up_to(&mut self, limit: u64) {
         while self.first < limit && matches!(self.frames.front(), Some(None)) {
             self.frames.pop_front();
@@ -257,8 +257,8 @@ impl SendWindow {
         }
     }
 
-    /// Moves a lost frame to the end of the window under a new TxSequence and gives a copy to send. Without a buffer or
-    /// room for it, the frame stays where it was and is tried again later.
+    /// Moves a lost frame to the end of the window under a new TxSequence and returns a copy to send. If there is no
+    /// buffer or space, the frame stays in place and is retried later.
     fn resend(
         &mut self,
         now: Timestamp,
@@ -266,7 +266,7 @@ impl SendWindow {
         index: usize,
         pool: &BufferPool,
     ) -> Option<PacketBuffer> {
-        // The entry's own place counts as room when it is the first.
+        // If the entry is the first, its own slot becomes free.
         let room = index == 0 || self.has_room(1);
         let new_tx_sequence = self.next_tx_sequence();
         let offset = entry.frame.tx_sequence_offset;
@@ -288,7 +288,7 @@ impl SendWindow {
         None
     }
 
-    /// Drops all frames of the packet that `frame` belongs to. Gives the packet back if it was an Interest.
+    /// Drops all frames of the packet that `frame` belongs to. Returns the packet if it was an Interest.
     fn give_up(&mut self, frame: ProtectedFrame) -> Option<PacketBuffer> {
         match frame.carried {
             Carried::Other => None,
@@ -306,13 +306,13 @@ impl SendWindow {
         }
     }
 
-    /// Frames that wait for an acknowledgement.
+    /// Returns the number of frames that wait for an acknowledgement.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.frames.iter().flatten().count()
     }
 
-    /// When [`SendWindow::resend_due`] wants to be called next.
+    /// Returns when [`SendWindow::resend_due`] has to be called next.
     pub fn next_deadline(&self) -> Timestamp {
         self.next_timeout
     }

@@ -1,4 +1,4 @@
-//! Retransmission time-out of link reliability: that of measured round-trip times (RFC 6298, as strategies measure them),
+//! Retransmission time-out of link reliability: computed from measured round-trip times (RFC 6298, as in strategies),
 //! doubled when frames are lost.
 
 use namehop_packet::Timestamp;
@@ -6,8 +6,8 @@ use namehop_packet::rtt::RttEstimator;
 
 pub use namehop_packet::rtt::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
 
-/// Doubling ends here. By default an Interest lives for 4 s: a frame that is sent again later than that serves nobody, and what is
-/// lost on a link that is cut should be given up while others may still help.
+/// Upper limit of the doubled time-out. An Interest has a lifetime of 4 s by default, so a later retransmission is
+/// useless. A packet lost on a broken link should be abandoned while other links can still help.
 pub const MAX_BACKED_OFF_NS: u64 = 4_000_000_000;
 
 /// Round-trip times of a link and its present time-out.
@@ -15,7 +15,7 @@ pub const MAX_BACKED_OFF_NS: u64 = 4_000_000_000;
 pub struct RtoEstimator {
     rtt: RttEstimator,
     rto_ns: u64,
-    /// When it was doubled last.
+    /// When the time-out was last doubled.
     backed_off_at: Timestamp,
 }
 
@@ -26,15 +26,15 @@ impl Default for RtoEstimator {
 }
 
 impl RtoEstimator {
-    /// Takes in the round-trip time of a frame that was sent once only.
+    /// Adds the round-trip time of a frame that was sent only once.
     pub fn add_sample(&mut self, rtt_ns: u64) {
         self.rtt.add_sample(rtt_ns);
         self.rto_ns = self.rtt.rto_ns();
     }
 
-    /// A frame that was sent at this time has timed out: doubles the time-out until the next sample. Retransmitted frames give no
-    /// sample, so without this a link slower than the present time-out would never be measured. A frame that was sent before the
-    /// time-out was doubled last had a shorter one, so its loss says nothing about the present one.
+    /// Doubles the time-out until the next sample, because a frame sent at `sent_at` has timed out. Retransmitted
+    /// frames give no sample, so without doubling a link slower than the present time-out would never be measured. A
+    /// frame sent before the last doubling had a shorter time-out, so its loss says nothing about the present one.
     pub fn timed_out(&mut self, now: Timestamp, sent_at: Timestamp) {
         if sent_at >= self.backed_off_at {
             self.rto_ns = self.rto_ns.max((2 * self.rto_ns).min(MAX_BACKED_OFF_NS));
@@ -42,7 +42,7 @@ impl RtoEstimator {
         }
     }
 
-    /// The present time-out.
+    /// Returns the present time-out in nanoseconds.
     pub fn rto_ns(&self) -> u64 {
         self.rto_ns
     }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(rto.rto_ns(), MAX_BACKED_OFF_NS);
         rto.add_sample(10 * MS);
         assert_eq!(rto.rto_ns(), MIN_RTO_NS);
-        // What was measured to be slower stays so.
+        // A larger measured time-out stays unchanged.
         let mut slow = RtoEstimator::default();
         slow.add_sample(10_000 * MS);
         let before = slow.rto_ns();

@@ -1,8 +1,8 @@
-//! From network-layer packets to frames: headers in front of the packet where it lies, fragmentation, protection by link
+//! From network-layer packets to frames: headers in the headroom of the packet, fragmentation, protection by link
 //! reliability, congestion marks, acknowledgements.
 //!
-//! Nearly all packets go out whole and with no more than a PIT token. They take a shorter way, on which the header is
-//! written without being put together first; it ends as the longer one would.
+//! Nearly all packets are sent whole and with at most a PIT token. They take a fast path, which writes the header
+//! directly; the result is the same.
 
 use namehop_packet::{BufferPool, HEADROOM_BYTES, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
@@ -17,12 +17,12 @@ use super::reliability::{Carried, ProtectedFrame};
 use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
 
-/// An Ack on the wire.
+/// Length of an Ack on the wire.
 const ACK_BYTES: usize = 12;
-/// By how much headers can grow besides the Acks themselves: the packet gets an LpPacket around it, or a LENGTH gets
+/// Maximum growth of headers besides the Acks themselves: a bare packet gets an LpPacket around it, or a LENGTH gets
 /// longer.
 const ACK_MARGIN_BYTES: usize = 8;
-/// TYPE and LENGTH of the largest IDLE packet.
+/// Length of TYPE and LENGTH of the largest IDLE packet.
 const IDLE_OVERHEAD_BYTES: usize = 4;
 
 impl LinkService {
@@ -30,8 +30,8 @@ impl LinkService {
     /// congestion marking. A packet that fits keeps its buffer and gets its header in the headroom.
     ///
     /// # Errors
-    /// Why the packet was dropped; then no frame of it is in `frames`. It is counted already.
-    // Part of its callers, so that the packet is not copied.
+    /// The reason why the packet was dropped; it is already counted. No frame of the packet is in `frames`.
+    // Inlined into its callers, so that the packet is not copied.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -63,17 +63,18 @@ impl LinkService {
         self.send_other(now, packet, pool, frames)
     }
 
-    /// Whether there is nothing to put on this packet but its PIT token, if it has one.
+    /// Whether the packet needs no header except its PIT token, if it has one.
     #[inline]
     fn is_usual(&self, packet: &Outgoing) -> bool {
-        // All fields stand here by name, so that a new one cannot be left out: it would never be sent. The token and the reason
-        // of a Nack need no look: one is put on the packet, the other is known by the kind of packet.
+        // All fields are listed by name, so that a new one cannot be forgotten: it would never be sent. The token and
+        // the Nack reason need no check: the fast path writes the token, and the packet kind tells whether there is a
+        // reason.
         let LinkFields {
             pit_token: _,
             nack: _,
             congestion_mark,
             incoming_face_id,
-            // On Interests that come in; routers do not send it.
+            // On received Interests only; routers do not send it.
             next_hop_face_id: _,
             no_cache,
             non_discovery,
@@ -90,13 +91,13 @@ impl LinkService {
             && (incoming_face_id.is_none() || !self.options.local_fields)
     }
 
-    /// The largest frame that the link carries.
+    /// Returns the size of the largest frame that the link carries.
     #[inline]
     fn frame_limit_bytes(&self) -> usize {
         if self.options.is_datagram { self.options.mtu_bytes.into() } else { MAX_PACKET_SIZE }
     }
 
-    /// Marks the packet as congested where that is due.
+    /// Marks the packet as congested if a mark is due.
     #[inline]
     pub(super) fn mark(&mut self, now: Timestamp, fields: &mut LinkFields, queue_bytes: usize) {
         let options = &self.options;
@@ -115,7 +116,7 @@ impl LinkService {
         }
     }
 
-    /// Sends a packet of any shape, marked already.
+    /// Sends a packet of any shape; congestion marking is already done.
     #[inline(never)]
     pub(super) fn send_other(
         &mut self,
@@ -163,7 +164,7 @@ impl LinkService {
         if self.options.is_datagram {
             return self.send_fragments(now, kind, &buffer, &network, pool, frames);
         }
-        // The token on an Interest is this router's own, and Data is recognised without it.
+        // The token on an Interest is this router's own, and the returned Data can be matched without it.
         let tokenless = LpHeader { pit_token: PitToken::empty(), ..header };
         let frame_bytes = frame_len(&tokenless, packet_bytes);
         if kind == PacketKind::Interest && frame_bytes <= limit {
@@ -172,7 +173,7 @@ impl LinkService {
         Err(LinkDrop::PacketTooLong)
     }
 
-    /// Sends a packet in one frame that leaves `spare_bytes` of what the link carries.
+    /// Sends a packet in one frame; `spare_bytes` is the unused part of the frame limit.
     #[allow(clippy::too_many_arguments)]
     fn send_whole(
         &mut self,
@@ -195,7 +196,7 @@ impl LinkService {
         };
         let packet_bytes = buffer.bytes().len();
         let own_header_bytes = header_len(header, packet_bytes);
-        // More Acks than the headroom takes would force a copy of the packet; the others can go alone.
+        // More Acks than the headroom takes would require a copy of the packet; the others can be sent alone.
         let headroom_bytes = HEADROOM_BYTES.saturating_sub(own_header_bytes);
         let acks = reliability.acks.oldest(ack_room(spare_bytes.min(headroom_bytes)));
         let ack_count = acks.len();
@@ -327,9 +328,9 @@ impl LinkService {
     }
 }
 
-/// The network-layer headers that go out on a face with these options.
+/// Returns the network-layer headers to send on a face with these options.
 fn network_header<'a>(options: &LinkOptions, kind: PacketKind, fields: &'a LinkFields) -> LpHeader<'a> {
-    // By name, as in `is_usual`.
+    // By name, for the same reason as in `is_usual`.
     let &LinkFields {
         pit_token,
         nack,
@@ -353,17 +354,17 @@ fn network_header<'a>(options: &LinkOptions, kind: PacketKind, fields: &'a LinkF
     }
 }
 
-/// Length of the frame that carries a packet of this length with this header.
+/// Returns the length of the frame for a packet of this length with this header.
 fn frame_len(header: &LpHeader<'_>, packet_bytes: usize) -> usize {
     if header.is_empty() { packet_bytes } else { header_len(header, packet_bytes) + packet_bytes }
 }
 
-/// How many Acks fit into this many bytes.
+/// Returns how many Acks fit into this many bytes.
 fn ack_room(spare_bytes: usize) -> usize {
     spare_bytes.saturating_sub(ACK_MARGIN_BYTES) / ACK_BYTES
 }
 
-/// Puts the header into the headroom, or builds a new frame when it is too long for that.
+/// Writes the header into the headroom, or builds a new frame if the headroom is too short.
 fn put_in_front(mut buffer: PacketBuffer, header: &LpHeader<'_>, pool: &BufferPool) -> Option<PacketBuffer> {
     let packet_bytes = buffer.bytes().len();
     if let Some(place) = buffer.prepend(header_len(header, packet_bytes)) {
@@ -373,7 +374,7 @@ fn put_in_front(mut buffer: PacketBuffer, header: &LpHeader<'_>, pool: &BufferPo
     build_frame(pool, header, buffer.bytes())
 }
 
-/// A frame in a buffer of its own.
+/// Builds a frame in a new buffer.
 fn build_frame(pool: &BufferPool, header: &LpHeader<'_>, payload: &[u8]) -> Option<PacketBuffer> {
     let header_bytes = header_len(header, payload.len());
     let mut frame = pool.allocate(header_bytes + payload.len())?;
@@ -383,7 +384,7 @@ fn build_frame(pool: &BufferPool, header: &LpHeader<'_>, payload: &[u8]) -> Opti
     Some(frame)
 }
 
-/// Notes where the parts of a sent frame are, for sending it again.
+/// Records the positions of the parts of a sent frame, for retransmission.
 fn protect(buffer: PacketBuffer, payload_offset: usize, carried: Carried) -> Option<ProtectedFrame> {
     let outer = read_single_element(buffer.bytes()).ok()?;
     let mut reader = Reader::new(outer.value);
