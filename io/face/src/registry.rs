@@ -1,8 +1,9 @@
 //! The faces that exist, shared by all threads.
 //!
-//! A [`Face`] holds what the management protocol shows and changes of one face (NFD management protocol, face
-//! management): the remote address and the kind never change; the local address has a lock, and everything else is an atomic. The [`FaceTable`] hands out face numbers.
-//! Its lock is taken by management and by the threads that create faces, never per packet: the worker keeps its own array.
+//! A [`Face`] holds the properties that the management protocol shows and changes (NFD management protocol, face
+//! management). The remote address and the kind never change; the local address has a lock, and all other properties
+//! are atomics. The [`FaceTable`] assigns face ids. Its lock is taken by management and by the threads that create
+//! faces, but never per packet: the worker keeps its own array.
 
 mod face;
 mod params;
@@ -27,26 +28,26 @@ pub use params::{
 };
 pub use pit_tokens::PitTokenMode;
 
-/// Faces that can exist at one time, apart from the reserved ones: one for each slot from 256.
+/// Maximum number of faces, apart from the reserved ones: one for each slot from 256.
 pub const MAX_USER_FACES: usize = 65_536 - FIRST_USER_SLOT;
 const FIRST_USER_SLOT: usize = FaceId::FIRST_USER.slot();
-/// Slots that rest after use before any is used again. While new slots are left, numbers stay short and readable; what is
-/// indexed by slot stays small all the same.
+/// Number of released slots that are kept unused before the first is reused. So ids stay short and readable while new
+/// slots are left, and arrays indexed by slot stay small.
 const RESTING_SLOTS: usize = 1024;
 
-/// Why a face was not entered into the table.
+/// Why a face was not inserted into the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FaceTableError {
-    /// Every slot is taken.
+    /// Every slot is in use.
     #[error("the face table is full: {limit} faces exist; destroy some or raise the limit")]
     Full {
-        /// Faces allowed.
+        /// Maximum number of faces.
         limit: usize,
     },
-    /// The number is not one of the reserved ones.
+    /// The id is not one of the reserved ones.
     #[error("face number {0} is not a reserved one (1, 254 or 255)")]
     NotReserved(FaceId),
-    /// The reserved number is taken.
+    /// The reserved id is in use.
     #[error("face number {0} exists already")]
     Exists(FaceId),
 }
@@ -56,9 +57,9 @@ struct Faces {
     by_id: BTreeMap<FaceId, Arc<Face>>,
     by_remote: HashMap<FaceUri, Vec<FaceId>>,
     user_faces: usize,
-    /// How often each user slot was given back, modulo 65,536; as long as slots were ever used.
+    /// How often each user slot was released, modulo 65,536; its length is the number of slots ever used.
     reuse: Vec<u16>,
-    /// Slots given back, oldest first, so that a number returns as late as possible.
+    /// Released slots, oldest first, so that an id is reused as late as possible.
     free: VecDeque<u16>,
 }
 
@@ -72,7 +73,7 @@ impl Faces {
     }
 }
 
-/// All faces by number.
+/// All faces, by id.
 #[derive(Debug)]
 pub struct FaceTable {
     faces: RwLock<Faces>,
@@ -89,24 +90,24 @@ impl Default for FaceTable {
     }
 }
 
-/// One place in so many is kept from strangers.
+/// One in this many faces is reserved.
 const KEPT_FRACTION: usize = 4;
-/// At least so many are kept, unless that is more than half.
+/// Minimum number of reserved faces, unless that is more than half.
 const LEAST_KEPT: usize = 16;
 
-/// Of the places for `limit` faces those that strangers may have: peers on other computers that came by themselves. The others are kept
-/// for applications on this computer and for faces made by configuration or command.
+/// Returns how many of `limit` faces unsolicited peers on other hosts may have. The others are reserved for
+/// applications on this host and for faces created by configuration or command.
 pub fn places_of_strangers(limit: usize) -> usize {
     limit - (limit / KEPT_FRACTION).max(LEAST_KEPT).min(limit / 2)
 }
 
 impl FaceTable {
-    /// An empty table with room for [`MAX_USER_FACES`].
+    /// Creates an empty table for [`MAX_USER_FACES`] faces.
     pub fn new() -> Self {
         FaceTable::with_limit(MAX_USER_FACES)
     }
 
-    /// An empty table for at most `limit` faces beside the reserved ones (clamped to [`MAX_USER_FACES`]).
+    /// Creates an empty table for at most `limit` faces besides the reserved ones (clamped to [`MAX_USER_FACES`]).
     pub fn with_limit(limit: usize) -> Self {
         FaceTable::with_resting_slots(limit, RESTING_SLOTS)
     }
@@ -130,7 +131,7 @@ impl FaceTable {
         self.faces.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a new face under a fresh number. Does not look for a face with the same address: see
+    /// Inserts a new face under a fresh id. Does not check whether a face with the same address exists: see
     /// [`FaceTable::find_by_remote`].
     ///
     /// # Errors
@@ -155,10 +156,10 @@ impl FaceTable {
         Ok(faces.enter(self.make(id, params)))
     }
 
-    /// Enters one of the faces with a reserved number: internal, content store or null.
+    /// Inserts one of the faces with a reserved id: internal, content store or null.
     ///
     /// # Errors
-    /// When the number is not reserved or is taken.
+    /// If the id is not reserved, or is in use.
     pub fn insert_reserved(&self, id: FaceId, params: FaceParams) -> Result<Arc<Face>, FaceTableError> {
         if !is_reserved(id) {
             return Err(FaceTableError::NotReserved(id));
@@ -174,47 +175,47 @@ impl FaceTable {
         Face::new(id, params, self.workers(), &self.link_drops)
     }
 
-    /// Sets how many partial packets all faces together may have, each of which pins a buffer of the pool: a quarter of
-    /// the pool's large buffers leaves enough for everything else. For workers that start later. Initially
-    /// [`DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES`].
+    /// Sets the limit of partial packets of all faces together; it applies to workers that start later. Each partial
+    /// packet holds a buffer of the pool, so a quarter of the pool's large buffers leaves enough for everything else.
+    /// Initially [`DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES`].
     pub fn set_reassembly_limit(&self, partial_packets: usize) {
         self.reassembly_limit.store(partial_packets, Ordering::Relaxed);
     }
 
-    /// Sets how many workers there are; initially one. To be called before there are faces, each of which has counters for all of
-    /// them.
+    /// Sets the number of workers; initially one. Call it before the first face is created, because each face has
+    /// counters for every worker.
     pub fn set_workers(&self, workers: usize) {
         self.workers.store(workers.max(1), Ordering::Relaxed);
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)
     }
 
-    /// Partial packets that all faces together may have.
+    /// Returns the limit of partial packets of all faces together.
     pub fn reassembly_limit(&self) -> usize {
         self.reassembly_limit.load(Ordering::Relaxed)
     }
 
-    /// Drops on the link side of all faces that there ever were.
+    /// Returns the link drops of all faces, closed ones included.
     pub fn link_drops(&self) -> &LinkDropTotals {
         &self.link_drops
     }
 
-    /// The face with this number.
+    /// Returns the face with this id.
     pub fn get(&self, id: FaceId) -> Option<Arc<Face>> {
         self.read().by_id.get(&id).cloned()
     }
 
-    /// Faces with this remote address, oldest first.
+    /// Returns the faces with this remote address, oldest first.
     pub fn find_by_remote(&self, remote: &FaceUri) -> Vec<Arc<Face>> {
         let faces = self.read();
         let ids = faces.by_remote.get(remote).map_or(&[][..], Vec::as_slice);
         ids.iter().filter_map(|id| faces.by_id.get(id).cloned()).collect()
     }
 
-    /// Takes a face out and recycles its slot. Other threads may hold the face a little longer.
+    /// Removes a face and releases its slot. Other threads may hold the face a little longer.
     pub fn remove(&self, id: FaceId) -> Option<Arc<Face>> {
         let mut faces = self.write();
         let face = faces.by_id.remove(&id)?;
@@ -234,17 +235,17 @@ impl FaceTable {
         Some(face)
     }
 
-    /// All faces, by number.
+    /// Returns all faces, in order of id.
     pub fn snapshot(&self) -> Vec<Arc<Face>> {
         self.read().by_id.values().cloned().collect()
     }
 
-    /// Number of faces, the reserved ones included.
+    /// Returns the number of faces, the reserved ones included.
     pub fn len(&self) -> usize {
         self.read().by_id.len()
     }
 
-    /// Whether there is no face.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! One face as all threads share it: fixed remote address and kind, changeable properties, counters.
+//! A face as shared by all threads: fixed remote address and kind, changeable properties, counters.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,15 +14,15 @@ use crate::link_service::LinkOptions;
 use crate::uri::FaceUri;
 
 const NO_EXPIRATION: u64 = u64::MAX;
-/// No hardware address, which has 48 bits.
+/// Not a hardware address, because those have 48 bits.
 const NO_NEXT_HOP: u64 = u64::MAX;
 
-/// One face, shared by all threads.
+/// A face, shared by all threads.
 #[derive(Debug)]
 pub struct Face {
     id: FaceId,
     remote_uri: FaceUri,
-    /// [`FaceUri::Null`] while it is not known.
+    /// [`FaceUri::Null`] while it is unknown.
     local_uri: RwLock<Arc<FaceUri>>,
     scope: FaceScope,
     link_type: LinkType,
@@ -41,11 +41,11 @@ pub struct Face {
     default_congestion_threshold_bytes: AtomicU64,
     /// Milliseconds after `created`.
     expires_at_ms: AtomicU64,
-    /// Hardware address of the next hop of a face over the Internet on a port; [`NO_NEXT_HOP`] while it is not known.
+    /// Hardware address of the next hop of an Internet face on a port; [`NO_NEXT_HOP`] while it is unknown.
     next_hop: AtomicU64,
     /// Whether Interests carry this router's PIT token.
     pub(crate) pit_tokens: PitTokens,
-    /// Bytes that wait to be sent on the link, kept up to date by the thread that serves it.
+    /// Bytes queued for sending on the link, updated by the thread that serves the link.
     pub send_queue_bytes: AtomicUsize,
     /// Counters.
     pub counters: FaceCounters,
@@ -84,59 +84,59 @@ impl Face {
         face
     }
 
-    /// Takes on a persistency: only on-demand faces expire.
+    /// Sets the persistency, and the expiration: only on-demand faces expire.
     fn begin_persistency(&self, persistency: FacePersistency) {
         self.persistency.store(persistency as u8, Ordering::Relaxed);
         let idle = self.idle_timeout.filter(|_| persistency == FacePersistency::OnDemand);
-        // Looks for idle faces come once in the time, so that a face may wait for the second one.
+        // Idle checks come once per time-out, so a face may live until the second one.
         self.set_expiration(idle.and_then(|idle| Instant::now().checked_add(idle.saturating_mul(2))));
     }
 
-    /// Its number.
+    /// Returns the face id.
     pub fn id(&self) -> FaceId {
         self.id
     }
 
-    /// Address of the peer.
+    /// Returns the address of the peer.
     pub fn remote_uri(&self) -> &FaceUri {
         &self.remote_uri
     }
 
-    /// Address of this end, as it is now: it changes with each connection, and with the addresses of this host. [`FaceUri::Null`]
-    /// while the face has none.
+    /// Returns the present address of this end. It changes with each connection, and with the addresses of this host.
+    /// [`FaceUri::Null`] while the face has none.
     pub fn local_uri(&self) -> Arc<FaceUri> {
         Arc::clone(&self.local_uri.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes the address of this end.
+    /// Sets the address of this end.
     pub fn set_local_uri(&self, uri: FaceUri) {
         *self.local_uri.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(uri);
     }
 
-    /// Whether the peer is on this computer.
+    /// Returns whether the peer is on this host.
     pub fn scope(&self) -> FaceScope {
         self.scope
     }
 
-    /// How many peers it reaches.
+    /// Returns how many peers the face reaches.
     pub fn link_type(&self) -> LinkType {
         self.link_type
     }
 
-    /// Number of the worker where the state of its link is: partial packets, what waits for an acknowledgement, and on a port the
-    /// port itself. Of faces over sockets it is one or another of the workers, so that all have some.
+    /// Returns the number of the worker that has the state of the link: partial packets, unacknowledged frames, and on
+    /// a port the port itself. Faces over sockets are distributed over all workers.
     pub fn home_worker(&self) -> usize {
         self.home_worker
     }
 
-    /// Notes the hardware address of the next hop of a face over the Internet on a port, or that it is not known any more. The home
-    /// worker finds it, and others that send on the port read it.
+    /// Sets the hardware address of the next hop of an Internet face on a port; `None` if it is unknown. The home
+    /// worker resolves it, and other workers that send on the port read it.
     pub(crate) fn set_next_hop(&self, address: Option<[u8; 6]>) {
         let number = address.map_or(NO_NEXT_HOP, |[a, b, c, d, e, f]| u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
         self.next_hop.store(number, Ordering::Relaxed);
     }
 
-    /// That address, if it is known.
+    /// Returns the hardware address of the next hop, if it is known.
     #[inline]
     pub(crate) fn next_hop(&self) -> Option<[u8; 6]> {
         let number = self.next_hop.load(Ordering::Relaxed);
@@ -149,12 +149,12 @@ impl Face {
         self.is_datagram
     }
 
-    /// Whether it is a stranger: a peer on another computer that came by itself. A command can change that.
+    /// Whether the peer is unsolicited and on another host. A command can change that.
     pub fn is_stranger(&self) -> bool {
         self.scope == FaceScope::NonLocal && self.persistency() == FacePersistency::OnDemand
     }
 
-    /// What happens when the link fails.
+    /// Returns what happens when the link fails.
     pub fn persistency(&self) -> FacePersistency {
         const ON_DEMAND: u8 = FacePersistency::OnDemand as u8;
         const PERMANENT: u8 = FacePersistency::Permanent as u8;
@@ -165,7 +165,7 @@ impl Face {
         }
     }
 
-    /// Present flags.
+    /// Returns the present flags.
     pub fn flags(&self) -> FaceFlags {
         FaceFlags(self.flags.load(Ordering::Relaxed))
     }
@@ -175,8 +175,8 @@ impl Face {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    /// Sets the state of the link; returns the state before. A change forgets what the peer has shown of itself, because the next
-    /// one may be another program.
+    /// Sets whether the link works; returns the previous state. A change clears what the peer has shown about itself,
+    /// because the next peer may be another program.
     pub fn set_up(&self, is_up: bool) -> bool {
         let was_up = self.is_up.swap(is_up, Ordering::Relaxed);
         if was_up != is_up {
@@ -185,49 +185,50 @@ impl Face {
         was_up
     }
 
-    /// Has the peer asked whether it knows PIT tokens, when the options of the link are taken over next.
+    /// Requests that the peer is asked whether it knows PIT tokens; this happens when the link options are next
+    /// applied.
     pub fn want_question(&self) {
         self.pit_tokens.want_question();
     }
 
-    /// Whether the peer has answered such a question since the last call.
+    /// Returns and clears whether the peer has answered such a question.
     pub fn take_answered(&self) -> bool {
         self.pit_tokens.take_answered()
     }
 
-    /// How often such questions of the peer were answered.
+    /// Returns how many such questions of the peer were answered.
     pub fn answers_sent(&self) -> u64 {
         self.pit_tokens.answers()
     }
 
-    /// Largest frame to send, in bytes: what the link carries, or less if management said so.
+    /// Returns the largest frame to send, in bytes: the MTU of the link, or less if management has set less.
     pub fn mtu_bytes(&self) -> usize {
         let link = self.link_mtu_bytes.load(Ordering::Relaxed);
         link.min(self.mtu_override_bytes.load(Ordering::Relaxed)) as usize
     }
 
-    /// Sets what the link carries, when that changes; returns whether it was something else before.
+    /// Sets the MTU of the link; returns whether it has changed.
     pub fn set_link_mtu_bytes(&self, mtu_bytes: usize) -> bool {
         let mtu = clamp_mtu(mtu_bytes);
         self.link_mtu_bytes.swap(mtu, Ordering::Relaxed) != mtu
     }
 
-    /// Time above the threshold before packets are marked, in nanoseconds.
+    /// Returns the time that the queue must be above the threshold before packets are marked, in nanoseconds.
     pub fn base_congestion_marking_interval_ns(&self) -> u64 {
         self.base_congestion_marking_interval_ns.load(Ordering::Relaxed)
     }
 
-    /// Send-queue length at which congestion begins, in bytes.
+    /// Returns the send-queue length above which congestion begins, in bytes.
     pub fn default_congestion_threshold_bytes(&self) -> u64 {
         self.default_congestion_threshold_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether self-learning headers are honoured.
+    /// Whether the headers of self-learning are honoured.
     pub fn self_learning(&self) -> bool {
         self.self_learning
     }
 
-    /// Sets or clears the moment at which the face will be closed unless it is used before.
+    /// Sets or clears the time at which the face is closed unless it is used before.
     pub fn set_expiration(&self, at: Option<Instant>) {
         let expires_at_ms = match at {
             None => NO_EXPIRATION,
@@ -236,7 +237,7 @@ impl Face {
         self.expires_at_ms.store(expires_at_ms, Ordering::Relaxed);
     }
 
-    /// Milliseconds until the face will be closed unless it is used before; `None` when it does not expire.
+    /// Returns the milliseconds until the face is closed unless it is used before; `None` if it does not expire.
     pub fn expiration_period_ms(&self) -> Option<u64> {
         match self.expires_at_ms.load(Ordering::Relaxed) {
             NO_EXPIRATION => None,
@@ -250,8 +251,8 @@ impl Face {
         is_udp && self.link_type == LinkType::PointToPoint && self.local_uri().options().is_none()
     }
 
-    /// The flags that a face gets with a persistency, unless the change says otherwise: one to another host that becomes permanent keeps its
-    /// path open.
+    /// Returns the flags that a face gets by default with a new persistency: keep-alive, if it is to another host and
+    /// becomes permanent.
     fn flags_with(&self, persistency: Option<FacePersistency>) -> FaceFlags {
         let becomes_permanent =
             persistency == Some(FacePersistency::Permanent) && self.persistency() != FacePersistency::Permanent;
@@ -263,10 +264,10 @@ impl Face {
         }
     }
 
-    /// Changes properties, all or none.
+    /// Changes all given properties, or none.
     ///
     /// # Errors
-    /// Names the properties that this face refuses; then nothing is changed.
+    /// The properties that this face rejects; then nothing is changed.
     pub fn update(&self, update: &FaceUpdate) -> Result<(), RejectedProperties> {
         let flags = self.flags().union(self.flags_with(update.persistency)).changed(update.flags, update.flags_mask);
         let newly_set = FaceFlags(flags.0 & update.flags_mask);
@@ -302,19 +303,19 @@ impl Face {
         Ok(())
     }
 
-    /// What the engine needs to know, as of now.
+    /// Returns the present properties that the engine needs.
     pub fn to_face_info(&self) -> FaceInfo {
         FaceInfo { id: self.id, scope: self.scope, link_type: self.link_type, is_up: self.is_up() }
     }
 
-    /// What the link service needs to know, as of now.
+    /// Returns the present properties that the link service needs.
     pub fn link_options(&self) -> LinkOptions {
         let flags = self.flags();
         LinkOptions {
             mtu_bytes: self.mtu_bytes() as u16,
             is_datagram: self.is_datagram,
             local_fields: flags.contains(FaceFlags::LOCAL_FIELDS),
-            // With several peers it would be unknown whose acknowledgement it is.
+            // With several peers, the sender of an acknowledgement would be ambiguous.
             reliability: flags.contains(FaceFlags::RELIABILITY) && self.link_type == LinkType::PointToPoint,
             congestion_marking: flags.contains(FaceFlags::CONGESTION_MARKING),
             self_learning: self.self_learning(),

@@ -1,4 +1,4 @@
-//! What a face is made from and which of its properties can be changed (NFD management protocol, face management).
+//! Parameters of a new face, and the properties that can be changed (NFD management protocol, face management).
 
 use std::fmt;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use crate::uri::FaceUri;
 
 /// Smallest MTU a link may have, in bytes.
 pub const MIN_MTU_BYTES: usize = 64;
-/// Time a queue must stay above the threshold before packets are marked, if nothing else was asked for (NFD).
+/// Time that a queue must stay above the threshold before packets are marked, in nanoseconds; the default (NFD).
 pub const DEFAULT_MARKING_INTERVAL_NS: u64 = 100_000_000;
-/// Queue length above which congestion begins, if nothing else was asked for, in bytes (NFD).
+/// Queue length above which congestion begins, in bytes; the default (NFD).
 pub const DEFAULT_CONGESTION_THRESHOLD_BYTES: u64 = 65_536;
 
 /// What happens to a face when its link fails (NFD management protocol, FacePersistency).
@@ -20,9 +20,9 @@ pub const DEFAULT_CONGESTION_THRESHOLD_BYTES: u64 = 65_536;
 pub enum FacePersistency {
     /// Stays until it is destroyed or its link fails for good.
     Persistent,
-    /// Made by an incoming packet or connection; closed when idle.
+    /// Created by an incoming packet or connection; closed when idle.
     OnDemand,
-    /// Stays until it is destroyed, whatever happens to the link.
+    /// Stays until it is destroyed, even if the link fails.
     Permanent,
 }
 
@@ -31,21 +31,23 @@ pub enum FacePersistency {
 pub struct FaceFlags(pub u64);
 
 impl FaceFlags {
-    /// IncomingFaceId, NextHopFaceId and the like are honoured on this face.
+    /// IncomingFaceId, NextHopFaceId and similar fields are honoured on this face.
     pub const LOCAL_FIELDS: FaceFlags = FaceFlags(1);
     /// NDNLPv2 link reliability.
     pub const RELIABILITY: FaceFlags = FaceFlags(2);
     /// NDNLPv2 congestion marking by send-queue length.
     pub const CONGESTION_MARKING: FaceFlags = FaceFlags(4);
-    /// An IDLE packet of NDNLPv2 is sent now and then, so that gateways and firewalls on the path keep it open. A bit that NFD does not have.
+    /// IDLE packets of NDNLPv2 are sent at regular intervals, so that gateways and firewalls keep the path open. NFD
+    /// does not have this bit.
     pub const KEEP_ALIVE: FaceFlags = FaceFlags(0x100);
-    /// Interests carry this router's PIT token, whatever is known of the peer. A flag of this program's own, as the next.
+    /// Interests carry this router's PIT token, whether or not the peer is known to support it. NFD does not have this
+    /// bit and the next one.
     pub const PIT_TOKENS_ON: FaceFlags = FaceFlags(0x200);
-    /// No Interest carries this router's PIT token. Not together with [`FaceFlags::PIT_TOKENS_ON`].
+    /// No Interest carries this router's PIT token. Mutually exclusive with [`FaceFlags::PIT_TOKENS_ON`].
     pub const PIT_TOKENS_OFF: FaceFlags = FaceFlags(0x400);
-    /// The two bits that say when Interests carry PIT tokens: see [`PitTokenMode`](super::PitTokenMode).
+    /// The two bits of the PIT token mode: see [`PitTokenMode`](super::PitTokenMode).
     pub const PIT_TOKENS: FaceFlags = FaceFlags::PIT_TOKENS_ON.union(FaceFlags::PIT_TOKENS_OFF);
-    /// All bits with a meaning.
+    /// All defined bits.
     const ALL: FaceFlags = FaceFlags(7 | 0x700);
 
     /// Whether all bits of `other` are set.
@@ -58,53 +60,53 @@ impl FaceFlags {
         self.0 & other.0 != 0
     }
 
-    /// The bits of both.
+    /// Returns the bits of both.
     pub const fn union(self, other: FaceFlags) -> FaceFlags {
         FaceFlags(self.0 | other.0)
     }
 
-    /// These without the bits of `other`.
+    /// Returns these bits without the bits of `other`.
     pub(super) const fn without(self, other: FaceFlags) -> FaceFlags {
         FaceFlags(self.0 & !other.0)
     }
 
-    /// `self` with the bits in `mask` replaced by those of `flags`.
+    /// Returns `self` with the bits in `mask` replaced by those of `flags`; undefined bits in `mask` are ignored.
     pub(super) const fn changed(self, flags: FaceFlags, mask: u64) -> FaceFlags {
         let known = mask & FaceFlags::ALL.0;
         FaceFlags((self.0 & !known) | (flags.0 & known))
     }
 }
 
-/// What a new face is. [`FaceParams::new`] fills in the usual values.
+/// Parameters of a new face. [`FaceParams::new`] fills in the default values.
 #[derive(Debug, Clone)]
 pub struct FaceParams {
     /// Address of the peer.
     pub remote_uri: FaceUri,
-    /// Address of this end; [`FaceUri::Null`] when it is not known yet.
+    /// Address of this end; [`FaceUri::Null`] if it is not known yet.
     pub local_uri: FaceUri,
-    /// Whether the peer is on this computer.
+    /// Whether the peer is on this host.
     pub scope: FaceScope,
-    /// How many peers it reaches.
+    /// How many peers the face reaches.
     pub link_type: LinkType,
     /// What happens when the link fails.
     pub persistency: FacePersistency,
-    /// Persistencies that management may switch to, the present one included.
+    /// Persistencies that management may switch to, including the present one.
     pub allowed_persistencies: &'static [FacePersistency],
-    /// Flags at the start.
+    /// Initial flags.
     pub flags: FaceFlags,
-    /// Largest frame the link carries, in bytes: 64 to 8800; values outside are clamped.
+    /// MTU of the link: the largest frame it carries, in bytes, from 64 to 8800; other values are clamped.
     pub link_mtu_bytes: usize,
-    /// Packets keep their borders on this link and may need fragmentation (UDP, Ethernet). Otherwise it is a stream of
-    /// whole packets.
+    /// The link keeps packet borders and may need fragmentation (UDP, Ethernet). Otherwise it is a stream of whole
+    /// packets.
     pub is_datagram: bool,
-    /// The link works from the start.
+    /// Whether the link works initially.
     pub is_up: bool,
-    /// While on-demand it is closed after one to two times so long without a packet; `None` when it stays for as long as its
-    /// connection.
+    /// An on-demand face is closed after one to two times this duration without a packet; `None` if it stays as long as
+    /// its connection.
     pub idle_timeout: Option<Duration>,
-    /// NonDiscovery and PrefixAnnouncement headers are honoured.
+    /// Whether NonDiscovery and PrefixAnnouncement headers are honoured.
     pub self_learning: bool,
-    /// The worker that receives and sends its frames; `None` when every worker can, as on sockets.
+    /// The worker that receives and sends its frames; `None` if every worker can, as on sockets.
     pub home_worker: Option<usize>,
     /// See [`DEFAULT_MARKING_INTERVAL_NS`].
     pub base_congestion_marking_interval_ns: u64,
@@ -113,7 +115,8 @@ pub struct FaceParams {
 }
 
 impl FaceParams {
-    /// A persistent non-local point-to-point face on a working stream link with all flags off.
+    /// Returns the parameters of a persistent non-local point-to-point face on a working stream link, with all flags
+    /// off.
     pub fn new(remote_uri: FaceUri, local_uri: FaceUri) -> Self {
         FaceParams {
             remote_uri,
@@ -135,12 +138,12 @@ impl FaceParams {
     }
 }
 
-/// A change of properties (`faces/update`); absent ones stay as they are.
+/// A change of properties (`faces/update`); absent properties stay unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FaceUpdate {
     /// New persistency.
     pub persistency: Option<FacePersistency>,
-    /// New flags, where `flags_mask` has a bit.
+    /// New flags, for the bits in `flags_mask`.
     pub flags: FaceFlags,
     /// Which flags to change; unknown bits are ignored.
     pub flags_mask: u64,
@@ -148,17 +151,17 @@ pub struct FaceUpdate {
     pub base_congestion_marking_interval_ns: Option<u64>,
     /// New default congestion threshold, in bytes.
     pub default_congestion_threshold_bytes: Option<u64>,
-    /// New MTU in bytes; limited to what the link carries.
+    /// New MTU in bytes; limited to the MTU of the link.
     pub mtu_bytes: Option<u64>,
 }
 
-/// Properties of a [`FaceUpdate`] that the face refuses; nothing was changed.
+/// The properties of a rejected [`FaceUpdate`]; nothing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RejectedProperties {
     /// The face cannot have that persistency.
     pub persistency: bool,
-    /// The flags cannot be set: local fields on a non-local face, reliability or a mode of PIT tokens on a face with several peers, PIT
-    /// tokens both on and off, or keep-alive on a face that is not over a UDP socket.
+    /// The flags cannot be set. The reasons are: local fields on a non-local face; reliability or a PIT token mode on a
+    /// face with several peers; PIT tokens both on and off; or keep-alive on a face that is not over a UDP socket.
     pub flags: bool,
     /// The marking interval is 0.
     pub base_congestion_marking_interval: bool,
@@ -167,7 +170,7 @@ pub struct RejectedProperties {
 }
 
 impl RejectedProperties {
-    /// What it cannot have, in words.
+    /// Returns the rejected properties in words.
     fn reasons(self) -> Vec<&'static str> {
         let reasons = [
             (self.persistency, "this persistency"),

@@ -1,8 +1,8 @@
-//! PIT tokens on one face: whether Interests carry this router's, and what is known of the peer.
+//! PIT tokens on one face: whether Interests carry this router's tokens, and what is known about the peer.
 //!
-//! A PIT token is a critical field of NDNLPv2, so a library that does not know it drops the Interest, or ends with an error. In the
-//! mode [`PitTokenMode::Auto`] a peer gets tokens only after it has shown that it knows them: by a token that it sent, or by the
-//! field [`KnowsPitTokens`](namehop_wire::lp::KnowsPitTokens). Tokens of the peer itself are echoed in every mode.
+//! A PIT token is a critical field of NDNLPv2, so a library that does not know it drops the Interest or fails. In the
+//! mode [`PitTokenMode::Auto`] a peer gets tokens only after it has shown that it knows them: by sending a token, or by
+//! the field [`KnowsPitTokens`](namehop_wire::lp::KnowsPitTokens). The peer's own tokens are echoed in every mode.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use super::FaceFlags;
 /// When Interests on a face carry this router's PIT token. On links with several peers they never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PitTokenMode {
-    /// As soon as the peer has shown that it knows PIT tokens.
+    /// When the peer has shown that it knows PIT tokens.
     #[default]
     Auto,
     /// Always.
@@ -23,7 +23,7 @@ pub enum PitTokenMode {
 }
 
 impl PitTokenMode {
-    /// The bits of a face's Flags that say it.
+    /// Returns the bits of a face's Flags for this mode.
     pub const fn flags(self) -> FaceFlags {
         match self {
             PitTokenMode::Auto => FaceFlags(0),
@@ -32,7 +32,7 @@ impl PitTokenMode {
         }
     }
 
-    /// What these Flags say; `None` if both bits are set.
+    /// Returns the mode of these Flags; `None` if both bits are set.
     pub const fn of(flags: FaceFlags) -> Option<PitTokenMode> {
         match (flags.contains(FaceFlags::PIT_TOKENS_ON), flags.contains(FaceFlags::PIT_TOKENS_OFF)) {
             (false, false) => Some(PitTokenMode::Auto),
@@ -43,7 +43,7 @@ impl PitTokenMode {
     }
 }
 
-/// Interests carry the token. Follows from the other bits.
+/// Interests carry the token. Derived from the other bits.
 const SENT: u8 = 1;
 /// The peer has shown that it knows tokens.
 const KNOWN: u8 = 2;
@@ -51,24 +51,24 @@ const ON: u8 = 4;
 const OFF: u8 = 8;
 const SEVERAL_PEERS: u8 = 16;
 
-/// The first questions, which are [`SHORT_PAUSE_NS`] apart; the others follow [`LONG_PAUSE_NS`] after each other.
+/// Number of first questions, which are [`SHORT_PAUSE_NS`] apart; the later ones are [`LONG_PAUSE_NS`] apart.
 const FREQUENT_QUESTIONS: u32 = 10;
 const SHORT_PAUSE_NS: u64 = 1_000_000_000;
 const LONG_PAUSE_NS: u64 = 60_000_000_000;
 
-/// The state of one face; all workers share it.
+/// The PIT token state of one face, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct PitTokens {
     state: AtomicU8,
-    /// Questions asked, up to [`FREQUENT_QUESTIONS`].
+    /// Number of questions asked, up to [`FREQUENT_QUESTIONS`].
     questions: AtomicU32,
     /// When the next question may be asked, in nanoseconds of the workers' clock.
     next_question_ns: AtomicU64,
-    /// The peer is to be asked whatever is known of it.
+    /// The peer is to be asked, whether or not it is known to support tokens.
     is_question_wanted: AtomicBool,
     /// The peer has answered a question.
     has_answered: AtomicBool,
-    /// Answers to questions of the peer.
+    /// Number of answers to questions of the peer.
     answers: AtomicU64,
 }
 
@@ -97,7 +97,7 @@ impl PitTokens {
         self.state.load(Ordering::Relaxed) & KNOWN != 0
     }
 
-    /// Whether there is one peer, so that what one shows holds for the face.
+    /// Whether the face has one peer, so that a token field tells something about that peer.
     pub(crate) fn has_one_peer(&self) -> bool {
         self.state.load(Ordering::Relaxed) & SEVERAL_PEERS == 0
     }
@@ -113,7 +113,7 @@ impl PitTokens {
         self.answers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Answers to questions of the peer, so far.
+    /// Returns the number of answers to questions of the peer.
     pub(super) fn answers(&self) -> u64 {
         self.answers.load(Ordering::Relaxed)
     }
@@ -122,15 +122,15 @@ impl PitTokens {
         self.change(|state| with_mode(state, mode));
     }
 
-    /// Forgets what the peer has shown: the next one on the link may be another program.
+    /// Clears what the peer has shown, because the next peer on the link may be another program.
     pub(super) fn forget_peer(&self) {
         self.change(|state| state & !KNOWN);
         self.questions.store(0, Ordering::Relaxed);
         self.next_question_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the peer is to be asked now if it knows tokens: once a second for the first ten questions, then once a minute. Of
-    /// several workers that call this at the same time one gets `true`.
+    /// Whether to ask the peer now whether it knows tokens: once a second for the first ten questions, then once a
+    /// minute. If several workers call this at the same time, only one gets `true`.
     pub(crate) fn take_question(&self, now: Timestamp) -> bool {
         let next_ns = self.next_question_ns.load(Ordering::Relaxed);
         if self.state.load(Ordering::Relaxed) & (KNOWN | ON | OFF | SEVERAL_PEERS) != 0 || now.0 < next_ns {
@@ -146,12 +146,12 @@ impl PitTokens {
         swapped.is_ok()
     }
 
-    /// Wants the peer to be asked, whatever is known of it.
+    /// Requests that the peer is asked, whether or not it is known to support tokens.
     pub(super) fn want_question(&self) {
         self.is_question_wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a question was wanted, once.
+    /// Returns and clears whether a question was requested.
     pub(crate) fn take_wanted_question(&self) -> bool {
         self.is_question_wanted.swap(false, Ordering::Relaxed)
     }
@@ -166,7 +166,7 @@ impl PitTokens {
     }
 
     fn change(&self, change: impl Fn(u8) -> u8) {
-        // The closure never refuses.
+        // The closure always returns `Some`.
         let _ = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| Some(settled(change(state))));
     }
 }
@@ -180,7 +180,7 @@ fn with_mode(state: u8, mode: PitTokenMode) -> u8 {
     settled(state & !(ON | OFF) | bits)
 }
 
-/// The state with the right bit [`SENT`].
+/// Returns the state with the bit [`SENT`] computed from the others.
 fn settled(state: u8) -> u8 {
     let sent = state & SEVERAL_PEERS == 0 && (state & ON != 0 || state & (KNOWN | OFF) == KNOWN);
     if sent { state | SENT } else { state & !SENT }
@@ -212,7 +212,7 @@ mod tests {
                 tokens.note_known();
             }
             assert_eq!((tokens.are_known(), tokens.are_sent()), (known, sent), "{link_type:?} {mode:?} {known}");
-            // The same by changes.
+            // The same through changes.
             let tokens = PitTokens::new(link_type, On);
             tokens.note_known();
             if !known {

@@ -1,18 +1,21 @@
-//! Places of strangers, which are peers on other computers that came by themselves, and who of them gives way when all places are taken.
+//! Slots for strangers, and which stranger is evicted when all slots are in use. A *stranger* is an unsolicited peer on
+//! another host.
 //!
-//! Anybody can send a datagram or a frame, or open a connection, and whoever does gets a face. So strangers have a number of places, and
-//! when all of them are taken, a new one gets the place of the stranger that has been idle longest:
+//! Anyone can send a datagram or a frame, or open a connection, and gets a face by doing so. So the number of strangers
+//! is limited. When all slots are in use, a new stranger evicts the one that has been idle longest:
 //!
-//! * Strangers that have sent nothing since their face was made lose theirs first, oldest first, so that a flood of packets
-//!   with forged addresses replaces itself. A quarter of the places is for such new strangers even when all others are in use,
-//!   so that a new one has time to show that it goes on sending.
-//! * A stranger that is looked at and has sent packets since the last look is moved behind all others. So the list need not be
-//!   kept in order of time, a packet costs no more than a note that it came, and each look is paid for by a packet.
-//! * At most a quarter of the places changes hands in a second, spread over it. So a peer that sends a packet every few seconds
-//!   cannot lose its place to any flood, a new one gets a place within a moment, and a flood costs a bounded part of the
-//!   processor.
+//! * Strangers that have sent nothing since their face was created are evicted first, oldest first, so that a flood of
+//!   packets with forged addresses replaces itself. A quarter of the slots is reserved for such new strangers even when
+//!   all others are in use. So a new one has time to show that it continues to send.
+//! * If a stranger is checked for eviction and has sent packets since the last check, it moves to the end of the list.
+//!   So the list need not be kept in order of time, a packet costs only a flag or counter update, and each check is
+//!   paid for by a packet.
+//! * At most a quarter of the slots changes owner in a second, spread over that second. So a peer that sends a packet
+//!   every few seconds cannot lose its slot to any flood, a new one gets a slot within a moment, and a flood costs a
+//!   bounded part of the CPU time.
 //!
-//! Strangers of one Internet address (IPv6: of one network of 64 bits) have a limit of their own, beyond which they replace each other.
+//! Strangers of one Internet address (IPv6: of one /64 network) have a limit of their own, beyond which they evict each
+//! other.
 
 mod share;
 
@@ -23,8 +26,8 @@ use std::time::{Duration, Instant};
 use crate::list::{Linked, Links};
 use share::{BY_ORIGIN, BY_USE, FRESH_FRACTION, OriginShare, Share};
 
-/// Where strangers come from that count together: an IPv4 address or an IPv6 network of 64 bits, which is what one customer
-/// of a provider gets.
+/// The origin of strangers that count together: an IPv4 address or an IPv6 /64 network, which is what one customer of a
+/// provider gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     address: IpAddr,
@@ -32,7 +35,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Where `address` is.
+    /// Returns the origin of `address`.
     pub(crate) fn of(address: SocketAddr) -> Origin {
         match address {
             SocketAddr::V4(v4) => Origin { address: IpAddr::V4(*v4.ip()), scope: 0 },
@@ -44,34 +47,34 @@ impl Origin {
     }
 }
 
-/// Who has a place.
+/// The owner of a slot.
 pub(crate) trait Occupant {
-    /// Whether it is a stranger no more: somebody made its face persistent by command.
+    /// Whether the owner is not a stranger any more, because a command has made its face persistent.
     fn is_known(&self) -> bool;
-    /// Whether packets came in since it got its place, or since [`Occupant::forget_heard`].
+    /// Whether packets arrived since it got its slot, or since [`Occupant::forget_heard`].
     fn is_heard(&self) -> bool;
-    /// From now on only packets to come count as heard.
+    /// Resets [`Occupant::is_heard`].
     fn forget_heard(&mut self);
 }
 
-/// A place that was taken. It may be somebody else's by now.
+/// Handle of a taken slot. The slot may have another owner by now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     at: u32,
-    /// Tells apart those that had this node one after the other.
+    /// Distinguishes the successive owners of this node.
     generation: u64,
 }
 
 #[derive(Debug)]
 struct Node<T> {
-    /// That of the place; 0 for one that is free.
+    /// Generation of the slot's handle; 0 while it is free.
     generation: u64,
     share: usize,
-    /// `None` when nothing is known of where it comes from that could not be forged.
+    /// `None` if the peer has no address that is hard to forge.
     origin: Option<Origin>,
     occupant: Option<T>,
     since: Instant,
-    /// In the list of those that packets came from since they were made.
+    /// In the list of strangers that have sent packets since their face was created.
     is_proven: bool,
     by_use: Links,
     by_origin: Links,
@@ -89,7 +92,7 @@ impl<T> Linked<BY_ORIGIN> for Node<T> {
     }
 }
 
-/// All strangers, in shares of which each has places of its own.
+/// All strangers, divided into shares with slots of their own.
 #[derive(Debug)]
 pub(crate) struct Strangers<T> {
     shares: Vec<Share>,
@@ -101,7 +104,8 @@ pub(crate) struct Strangers<T> {
 }
 
 impl<T: Occupant> Strangers<T> {
-    /// Without any, where the shares have so many places, and those of one origin so many, but one at least.
+    /// Creates an empty set. `limits` are the slots of each share, `per_origin` is the limit for one origin, at least
+    /// one.
     pub(crate) fn new(limits: &[usize], per_origin: usize) -> Strangers<T> {
         Strangers {
             shares: limits.iter().map(|&limit| Share { limit, ..Share::default() }).collect(),
@@ -113,23 +117,23 @@ impl<T: Occupant> Strangers<T> {
         }
     }
 
-    /// Whether nobody has a place, and nothing is left of those that had.
+    /// Whether the set is empty and all its slots are free.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.origins.is_empty() && self.free.len() == self.nodes.len()
     }
 
-    /// How many have places of a share.
+    /// Returns the number of used slots of a share.
     pub(crate) fn len(&self, share: usize) -> usize {
         self.shares[share].len()
     }
 
-    /// Whether more than half of the places of a share are taken.
+    /// Whether more than half of the slots of a share are in use.
     pub(crate) fn is_half_full(&self, share: usize) -> bool {
         self.shares[share].len() * 2 > self.shares[share].limit
     }
 
-    /// Whether there is a place for one that comes from there.
+    /// Whether a slot is free for a stranger of this origin.
     pub(crate) fn has_room(&self, share: usize, origin: Option<Origin>) -> bool {
         self.shares[share].len() < self.shares[share].limit && !self.is_origin_full(origin)
     }
@@ -139,7 +143,7 @@ impl<T: Occupant> Strangers<T> {
         same_origin.is_some_and(|same_origin| same_origin.all.len() >= self.per_origin)
     }
 
-    /// Gives a place to somebody; the caller has looked whether there is one.
+    /// Gives a slot to a stranger; the caller has checked that one is free.
     pub(crate) fn enter(&mut self, share: usize, origin: Option<Origin>, occupant: T) -> Place {
         self.generations += 1;
         let node = Node {
@@ -169,19 +173,19 @@ impl<T: Occupant> Strangers<T> {
         Place { at, generation: self.generations }
     }
 
-    /// Who has a place, if it is still the one that got it.
+    /// Returns the owner of a slot, if the slot still has the owner of this handle.
     pub(crate) fn get_mut(&mut self, place: Place) -> Option<&mut T> {
         let node = self.nodes.get_mut(place.at as usize).filter(|node| node.generation == place.generation)?;
         node.occupant.as_mut()
     }
 
-    /// Takes a place back, if whoever got it still has it.
+    /// Frees a slot, if it still has the owner of this handle.
     pub(crate) fn leave(&mut self, place: Place) -> Option<T> {
         self.get_mut(place)?;
         self.take(place.at)
     }
 
-    /// Takes somebody out of the lists.
+    /// Removes a stranger from the lists.
     fn take(&mut self, at: u32) -> Option<T> {
         let node = &mut self.nodes[at as usize];
         node.generation = 0;
@@ -200,8 +204,8 @@ impl<T: Occupant> Strangers<T> {
         occupant
     }
 
-    /// Looks at a stranger at the front of a list: `true` when it was moved because packets came from it since the last
-    /// look, or because it is a stranger no more.
+    /// Checks the stranger at the front of a list. Returns `true` if it was moved because it has sent packets since the
+    /// last check, or removed because it is not a stranger any more.
     fn look(&mut self, at: u32) -> bool {
         let node = &mut self.nodes[at as usize];
         let Some(occupant) = &mut node.occupant else { return false };
@@ -213,7 +217,7 @@ impl<T: Occupant> Strangers<T> {
             return false;
         }
         if node.is_proven {
-            // A stranger that was just found active counts as active once more, so that it does not lose its place at once.
+            // A stranger found active for the first time counts as active once more, so that it is not evicted at once.
             occupant.forget_heard();
         }
         let (share, origin) = (node.share, node.origin);
@@ -241,14 +245,14 @@ impl<T: Occupant> Strangers<T> {
         }
     }
 
-    /// Takes its place from the stranger of a share that has been idle longest.
+    /// Evicts the stranger of a share that has been idle longest.
     pub(crate) fn evict_idle_longest(&mut self, share: usize) -> Option<T> {
         let at = self.find_idle_longest(share)?;
         self.take(at)
     }
 
-    /// Takes its place from a stranger so that there is one for somebody who comes from there, so long after the start. `None` when
-    /// nobody has to lose one.
+    /// Evicts a stranger so that a slot becomes free for a new one of this origin. `since_start` is the time since the
+    /// start, for the rate limit. Returns `None` if no stranger has to be evicted now.
     pub(crate) fn evict_for(&mut self, share: usize, origin: Option<Origin>, since_start: Duration) -> Option<T> {
         let at = match origin {
             Some(origin) if self.is_origin_full(Some(origin)) => self.find_idle_of_origin(origin, since_start),
@@ -272,8 +276,8 @@ impl<T: Occupant> Strangers<T> {
         }
     }
 
-    /// While more than half of the places of a share are taken, takes one from a stranger that has had it for so long and has never
-    /// sent a packet.
+    /// While more than half of the slots of a share are in use, evicts a stranger that has had its slot for `silence`
+    /// and has never sent a packet.
     pub(crate) fn evict_silent(&mut self, share: usize, now: Instant, silence: Duration) -> Option<T> {
         while self.is_half_full(share) {
             let at = self.shares[share].fresh.first()?;

@@ -1,4 +1,4 @@
-//! What the strangers of one share, or of one origin, have together.
+//! State of the strangers of one share, or of one origin.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use crate::list::List;
 pub(super) const BY_USE: usize = 0;
 pub(super) const BY_ORIGIN: usize = 1;
 
-/// One in so many places is for new strangers, and one in so many can be taken over in a second.
+/// One in this many slots is reserved for new strangers, and one in this many can change owner in a second.
 pub(super) const FRESH_FRACTION: usize = 4;
 
 const NANOS_PER_S: usize = 1_000_000_000;
-/// A second has so many slices, over which what is allowed in it is spread. Were all of it allowed at once, a flood would use it
-/// up at the start of each second, and who is new would wait for the next one.
+/// Number of slices of a second, over which the allowed evictions are spread. If all of them were allowed at once, a
+/// flood would use them up at the start of each second, and a new stranger would wait for the next second.
 const SLICES: usize = 16;
 
-/// How many places were taken over in the present second.
+/// Number of slots that changed owner in the present second.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     second: u64,
@@ -24,7 +24,8 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// Counts one, unless there were as many as `limit` a second allows, so long after the start.
+    /// Counts one eviction and returns `true`, unless the limit for this part of the second is reached. `limit` is per
+    /// second; `since_start` is the time since the start.
     pub(super) fn allows(&mut self, since_start: Duration, limit: usize) -> bool {
         let second = since_start.as_secs();
         if self.second != second {
@@ -41,9 +42,9 @@ impl Rate {
 #[derive(Debug, Default)]
 pub(super) struct Share {
     pub(super) limit: usize,
-    /// Nothing more has come from them since they were made, as far as was looked.
+    /// Strangers that had sent nothing since their face was created, when last checked.
     pub(super) fresh: List<BY_USE>,
-    /// Packets came from them later.
+    /// Strangers that have sent packets since then.
     pub(super) proven: List<BY_USE>,
     pub(super) taken_over: Rate,
 }
@@ -53,7 +54,8 @@ impl Share {
         self.fresh.len() + self.proven.len()
     }
 
-    /// Places for new strangers, and how many can be taken over in a second.
+    /// Returns the number of slots reserved for new strangers, which is also the number that can change owner in a
+    /// second.
     pub(super) fn quarter(&self) -> usize {
         (self.limit / FRESH_FRACTION).max(1)
     }
@@ -97,7 +99,7 @@ mod tests {
         let allowed: Vec<u64> =
             (0..2000).filter(|&ms| rate.allows(Duration::from_millis(ms), 3)).map(|ms| ms % 1000).collect();
         assert_eq!(allowed, [0, 313, 625, 0, 313, 625]);
-        // Who comes late finds what nobody has used.
+        // A late request can use everything that is left.
         let mut late = Rate::default();
         assert!((0..3).all(|_| late.allows(Duration::from_millis(990), 3)));
         assert!(!late.allows(Duration::from_millis(999), 3));
