@@ -1,8 +1,9 @@
-//! Face URIs: the textual addresses of faces in the management protocol, configuration files and on the command line.
+//! Face URIs: the textual addresses of faces in the management protocol, in configuration files and on the command
+//! line.
 //!
-//! A [`FaceUri`] is parsed once and compared, hashed and printed as a value. Printing gives the one normal spelling
-//! (lower case, no trailing slash); [`FaceUri::is_canonical`] says whether it also names one concrete address, which is
-//! what `faces/create` demands. Parsing never resolves names and touches neither network nor file system; only
+//! A [`FaceUri`] is parsed once and compared, hashed and printed as a value. It is printed in its normal spelling
+//! (lower case, no trailing slash). [`FaceUri::is_canonical`] tells whether it also names one concrete address, as
+//! `faces/create` requires. Parsing never resolves names and uses neither network nor file system; only
 //! [`FaceUri::canonize`] does, and it blocks.
 
 mod canonize;
@@ -29,15 +30,15 @@ pub const DEFAULT_WEBSOCKET_PORT: u16 = 9696;
 /// Longest text accepted as a face URI, in bytes.
 pub const MAX_FACE_URI_BYTES: usize = 1024;
 
-/// What is wrong with a face URI, and what would be right.
+/// What is wrong with a face URI, and what is expected instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("face URI `{uri}`: {problem}; expected {expected}")]
 pub struct FaceUriError {
-    /// The offending text, shortened when very long.
+    /// The rejected text, shortened if very long.
     pub uri: String,
     /// What is wrong with it.
     pub problem: String,
-    /// The form that is accepted in its place.
+    /// The accepted form.
     pub expected: &'static str,
 }
 
@@ -63,7 +64,7 @@ pub enum IpFamily {
 /// Which end of a shared-memory interface this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MemifRole {
-    /// Makes the control socket and waits for the other end.
+    /// Creates the control socket and waits for the other end.
     #[default]
     Server,
     /// Connects to the control socket.
@@ -86,7 +87,7 @@ pub enum Host {
     Name(String),
 }
 
-/// Host and port; the port is absent when the text left it to the default.
+/// Host and port; the port is `None` if the text omits it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// Host.
@@ -98,16 +99,16 @@ pub struct HostPort {
 /// Address of a face or of one of its ends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FaceUri {
-    /// `udp4://`, `udp6://`, or `udp://` when the family is open.
+    /// `udp4://`, `udp6://`, or `udp://` for either family.
     Udp {
-        /// Address family that the scheme demands.
+        /// Address family of the scheme.
         family: Option<IpFamily>,
         /// Address.
         at: HostPort,
     },
-    /// `tcp4://`, `tcp6://`, or `tcp://` when the family is open.
+    /// `tcp4://`, `tcp6://`, or `tcp://` for either family.
     Tcp {
-        /// Address family that the scheme demands.
+        /// Address family of the scheme.
         family: Option<IpFamily>,
         /// Address.
         at: HostPort,
@@ -121,20 +122,21 @@ pub enum FaceUri {
     /// `dev://eth0`: a network interface, as local end of an Ethernet face; `dev://eth0?vlan=7`: a VLAN on it;
     /// `dev://eth0?ip=192.0.2.1&port=6363`: local end of a UDP face on it. Other schemes name ports of other drivers.
     Device {
-        /// What serves the port.
+        /// The driver of the port.
         driver: PortDriver,
-        /// Network interface, or what the driver knows the port by.
+        /// Network interface, or the driver's name of the port.
         interface: String,
         /// VLAN and Internet addresses.
         options: PortOptions,
     },
-    /// `vxlan4://192.0.2.7?vni=42`, `vxlan6://[2001:db8::7]?vni=42&inner=08:00:27:01:dd:01`: the other end of a VXLAN.
+    /// `vxlan4://192.0.2.7?vni=42`, `vxlan6://[2001:db8::7]?vni=42&inner=08:00:27:01:dd:01`: the remote end of a VXLAN
+    /// tunnel.
     Vxlan {
-        /// Its address.
+        /// IP address of the remote end.
         address: IpAddr,
-        /// Network.
+        /// Network identifier.
         vni: Vni,
-        /// Hardware address inside, if not the multicast group of NDN.
+        /// Inner hardware address; `None` for the NDN multicast group.
         inner: Option<[u8; 6]>,
     },
     /// `udp4+dev://eth0:56363`, `udp6+dev://eth0:56363`: local end of a UDP multicast face on one interface.
@@ -159,12 +161,12 @@ pub enum FaceUri {
     WebSocketClient(HostPort),
     /// `internal://`: the management face.
     Internal,
-    /// `null://`: the face that swallows packets.
+    /// `null://`: the face that discards packets.
     Null,
     /// `contentstore://`: origin of cached Data.
     ContentStore,
-    /// `memif:///path?id=3`, `memif:///path?id=3&role=client`: a shared-memory interface. As local end of a face on it, with the
-    /// same behind it as behind a network interface: `memif:///path?id=3&vlan=7`.
+    /// `memif:///path?id=3`, `memif:///path?id=3&role=client`: a shared-memory interface. As the local end of a face it
+    /// can have the same options as a network interface: `memif:///path?id=3&vlan=7`.
     Memif {
         /// Path of the control socket.
         socket: String,
@@ -175,11 +177,11 @@ pub enum FaceUri {
         /// VLAN and Internet addresses.
         options: PortOptions,
     },
-    /// `pcap:///in.pcap?out=/out.pcap&mac=08:00:27:01:dd:01`: captures that are read and written.
+    /// `pcap:///in.pcap?out=/out.pcap&mac=08:00:27:01:dd:01`: capture files to read and write.
     Pcap {
-        /// Path of the capture that is read.
+        /// Path of the capture to read.
         input: Option<String>,
-        /// Path of the capture that is written.
+        /// Path of the capture to write.
         output: Option<String>,
         /// Hardware address of the port.
         address: Option<[u8; 6]>,
@@ -187,7 +189,7 @@ pub enum FaceUri {
 }
 
 impl HostPort {
-    /// From a socket address. An IPv4-mapped IPv6 address becomes the IPv4 address it stands for.
+    /// Converts a socket address. An IPv4-mapped IPv6 address becomes the IPv4 address.
     fn from_socket(address: SocketAddr) -> (IpFamily, HostPort) {
         let port = Some(address.port());
         match address {
@@ -203,7 +205,7 @@ impl HostPort {
         }
     }
 
-    /// The socket address, when host and port are numeric and the zone, if any, is an interface of this computer.
+    /// Returns the socket address if host and port are numeric and the zone, if any, is an interface of this host.
     pub fn socket_address(&self) -> Option<SocketAddr> {
         let port = self.port?;
         match &self.host {
@@ -229,7 +231,7 @@ impl HostPort {
     }
 }
 
-/// Name of the interface with this number, or the number itself when the interface is gone.
+/// Returns the name of the interface with this index, or the index itself if the interface does not exist.
 fn interface_name(index: u32) -> String {
     match nix::net::if_::if_indextoname(index) {
         Ok(name) => name.to_string_lossy().into_owned(),
@@ -245,29 +247,29 @@ fn interface_index(zone: &str) -> Option<u32> {
 }
 
 impl FaceUri {
-    /// `udp4://` or `udp6://` of a socket address.
+    /// Returns the `udp4://` or `udp6://` URI of a socket address.
     pub fn udp(address: SocketAddr) -> FaceUri {
         let (family, at) = HostPort::from_socket(address);
         FaceUri::Udp { family: Some(family), at }
     }
 
-    /// `tcp4://` or `tcp6://` of a socket address.
+    /// Returns the `tcp4://` or `tcp6://` URI of a socket address.
     pub fn tcp(address: SocketAddr) -> FaceUri {
         let (family, at) = HostPort::from_socket(address);
         FaceUri::Tcp { family: Some(family), at }
     }
 
-    /// `ws://` of a listening address.
+    /// Returns the `ws://` URI of a listening address.
     pub fn web_socket(address: SocketAddr) -> FaceUri {
         FaceUri::WebSocket { secure: false, at: HostPort::from_socket(address).1, path: String::new() }
     }
 
-    /// `wsclient://` of the peer of an accepted WebSocket connection.
+    /// Returns the `wsclient://` URI of the peer of an accepted WebSocket connection.
     pub fn web_socket_client(address: SocketAddr) -> FaceUri {
         FaceUri::WebSocketClient(HostPort::from_socket(address).1)
     }
 
-    /// The scheme, as written before `://`.
+    /// Returns the scheme, as written before `://`.
     pub fn scheme(&self) -> &'static str {
         match self {
             FaceUri::Udp { family: None, .. } => "udp",
@@ -295,7 +297,7 @@ impl FaceUri {
         }
     }
 
-    /// Host and port of the schemes that have them.
+    /// Returns host and port for the schemes that have them.
     pub fn host_port(&self) -> Option<&HostPort> {
         match self {
             FaceUri::Udp { at, .. } | FaceUri::Tcp { at, .. } | FaceUri::WebSocket { at, .. } => Some(at),
@@ -304,23 +306,23 @@ impl FaceUri {
         }
     }
 
-    /// Socket address of a numeric UDP, TCP or WebSocket URI. `None` for other schemes, for host names, when the port
-    /// is missing and when the zone names no interface of this computer.
+    /// Returns the socket address of a numeric UDP, TCP or WebSocket URI. `None` for other schemes, for host names, if
+    /// the port is missing, and if the zone is not an interface of this host.
     pub fn socket_address(&self) -> Option<SocketAddr> {
         self.host_port()?.socket_address()
     }
 
-    /// A network interface of the kernel alone.
+    /// Returns the URI of a network interface of the kernel, without options.
     pub fn device(interface: impl Into<String>) -> FaceUri {
         FaceUri::device_of(PortDriver::Kernel, interface)
     }
 
-    /// A port of a driver alone.
+    /// Returns the URI of a port of a driver, without options.
     pub fn device_of(driver: PortDriver, interface: impl Into<String>) -> FaceUri {
         FaceUri::Device { driver, interface: interface.into(), options: PortOptions::default() }
     }
 
-    /// What stands behind a port on which there can be VLANs and Internet addresses.
+    /// Returns the options of a port that can have VLANs and Internet addresses; `None` for other schemes.
     pub fn options(&self) -> Option<&PortOptions> {
         match self {
             FaceUri::Device { options, .. } | FaceUri::Memif { options, .. } => Some(options),
@@ -328,7 +330,7 @@ impl FaceUri {
         }
     }
 
-    /// The same port with this behind it, if it can have that.
+    /// Returns the same port with these options; unchanged if the scheme has no options.
     pub fn with_options(&self, options: PortOptions) -> FaceUri {
         match self {
             FaceUri::Device { driver, interface, .. } => {
@@ -341,12 +343,12 @@ impl FaceUri {
         }
     }
 
-    /// The port that faces with this local URI are on: the interface without the VLAN and options.
+    /// Returns the port of faces with this local URI: the interface without VLAN and other options.
     pub fn port(&self) -> FaceUri {
         self.with_options(PortOptions::default())
     }
 
-    /// The VLAN on its port, or that port itself: what addresses belong to.
+    /// Returns the VLAN on its port, or the port itself if untagged: the network that addresses belong to.
     pub fn network(&self) -> FaceUri {
         self.with_options(PortOptions::of_vlan(self.options().and_then(|options| options.vlan)))
     }
@@ -366,8 +368,8 @@ impl FaceUri {
         }
     }
 
-    /// Whether the face with this remote URI, and that local one, is on a port, which the worker polls; all others are on
-    /// sockets.
+    /// Whether the face with this remote URI, and the given local one, is on a port, which the worker polls; all other
+    /// faces are on sockets.
     pub fn is_on_port(&self, local: Option<&FaceUri>) -> bool {
         let is_on_device = local.is_some_and(|local| local.options().is_some());
         is_on_device || matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. })
@@ -386,8 +388,8 @@ impl FaceUri {
         }
     }
 
-    /// Whether this names one concrete address: numeric, with explicit family and port. `faces/create` accepts only such.
-    /// A `wss` server keeps its host name, because its certificate is checked against it.
+    /// Whether this URI names one concrete address: numeric, with explicit family and port. `faces/create` accepts no
+    /// others. A `wss` server keeps its host name, because its certificate is checked against it.
     pub fn is_canonical(&self) -> bool {
         match self {
             FaceUri::Udp { family, at } | FaceUri::Tcp { family, at } => {

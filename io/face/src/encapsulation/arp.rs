@@ -1,4 +1,4 @@
-//! ARP (RFC 826) for IPv4 over Ethernet: questions for a hardware address, and answers.
+//! ARP (RFC 826) for IPv4 over Ethernet: requests for a hardware address, and replies.
 
 use std::net::Ipv4Addr;
 
@@ -7,29 +7,29 @@ use crate::counters::LinkDrop;
 
 /// Ethernet type.
 pub(crate) const ETHERTYPE_ARP: u16 = 0x0806;
-/// Ethernet, IPv4, and the lengths of their addresses.
+/// Hardware type Ethernet, protocol type IPv4, and the lengths of their addresses.
 const KINDS: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
 const REQUEST: u16 = 1;
 const REPLY: u16 = 2;
 /// Length of a message, without Ethernet header.
 const ARP_BYTES: usize = 28;
-/// Everybody on the link.
+/// The broadcast address.
 const BROADCAST: MacAddress = [0xFF; 6];
 
-/// A message.
+/// An ARP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arp {
-    /// An answer, not a question.
+    /// A reply, not a request.
     pub(crate) is_reply: bool,
     pub(crate) sender: MacAddress,
-    /// Unspecified when the sender asks whether an address is free (RFC 5227).
+    /// Unspecified if the sender probes whether an address is in use (RFC 5227).
     pub(crate) sender_ip: Ipv4Addr,
     pub(crate) target: MacAddress,
     pub(crate) target_ip: Ipv4Addr,
 }
 
 impl Arp {
-    /// Reads a frame whose Ethernet type is that of ARP, and whose message begins at `start`.
+    /// Reads the ARP message that begins at `start` in a frame with the Ethernet type of ARP.
     ///
     /// # Errors
     /// [`LinkDrop::BadNeighbourMessage`].
@@ -54,7 +54,7 @@ impl Arp {
             .ok_or(LinkDrop::BadNeighbourMessage)
     }
 
-    /// The frame with this message.
+    /// Builds the frame with this message.
     pub(crate) fn to_frame(self, destination: &MacAddress) -> [u8; MIN_FRAME_BYTES] {
         let mut frame = [0; MIN_FRAME_BYTES];
         let operation = if self.is_reply { REPLY } else { REQUEST };
@@ -77,13 +77,13 @@ impl Arp {
         frame
     }
 
-    /// The answer of the one who has the address that was asked for.
+    /// Returns the reply to this request, from the host that has the requested address.
     pub(crate) fn answer(&self, local: MacAddress) -> Arp {
         Arp { is_reply: true, sender: local, sender_ip: self.target_ip, target: self.sender, target_ip: self.sender_ip }
     }
 }
 
-/// The frame that asks for the hardware address of a neighbour: everybody, or the one who had it last.
+/// Builds the frame that requests the hardware address of a neighbour: broadcast, or to the last known address.
 pub(crate) fn question(
     local: (MacAddress, Ipv4Addr),
     neighbour: Ipv4Addr,

@@ -2,7 +2,7 @@
 
 use super::{Header, Peer, Received};
 
-/// Says whose a received frame is: there is only one peer.
+/// Classifies a received frame: the peer is the only one.
 pub(super) fn read() -> Received {
     Received { peer: Peer::Bare, endpoint: 0, header: Header::Bare }
 }

@@ -1,24 +1,24 @@
-//! The source port of UDP that stands for the name of a packet.
+//! The UDP source port that encodes the name of a packet.
 //!
-//! Network cards and routers choose queues and ways by the addresses and ports of UDP. Tunnels therefore put a hash of what is
-//! inside into the source port (RFC 7348 section 5, RFC 8085 section 5.1.1). Here it is a hash of the first two components of the
-//! name, by which packets are assigned to workers: so packets of one name keep their order, Interest and Data of a name have the
-//! same port whichever router sends them, and names spread over the queues of the receiver. The hash has no secret, because routers
-//! must agree; whoever chooses names can direct them to one queue.
+//! Network cards and routers choose queues and paths by the addresses and ports of UDP. Tunnels therefore put a hash of
+//! their content into the source port (RFC 7348 section 5, RFC 8085 section 5.1.1). Here it is a hash of the first two
+//! components of the name, which also assign packets to workers. So packets of one name keep their order, Interest and
+//! Data of a name have the same port whichever router sends them, and names spread over the queues of the receiver. The
+//! hash has no secret, because routers must agree; so a sender that chooses names can direct them to one queue.
 
 use namehop_wire::tlv::{Reader, read_var_number, types};
 
-/// Components of a name that count.
+/// Number of hashed name components.
 const COMPONENTS: usize = 2;
-/// Source ports are from here on to the greatest: those that nobody assigns (RFC 6335 section 6).
+/// The lowest source port; the range ends at 65535. These dynamic ports are never assigned (RFC 6335 section 6).
 pub(crate) const FIRST_PORT: u16 = 49_152;
-/// Their number is two to the power of this.
+/// The number of source ports is two to the power of this.
 const PORT_BITS: u32 = 14;
-/// An odd number without pattern: the fractional part of the golden ratio.
+/// An odd number without a pattern: the fractional part of the golden ratio.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The source port for a frame: a bare packet, or an LpPacket. `None` when no name is in it: it continues a fragmented packet,
-/// or has none.
+/// Returns the source port for a frame: a bare packet, or an LpPacket. `None` if the frame contains no complete name
+/// prefix, for example a later fragment.
 #[inline]
 pub(crate) fn source_port(frame: &[u8]) -> Option<u16> {
     let (mut typ, mut value) = open(frame)?;
@@ -39,14 +39,15 @@ pub(crate) fn source_port(frame: &[u8]) -> Option<u16> {
     Some(port_of(&name[..components.position()]))
 }
 
-/// TYPE of an element and as much of its VALUE as is there: the first fragment of a packet ends before the packet does.
+/// Returns the TYPE of an element and the available part of its VALUE: the first fragment of a packet does not contain
+/// all of it.
 fn open(element: &[u8]) -> Option<(u64, &[u8])> {
     let (typ, type_bytes) = read_var_number(element).ok()?;
     let (_, length_bytes) = read_var_number(&element[type_bytes..]).ok()?;
     Some((typ, &element[type_bytes + length_bytes..]))
 }
 
-/// The packet, or its first part, in the fields of an LpPacket.
+/// Returns the packet, or its first part, from the fields of an LpPacket.
 fn fragment(fields: &[u8]) -> Option<&[u8]> {
     let mut fields = Reader::new(fields);
     loop {
@@ -59,7 +60,8 @@ fn fragment(fields: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Eight bytes at a time, each multiplied into the state; the upper half of a product depends on all of its bits.
+/// Hashes eight bytes at a time by multiplying each word into the state; the upper half of a product depends on all
+/// bits of the word.
 fn port_of(components: &[u8]) -> u16 {
     let mix = |state: u64, word: u64| {
         let product = u128::from(state ^ word) * u128::from(MULTIPLIER);
@@ -129,7 +131,7 @@ mod tests {
             element(0x64, &fields.concat())
         };
         assert_eq!(source_port(&part(0, &packet)), port);
-        // The name goes on in the second fragment, so the first does not say it all.
+        // The name continues in the second fragment, so the first one is not enough.
         assert_eq!(source_port(&part(0, &packet[..100])), None);
         let data = element(6, &[name(&["a", "b"]), element(21, &[0; 400])].concat());
         assert_eq!(source_port(&part(0, &data[..100])), port);

@@ -1,6 +1,6 @@
-//! Ethernet II: destination, source and the type of NDN in front of the packet, zeros behind a short one.
+//! Ethernet II: destination, source and the NDN type in front of the packet, and zeros after a short one.
 //!
-//! The header is no part of the MTU of a link, so it takes nothing from it.
+//! The header does not count in the MTU of a link.
 
 use namehop_packet::{BufferPool, PacketBuffer};
 
@@ -16,8 +16,8 @@ pub const NDN_GROUP: MacAddress = [0x01, 0x00, 0x5E, 0x00, 0x17, 0xAA];
 pub const HEADER_BYTES: usize = 14;
 /// The shortest frame, without its check sequence; shorter packets are padded with zeros.
 pub const MIN_FRAME_BYTES: usize = 60;
-/// Where the source stands; the destination stands in front of it and the type behind. In other encapsulations the first two
-/// stand at the same place.
+/// Offset of the source; the destination precedes it and the type follows. In other encapsulations destination and
+/// source have the same offsets.
 const SOURCE: usize = 6;
 const TYPE: usize = 12;
 
@@ -43,7 +43,7 @@ impl Header {
         Header(header)
     }
 
-    /// Where frames with this header go.
+    /// Returns the destination of frames with this header.
     pub(super) fn destination(&self) -> MacAddress {
         addresses(&self.0).0
     }
@@ -61,27 +61,27 @@ impl Header {
     }
 }
 
-/// The type that a frame says it is of; `None` when it is too short for a header.
+/// Returns the Ethernet type of a frame; `None` if it is too short for a header.
 pub(crate) fn ethertype(frame: &[u8]) -> Option<u16> {
     let [.., high, low] = frame.first_chunk::<HEADER_BYTES>()?;
     Some(u16::from_be_bytes([*high, *low]))
 }
 
-/// Reads the header of a frame of the type of NDN that a port with the address `local` has received.
+/// Reads the header of an NDN frame that a port with the address `local` has received.
 pub(super) fn read(frame: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
     let header = frame.first_chunk::<HEADER_BYTES>().ok_or(LinkDrop::NotNdnFrame)?;
     let (address, endpoint) = peer_address(addresses(header), local)?;
     Ok(Received { peer: Peer::Ethernet(address), endpoint, header: super::Header::Ethernet(Header(*header)) })
 }
 
-/// Destination and source.
+/// Returns destination and source.
 fn addresses(header: &[u8; HEADER_BYTES]) -> (MacAddress, MacAddress) {
     let [a, b, c, d, e, f, u, v, w, x, y, z, _, _] = *header;
     ([a, b, c, d, e, f], [u, v, w, x, y, z])
 }
 
-/// The address that stands for the peer of a received frame, and the number of its endpoint: a group stands for all who send
-/// to it.
+/// Returns the address that identifies the peer of a received frame, and its endpoint number. For a frame to a group
+/// the peer is the group, and the endpoint number identifies the sender.
 pub(super) fn peer_address(
     (destination, source): (MacAddress, MacAddress),
     local: &MacAddress,

@@ -1,4 +1,4 @@
-//! The other end of a face on a port, as the control side names it, and its URIs.
+//! The peer of a face on a port, as the control side specifies it, and its URIs.
 
 use std::net::IpAddr;
 
@@ -10,16 +10,16 @@ use super::{Framing, Peer, VlanId, entropy};
 use crate::peers::{PeerAddress, mix};
 use crate::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions};
 
-/// The other end of a face on a port.
+/// The peer of a face on a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FacePeer {
-    /// Right above Ethernet, or at the end of a bare link.
+    /// Directly over Ethernet, or at the end of a bare link.
     Link(Peer),
     /// Over UDP or VXLAN.
     Internet(InternetPeer),
 }
 
-/// What the headers of IP and UDP take in packets to this address.
+/// Returns the length of the IP and UDP headers of packets to this address.
 pub(crate) fn udp_header_bytes(remote: IpAddr) -> usize {
     UDP_BYTES + if remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
 }
@@ -27,13 +27,13 @@ pub(crate) fn udp_header_bytes(remote: IpAddr) -> usize {
 /// The two ends of a face over UDP or VXLAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InternetPeer {
-    /// The VLAN that frames are in; `None` without a tag.
+    /// The VLAN of the frames; `None` if untagged.
     pub vlan: Option<VlanId>,
-    /// The port's address there.
+    /// The port's address in that network.
     pub local: IpAddr,
-    /// The peer's, of the same family.
+    /// The peer's address, of the same family.
     pub remote: IpAddr,
-    /// What is between them.
+    /// The encapsulation between them.
     pub tunnel: Tunnel,
     /// Hardware address of the next hop, if it is configured.
     pub next_hop: Option<MacAddress>,
@@ -44,32 +44,33 @@ pub struct InternetPeer {
 pub enum Tunnel {
     /// In UDP.
     Udp {
-        /// Where this end receives.
+        /// UDP port on which this end receives.
         local_port: u16,
-        /// Where the other end receives.
+        /// UDP port on which the other end receives.
         remote_port: u16,
-        /// What they are sent from.
+        /// How source ports are chosen.
         source_port: SourcePort,
     },
     /// In Ethernet frames in VXLAN.
     Vxlan {
-        /// Network.
+        /// Network identifier.
         vni: Vni,
-        /// Hardware address inside; `None`: frames go to the multicast group of NDN, and come from anyone at the other end.
+        /// Inner hardware address. `None`: frames are sent to the NDN multicast group, and accepted from any inner
+        /// sender.
         inner: Option<MacAddress>,
     },
 }
 
-/// What UDP packets are sent from, and what they may come from.
+/// Source ports of sent UDP packets, and the accepted ones of received packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourcePort {
-    /// From the ports where the ends receive, as NFD wants it, which takes another remote port for another peer.
+    /// The ports on which the ends receive. NFD requires this, because it treats another source port as another peer.
     Fixed,
-    /// From ports that stand for names.
+    /// Ports that encode names; any source port is accepted.
     Name,
 }
 
-/// What tells the faces of one port over UDP and VXLAN apart when a datagram comes in their VLAN.
+/// Identifies a UDP or VXLAN face among the faces of one port in one VLAN, from the headers of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InternetKey {
     pub(crate) local: IpAddr,
@@ -77,12 +78,12 @@ pub(crate) struct InternetKey {
     pub(crate) flow: Flow,
 }
 
-/// The part of an [`InternetKey`] beside the addresses.
+/// The part of an [`InternetKey`] besides the addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// Ports of both ends; no remote one when any will do.
+    /// Ports of both ends; `remote` is `None` if any port is accepted.
     Udp { local: u16, remote: Option<u16> },
-    /// Network and inner sender; none when any will do.
+    /// Network and inner sender; `inner` is `None` if any sender is accepted.
     Vxlan { vni: Vni, inner: Option<MacAddress> },
 }
 
@@ -99,8 +100,8 @@ impl From<InternetPeer> for FacePeer {
 }
 
 impl FacePeer {
-    /// The peer of the face with these URIs; `None` when faces of ports have no such URIs. The local URI of a face over UDP or VXLAN
-    /// names an address of the port.
+    /// Returns the peer of the face with these URIs; `None` if a face on a port cannot have them. The local URI of a
+    /// UDP or VXLAN face contains an address of the port.
     pub fn of(remote: &FaceUri, local: &FaceUri) -> Option<FacePeer> {
         if let Some(peer) = Peer::of(remote, local) {
             return Some(FacePeer::Link(peer));
@@ -129,7 +130,7 @@ impl FacePeer {
         is_one_family.then_some(FacePeer::Internet(InternetPeer { vlan, local, remote, tunnel, next_hop }))
     }
 
-    /// What the frames of a port look like that has a face to this peer.
+    /// Returns the frame format of a port with a face to this peer.
     pub const fn framing(&self) -> Framing {
         match self {
             FacePeer::Link(peer) => peer.framing(),
@@ -137,7 +138,7 @@ impl FacePeer {
         }
     }
 
-    /// Largest NDN frame to this peer on a link that carries `mtu_bytes`, in bytes.
+    /// Returns the largest NDN frame to this peer in bytes, on a link with this MTU.
     pub fn mtu_bytes(&self, mtu_bytes: usize) -> usize {
         match self {
             FacePeer::Link(_) => mtu_bytes,
@@ -145,7 +146,7 @@ impl FacePeer {
         }
     }
 
-    /// Remote and local URI of its face, on a port with this URI.
+    /// Returns the remote and local URI of its face, on a port with this URI.
     pub(crate) fn uris(&self, port: &FaceUri) -> (FaceUri, FaceUri) {
         match self {
             FacePeer::Link(peer) => (peer.remote_uri(port), peer.local_uri(port)),
@@ -153,7 +154,7 @@ impl FacePeer {
         }
     }
 
-    /// The VLAN that it is in.
+    /// Returns the VLAN of the peer.
     pub const fn vlan(&self) -> Option<VlanId> {
         match self {
             FacePeer::Link(peer) => peer.vlan(),
@@ -161,7 +162,7 @@ impl FacePeer {
         }
     }
 
-    /// Whether it stands for a multicast group.
+    /// Whether the peer is a multicast group.
     pub const fn is_group(&self) -> bool {
         match self {
             FacePeer::Link(peer) => peer.is_group(),
@@ -171,7 +172,7 @@ impl FacePeer {
 }
 
 impl InternetPeer {
-    /// What the headers behind that of Ethernet take from the MTU.
+    /// Returns the length of the headers that count in the MTU: all but the Ethernet header.
     fn header_bytes(&self) -> usize {
         let inside_bytes = match self.tunnel {
             Tunnel::Udp { .. } => 0,
@@ -205,7 +206,7 @@ impl InternetPeer {
         (remote, port.with_options(options))
     }
 
-    /// How its datagrams are told from others.
+    /// Returns the key that identifies its datagrams.
     pub(crate) fn key(&self) -> InternetKey {
         let flow = match self.tunnel {
             Tunnel::Udp { local_port, remote_port, source_port } => {
@@ -222,12 +223,12 @@ impl InternetPeer {
         self.vlan == other.vlan && self.key() == other.key()
     }
 
-    /// Whether the source ports of what is sent stand for names. Those of VXLAN always do.
+    /// Whether the source ports of sent packets encode names. In VXLAN they always do.
     pub(crate) fn has_ports_by_name(&self) -> bool {
         !matches!(self.tunnel, Tunnel::Udp { source_port: SourcePort::Fixed, .. })
     }
 
-    /// The header of its packets from this hardware address, without that of the next hop.
+    /// Returns the header of its packets from this hardware address, without the address of the next hop.
     pub(crate) fn header(&self, local: &MacAddress) -> Header {
         let (source_port, destination_port) = match self.tunnel {
             Tunnel::Udp { local_port, remote_port, source_port: SourcePort::Fixed } => (local_port, remote_port),
@@ -244,7 +245,7 @@ impl InternetPeer {
 }
 
 impl InternetKey {
-    /// The same of the face that takes any remote port, or any inner sender.
+    /// Returns the key of the face that accepts any remote port, or any inner sender, and is the same otherwise.
     pub(crate) fn of_any_sender(&self) -> InternetKey {
         let flow = match self.flow {
             Flow::Udp { local, .. } => Flow::Udp { local, remote: None },

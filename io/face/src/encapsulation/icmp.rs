@@ -18,14 +18,14 @@ const ECHO_REPLY_V6: u8 = 129;
 /// Type, code, checksum, identifier and sequence number.
 const ECHO_BYTES: usize = 8;
 const HOP_LIMIT: u8 = 64;
-/// Where the headers of IP have what changes.
+/// Offsets of the IP header fields that change.
 const V4_HOP_LIMIT: usize = 8;
 const V4_CHECKSUM: usize = 10;
 const V4_ADDRESSES: usize = 12;
 const V6_HOP_LIMIT: usize = 7;
 const V6_ADDRESSES: usize = 8;
 
-/// The type of the ICMP or ICMPv6 message in this packet, whose checksum is checked.
+/// Returns the type of the ICMP or ICMPv6 message in this packet, after checking its checksum.
 ///
 /// # Errors
 /// [`LinkDrop::MalformedFrame`] or [`LinkDrop::BadChecksum`].
@@ -43,7 +43,8 @@ pub(crate) fn read_type(frame: &[u8], packet: &Datagram) -> Result<u8, LinkDrop>
     }
 }
 
-/// Whether a message of this type asks for an echo, in a packet without options, which may say which way it is to go.
+/// Whether a message of this type is an echo request, in a packet without options, because options may prescribe a
+/// route.
 pub(crate) fn is_echo_request(packet: &Datagram, kind: u8) -> bool {
     let (request, header_bytes) = match packet.protocol {
         PROTOCOL_ICMP => (ECHO_REQUEST, IPV4_BYTES),
@@ -52,8 +53,8 @@ pub(crate) fn is_echo_request(packet: &Datagram, kind: u8) -> bool {
     kind == request && packet.payload.start == packet.start + header_bytes
 }
 
-/// Turns the request in this packet into its answer: back to where the frame came from, so that nothing has to be resolved. A tag
-/// stays as it is.
+/// Turns the request in this packet into its reply. The reply goes to the source of the frame, so that nothing has to
+/// be resolved. A VLAN tag stays unchanged.
 pub(crate) fn answer(frame: &mut PacketBuffer, packet: &Datagram) {
     frame.truncate(packet.payload.end);
     let bytes = frame.bytes_mut();
@@ -79,7 +80,7 @@ pub(crate) fn answer(frame: &mut PacketBuffer, packet: &Datagram) {
     message[2..4].fill(0);
     let checksum = match packet.source {
         IpAddr::V4(_) => Checksum::new().bytes(message),
-        // Who sends and who receives counts alike.
+        // Source and destination contribute equally to the sum.
         IpAddr::V6(_) => icmp_sum(packet.source, packet.destination, message),
     };
     bytes[packet.payload.start + 2..packet.payload.start + 4].copy_from_slice(&checksum.finish());

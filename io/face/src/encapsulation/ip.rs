@@ -1,7 +1,7 @@
-//! Headers of IPv4 (RFC 791) and IPv6 (RFC 8200) behind an Ethernet header with or without a tag, as received frames have them.
+//! Headers of IPv4 (RFC 791) and IPv6 (RFC 8200) in received frames, after an Ethernet header with or without a tag.
 //!
-//! Whole packets only: NDNLPv2 fragments for itself, so an IP fragment is dropped, and so is an IPv6 packet with extension headers.
-//! Options of IPv4 are skipped.
+//! Only whole packets are accepted: NDNLPv2 does its own fragmentation, so IP fragments are dropped, and so are IPv6
+//! packets with extension headers. IPv4 options are skipped.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -21,28 +21,28 @@ pub(crate) const PROTOCOL_ICMP: u8 = 1;
 pub(crate) const PROTOCOL_UDP: u8 = 17;
 pub(crate) const PROTOCOL_ICMPV6: u8 = 58;
 const PROTOCOL_FRAGMENT: u8 = 44;
-/// Time to live, or hop limit, of what is sent to be forwarded.
+/// Time to live, or hop limit, of sent packets that may be forwarded.
 const HOP_LIMIT: u8 = 64;
-/// Flag of IPv4: may not be fragmented on the way.
+/// IPv4 flag "don't fragment".
 const DONT_FRAGMENT: [u8; 2] = [0x40, 0];
-/// The bits of IPv4 that only a fragment has: "more fragments", and the offset.
+/// The IPv4 bits that only a fragment has set: "more fragments", and the offset.
 const FRAGMENT_BITS: u16 = 0x3FFF;
 
-/// A received packet, as its header tells.
+/// The header fields of a received packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Datagram {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) protocol: u8,
     pub(crate) hop_limit: u8,
-    /// Where the packet begins in the frame.
+    /// Offset of the packet in the frame.
     pub(crate) start: usize,
-    /// Where its payload lies in the frame; padding is behind it.
+    /// Range of its payload in the frame; padding may follow.
     pub(crate) payload: Range<usize>,
 }
 
 impl Datagram {
-    /// Reads the header of a frame whose Ethernet type is that of IPv4, and whose packet begins at `start`.
+    /// Reads the header of the IPv4 packet that begins at `start` in the frame.
     ///
     /// # Errors
     /// [`LinkDrop::MalformedFrame`], [`LinkDrop::BadChecksum`] or [`LinkDrop::IpFragment`].
@@ -76,7 +76,7 @@ impl Datagram {
         })
     }
 
-    /// Reads the header of a frame whose Ethernet type is that of IPv6, and whose packet begins at `start`.
+    /// Reads the header of the IPv6 packet that begins at `start` in the frame.
     ///
     /// # Errors
     /// [`LinkDrop::MalformedFrame`] or [`LinkDrop::IpFragment`].
@@ -106,7 +106,7 @@ impl Datagram {
     }
 }
 
-/// The address in the form of IPv6; one of IPv4 as IPv6 writes it (RFC 4291 section 2.5.5.2).
+/// Returns the address as IPv6; an IPv4 address becomes an IPv4-mapped one (RFC 4291 section 2.5.5.2).
 pub(crate) fn to_v6(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -114,7 +114,8 @@ pub(crate) fn to_v6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// What the checksums of UDP and ICMPv6 cover besides the payload (RFC 768, RFC 8200 section 8.1), without its length.
+/// Returns the sum of the pseudo header of UDP and ICMPv6 checksums (RFC 768, RFC 8200 section 8.1), without the
+/// length.
 pub(crate) fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8) -> Checksum {
     let sum = Checksum::new().number(protocol.into());
     [source, destination].into_iter().fold(sum, |sum, address| match address {
@@ -123,8 +124,8 @@ pub(crate) fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8) -
     })
 }
 
-/// A header of IPv4 for packets of this protocol, without length and checksum. Such packets are never fragmented, so they need no
-/// identification (RFC 6864).
+/// Returns an IPv4 header for packets of this protocol, without length and checksum. Such packets are never fragmented,
+/// so they need no identification (RFC 6864).
 pub(crate) fn v4_header(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8) -> [u8; IPV4_BYTES] {
     let mut header = [0; IPV4_BYTES];
     header[0] = 0x45;
@@ -135,7 +136,7 @@ pub(crate) fn v4_header(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8) -
     header
 }
 
-/// A header of IPv6 for packets of this protocol, without length.
+/// Returns an IPv6 header for packets of this protocol, without length.
 pub(crate) fn v6_header(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8) -> [u8; IPV6_BYTES] {
     let mut header = [0; IPV6_BYTES];
     header[0] = 0x60;

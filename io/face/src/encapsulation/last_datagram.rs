@@ -1,8 +1,8 @@
-//! The headers of the datagram that came before, so that the next one of the same sender needs no look-up of its face.
+//! The headers of the previous datagram, so that the next one of the same sender needs no lookup of its face.
 //!
-//! Of a datagram with the same headers nothing has to be found out but lengths and checksums. What is left out of the comparison is what
-//! reading ignores, too, and what belongs to one datagram: see `MASKS`. A datagram that does not pass here is read from the
-//! beginning, and that alone says why it is dropped.
+//! If a datagram has the same headers, only its lengths and checksums have to be checked. The comparison excludes the
+//! fields that reading ignores, and fields that differ from datagram to datagram: see `MASKS`. A datagram that does not
+//! match is read from the beginning; only that code decides why it is dropped.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use super::vlan::{IDENTIFIER_BITS, TAG_BYTES, VLAN_HEADER_BYTES};
 use super::vxlan::VXLAN_BYTES;
 use super::{Flow, InternetKey};
 
-/// Words of eight bytes that hold the longest headers.
+/// Number of eight-byte words that hold the longest headers.
 const WORDS: usize = (VLAN_HEADER_BYTES + IPV6_BYTES + UDP_BYTES + VXLAN_BYTES).div_ceil(8);
-/// Where the priority of a tag stands, beside the upper bits of the VLAN.
+/// Offset of the tag's priority, which shares its byte with the upper bits of the VLAN.
 const PRIORITY: usize = VLAN_HEADER_BYTES - TAG_BYTES;
-/// A header of IPv4 without options, in the first byte.
+/// First byte of an IPv4 header without options.
 const V4_WITHOUT_OPTIONS: u8 = 0x45;
 
 type Words = [u64; WORDS];
 
-/// What counts in the comparison, by kind of the headers: bit 0 IPv6, bit 1 VXLAN, bit 2 any source port, bit 3 the tag of a VLAN.
+/// The compared bits, by kind of headers: bit 0 IPv6, bit 1 VXLAN, bit 2 any source port, bit 3 VLAN tag.
 const MASKS: [Words; 16] = {
     let mut masks = [[0; WORDS]; 16];
     let mut kind = 0;
@@ -44,7 +44,7 @@ const fn mask(ip_at: usize, is_v6: bool, is_vxlan: bool, has_any_port: bool) -> 
     while at < length {
         let (ip, udp) = (at.wrapping_sub(ip_at), at.wrapping_sub(udp_at));
         bytes[at] = if at < ip_at {
-            // All but the priority of a tag, which stands in front of the type.
+            // Everything except the priority of a tag.
             if ip_at == VLAN_HEADER_BYTES && at == PRIORITY { (IDENTIFIER_BITS >> 8) as u8 } else { 0xFF }
         } else if at < udp_at {
             match (is_v6, ip) {
@@ -53,7 +53,7 @@ const fn mask(ip_at: usize, is_v6: bool, is_vxlan: bool, has_any_port: bool) -> 
                 (true, 1..=5 | 7) => 0,
                 // Type of service, length, identification, time to live, checksum.
                 (false, 1..=5 | 8 | 10 | 11) => 0,
-                // All of flags and offset but the bits that fragments do not have.
+                // All flag and offset bits that only fragments have set.
                 (false, 6) => 0x3F,
                 _ => 0xFF,
             }
@@ -62,7 +62,7 @@ const fn mask(ip_at: usize, is_v6: bool, is_vxlan: bool, has_any_port: bool) -> 
                 0 | 1 if has_any_port => 0,
                 0..=3 => 0xFF,
                 4..=7 => 0,
-                // The flag that the VNI counts; what is reserved.
+                // The "VNI valid" flag; the other bits are reserved.
                 8 => 0x08,
                 9..=11 | 15 => 0,
                 _ => 0xFF,
@@ -88,26 +88,26 @@ const fn udp_at(ip_at: usize, is_v6: bool) -> usize {
     ip_at + if is_v6 { IPV6_BYTES } else { IPV4_BYTES }
 }
 
-/// See the module's description.
+/// The compared headers of the previous datagram; see the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct LastDatagram {
-    /// What counts of its headers.
+    /// The headers, masked.
     headers: Words,
     mask: &'static Words,
-    /// How many words count.
+    /// Number of words to compare.
     count: usize,
-    /// Where the header of IP begins.
+    /// Offset of the IP header.
     ip_at: usize,
     is_v6: bool,
     is_vxlan: bool,
-    /// Of the pseudo header, without length.
+    /// Sum of the pseudo header, without length.
     sum: Checksum,
 }
 
 impl LastDatagram {
-    /// The headers of a frame, in which a datagram with this key was found: its header of IP at `ip_at`, and what it carries at
-    /// `start`. With `has_any_port` it does not matter which port a datagram comes from. `None` when such headers are not remembered:
-    /// there are options.
+    /// Remembers the headers of a frame with a datagram of this key. The IP header is at `ip_at`, the payload at
+    /// `start`. With `has_any_port` the source port is not compared. Returns `None` for headers that are not
+    /// remembered: those with options.
     pub(crate) fn new(
         frame: &[u8],
         key: &InternetKey,
@@ -120,7 +120,7 @@ impl LastDatagram {
         if start != expected || (!is_v6 && frame.get(ip_at) != Some(&V4_WITHOUT_OPTIONS)) {
             return None;
         }
-        // The source port of a tunnel says nothing of the sender.
+        // The source port of a tunnel does not identify the sender.
         let kind = usize::from(is_v6)
             | usize::from(is_vxlan) << 1
             | usize::from(is_vxlan || has_any_port) << 2
@@ -135,7 +135,7 @@ impl LastDatagram {
         Some(LastDatagram { headers, mask, count, ip_at, is_v6, is_vxlan, sum })
     }
 
-    /// Where in a frame lies what it carries, if it has the same headers and is whole.
+    /// Returns the range of the payload of a frame, if it has the same headers and is whole.
     #[inline]
     pub(crate) fn payload_of(&self, frame: &[u8]) -> Option<Range<usize>> {
         let words = frame.as_chunks::<8>().0.get(..self.count)?;

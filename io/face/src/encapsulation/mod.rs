@@ -1,26 +1,27 @@
-//! Encapsulations: what stands around NDN frames on the links of ports.
+//! Encapsulations: the headers around NDN frames on the links of ports.
 //!
-//! Each encapsulation is one file. It owns the bytes of its header, reads them from received frames, says which peer a frame is
-//! from, and says what it takes from the MTU of the link. Ports and their queues handle [`Peer`]s and [`Header`]s and know
-//! nothing of what is inside.
+//! Each encapsulation is one file. It defines the bytes of its header, reads them from received frames, determines the
+//! peer of a frame, and defines how much of the link's MTU the header takes. Ports and their queues handle [`Peer`]s
+//! and [`Header`]s without knowing their content.
 //!
 //! | file | header |
 //! |---|---|
-//! | `ethernet` | an Ethernet header with the type of NDN |
-//! | `vlan` | the same with the tag of a VLAN |
+//! | `ethernet` | an Ethernet header with the NDN type |
+//! | `vlan` | the same with a VLAN tag |
 //! | `bare` | none: the frame is the packet |
 //! | `udp` | Ethernet, IPv4 or IPv6 (`ip`), and UDP |
-//! | `vxlan` | the same with a VXLAN and its inner Ethernet header |
+//! | `vxlan` | the same with a VXLAN header and its inner Ethernet header |
 //!
-//! The headers of the last datagram of a burst are remembered (`last_datagram`), because most come from one sender.
+//! The headers of the last datagram of a burst are remembered (`last_datagram`), because most datagrams of a burst come
+//! from one sender.
 //!
-//! What ports say by themselves on such links is in `arp`, `neighbour_discovery` and `icmp`, and when they do, in
-//! [`port`](crate::port). The faces over UDP and VXLAN are told apart by [`InternetPeer`]s, whose addresses are longer than
-//! those of Ethernet; both are [`FacePeer`]s.
+//! The messages that ports send on their own behalf are in `arp`, `neighbour_discovery` and `icmp`;
+//! [`port`](crate::port) decides when to send them. [`InternetPeer`]s identify the faces over UDP and VXLAN; their
+//! addresses are longer than Ethernet addresses. Both kinds of peers are [`FacePeer`]s.
 //!
-//! A further encapsulation is a file, a variant of [`Peer`] (what tells its faces apart) and a variant of [`Header`] (the bytes
-//! to put in front, as a template; what differs from frame to frame, such as lengths, is completed in [`Header::put_on`], and
-//! left out of the comparison in [`Header::is_on`]).
+//! To add an encapsulation, add a file, a variant of [`Peer`] (which identifies its faces) and a variant of [`Header`]
+//! (a template of the bytes in front of a frame). Fields that differ from frame to frame, such as lengths, are filled
+//! in by [`Header::put_on`] and excluded from the comparison in [`Header::is_on`].
 
 pub(crate) mod arp;
 mod bare;
@@ -52,17 +53,17 @@ pub use neighbour_discovery::solicitation_group;
 pub use vlan::{VLAN_HEADER_BYTES, VlanId};
 pub use vxlan::{PORT as VXLAN_PORT, Vni};
 
-/// What the frames of a link look like. It belongs to the link; how the frames of one of its faces look is a [`Header`].
+/// Frame format of a link. A [`Header`] is the format of the frames of one face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// Each frame begins with an Ethernet header, which may have the tag of a VLAN; any number of faces.
+    /// Each frame begins with an Ethernet header, which may have a VLAN tag; any number of faces.
     Ethernet,
     /// Each frame is one NDN packet; one face.
     Bare,
 }
 
 impl Framing {
-    /// Bytes of a frame that are not part of the link's MTU.
+    /// Returns the number of header bytes that do not count in the link's MTU.
     pub const fn header_bytes(self) -> usize {
         match self {
             Framing::Ethernet => HEADER_BYTES,
@@ -70,7 +71,7 @@ impl Framing {
         }
     }
 
-    /// Reads the header of a frame that a port with this hardware address has received.
+    /// Reads the header of a frame received by a port with this hardware address.
     ///
     /// # Errors
     /// [`LinkDrop::NotNdnFrame`] or [`LinkDrop::ForeignFrame`].
@@ -87,30 +88,31 @@ impl Framing {
     }
 }
 
-/// A frame that was received, as its header tells.
+/// The header of a received frame, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Whose frame it is.
+    /// The peer that sent it, or the group that it was sent to.
     pub peer: Peer,
-    /// Tells the senders to a multicast group apart; 0 for other peers.
+    /// Distinguishes the senders to a multicast group; 0 for other peers.
     pub endpoint: u64,
     /// The header itself.
     pub header: Header,
 }
 
-/// What tells the faces of one port apart: the other end of a face, as headers name it.
+/// The peer of a face, as it appears in headers; identifies a face among the faces of one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// An Ethernet address or multicast group.
     Ethernet(MacAddress),
-    /// The same in a VLAN.
+    /// An Ethernet address or multicast group in a VLAN.
     Vlan(MacAddress, VlanId),
-    /// The one at the other end of a bare link.
+    /// The peer at the other end of a bare link.
     Bare,
 }
 
 impl Peer {
-    /// The peer of the face with these URIs; `None` when faces right above Ethernet, or on bare links, have no such URIs.
+    /// Returns the peer of the face with these URIs; `None` if a face directly over Ethernet or on a bare link cannot
+    /// have them.
     fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
         match (remote, local) {
             (FaceUri::Ethernet(address), FaceUri::Device { options, .. } | FaceUri::Memif { options, .. }) => {
@@ -123,7 +125,7 @@ impl Peer {
         }
     }
 
-    /// What the frames of a port look like that has a face to this peer.
+    /// Returns the frame format of a port with a face to this peer.
     pub const fn framing(&self) -> Framing {
         match self {
             Peer::Ethernet(_) | Peer::Vlan(..) => Framing::Ethernet,
@@ -131,7 +133,7 @@ impl Peer {
         }
     }
 
-    /// Remote URI of its face, on a port with this URI.
+    /// Returns the remote URI of its face, on a port with this URI.
     pub(crate) fn remote_uri(&self, port: &FaceUri) -> FaceUri {
         match self {
             Peer::Ethernet(address) | Peer::Vlan(address, _) => FaceUri::Ethernet(*address),
@@ -139,12 +141,12 @@ impl Peer {
         }
     }
 
-    /// Local URI of its face, on a port with this URI.
+    /// Returns the local URI of its face, on a port with this URI.
     pub(crate) fn local_uri(&self, port: &FaceUri) -> FaceUri {
         port.with_options(PortOptions::of_vlan(self.vlan()))
     }
 
-    /// The VLAN that it is in.
+    /// Returns the VLAN of the peer.
     pub const fn vlan(&self) -> Option<VlanId> {
         match self {
             Peer::Vlan(_, vlan) => Some(*vlan),
@@ -152,7 +154,7 @@ impl Peer {
         }
     }
 
-    /// Whether a frame from such a peer may make a face where unknown senders are allowed to.
+    /// Whether a frame from such a peer may create a face, if unknown senders are admitted.
     pub(crate) const fn can_be_on_demand(&self) -> bool {
         match self {
             Peer::Ethernet(address) | Peer::Vlan(address, _) => !is_group(address),
@@ -160,7 +162,7 @@ impl Peer {
         }
     }
 
-    /// Why a frame is dropped when its peer has no face.
+    /// Returns the drop reason of a frame if its peer has no face.
     pub const fn drop_without_face(&self) -> LinkDrop {
         match self {
             peer if peer.is_group() => LinkDrop::UnknownGroup,
@@ -169,7 +171,7 @@ impl Peer {
         }
     }
 
-    /// Whether it stands for a multicast group.
+    /// Whether the peer is a multicast group.
     pub const fn is_group(&self) -> bool {
         match self {
             Peer::Ethernet(address) | Peer::Vlan(address, _) => is_group(address),
@@ -188,8 +190,8 @@ impl PeerAddress for Peer {
     }
 }
 
-/// What is put in front of the frames of one face: the header with all that stays the same. Also what was in front of a
-/// received frame.
+/// The header in front of the frames of one face: a template with all constant fields. Also the header of a received
+/// frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Header {
     /// Ethernet.
@@ -201,7 +203,7 @@ pub enum Header {
 }
 
 impl Header {
-    /// For frames to a peer from a port with this hardware address.
+    /// Creates the header of frames to a peer, from a port with this hardware address.
     pub fn new(peer: Peer, local: &MacAddress) -> Header {
         match peer {
             Peer::Ethernet(address) => Header::Ethernet(ethernet::Header::new(&address, local)),
@@ -210,7 +212,7 @@ impl Header {
         }
     }
 
-    /// The peer that frames with this header are sent to.
+    /// Returns the peer that frames with this header are sent to.
     pub(crate) fn peer(&self) -> Peer {
         match self {
             Header::Ethernet(header) => Peer::Ethernet(header.destination()),
@@ -229,7 +231,7 @@ impl Header {
         }
     }
 
-    /// Its length.
+    /// Returns its length in bytes.
     #[inline]
     pub(crate) const fn length(&self) -> usize {
         match self {
@@ -239,17 +241,18 @@ impl Header {
         }
     }
 
-    /// Takes this header, which the frame has, and the padding off a frame.
+    /// Removes this header, which the frame must have, and the padding from a frame.
     ///
     /// # Errors
-    /// [`LinkDrop::MalformedFrame`] when there is no whole NDN packet behind the header.
+    /// [`LinkDrop::MalformedFrame`] if no whole NDN packet follows the header.
     #[inline]
     pub fn take_off(&self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
         frame.trim_front(self.length());
         cut_padding(frame)
     }
 
-    /// Puts this header in front of an NDN frame, and padding behind a short one. `false` when there is no buffer for that.
+    /// Puts this header in front of an NDN frame, and padding after a short one. Returns `false` if there is no buffer
+    /// for that.
     #[inline]
     pub fn put_on(&self, frame: &mut PacketBuffer, pool: &BufferPool) -> bool {
         match self {
@@ -260,7 +263,7 @@ impl Header {
     }
 }
 
-/// Cuts off what follows the one TLV element at the front: the padding of a short frame.
+/// Removes everything after the first TLV element: the padding of a short frame.
 #[inline]
 pub(crate) fn cut_padding(frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
     match frame_length(frame.bytes()) {
@@ -272,7 +275,7 @@ pub(crate) fn cut_padding(frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
     }
 }
 
-/// Puts a header in front of a frame; `false` when there is no buffer for that.
+/// Puts a header in front of a frame; returns `false` if there is no buffer for that.
 #[inline]
 fn prepend(frame: &mut PacketBuffer, header: &[u8], pool: &BufferPool) -> bool {
     if let Some(place) = frame.prepend(header.len()) {
@@ -285,7 +288,7 @@ fn prepend(frame: &mut PacketBuffer, header: &[u8], pool: &BufferPool) -> bool {
     true
 }
 
-/// For a frame whose link-layer headers took all the headroom.
+/// Handles a frame with link-layer headers that take all the headroom.
 #[cold]
 fn copy_behind(header: &[u8], frame: &[u8], pool: &BufferPool) -> Option<PacketBuffer> {
     let mut copy = pool.allocate(frame.len() + header.len())?;
@@ -294,7 +297,7 @@ fn copy_behind(header: &[u8], frame: &[u8], pool: &BufferPool) -> Option<PacketB
     Some(copy)
 }
 
-/// Pads a frame with zeros to the shortest that its link carries. A buffer without room for that has a frame that is long
+/// Pads a frame with zeros to the minimum length of its link. If the buffer has no space for padding, the frame is long
 /// enough.
 #[inline]
 fn pad(frame: &mut PacketBuffer, shortest_bytes: usize) {

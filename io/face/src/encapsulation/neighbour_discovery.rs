@@ -1,5 +1,5 @@
-//! Neighbour discovery of IPv6 (RFC 4861): solicitations and advertisements. Routers are configured, so router advertisements
-//! and redirects are not read.
+//! IPv6 neighbour discovery (RFC 4861): solicitations and advertisements. Routes are configured, so router
+//! advertisements and redirects are ignored.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -12,46 +12,46 @@ use crate::counters::LinkDrop;
 /// Types of ICMPv6.
 pub(crate) const SOLICITATION: u8 = 135;
 pub(crate) const ADVERTISEMENT: u8 = 136;
-/// A message without options.
+/// Length of a message without options.
 const MESSAGE_BYTES: usize = 24;
-/// The option with a hardware address.
+/// Length of the option with a hardware address.
 const OPTION_BYTES: usize = 8;
-/// Frames that are sent: always with that option.
+/// Length of sent frames, which always have that option.
 pub(crate) const FRAME_BYTES: usize = ETHERNET_BYTES + IPV6_BYTES + MESSAGE_BYTES + OPTION_BYTES;
 /// Options: hardware address of the sender of a solicitation, and of the target of an advertisement.
 const SOURCE_ADDRESS: u8 = 1;
 const TARGET_ADDRESS: u8 = 2;
-/// Only neighbours can send packets with it, because each router takes one off.
+/// Only neighbours can send packets with this hop limit, because each router decrements it.
 const HOP_LIMIT: u8 = 255;
-/// Flags of an advertisement: answers a solicitation, and replaces what is known.
+/// Flags of an advertisement: it answers a solicitation, and overrides the known address.
 const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
-/// Everybody on the link.
+/// The group of all nodes on the link.
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
 
-/// A message.
+/// A neighbour discovery message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// Who has the target?
+    /// Asks for the hardware address of the target.
     Solicitation {
         target: Ipv6Addr,
-        /// Absent when the sender asks whether an address is free.
+        /// `None` if the sender checks whether an address is in use.
         source: Option<MacAddress>,
     },
-    /// The target is here.
+    /// Announces the hardware address of the target.
     Advertisement {
         target: Ipv6Addr,
-        /// May be absent from an answer to a solicitation that came to this hardware address.
+        /// May be `None` in an answer to a unicast solicitation.
         address: Option<MacAddress>,
         is_solicited: bool,
     },
 }
 
 impl Message {
-    /// Reads a message of one of the two types from a frame with this packet. The checksum was checked before.
+    /// Reads a message of one of the two types from the packet in a frame. The checksum must be checked already.
     ///
     /// # Errors
-    /// [`LinkDrop::BadNeighbourMessage`] when it does not pass the checks of RFC 4861 sections 7.1.1 and 7.1.2.
+    /// [`LinkDrop::BadNeighbourMessage`] if it fails the checks of RFC 4861 sections 7.1.1 and 7.1.2.
     pub(crate) fn read(frame: &[u8], packet: &Datagram) -> Result<Message, LinkDrop> {
         Message::parse(frame, packet).ok_or(LinkDrop::BadNeighbourMessage)
     }
@@ -83,7 +83,7 @@ impl Message {
     }
 }
 
-/// Looks through options for a hardware address. `None` when an option has no length or goes on behind the end.
+/// Searches the options for a hardware address. Returns `None` if an option has length 0 or is truncated.
 fn hardware_address(mut options: &[u8], wanted: u8) -> Option<Option<MacAddress>> {
     let mut found = None;
     while !options.is_empty() {
@@ -105,24 +105,24 @@ fn hardware_address(mut options: &[u8], wanted: u8) -> Option<Option<MacAddress>
     Some(found)
 }
 
-/// The multicast group in which whoever has this address is (RFC 4291 section 2.7.1).
+/// Returns the solicited-node multicast group of this address (RFC 4291 section 2.7.1).
 pub(crate) fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 1, 0xFF00 | u16::from(a), u16::from_be_bytes([b, c]))
 }
 
-/// The Ethernet group of a multicast group (RFC 2464 section 7).
+/// Returns the Ethernet group of an IPv6 multicast group (RFC 2464 section 7).
 pub fn ethernet_group(group: Ipv6Addr) -> MacAddress {
     let [.., a, b, c, d] = group.octets();
     [0x33, 0x33, a, b, c, d]
 }
 
-/// The Ethernet group in which questions for an address come.
+/// Returns the Ethernet group that receives solicitations for an address.
 pub fn solicitation_group(address: Ipv6Addr) -> MacAddress {
     ethernet_group(solicited_node(address))
 }
 
-/// The frame that asks for the hardware address of a neighbour: everybody, or the one who had it last.
+/// Builds the frame that requests the hardware address of a neighbour: multicast, or to the last known address.
 pub(crate) fn question(
     local: (MacAddress, Ipv6Addr),
     neighbour: Ipv6Addr,
@@ -135,8 +135,9 @@ pub(crate) fn question(
     frame((to, destination), local, [SOLICITATION, 0], neighbour, SOURCE_ADDRESS)
 }
 
-/// The frame that answers a question for the address `target` of this hardware address. `asking` is who asked: hardware address and
-/// address, which is unspecified when he asks whether the address is free. Then everybody gets the answer.
+/// Builds the advertisement of `target` at this hardware address. `asking` is the sender of the solicitation: hardware
+/// address and IPv6 address. If the latter is unspecified, because the sender checks whether the address is in use, the
+/// answer goes to all nodes.
 pub(crate) fn answer(local: MacAddress, target: Ipv6Addr, asking: (MacAddress, Ipv6Addr)) -> [u8; FRAME_BYTES] {
     let (to, flags) = match asking {
         (_, source) if source.is_unspecified() => ((ethernet_group(ALL_NODES), ALL_NODES), OVERRIDE),
@@ -169,8 +170,8 @@ fn frame(
     frame
 }
 
-/// The sum that the checksum of an ICMPv6 message is made from.
+/// Returns the sum for the checksum of an ICMPv6 message.
 pub(crate) fn icmp_sum(source: IpAddr, destination: IpAddr, message: &[u8]) -> Checksum {
-    // At most what the length of IPv6 says, which has 16 bits.
+    // At most the payload length of IPv6, which has 16 bits.
     pseudo_header(source, destination, PROTOCOL_ICMPV6).number(message.len() as u16).bytes(message)
 }

@@ -139,7 +139,7 @@ fn packets_that_are_not_whole_are_dropped_under_their_reason() {
     let changed = |frame: &[u8], changes: &[(usize, u8)]| {
         let mut frame = frame.to_vec();
         changes.iter().for_each(|&(at, value)| frame[at] = value);
-        // What is wrong is not the checksum.
+        // Restores the checksum, so that it is not the reason for a refusal.
         if frame[12] == 0x08 {
             frame[24..26].fill(0);
             let header_bytes = usize::from(frame[14] & 0xF).clamp(5, 10) * 4;

@@ -1,9 +1,10 @@
-//! UDP over IPv4 and IPv6 (RFC 768): the header in front of the packets of one face, and of received datagrams.
+//! UDP over IPv4 and IPv6 (RFC 768): the header of the packets of one face, and of received datagrams.
 //!
-//! The header counts in the MTU of a link. NDNLPv2 fragments what is longer; the packet itself is never fragmented on the way.
+//! The header counts in the MTU of a link. NDNLPv2 fragments longer packets; IP never fragments them.
 //!
-//! Every datagram has a checksum, also over IPv4, where it could be left out: routers on the way may damage what no link check
-//! sees, and a damaged name in a cache helps nobody (RFC 8085 section 3.4). A VXLAN over IPv4 has none, as its specification says.
+//! Every datagram has a checksum, even over IPv4, where it is optional: routers on the path may damage data in ways
+//! that no link check detects, and a damaged name in a cache is useless (RFC 8085 section 3.4). VXLAN over IPv4 has
+//! none, as its specification says.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -21,28 +22,28 @@ use crate::counters::LinkDrop;
 
 /// Length of a UDP header.
 pub(crate) const UDP_BYTES: usize = 8;
-/// Ethernet with a tag, IPv6, UDP and VXLAN with its inner Ethernet header.
+/// Length of the longest header: Ethernet with a tag, IPv6, UDP and VXLAN with its inner Ethernet header.
 const MAX_HEADER_BYTES: usize = VLAN_HEADER_BYTES + IPV6_BYTES + UDP_BYTES + vxlan::VXLAN_BYTES;
-/// Where things stand in the header of IP.
+/// Offsets in the IP header.
 const V4_LENGTH: usize = 2;
 const V4_CHECKSUM: usize = 10;
 const V6_LENGTH: usize = 4;
-/// Where the length and the checksum stand in the header of UDP, behind the two ports.
+/// Offsets of length and checksum in the UDP header, after the two ports.
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 6;
 
-/// What stands in front of the packets of one face: all headers from Ethernet to UDP, or to the inner Ethernet header of VXLAN.
-/// Lengths and checksums, and the source port if it stands for the name, are filled in for each packet.
+/// The headers of the packets of one face, from Ethernet to UDP, or to the inner Ethernet header of VXLAN. Lengths and
+/// checksums, and a source port that encodes the name, are filled in for each packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     bytes: [u8; MAX_HEADER_BYTES],
-    /// How many of them count.
+    /// Number of used bytes.
     header_bytes: u8,
-    /// Where the headers of IP and of UDP begin.
+    /// Offsets of the IP and UDP headers.
     ip_at: u8,
     udp_at: u8,
     is_v4: bool,
-    /// Sum of the header of IPv4 without its length and checksum.
+    /// Sum of the IPv4 header without its length and checksum.
     ip_sum: Checksum,
     /// Sum of the pseudo header, without length. `None`: no checksum.
     udp_sum: Option<Checksum>,
@@ -58,8 +59,8 @@ pub(crate) struct Ends {
 }
 
 impl Header {
-    /// The header between two ends, which have addresses of the same family, from this hardware address, in a VLAN or without a tag.
-    /// `inside` stands behind the header of UDP: nothing, or that of a VXLAN.
+    /// Creates the header between two ends with addresses of the same family, from this hardware address, in a VLAN or
+    /// untagged. `inside` follows the UDP header: the headers of a VXLAN, or nothing.
     pub(crate) fn new(
         ends: &Ends,
         local: &MacAddress,
@@ -105,12 +106,12 @@ impl Header {
         }
     }
 
-    /// Sets the hardware address that packets go to.
+    /// Sets the destination hardware address.
     pub(crate) fn set_next_hop(&mut self, address: &MacAddress) {
         self.bytes[..6].copy_from_slice(address);
     }
 
-    /// Sets the hardware address that packets come from, also inside a VXLAN.
+    /// Sets the source hardware address, also inside a VXLAN.
     pub(crate) fn set_local(&mut self, address: &MacAddress) {
         self.bytes[6..12].copy_from_slice(address);
         let inner_at = usize::from(self.udp_at) + UDP_BYTES + vxlan::INNER_SOURCE;
@@ -119,7 +120,8 @@ impl Header {
         }
     }
 
-    /// Puts the header in front of an NDN frame, and padding behind a short one. `false` when there is no buffer for that.
+    /// Puts the header in front of an NDN frame, and padding after a short one. Returns `false` if there is no buffer
+    /// for that.
     #[inline]
     pub(crate) fn put_on(&self, source_port: Option<u16>, frame: &mut PacketBuffer, pool: &BufferPool) -> bool {
         let header_bytes = usize::from(self.header_bytes);
@@ -150,7 +152,7 @@ impl Header {
     }
 }
 
-/// What a received datagram says, and where what it carries lies in the frame.
+/// The header fields of a received datagram, and the range of its payload in the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) source_port: u16,
@@ -158,8 +160,8 @@ pub(crate) struct Received {
     pub(crate) payload: Range<usize>,
 }
 
-/// Reads the header of UDP in a frame with this packet, and checks the checksum if there is one. IPv6 demands one except of
-/// tunnels (RFC 6935), and VXLAN takes datagrams without (RFC 7348 section 5).
+/// Reads the UDP header of the packet in a frame, and verifies the checksum if there is one. IPv6 requires one, except
+/// for tunnels (RFC 6935); VXLAN accepts datagrams without it (RFC 7348 section 5).
 ///
 /// # Errors
 /// [`LinkDrop::MalformedFrame`] or [`LinkDrop::BadChecksum`].
@@ -174,7 +176,7 @@ pub(crate) fn read(frame: &[u8], packet: &Datagram) -> Result<Received, LinkDrop
     let is_whole = match checksum {
         [0, 0] => packet.source.is_ipv4() || destination_port == vxlan::PORT,
         _ => {
-            // At most what the length of IP says, which has 16 bits.
+            // At most the total length of IP, which has 16 bits.
             let sum = pseudo_header(packet.source, packet.destination, PROTOCOL_UDP).number(length as u16);
             sum.bytes(&bytes[..length]).is_whole()
         }

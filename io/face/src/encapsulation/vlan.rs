@@ -1,7 +1,7 @@
-//! Virtual LANs (IEEE 802.1Q): an Ethernet header with a tag that names the VLAN in front of its type.
+//! Virtual LANs (IEEE 802.1Q): an Ethernet header with a tag, before its type, that contains the VLAN identifier.
 //!
-//! As the kernel has it, the tag is no part of the MTU of an interface: frames with a tag may be four bytes longer. So it
-//! takes nothing from the MTU of a face.
+//! As in the kernel, the tag does not count in the MTU of an interface: tagged frames may be four bytes longer. So it
+//! does not reduce the MTU of a face.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -12,22 +12,21 @@ use super::ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, 
 use super::{Peer, Received, pad, prepend};
 use crate::counters::LinkDrop;
 
-/// Ethernet type of frames with a tag.
+/// Ethernet type of tagged frames.
 pub(super) const ETHERTYPE_VLAN: u16 = 0x8100;
-/// Type and tag, which stand between the addresses and the type of the packet.
+/// Length of the tag with its type, between the addresses and the type of the packet.
 pub(crate) const TAG_BYTES: usize = 4;
-/// An Ethernet header with a tag.
+/// Length of an Ethernet header with a tag.
 pub const VLAN_HEADER_BYTES: usize = HEADER_BYTES + TAG_BYTES;
-/// The shortest frame, without its check sequence. A switch that takes the tag off leaves a frame that is long enough.
+/// The shortest frame, without its check sequence. If a switch removes the tag, the frame is still long enough.
 pub(super) const MIN_VLAN_FRAME_BYTES: usize = MIN_FRAME_BYTES + TAG_BYTES;
-/// Where things stand in the header.
+/// Offsets in the header.
 const SOURCE: usize = 6;
 const TAG_TYPE: usize = 12;
 const TYPE: usize = 16;
-/// The bits of a tag that are the identifier; the others are a priority, which is 0 on what is sent and ignored on what is
-/// received.
+/// The identifier bits of a tag. The others are a priority, which is 0 in sent frames and ignored in received ones.
 pub(super) const IDENTIFIER_BITS: u16 = 0x0FFF;
-/// The greatest identifier; 4095 is reserved.
+/// The largest identifier; 4095 is reserved.
 const MAX_IDENTIFIER: u16 = 4094;
 
 /// Identifier of a VLAN: 1 to 4094.
@@ -35,7 +34,7 @@ const MAX_IDENTIFIER: u16 = 4094;
 pub struct VlanId(NonZeroU16);
 
 impl VlanId {
-    /// The VLAN with this identifier; `None` when it is none.
+    /// Returns the VLAN with this identifier; `None` if it is out of range.
     pub const fn new(identifier: u16) -> Option<VlanId> {
         match NonZeroU16::new(identifier) {
             Some(identifier) if identifier.get() <= MAX_IDENTIFIER => Some(VlanId(identifier)),
@@ -43,7 +42,7 @@ impl VlanId {
         }
     }
 
-    /// Its identifier.
+    /// Returns the identifier.
     pub const fn get(self) -> u16 {
         self.0.get()
     }
@@ -59,7 +58,7 @@ impl fmt::Display for VlanId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     bytes: [u8; VLAN_HEADER_BYTES],
-    /// What the tag says.
+    /// The VLAN in the tag.
     vlan: VlanId,
 }
 
@@ -74,7 +73,7 @@ impl Header {
         Header { bytes, vlan }
     }
 
-    /// Where frames with this header go.
+    /// Returns the peer that frames with this header are sent to.
     pub(super) fn peer(&self) -> Peer {
         let [a, b, c, d, e, f, ..] = self.bytes;
         Peer::Vlan([a, b, c, d, e, f], self.vlan)
@@ -93,17 +92,18 @@ impl Header {
     }
 }
 
-/// What a frame carries, whatever that is.
+/// VLAN and protocol of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carried {
-    /// The VLAN that it is in; `None` without a tag.
+    /// The VLAN; `None` if untagged.
     pub(crate) vlan: Option<VlanId>,
-    /// Type of what is behind the header.
+    /// Ethernet type of the payload.
     pub(crate) ethertype: u16,
 }
 
 impl Carried {
-    /// Reads the types of a frame, and its tag if there is one; `None` when it is too short, or its tag names no VLAN.
+    /// Reads the types of a frame, and its tag if there is one; `None` if the frame is too short or its tag has no
+    /// valid VLAN.
     #[inline]
     pub(crate) fn read(frame: &[u8]) -> Option<Carried> {
         match ethertype(frame)? {
@@ -116,25 +116,25 @@ impl Carried {
         }
     }
 
-    /// Where in the frame it begins.
+    /// Returns the offset of the payload in the frame.
     #[inline]
     pub(crate) const fn start(&self) -> usize {
         header_bytes(self.vlan)
     }
 }
 
-/// Length of an Ethernet header in a VLAN, or without a tag.
+/// Returns the length of an Ethernet header in a VLAN, or untagged.
 pub(crate) const fn header_bytes(vlan: Option<VlanId>) -> usize {
     if vlan.is_some() { VLAN_HEADER_BYTES } else { HEADER_BYTES }
 }
 
-/// The tag of a VLAN with its type, as it stands between the addresses of a frame and the type of what it carries.
+/// Returns the tag of a VLAN with its type, as it is between the addresses of a frame and the type of its payload.
 pub(crate) fn tag(vlan: VlanId) -> [u8; TAG_BYTES] {
     let ([type_high, type_low], [high, low]) = (ETHERTYPE_VLAN.to_be_bytes(), vlan.get().to_be_bytes());
     [type_high, type_low, high, low]
 }
 
-/// Appends a frame without a tag to an empty buffer, as it is in a VLAN. `false` when there is no room.
+/// Appends an untagged frame to an empty buffer, adding the tag of `vlan`. Returns `false` if there is no space.
 pub(crate) fn append_with_tag(buffer: &mut PacketBuffer, frame: &[u8], vlan: Option<VlanId>) -> bool {
     let tag = vlan.map(tag);
     let tag = tag.as_ref().map_or(&[][..], |tag| tag);
@@ -146,8 +146,8 @@ pub(crate) fn append_with_tag(buffer: &mut PacketBuffer, frame: &[u8], vlan: Opt
     true
 }
 
-/// Reads the header of a frame with a tag that a port with the address `local` has received. A tag that names no VLAN but a
-/// priority is taken off by the driver of the port.
+/// Reads the header of a tagged frame that a port with the address `local` has received. The driver of the port removes
+/// tags that have only a priority.
 pub(super) fn read(frame: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
     let bytes = frame.first_chunk::<VLAN_HEADER_BYTES>().ok_or(LinkDrop::NotNdnFrame)?;
     let [a, b, c, d, e, f, u, v, w, x, y, z, _, _, high, low, ethertype @ ..] = *bytes;

@@ -1,22 +1,22 @@
-//! VXLAN (RFC 7348): Ethernet frames of a virtual network in UDP. Here those of the type of NDN.
+//! VXLAN (RFC 7348): Ethernet frames of a virtual network in UDP; here only NDN frames.
 //!
-//! A header of eight bytes names the network (VNI); the Ethernet header of the frame inside follows.
+//! A header of eight bytes contains the network identifier (VNI); the Ethernet header of the inner frame follows.
 
 use std::fmt;
 
 use super::ethernet::{self, ETHERTYPE_NDN, HEADER_BYTES as ETHERNET_BYTES, MacAddress, is_group};
 use crate::counters::LinkDrop;
 
-/// Port of VXLAN (IANA).
+/// UDP port of VXLAN (IANA).
 pub const PORT: u16 = 4789;
 /// Length of the header with the inner Ethernet header.
 pub(crate) const VXLAN_BYTES: usize = VNI_HEADER_BYTES + ETHERNET_BYTES;
 const VNI_HEADER_BYTES: usize = 8;
-/// Where the inner source address stands.
+/// Offset of the inner source address.
 pub(crate) const INNER_SOURCE: usize = VNI_HEADER_BYTES + 6;
-/// The flag that says that the VNI counts. Other bits are ignored.
+/// The flag "VNI valid". Other bits are ignored.
 const HAS_VNI: u8 = 0x08;
-/// The greatest identifier: 24 bits.
+/// The largest identifier: 24 bits.
 const MAX_VNI: u32 = 0xFF_FFFF;
 
 /// Identifier of a virtual network: 0 to 16,777,215.
@@ -24,12 +24,12 @@ const MAX_VNI: u32 = 0xFF_FFFF;
 pub struct Vni(u32);
 
 impl Vni {
-    /// The network with this identifier; `None` when it is none.
+    /// Returns the network with this identifier; `None` if it is out of range.
     pub const fn new(identifier: u32) -> Option<Vni> {
         if identifier <= MAX_VNI { Some(Vni(identifier)) } else { None }
     }
 
-    /// Its identifier.
+    /// Returns the identifier.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -41,7 +41,7 @@ impl fmt::Display for Vni {
     }
 }
 
-/// The headers of frames in a network, from one inner address to another.
+/// Returns the headers of frames in a network, from one inner address to another.
 pub(crate) fn header(vni: Vni, destination: &MacAddress, source: &MacAddress) -> [u8; VXLAN_BYTES] {
     let mut header = [0; VXLAN_BYTES];
     header[0] = HAS_VNI;
@@ -53,19 +53,19 @@ pub(crate) fn header(vni: Vni, destination: &MacAddress, source: &MacAddress) ->
     header
 }
 
-/// What the headers of a received frame say.
+/// The header fields of a received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) vni: Vni,
-    /// Inner source.
+    /// Inner source address.
     pub(crate) source: MacAddress,
 }
 
 /// Reads the headers at the front of a datagram that a port with the address `local` has received.
 ///
 /// # Errors
-/// [`LinkDrop::MalformedFrame`], [`LinkDrop::NotNdnFrame`], or [`LinkDrop::ForeignFrame`] when the inner frame is for another
-/// address. An inner frame for a group is taken whatever the group is: the datagram around it was sent to this port alone.
+/// [`LinkDrop::MalformedFrame`], [`LinkDrop::NotNdnFrame`], or [`LinkDrop::ForeignFrame`] if the inner frame is for
+/// another address. An inner frame for any group is accepted: the outer datagram was sent to this port alone.
 pub(crate) fn read(datagram: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
     let header = datagram.first_chunk::<VXLAN_BYTES>().ok_or(LinkDrop::MalformedFrame)?;
     let [flags, _, _, _, a, b, c, _, inner @ ..] = header;

@@ -1,5 +1,6 @@
-//! Turning a face URI into its canonical form. Resolves host names with the system's resolver and therefore blocks:
-//! only for client programs and for reading a configuration at start, never on a thread that serves packets.
+//! Conversion of a face URI into its canonical form. This resolves host names with the system's resolver and therefore
+//! blocks. It is only for client programs and for reading a configuration at start, never for a thread that serves
+//! packets.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -10,13 +11,13 @@ use super::{
 const EXPECTED_RESOLVABLE: &str = "a host name that resolves to an address of the scheme's family";
 
 impl FaceUri {
-    /// The canonical form: the host name resolved, the family explicit, the default port filled in. A URI that is
-    /// canonical already comes back unchanged. Blocks while it resolves.
+    /// Returns the canonical form: host name resolved, explicit family, default port filled in. A canonical URI is
+    /// returned unchanged. Blocks while it resolves.
     ///
     /// # Errors
-    /// When the host name does not resolve to an address of the wanted family.
+    /// If the host name does not resolve to an address of the required family.
     pub fn canonize(&self) -> Result<FaceUri, FaceUriError> {
-        // There is at least one.
+        // The list has at least one element.
         self.canonize_all().map(|mut all| all.swap_remove(0))
     }
 
@@ -25,11 +26,11 @@ impl FaceUri {
         self.host_port().is_some_and(|at| matches!(at.host, Host::Name(_)))
     }
 
-    /// The canonical forms with all addresses of the host, at least one, in the order in which the resolver prefers them. Blocks while it
-    /// resolves.
+    /// Returns the canonical forms for all addresses of the host, at least one, in the resolver's order of preference.
+    /// Blocks while it resolves.
     ///
     /// # Errors
-    /// When the host name does not resolve to an address of the wanted family.
+    /// If the host name does not resolve to an address of the required family.
     pub fn canonize_all(&self) -> Result<Vec<FaceUri>, FaceUriError> {
         let resolved = |family, at: &HostPort, port, make: &dyn Fn(IpFamily, HostPort) -> FaceUri| {
             let found = self.resolve(family, at, port)?;
@@ -45,7 +46,7 @@ impl FaceUri {
                 resolved(*family, at, DEFAULT_PORT, &|family, at| FaceUri::Tcp { family: Some(family), at })
             }
             FaceUri::WebSocket { secure: true, at, path } => {
-                // TLS checks the certificate against the name, so the name stays.
+                // TLS checks the certificate against the name, so the name is kept.
                 let at = HostPort { host: at.host.clone(), port: at.port.or(Some(443)) };
                 Ok(vec![FaceUri::WebSocket { secure: true, at, path: path.clone() }])
             }

@@ -1,4 +1,4 @@
-//! Printing face URIs: the one normal spelling of each.
+//! Printing of face URIs in their normal spelling.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// A hardware address, as it is written.
+/// A hardware address in its printed form.
 pub(super) struct Hardware(pub(super) [u8; 6]);
 
 impl fmt::Display for Hardware {

@@ -1,23 +1,23 @@
-//! Drivers of ports, as face URIs name them.
+//! Drivers of ports, as named in face URIs.
 
-/// What a port with the address `dev://…`, `pci://…` and so on is.
+/// The driver in a port URI such as `dev://…` or `pci://…`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PortDriver {
     /// `dev://eth0`: a network interface of the kernel, through a packet socket.
     Kernel,
-    /// `pci://0000:03:00.0`: a network card without the kernel, by its address on PCI: domain, bus, device, function.
+    /// `pci://0000:03:00.0`: a network card without the kernel, by its PCI address: domain, bus, device, function.
     Pci,
-    /// `tap://ndn0`: a TAP interface to the kernel of this computer.
+    /// `tap://ndn0`: a TAP interface to the kernel of this host.
     Tap,
     /// `xdp://eth0`: a network interface of the kernel, through an AF_XDP socket.
     Xdp,
 }
 
 impl PortDriver {
-    /// All of them.
+    /// All drivers.
     pub const ALL: [PortDriver; 4] = [PortDriver::Kernel, PortDriver::Pci, PortDriver::Tap, PortDriver::Xdp];
 
-    /// The scheme of its addresses.
+    /// Returns the URI scheme.
     pub const fn scheme(self) -> &'static str {
         match self {
             PortDriver::Kernel => "dev",
@@ -28,7 +28,7 @@ impl PortDriver {
     }
 }
 
-/// Whether this is a PCI address in its one spelling, as `0000:03:00.0`.
+/// Whether this is a PCI address in its normal spelling, as `0000:03:00.0`.
 pub(super) fn is_pci_address(text: &str) -> bool {
     let shape = b"hhhh:hh:hh.o";
     let fits = |(&byte, &kind): (&u8, &u8)| match kind {

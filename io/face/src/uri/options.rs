@@ -1,4 +1,4 @@
-//! What stands behind a port in the local URI of a face on it: which VLAN, and which Internet addresses.
+//! Options of a port in the local URI of a face: its VLAN and Internet addresses.
 
 use std::fmt;
 use std::iter;
@@ -9,34 +9,35 @@ use super::display::Hardware;
 use super::parse::{Parser, is_of_one_device};
 use crate::encapsulation::VlanId;
 
-/// What the local address of a face on a port says besides the port: `?vlan=7&ip=192.0.2.1&port=6363`. All but the VLAN is of UDP and
-/// VXLAN faces, and what is left out there follows from the port's addresses.
+/// Options after the port in the local URI of a face: `?vlan=7&ip=192.0.2.1&port=6363`. All but the VLAN are for UDP
+/// and VXLAN faces; omitted ones follow from the port's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PortOptions {
-    /// `vlan=`: the VLAN, if not frames without a tag.
+    /// `vlan=`: the VLAN; `None` for untagged frames.
     pub vlan: Option<VlanId>,
-    /// `ip=`: which of the port's addresses.
+    /// `ip=`: one of the port's addresses.
     pub address: Option<IpAddr>,
-    /// `port=`: local port of UDP.
+    /// `port=`: local UDP port.
     pub port: Option<u16>,
-    /// `source_port=name`: what is sent has a source port that stands for its name, and the peer's may have any.
+    /// `source_port=name`: the source port of sent packets encodes their name, and any source port of the peer is
+    /// accepted.
     pub source_port_by_name: bool,
-    /// `mac=`: hardware address of the next hop, which is not asked for then.
+    /// `mac=`: hardware address of the next hop, which is then not resolved.
     pub next_hop: Option<[u8; 6]>,
 }
 
 impl PortOptions {
-    /// A VLAN alone, or nothing.
+    /// Returns options with only a VLAN, or none.
     pub fn of_vlan(vlan: Option<VlanId>) -> PortOptions {
         PortOptions { vlan, ..PortOptions::default() }
     }
 
-    /// Whether it says nothing of the Internet, as for faces right above Ethernet.
+    /// Whether there are no Internet options, as for faces directly over Ethernet.
     pub fn is_link(&self) -> bool {
         *self == PortOptions::of_vlan(self.vlan)
     }
 
-    /// Writes what stands behind a port, each with a separator in front of it: this one first.
+    /// Writes the options, each with a separator in front of it: `first`, then `&`.
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, first: char) -> fmt::Result {
         let mut separators = iter::once(first).chain(iter::repeat('&'));
         let mut option = |text: fmt::Arguments<'_>| write!(f, "{}{text}", separators.next().unwrap_or('&'));
@@ -60,7 +61,7 @@ impl PortOptions {
 }
 
 impl Parser<'_> {
-    /// What stands behind a port, without the sign in front of it.
+    /// Parses the options, without the leading separator.
     pub(super) fn options(&self, text: &str, expected: &'static str) -> Result<PortOptions, FaceUriError> {
         let mut options = PortOptions::default();
         let mut last = None;
@@ -98,7 +99,7 @@ impl Parser<'_> {
                 }
                 _ => return self.refuse(format!("`{option}` is not an option of a port"), expected),
             };
-            // Another order would give one address several spellings.
+            // Another order would allow several spellings of one address.
             if last.is_some_and(|last| last >= position) {
                 let text = format!("`{key}` does not stand in its place: vlan, ip, port, source_port, mac");
                 return self.refuse(text, expected);

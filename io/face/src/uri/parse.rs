@@ -1,4 +1,4 @@
-//! Parsing of face URIs. Assumes nothing about the text; every refusal says what is wrong and which form is expected.
+//! Parsing of face URIs. The text may be anything; every error tells what is wrong and which form is expected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -39,7 +39,7 @@ const MAX_HOST_NAME_BYTES: usize = 253;
 /// Longest interface name in Linux.
 const MAX_DEVICE_NAME_BYTES: usize = 15;
 
-/// The text under work, for error messages.
+/// The text being parsed, for error messages.
 pub(super) struct Parser<'a> {
     whole: &'a str,
 }
@@ -50,7 +50,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn number<N: FromStr>(&self, text: &str, what: &str, expected: &'static str) -> Result<N, FaceUriError> {
-        // A sign or leading zeros would give one address several spellings.
+        // A sign or leading zeros would allow several spellings of one address.
         let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
         match text.parse() {
             Ok(number) if plain => Ok(number),
@@ -181,7 +181,7 @@ impl Parser<'_> {
         Ok(address)
     }
 
-    /// A hardware address that is of one device.
+    /// Parses a hardware address of a single device.
     pub(super) fn device_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
         match self.hardware_address(text, expected)? {
             address if is_group(&address) || address == [0; 6] => {
@@ -199,7 +199,7 @@ impl Parser<'_> {
         self.hardware_address(inside, EXPECTED_ETHER).map(FaceUri::Ethernet)
     }
 
-    /// What a driver knows a port by.
+    /// Parses a driver's name of a port.
     fn name_for(&self, driver: PortDriver, text: &str) -> Result<String, FaceUriError> {
         match driver {
             PortDriver::Kernel | PortDriver::Xdp => self.device(text, EXPECTED_DEV),
@@ -210,7 +210,7 @@ impl Parser<'_> {
     }
 
     fn interface(&self, driver: PortDriver, text: &str) -> Result<FaceUri, FaceUriError> {
-        // The name of an interface may hold a question mark.
+        // The name of an interface may contain a question mark.
         let keys = ["?vlan=", "?ip=", "?port=", "?source_port=", "?mac="];
         let Some(at) = keys.iter().filter_map(|key| text.find(key)).min() else {
             return self.name_for(driver, text).map(|interface| FaceUri::device_of(driver, interface));
@@ -323,7 +323,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether an address can be that of a port or of a peer, in its one spelling.
+/// Whether an address can be that of a port or peer, in its normal spelling.
 pub(super) fn is_of_one_device(address: &IpAddr) -> bool {
     !address.is_unspecified() && !address.is_multicast() && address.to_canonical() == *address
 }

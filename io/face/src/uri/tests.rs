@@ -1,4 +1,4 @@
-//! Tests of face URIs: tables of accepted and refused texts, and round trips of arbitrary values.
+//! Tests of face URIs: tables of accepted and rejected texts, and round trips of arbitrary values.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
