@@ -1,4 +1,4 @@
-//! Creating faces on command, reconnecting, and WebSocket faces.
+//! Tests of creating faces on command, reconnecting, and WebSocket faces.
 
 mod socket_support;
 
@@ -100,7 +100,7 @@ fn a_tcp_face_connects_and_reconnects_after_failures() {
         assert!(service.send(face.id(), &packet(6, 9)));
         expect_bytes(&mut peer, &packet(6, 9)).await;
 
-        // The peer goes away, first by closing, then by sending garbage; in between nobody listens for a while.
+        // The peer disconnects, first by closing, then by sending garbage; in between no socket listens for a while.
         for round in 0..2 {
             if round == 0 {
                 drop(peer);
@@ -114,7 +114,7 @@ fn a_tcp_face_connects_and_reconnects_after_failures() {
             peer = listener.accept().await.expect("accept").0;
             assert!(matches!(service.next_event().await, FaceEvent::Up(up) if up.id() == face.id()));
             assert!(face.is_up());
-            // Half a packet from before must not be prepended to the new stream.
+            // Half a packet of the old connection must not be prepended to the new stream.
             peer.write_all(&packet(5, 11)).await.expect("write");
             assert_eq!(service.next_frame().await.buffer.bytes(), packet(5, 11));
             assert!(service.send(face.id(), &packet(6, 12)));
@@ -124,7 +124,7 @@ fn a_tcp_face_connects_and_reconnects_after_failures() {
         drop(listener);
         drop(peer);
         assert!(matches!(service.next_event().await, FaceEvent::Down(_)));
-        // Let some attempts fail, then destroy it in the middle of trying.
+        // Let some attempts fail, then destroy the face between attempts.
         tokio::time::sleep(Duration::from_millis(120)).await;
         assert!(service.destroy(face.id()).await);
         service.destroyed(&face).await;
@@ -155,11 +155,11 @@ fn two_requests_for_the_same_peer_make_one_face() {
 #[test]
 fn connecting_fails_in_time() {
     with_service(quick_config(), 16, async |service: Harness| {
-        // Nobody listens: refused at once.
+        // No socket listens: refused at once.
         let unused = TcpListener::bind(loopback()).await.expect("bind").local_addr().expect("address");
         let error = service.create(&format!("tcp4://{unused}"), FaceUpdate::default()).await.expect_err("refused");
         assert_eq!(error.status_code(), 504, "{error}");
-        // A listener whose backlog is full answers nothing.
+        // A listener with a full backlog does not answer.
         let deaf = Socket::new(Domain::IPV4, Type::STREAM, None).expect("socket");
         deaf.bind(&loopback().into()).expect("bind");
         deaf.listen(0).expect("listen");
@@ -308,7 +308,7 @@ fn websocket_clients_are_served() {
             client.send(Message::Binary(packet(6, length).into())).await.expect("send");
             assert_eq!(next_binary(&mut client).await, packet(6, length));
         }
-        // A ping is answered, text and non-packets are dropped and counted, and the connection lives on.
+        // A ping is answered, text and non-packets are dropped and counted, and the connection stays open.
         client.send(Message::Text("hello".into())).await.expect("send");
         client.send(Message::Binary(vec![5, 9, 0].into())).await.expect("send");
         client.send(Message::Ping(vec![1].into())).await.expect("send");
@@ -331,7 +331,7 @@ fn websocket_clients_are_served() {
         let face = service.created().await;
         polite.close(None).await.expect("close");
         service.destroyed(&face).await;
-        // A connection that never completes its handshake makes no face and is cut off.
+        // A connection that never completes its handshake gets no face and is closed.
         let mut silent = TcpStream::connect(address).await.expect("connect");
         expect_closed(&mut silent).await;
         assert!(service.faces.is_empty());

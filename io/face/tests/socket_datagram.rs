@@ -1,4 +1,4 @@
-//! UDP faces: on demand, created, multicast; batches, noise, idle time-out.
+//! Tests of UDP faces: on demand, created, multicast; batches, noise, idle time-out.
 
 mod socket_support;
 
@@ -156,7 +156,7 @@ fn idle_on_demand_faces_close_between_one_and_two_periods() {
         service.destroyed(&busy_face).await;
         assert!(service.faces.get(kept.id()).is_some(), "persistent faces stay");
         assert_eq!(kept.expiration_period_ms(), None);
-        // The peer may come back.
+        // The peer may come back later.
         idle.send_to(&packet(5, 2), server).await.expect("send");
         let again = service.created().await;
         assert_ne!(again.id(), idle_face.id());
@@ -194,7 +194,7 @@ fn a_created_face_shares_the_listening_socket() {
         }
         assert!(service.destroy(face.id()).await);
         service.destroyed(&face).await;
-        // Now the peer is a stranger again.
+        // Now the peer is unsolicited again.
         peer.send_to(&packet(6, 35), server).await.expect("send");
         assert_ne!(service.created().await.id(), face.id());
     });
@@ -258,7 +258,7 @@ fn multicast_config() -> SocketConfig {
     config
 }
 
-/// A neighbour on the loopback "link": a socket that joined the group there.
+/// Creates a neighbour on the loopback "link": a socket that has joined the group there.
 fn neighbour(group: SocketAddr) -> UdpSocket {
     let socket = Socket::new(Domain::for_address(group), Type::DGRAM.nonblocking(), None).expect("socket");
     socket.set_reuse_address(true).expect("reuse");
@@ -281,7 +281,7 @@ fn neighbour(group: SocketAddr) -> UdpSocket {
 #[test]
 fn multicast_faces_hear_and_reach_the_group() {
     let mut config = multicast_config();
-    // Ports of their own, away from a forwarder that may run on this computer.
+    // Ports that a forwarder on this host does not use.
     config.multicast.group_v4 = Some(SocketAddrV4::new(NDN_MULTICAST_V4, 45_363));
     config.multicast.group_v6 = Some(SocketAddrV6::new(NDN_MULTICAST_V6, 45_363, 0, 0));
     with_service(config, 256, async |mut service: Harness| {
@@ -299,13 +299,13 @@ fn multicast_faces_hear_and_reach_the_group() {
             let neighbour = neighbour(group);
             let incoming = packet(5, 21);
             if let Err(error) = neighbour.send_to(&incoming, group).await {
-                // Most computers have no route for IPv6 multicast over the loopback interface.
+                // Most hosts have no route for IPv6 multicast over the loopback interface.
                 assert_eq!(error.kind(), std::io::ErrorKind::NetworkUnreachable);
                 assert!(service.send(face.id(), &incoming));
                 eventually("the failure is counted", || face.counters.link_drop(LinkDrop::SendFailed) == 1).await;
                 continue;
             }
-            // On the loopback interface everybody also hears what they sent themselves.
+            // On the loopback interface every socket also receives what it has sent itself.
             let endpoint = loop {
                 let frame = service.next_frame().await;
                 if frame.face == face.id() {
@@ -365,7 +365,7 @@ fn faces_with_keep_alive_send_idle_packets() {
         let uri = FaceUri::udp(peer.local_addr().expect("address"));
         let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
         let face = service.create(&uri.to_string(), permanent).await.expect("face");
-        // On the host itself nothing forgets a path.
+        // A path within the host is never forgotten, so it needs no keep-alives.
         assert!(!face.flags().contains(FaceFlags::KEEP_ALIVE));
         let on =
             FaceUpdate { flags: FaceFlags::KEEP_ALIVE, flags_mask: FaceFlags::KEEP_ALIVE.0, ..FaceUpdate::default() };

@@ -1,4 +1,5 @@
-//! UDP peers that refuse datagrams or answer nothing: their faces are down, and other peers of the same socket lose nothing.
+//! Tests of UDP peers that refuse datagrams or do not answer: their faces go down, and other peers of the same socket
+//! lose nothing.
 
 mod socket_support;
 
@@ -42,7 +43,7 @@ fn a_peer_that_refuses_is_down_until_it_sends_or_some_seconds_are_over() {
             let address = peer.local_addr().expect("address");
             drop(peer);
 
-            // Its refusal is known before the next packet, and concerns no other peer of the socket.
+            // The refusal is known before the next packet, and does not affect other peers of the socket.
             let start = Instant::now();
             service.send(face.id(), &packet(6, 1));
             assert!(matches!(service.next_event().await, FaceEvent::Down(down) if down.id() == face.id()), "{scheme}");
@@ -63,9 +64,9 @@ fn a_peer_that_refuses_is_down_until_it_sends_or_some_seconds_are_over() {
             service.send(face.id(), &packet(6, 9));
             receives(&peer, &packet(6, 9)).await;
 
-            // Without one it is used again after some seconds.
+            // Without a packet the face comes up again after some seconds.
             drop(peer);
-            // Errors are not believed for a second after they were wrong.
+            // Errors are ignored for a second after a packet has disproved one.
             service.send(face.id(), &packet(6, 1));
             tokio::time::sleep(Duration::from_millis(1_100)).await;
             assert!(face.is_up() && service.events.is_empty(), "{scheme}");
@@ -94,7 +95,7 @@ fn a_configured_peer_that_refuses_is_probed_until_it_answers_or_refuses_no_more(
         for answers in [true, false] {
             service.send(face.id(), &packet(5, 1));
             assert!(matches!(service.next_event().await, FaceEvent::Down(_)), "{answers}");
-            // Refused probes keep it down, for longer than one refusal does.
+            // Refused probes keep it down, for longer than a single refusal does.
             tokio::time::sleep(Duration::from_millis(4_500)).await;
             assert!(!face.is_up() && service.events.is_empty(), "{answers}");
             let peer = UdpSocket::bind(address).await.expect("bind");
@@ -107,7 +108,7 @@ fn a_configured_peer_that_refuses_is_probed_until_it_answers_or_refuses_no_more(
             assert!(matches!(service.next_event().await, FaceEvent::Up(_)), "{answers}");
             assert_eq!(back.elapsed() < Duration::from_secs(2), answers);
             drop(peer);
-            // Errors are not believed for a second after they were wrong.
+            // Errors are ignored for a second after a packet has disproved one.
             tokio::time::sleep(Duration::from_millis(1_100)).await;
         }
     });
@@ -123,14 +124,14 @@ fn a_configured_peer_that_has_answered_and_falls_silent_is_down_until_it_sends()
         let address = peer.local_addr().expect("address");
         let face = service.create(&format!("udp4://{address}"), FaceUpdate::default()).await.expect("face");
         assert!(matches!(service.next_event().await, FaceEvent::Created(_)));
-        // One that has never answered stays up.
+        // A peer that has never answered stays up.
         service.send(face.id(), &packet(5, 1));
         receives(&peer, &packet(5, 1)).await;
         receives(&peer, &QUESTION).await;
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         assert!(face.is_up() && service.events.is_empty());
         peer.send_to(&ANSWER, server).await.expect("send");
-        // So does one to which nothing is sent but answers, and it is not asked.
+        // A peer that is sent only answers also stays up, and is not asked.
         service.send(face.id(), &ANSWER);
         receives(&peer, &ANSWER).await;
         tokio::time::sleep(Duration::from_millis(2_000)).await;

@@ -1,4 +1,4 @@
-//! Peers that read slowly or not at all: what they lose, what they take, and that others do not notice.
+//! Tests of peers that read slowly or not at all: what they lose, what they receive, and that others are not affected.
 
 mod socket_support;
 
@@ -36,7 +36,7 @@ fn a_slow_reader_loses_packets_and_nobody_else_does() {
         assert!(service.send(other_face.id(), &packet(5, 10)));
         expect_bytes(&mut other, &packet(5, 10)).await;
         assert_eq!(other_face.counters.link_drop(LinkDrop::SendQueueFull), 0);
-        // What was not dropped arrives whole and in order once the peer reads.
+        // Everything that was not dropped arrives complete and in order when the peer reads.
         eventually("the ring is empty", || service.from_worker.is_empty()).await;
         let dropped = slow_face.counters.link_drop(LinkDrop::SendQueueFull);
         for _ in 0..sent - dropped {
@@ -66,7 +66,7 @@ fn hundreds_of_slow_readers_stay_within_the_budget() {
         let waiting =
             |faces: &[Arc<Face>]| faces.iter().map(|face| face.send_queue_bytes.load(Ordering::Relaxed)).sum::<usize>();
         let mut most = 0;
-        // More than the kernel and the budget take together.
+        // More than the kernel and the budget hold together.
         for _ in 0..60 {
             for face in &faces {
                 while !service.send(face.id(), &large) {
@@ -78,7 +78,7 @@ fn hundreds_of_slow_readers_stay_within_the_budget() {
         }
         assert!(most > BUDGET_BYTES / 4 && most <= BUDGET_BYTES + READERS * 16 * 1024, "{most} bytes wait");
         assert!(faces.iter().all(|face| face.counters.link_drop(LinkDrop::SendQueueFull) > 0));
-        // Whoever reads is not affected: its packets go straight to the kernel.
+        // A peer that reads is not affected: its packets go straight to the kernel.
         let mut good = UnixStream::connect(&path).await.expect("connect");
         let good_face = service.created().await;
         for _ in 0..50 {
@@ -113,7 +113,7 @@ fn a_peer_that_reads_nothing_is_closed_and_one_that_reads_slowly_is_not() {
                 tokio::task::yield_now().await;
             }
         }
-        // Takes less in all than the kernel wants free before it says that there is room.
+        // Reads less in total than the free space at which the kernel reports the socket as writable.
         let (mut slow, _writer) = slow.into_split();
         let mut memory = vec![0; 4000];
         while service.faces.get(blocked_face.id()).is_some() {
@@ -128,7 +128,7 @@ fn a_peer_that_reads_nothing_is_closed_and_one_that_reads_slowly_is_not() {
         }
         assert!(service.faces.get(slow_face.id()).is_some());
         assert_eq!(slow_face.counters.link_drop(LinkDrop::PeerBlocked), 0);
-        // What was not lost under a name can still be read.
+        // Everything that was not counted as dropped can still be read.
         let mut readable = Vec::new();
         let (mut blocked, _writer) = blocked.into_split();
         blocked.read_to_end(&mut readable).await.expect("read");

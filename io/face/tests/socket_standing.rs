@@ -1,4 +1,4 @@
-//! UDP peers in good standing have a receive queue of their own, which a flood of others does not fill.
+//! Tests of the receive queues of UDP peers in good standing, which a flood of others does not fill.
 
 mod socket_support;
 
@@ -15,7 +15,7 @@ use socket_support::*;
 fn config() -> SocketConfig {
     let mut config = SocketConfig::without_listeners();
     config.udp = vec![loopback()];
-    // Some dozens of small datagrams.
+    // Space for some dozens of small datagrams.
     config.datagram_kernel_bytes = 16_384;
     config
 }
@@ -24,7 +24,7 @@ fn client() -> UdpSocket {
     UdpSocket::bind(loopback()).expect("bind")
 }
 
-/// How many sockets at `server` are connected to one of `peers` (`/proc/net/udp`, proc(5)).
+/// Returns how many sockets at `server` are connected to one of `peers` (`/proc/net/udp`, proc(5)).
 fn queues_of<'p>(server: SocketAddr, peers: impl IntoIterator<Item = &'p UdpSocket>) -> usize {
     let ports: Vec<u16> = peers.into_iter().map(|peer| peer.local_addr().expect("address").port()).collect();
     let table = fs::read_to_string("/proc/net/udp").expect("proc");
@@ -41,13 +41,13 @@ fn send(peer: &UdpSocket, server: SocketAddr) {
     peer.send_to(&packet(5, 1), server).expect("send");
 }
 
-/// Notes packets of a face as a worker would.
+/// Counts packets of a face as a worker would.
 fn note(face: &Face, interests_received: u64, data_sent: u64) {
     face.counters.worker(0).received.interests.packets.add(interests_received);
     face.counters.worker(0).sent.data.packets.add(data_sent);
 }
 
-/// Strangers at `server` and their faces.
+/// Creates unsolicited peers at `server`; returns them with their faces.
 async fn strangers(service: &mut Harness, server: SocketAddr, count: usize) -> Vec<(UdpSocket, Arc<Face>)> {
     let mut all = Vec::new();
     for _ in 0..count {
@@ -78,7 +78,7 @@ fn a_flood_takes_nothing_from_a_peer_that_the_router_was_told_of() {
         }
         let stranger = service.created().await.id();
         eventually("it has a queue", || queues_of(server, [&known]) == 1).await;
-        // The service is on this thread: it receives nothing before all of this was sent.
+        // The service runs on this thread: it receives nothing before all of this was sent.
         for _ in 0..1000 {
             flooder.send_to(&packet(5, 1000), server).expect("send");
         }
@@ -113,13 +113,13 @@ fn strangers_get_a_queue_for_exchanges_and_lose_it() {
             }
         }
         assert_eq!([answered, unanswered, silent].map(|peer| queues_of(server, [peer])), [1, 0, 0]);
-        // Its datagrams come to its face as before.
+        // Its datagrams still reach its face.
         while !service.to_worker.is_empty() {
             service.next_frame().await;
         }
         send(answered, server);
         assert_eq!(service.next_frame().await.face, good.id());
-        // Nobody answers it any more.
+        // From now on it gets no Data.
         for _ in 0..60 {
             note(good, 10, 0);
             send(answered, server);

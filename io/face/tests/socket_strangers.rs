@@ -1,4 +1,4 @@
-//! Peers that come by themselves: who gives way when places run out.
+//! Tests of unsolicited peers, and of their eviction when the limit is reached.
 
 mod socket_support;
 
@@ -18,7 +18,7 @@ async fn client() -> UdpSocket {
 fn strangers_give_way_to_each_other_and_to_whoever_is_known() {
     let mut config = SocketConfig::without_listeners();
     config.udp = vec![loopback()];
-    // Half of so few places is kept from strangers, and two of three are for datagrams.
+    // Half of these few faces is reserved, and two of the other three are for datagrams.
     config.max_faces = 6;
     let (unix, path, _directory) = unix_config();
     config.unix = unix.unix;
@@ -38,12 +38,12 @@ fn strangers_give_way_to_each_other_and_to_whoever_is_known() {
         }
         let drops = service.faces.link_drops();
         let given_way = || drops.get(LinkDrop::FaceEvicted);
-        // One of so few places is taken over in a second, and all of this takes no more than a few.
+        // One of these few slots changes owner per second, and this test takes only a few seconds.
         eventually("all came", || given_way() + drops.get(LinkDrop::TooManyFaces) == 9).await;
         assert!(given_way() >= 1);
         assert_eq!(service.faces.len(), 2);
         assert!(service.faces.get(used_face.id()).is_some(), "whoever is in use stays");
-        // A new one gets in.
+        // A new peer is admitted.
         let late = client().await;
         let late_uri = FaceUri::udp(late.local_addr().expect("address"));
         let deadline = Instant::now() + PATIENCE;
@@ -52,7 +52,7 @@ fn strangers_give_way_to_each_other_and_to_whoever_is_known() {
             late.send_to(&packet(5, 1), server).await.expect("send");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        // An application and whatever is asked for by command have all places if need be, but no more than the limit.
+        // An application and faces created by command may use all slots, but no more than the limit.
         let _application = UnixStream::connect(&path).await.expect("connect");
         eventually("the application has a face", || service.faces.len() == 3).await;
         for port in 20..25 {

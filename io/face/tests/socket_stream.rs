@@ -1,4 +1,4 @@
-//! Unix and TCP faces: framing, back-pressure, slow readers, limits, leaks.
+//! Tests of Unix and TCP faces: framing, back-pressure, slow readers, limits, leaks.
 
 mod socket_support;
 
@@ -68,7 +68,7 @@ fn a_stream_may_be_split_anywhere() {
         let stream = [packet(5, 4), packet(6, 260), packet(100, 3)].concat();
         for split in 1..stream.len() {
             client.write_all(&stream[..split]).await.expect("write");
-            // Let the service read the first part alone.
+            // Lets the service read the first part alone.
             for _ in 0..4 {
                 tokio::task::yield_now().await;
             }
@@ -101,7 +101,7 @@ fn elements_of_other_types_are_dropped_and_counted() {
         expect_bytes(&mut remote, &packet(6, 9)).await;
         assert_eq!(local_face.counters.link_drop(LinkDrop::NotNdnFrame), 3);
         assert_eq!(remote_face.counters.link_drop(LinkDrop::NotNdnFrame), 6);
-        // What begins with it is closed.
+        // A stream that begins with such an element is closed.
         let mut other = TcpStream::connect(service.address("tcp4")).await.expect("connect");
         let other_face = service.created().await;
         other.write_all(&[&strays[..], &packet(5, 9)].concat()).await.expect("write");
@@ -261,7 +261,7 @@ fn a_thousand_connections_leave_nothing_behind() {
             let mut internet = TcpStream::connect(tcp).await.expect("connect");
             unix.write_all(&packet(5, round % 200)).await.expect("write");
             internet.write_all(&packet(5, round % 200)).await.expect("write");
-            // Half of them leave with a packet underway, and with half a packet sent.
+            // Half of them disconnect with a packet in flight, and with half a packet sent.
             if round % 2 == 0 {
                 expect_bytes(&mut unix, &packet(5, round % 200)).await;
                 expect_bytes(&mut internet, &packet(5, round % 200)).await;
@@ -271,7 +271,7 @@ fn a_thousand_connections_leave_nothing_behind() {
         }
         eventually("only the first face is left", || service.faces.len() == 1).await;
         eventually("all buffers are back", || service.pool.in_use() == 0).await;
-        // Other tests of this process run beside this one and open a few descriptors of their own.
+        // Other tests of this process run at the same time and open a few descriptors of their own.
         eventually("the sockets are closed", || descriptors() < before + 100).await;
         drop(warm_up);
     });
@@ -281,7 +281,7 @@ fn a_thousand_connections_leave_nothing_behind() {
 fn connections_wait_until_others_have_heard_of_the_closed_ones() {
     let (config, path, _directory) = unix_config();
     with_service(config, 4, async |mut service: Harness| {
-        // Nobody takes the events. In the end the kernel's queue of connections is full.
+        // The events are not read. In the end the kernel's queue of connections is full.
         for _ in 0..3000 {
             if UnixStream::connect(&path).await.is_err() {
                 break;
@@ -305,7 +305,7 @@ fn destroying_a_face_closes_its_connection() {
         expect_closed(&mut client).await;
         service.destroyed(&face).await;
         assert!(!service.destroy(face.id()).await);
-        // A frame for a face that is gone goes nowhere and breaks nothing.
+        // A frame for a closed face is dropped without an error.
         assert!(service.send(face.id(), &packet(5, 1)));
         eventually("the frame is taken", || service.from_worker.is_empty()).await;
     });
@@ -324,7 +324,7 @@ fn a_second_service_on_the_same_path_is_told_so() {
         assert!(matches!(error, ListenError::AnotherForwarder { .. }));
         let text = format!("another forwarder is listening on {}", path.display());
         assert!(error.to_string().starts_with(&text), "{error}");
-        // Asking did not disturb the first one.
+        // The check did not disturb the first one.
         let _client = UnixStream::connect(&path).await.expect("connect");
         assert_eq!(service.pool.in_use(), 0);
     });
@@ -407,7 +407,7 @@ fn a_service_opened_on_one_thread_runs_on_another() {
     let mut echo = vec![0; packet(5, 17).len()];
     client.read_exact(&mut echo).expect("echo");
     assert_eq!(echo, packet(5, 17));
-    // Nobody being able to command it any more ends the service as well as the command does.
+    // Dropping all command senders ends the service, like the command does.
     drop(commands);
     thread.join().expect("no panic").expect("no error");
     assert!(faces.is_empty());

@@ -251,7 +251,7 @@ fn flags_depend_on_scope_and_link_type() {
         FaceUpdate { flags: FaceFlags::PIT_TOKENS_OFF, flags_mask: FaceFlags::PIT_TOKENS.0, ..FaceUpdate::default() };
     assert!(local.update(&off).is_ok());
     assert!(local.flags().contains(FaceFlags::PIT_TOKENS_OFF) && !local.flags().contains(FaceFlags::PIT_TOKENS_ON));
-    // Clearing a flag that the face cannot have is no offence.
+    // Clearing a flag that the face cannot have is allowed.
     let clear = FaceUpdate { flags_mask: 7, ..FaceUpdate::default() };
     assert!(group.update(&clear).is_ok());
     assert_eq!(
@@ -311,14 +311,14 @@ fn permanent_udp_faces_to_other_hosts_keep_their_path_open() {
         assert!(!one.flags().contains(keep_alive), "{remote}");
         one.update(&permanent).expect("permanent");
         assert_eq!(one.flags().contains(keep_alive), expected, "{remote} {local}");
-        // Unless the same change says otherwise.
+        // Unless the same change sets the flag explicitly.
         let one = face(remote, local);
         one.update(&FaceUpdate { flags_mask: keep_alive.0, ..permanent }).expect("permanent");
         assert!(!one.flags().contains(keep_alive), "{remote}");
         let on = FaceUpdate { flags: keep_alive, flags_mask: keep_alive.0, ..FaceUpdate::default() };
         let can = remote.starts_with("udp") && local.starts_with("udp");
         assert_eq!(one.update(&on).is_ok(), can, "{remote} {local}");
-        // It stays off or on when the face is permanent already.
+        // The flag stays unchanged if the face is permanent already.
         one.update(&permanent).expect("permanent");
         assert_eq!(one.flags().contains(keep_alive), can, "{remote} {local}");
     }

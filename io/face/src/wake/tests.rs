@@ -1,11 +1,11 @@
-//! Wake-ups of tasks and threads are never lost.
+//! Tests that wake-ups of tasks and threads are never lost.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::*;
 
-/// Two sides hand a number to and fro; a lost wake-up would hang the test.
+/// Two threads pass a number back and forth; a lost wake-up would hang the test.
 #[test]
 fn threads_never_miss_a_wake_up() {
     const ROUNDS: u64 = 20_000;
@@ -92,7 +92,7 @@ fn a_polling_thread_never_misses_a_wake_up_and_hears_descriptors_and_the_clock()
         seen = produced.load(Ordering::Relaxed);
     }
     producer.join().expect("producer");
-    // What is left of the last wake-up.
+    // Consumes a permit left over from the last wake-up.
     waker.poll(&[], Some(Duration::ZERO), || false).expect("polled");
 
     let bell = EventFd::new().expect("descriptor");

@@ -1,4 +1,4 @@
-//! A socket service on its own runtime with a stand-in for the worker. Everything stays on the loopback interface.
+//! A socket service on its own runtime with a simulated worker. All traffic stays on the loopback interface.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::future::Future;
@@ -33,7 +33,7 @@ pub struct Harness {
     worker: Option<AbortHandle>,
 }
 
-/// Streams and datagrams into one ring.
+/// Creates inlets that put streams and datagrams into one ring.
 pub fn inlets(ring: &Arc<Ring>) -> SocketInlets {
     let inlet = FrameInlet::new(Arc::clone(ring));
     SocketInlets { streams: inlet.clone(), datagrams: inlet }
@@ -93,7 +93,7 @@ pub fn with_service<F: Future<Output = ()>>(
 }
 
 impl Harness {
-    /// Starts a worker that sends every frame back where it came from.
+    /// Starts a worker that sends every frame back on its face.
     pub fn start_echo(&mut self) {
         let (input, output) = (Arc::clone(&self.to_worker), Arc::clone(&self.from_worker));
         let worker = spawn_local(async move {
@@ -111,7 +111,7 @@ impl Harness {
         self.worker = Some(worker.abort_handle());
     }
 
-    /// Sends a packet on a face, as the worker would; `false` when the ring is full.
+    /// Sends a packet on a face, as the worker would; returns `false` if the ring is full.
     pub fn send(&self, face: FaceId, packet: &[u8]) -> bool {
         let buffer = self.pool.copy_of(packet).expect("buffer");
         let pushed = self.from_worker.push(Frame::new(face, 0, buffer)).is_ok();
@@ -119,7 +119,7 @@ impl Harness {
         pushed
     }
 
-    /// Waits for the next frame to the worker.
+    /// Waits for the next frame for the worker.
     pub async fn next_frame(&self) -> Frame {
         let waiting = self.to_worker.waker().wait(|| !self.to_worker.is_empty());
         tokio::time::timeout(PATIENCE, waiting).await.expect("a frame");
@@ -132,7 +132,7 @@ impl Harness {
         tokio::time::timeout(PATIENCE, self.events.recv()).await.expect("an event").expect("service runs")
     }
 
-    /// The face of the next event, which must be a creation.
+    /// Returns the face of the next event, which must be a creation.
     pub async fn created(&mut self) -> Arc<Face> {
         match self.next_event().await {
             FaceEvent::Created(face) => face,
@@ -172,7 +172,7 @@ impl Harness {
         answer.await.expect("an answer")
     }
 
-    /// The address of the first listener with this scheme.
+    /// Returns the address of the first listener with this scheme.
     pub fn address(&self, scheme: &str) -> SocketAddr {
         let uri = self.uris.iter().find(|uri| uri.scheme() == scheme).expect("listener");
         uri.socket_address().expect("address")
@@ -188,7 +188,7 @@ pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// A well-formed element of TYPE `typ` with `length` bytes of VALUE.
+/// Returns a well-formed element of TYPE `typ` with `length` bytes of VALUE.
 pub fn packet(typ: u8, length: usize) -> Vec<u8> {
     let value: Vec<u8> = (0..length).map(|i| i as u8).collect();
     let mut packet = Writer::new();
@@ -203,7 +203,7 @@ pub async fn expect_bytes(stream: &mut (impl AsyncReadExt + Unpin), expected: &[
     assert_eq!(got, expected);
 }
 
-/// Expects the peer to close a stream without sending anything.
+/// Expects that the peer closes a stream without sending anything.
 pub async fn expect_closed(stream: &mut (impl AsyncReadExt + Unpin)) {
     let mut got = [0; 16];
     let result = tokio::time::timeout(PATIENCE, stream.read(&mut got)).await.expect("in time");
@@ -214,7 +214,7 @@ pub fn loopback() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
-/// A configuration with one Unix listener in a fresh directory, which must outlive the service.
+/// Returns a configuration with one Unix listener in a fresh directory, which must outlive the service.
 pub fn unix_config() -> (SocketConfig, PathBuf, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("directory");
     let path = directory.path().join("namehop.sock");

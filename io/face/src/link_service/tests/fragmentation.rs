@@ -1,4 +1,4 @@
-//! Fragmentation and reassembly: byte tables and every rule on fragments.
+//! Tests of fragmentation and reassembly: byte tables, and every rule on fragments.
 
 use namehop_wire::lp::{NackReason, PitToken};
 
@@ -31,7 +31,7 @@ fn fragments_are_written_byte_for_byte() {
     assert_eq!(bench.counters().sent.frames.get(), 2);
     assert_eq!(bench.counters().sent.data.packets.get(), 1);
 
-    // The next packet goes on counting.
+    // The next packet continues the Sequence numbers.
     let frames = bench.send(PacketKind::Data, &data_with(100, 0)).expect("sent");
     assert_eq!(LpPacket::decode(&frames[0]).expect("decodes").sequence, Some(0x1002));
 }
@@ -229,10 +229,10 @@ fn without_buffers_fragments_are_dropped() {
     bench.receive(&fragment(20, 0, 3, &large)).expect("takes the large buffer");
     let result = bench.receive(&fragment(30, 0, 3, &large));
     assert_eq!(result.err(), Some(LinkDrop::NoBuffer));
-    // What will be small takes a small one, and a second one to be put into order.
+    // A small packet takes a small buffer, and a second one to reorder its fragments.
     bench.receive(&fragment(1, 1, 2, &packet[10..])).expect("small");
     assert_eq!(bench.receive(&fragment(0, 0, 2, &packet[..10])).expect("complete").len(), 1);
-    // A packet that gets larger than the fragment that came first made one expect needs a larger buffer.
+    // A packet that becomes larger than estimated from its first received fragment needs a larger buffer.
     bench.receive(&fragment(41, 1, 2, &large[..100])).expect("small");
     assert_eq!(bench.receive(&fragment(40, 0, 2, &[0; 2000])).err(), Some(LinkDrop::NoBuffer));
     assert_eq!(bench.partial_packets(), 1);
@@ -275,7 +275,7 @@ impl SharedBench {
         }
     }
 
-    /// Packets that this fragment completes.
+    /// Returns the number of packets that this fragment completes.
     fn receive(&mut self, face: usize, sequence: u64, index: u64, payload: &[u8]) -> usize {
         self.now.0 += 1;
         let frame = self.pool.copy_of(&fragment(sequence, index, 2, payload)).expect("buffer");
@@ -334,7 +334,7 @@ fn with_more_peers_than_places_the_packet_that_waited_longest_goes() {
     }
     assert_eq!((bench.waiting(), bench.evicted()), (vec![0, 1, 1, 1], vec![1, 0, 0, 0]));
     assert_eq!(bench.receive(3, 11, 1, &packet[10..]), 1, "fragments that follow each other closely get through");
-    // A place is free. Then who has as many as any other makes room for itself.
+    // One slot is free. Then a face with the most slots evicts its own oldest packet.
     bench.receive(1, 20, 0, &packet[..10]);
     bench.receive(1, 30, 0, &packet[..10]);
     assert_eq!((bench.waiting(), bench.evicted()), (vec![0, 2, 1, 0], vec![1, 1, 0, 0]));

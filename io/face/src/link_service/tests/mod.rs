@@ -1,4 +1,4 @@
-//! Tests of the link service. Here: the bench that the others use.
+//! Tests of the link service, and the bench that they share.
 
 mod fragmentation;
 mod pit_tokens;
@@ -20,7 +20,7 @@ use crate::uri::FaceUri;
 
 /// Interest `/A`, nonce 01020304.
 const INTEREST: &str = "050B 0703080141 0A0401020304";
-/// A Data as far as the link service looks at it.
+/// A minimal Data: the link service checks no more of it.
 const DATA: &str = "0605 0703080141";
 
 fn hex(text: &str) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn hex(text: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal")).collect()
 }
 
-/// A Data element with this much in it.
+/// Returns a Data element with this many content bytes.
 fn data_with(content_bytes: usize, seed: u8) -> Vec<u8> {
     let mut packet = match content_bytes {
         0..=252 => vec![6, content_bytes as u8],
@@ -39,7 +39,7 @@ fn data_with(content_bytes: usize, seed: u8) -> Vec<u8> {
     packet
 }
 
-/// Everything off, on a stream link.
+/// All options disabled, on a stream link.
 const PLAIN: LinkOptions = LinkOptions {
     mtu_bytes: 8800,
     is_datagram: false,
@@ -73,7 +73,7 @@ impl Bench {
         Bench::on(&FaceTable::new(), options, pool)
     }
 
-    /// Whether the peer knows PIT tokens has tests of its own.
+    /// PIT tokens are always sent on this face; other tests cover what the peer knows.
     fn on(faces: &FaceTable, options: LinkOptions, pool: BufferPool) -> Self {
         let flags = FaceFlags::PIT_TOKENS_ON;
         Bench::of_face(faces, FaceParams { flags, ..FaceParams::new(FaceUri::Null, FaceUri::Null) }, options, pool)
@@ -143,7 +143,7 @@ impl Bench {
         self.reassembler.waiting()
     }
 
-    /// Moves the clock and does what is due then.
+    /// Sets the clock and performs the actions that are due then.
     fn tick_at_ms(&mut self, ms: u64) -> Vec<Vec<u8>> {
         self.now = Timestamp(0).plus_ms(ms);
         self.tick()

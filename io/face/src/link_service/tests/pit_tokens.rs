@@ -1,4 +1,4 @@
-//! PIT tokens: which Interests carry this router's, and how two sides find out that both know them.
+//! Tests of PIT tokens: which Interests carry this router's, and how two sides detect that both know them.
 
 use namehop_packet::LinkType;
 use namehop_wire::lp::KnowsPitTokens;
@@ -10,19 +10,19 @@ use crate::registry::{FacePersistency, FaceUpdate, PitTokenMode};
 const INTEREST_WITH_TOKEN: &str = "6415 6204AABBCCDD 500D 050B07030801410A0401020304";
 const DATA_WITH_TOKEN: &str = "640F 6204AABBCCDD 5007 06050703080141";
 const NACK_WITH_TOKEN: &str = "6419 6204AABBCCDD FD032000 500D 050B07030801410A0401020304";
-/// With a token of six bytes, as ndnd has them.
+/// With a token of six bytes, as ndnd sends.
 const INTEREST_OF_NDND: &str = "6417 6206000000000001 500D 050B07030801410A0401020304";
-/// KnowsPitTokens in a packet without Fragment, and in front of a Fragment.
+/// KnowsPitTokens in a packet without Fragment, and before a Fragment.
 const ASKS: &str = "6405 FD03B80101";
 const TELLS: &str = "6405 FD03B80100";
 const TELLS_WITH_INTEREST: &str = "6414 FD03B80100 500D 050B07030801410A0401020304";
 
-/// A face that this side has made.
+/// A face created by this side.
 fn made() -> FaceParams {
     FaceParams::new(FaceUri::Null, FaceUri::Null)
 }
 
-/// A face that the peer has made.
+/// A face created by the peer.
 fn on_demand() -> FaceParams {
     FaceParams { persistency: FacePersistency::OnDemand, ..made() }
 }
@@ -35,7 +35,7 @@ fn bench(params: FaceParams, options: LinkOptions) -> Bench {
     Bench::of_face(&FaceTable::new(), params, options, BufferPool::new(400, 40))
 }
 
-/// The frames in which a packet with a token goes out.
+/// Returns the frames of a packet with a token.
 fn sent(bench: &mut Bench, kind: PacketKind) -> Vec<Vec<u8>> {
     let packet = hex(if kind == PacketKind::Data { DATA } else { INTEREST });
     let pit_token = PitToken::from_slice(&hex("AABBCCDD")).expect("a token");
@@ -48,7 +48,7 @@ fn an_interest_carries_a_token_once_the_peer_has_shown_that_it_knows_tokens() {
     use PitTokenMode::{Auto, Off, On};
     let with_token = [hex(INTEREST_WITH_TOKEN)];
     let (bare, asking) = ([hex(INTEREST)], [hex(ASKS), hex(INTEREST)]);
-    // Face, mode, what came before, frames of the Interest.
+    // Face, mode, previously received packet, frames of the Interest.
     let table: Vec<(FaceParams, PitTokenMode, &str, &[Vec<u8>])> = vec![
         (made(), Auto, "", &asking),
         (made(), Auto, INTEREST, &asking),
@@ -131,7 +131,7 @@ fn the_tokens_of_the_peer_come_back_on_every_face() {
 
 #[test]
 fn a_question_is_answered_once_and_an_answer_not_at_all() {
-    // Face, what came, answer.
+    // Face, received frame, answer.
     let table = [
         (on_demand(), ASKS, vec![hex(TELLS)]),
         (made(), ASKS, vec![hex(TELLS)]),
@@ -207,7 +207,7 @@ fn what_a_peer_has_shown_is_forgotten_with_its_link_and_modes_change() {
     let _ = bench.receive(&hex(TELLS)).expect("taken");
     assert_eq!(sent(&mut bench, PacketKind::Interest), [hex(INTEREST_WITH_TOKEN)]);
     face.set_up(false);
-    // From the connection that is gone.
+    // From the closed connection.
     let _ = bench.receive(&hex(DATA_WITH_TOKEN)).expect("taken");
     face.set_up(true);
     assert_eq!(sent(&mut bench, PacketKind::Interest), [hex(ASKS), hex(INTEREST)]);

@@ -1,4 +1,4 @@
-//! Properties over arbitrary sizes, losses and bytes.
+//! Property tests with arbitrary sizes, losses and bytes.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,7 +9,7 @@ use proptest::sample::Index;
 
 use super::*;
 
-/// What the link does with one frame: frames arrive sorted by the first number, and as many copies of each as the second says.
+/// What the link does with a frame: its position in the order of arrival, and the number of copies that arrive.
 type Fate = (u16, u8);
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
@@ -46,7 +46,7 @@ proptest! {
         }
         let mut packets = Vec::new();
         for index in arrivals {
-            // Duplicates are refused by name or begin a partial packet that never ends.
+            // Duplicates are refused by name, or begin a partial packet that never completes.
             if let Ok(out) = receiver.receive(&frames[index]) {
                 packets.extend(out);
             }
@@ -69,17 +69,17 @@ proptest! {
 /// Time in nanoseconds, serial number, receiving end, bytes.
 type Arrival = (u64, usize, usize, Vec<u8>);
 
-/// Two ends and the frames under way between them, in virtual time.
+/// Two ends and the frames in flight between them, in virtual time.
 struct Simulation {
     ends: [Bench; 2],
     under_way: BinaryHeap<Reverse<Arrival>>,
     serial: usize,
-    /// Delay in microseconds and whether the frame is lost, taken in turn.
+    /// Delay in microseconds and whether the frame is lost, used in turn.
     disturbances: Vec<(u32, bool)>,
-    /// Losses of the frame with this Sequence from this end.
+    /// Number of losses of the frame with this Sequence from this end.
     losses: HashMap<(usize, u64), u8>,
-    /// Reliability can repair every loss: frames stay in order (a late frame would look lost until it is given up), none is lost
-    /// more often than it can be sent again, and acknowledgements are not lost.
+    /// Whether reliability can repair every loss: frames stay in order (a late frame would look lost until it is
+    /// abandoned), no frame is lost more often than it can be retransmitted, and acknowledgements are not lost.
     is_repairable: bool,
     delivered: HashMap<(usize, Vec<u8>), usize>,
 }
@@ -185,8 +185,8 @@ proptest! {
             let count = simulation.delivered.get(&(1 - end, packet.clone())).copied().unwrap_or(0);
             let reported = here.dropped.iter().any(|dropped| dropped.buffer.bytes() == packet);
             let given_up = here.drops(LinkDrop::RetransmissionsExhausted);
-            // The peer may give up a partial packet before a lost fragment comes again: it waits for half a second, the
-            // first time-out takes a whole one.
+            // The peer may drop a partial packet before a lost fragment is retransmitted: it waits for half a second,
+            // but the first time-out takes a whole one.
             let timed_out = *is_fragmented && there.drops(LinkDrop::ReassemblyTimeout) > 0;
             prop_assert!(count > 0 || given_up > 0 || timed_out, "lost without a reason");
             prop_assert!(!is_interest || count > 0 || reported || timed_out, "an Interest lost in silence");
@@ -219,7 +219,7 @@ pub(super) fn option_mix() -> impl Strategy<Value = LinkOptions> {
     )
 }
 
-/// Frames that are nearly right: random fields around a random fragment, with some bytes changed.
+/// Frames that are nearly correct: random fields around a random fragment, with some bytes changed.
 pub(super) fn nearly_frame() -> impl Strategy<Value = Vec<u8>> {
     let numbers = (
         proptest::option::of(0_u64..8),

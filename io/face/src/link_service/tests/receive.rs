@@ -1,11 +1,11 @@
-//! Receiving: one table row for each rule on header fields.
+//! Tests of receiving: one table row for each rule on header fields.
 
 use super::*;
 
 const LOCAL: LinkOptions = LinkOptions { local_fields: true, ..PLAIN };
 const LEARNING: LinkOptions = LinkOptions { self_learning: true, ..PLAIN };
 
-/// Header fields (what stands between the LpPacket's LENGTH and the Fragment) and a packet as one frame.
+/// Builds a frame of header fields (between the LpPacket's LENGTH and the Fragment) and a packet.
 fn frame(fields: &str, packet: &str) -> Vec<u8> {
     let packet = hex(packet);
     let mut value = hex(fields);
@@ -19,7 +19,7 @@ fn frame(fields: &str, packet: &str) -> Vec<u8> {
 #[test]
 fn packets_that_break_a_rule_are_dropped_by_its_name() {
     use LinkDrop::*;
-    // What, options, header fields, packet, reason.
+    // Description, options, header fields, packet, reason.
     let table: &[(&str, LinkOptions, &str, &str, LinkDrop)] = &[
         ("NextHopFaceId, local fields off", PLAIN, "FD033002012C", INTEREST, NextHopNotAllowed),
         ("NextHopFaceId on Data", LOCAL, "FD033002012C", DATA, NextHopOnWrongPacket),
@@ -75,7 +75,7 @@ fn bytes_that_are_no_frame_are_dropped() {
     }
 }
 
-/// The one packet that the frame holds.
+/// Returns the only packet in the frame.
 fn receive_one(options: LinkOptions, bytes: &[u8]) -> (PacketKind, Vec<u8>, LinkFields) {
     let mut bench = Bench::new(options);
     let mut packets = bench.receive(bytes).expect("accepted");
@@ -119,10 +119,11 @@ fn fields_are_attached_to_the_packet() {
     let (kind, _, fields) = receive_one(PLAIN, &frame("FD032000", INTEREST));
     assert_eq!((kind, fields.nack.map(|reason| reason.code())), (PacketKind::Nack, Some(0)));
 
-    // CachePolicy is honoured without local fields.
+    // CachePolicy is honoured even without local fields.
     let (_, _, fields) = receive_one(PLAIN, &frame("FD033405FD03350101", DATA));
     assert!(fields.no_cache);
-    // Sequence, Acks and TxSequence mean nothing without reliability; an unknown header that may be ignored is.
+    // Sequence, Acks and TxSequence have no effect without reliability; an unknown header that may be ignored is
+    // ignored.
     let odd = "51080000000000000001 FD03380100 FD0344080000000000000009 FD0348080000000000000005";
     let (kind, _, fields) = receive_one(PLAIN, &frame(odd, INTEREST));
     assert_eq!((kind, fields.congestion_mark), (PacketKind::Interest, 0));

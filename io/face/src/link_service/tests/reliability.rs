@@ -1,4 +1,4 @@
-//! Link reliability, rule by rule.
+//! Tests of link reliability, rule by rule.
 
 use super::*;
 
@@ -71,18 +71,18 @@ fn packets_carry_acknowledgements_as_far_as_they_fit() {
     for frame in sender.send_numbered(5) {
         receiver.receive(&frame).expect("accepted");
     }
-    // 39 bytes of frame leave 61, of which 8 are kept for longer lengths: four acknowledgements.
+    // 39 bytes of frame leave 61, of which 8 are reserved for longer lengths: four acknowledgements.
     let frames = receiver.send(PacketKind::Interest, &hex(INTEREST)).expect("sent");
     assert_eq!(acks_of(&frames[0]), [0, 1, 2, 3]);
     assert!(frames[0].len() <= 100);
     assert_eq!(decode(&frames[0]).fragment, Some(&hex(INTEREST)[..]));
-    // When the frame is sent again, they are not.
+    // A retransmission of the frame does not repeat them.
     let again = receiver.tick_at_ms(1000);
     assert_eq!(again.len(), 2);
     assert_eq!(acks_of(&again[0]), [] as [u64; 0]);
     assert_eq!(decode(&again[0]).tx_sequence, Some(1));
     assert_eq!(acks_of(&again[1]), [4]);
-    // Of fragments the last one carries them.
+    // The last fragment of a packet carries them.
     receiver.receive(&sender.send_numbered(1)[0]).expect("accepted");
     let frames = receiver.send(PacketKind::Data, &data_with(90, 0)).expect("sent");
     assert_eq!(frames.len(), 2);
@@ -117,7 +117,7 @@ fn three_later_acknowledgements_mean_loss() {
     let lost = decode(&again[0]);
     assert_eq!((lost.sequence, lost.fragment), (Some(0x1000), Some(&data_with(20, 0)[..])));
     assert_eq!(bench.counters().retransmissions.get(), 1);
-    // An acknowledgement of its old number comes too late to count.
+    // An acknowledgement of its old number is too late to count.
     bench.acknowledge(&[0]);
     assert_eq!(bench.service.unacknowledged_frames(), 2);
     bench.acknowledge(&[5, 3]);
@@ -131,7 +131,7 @@ fn the_time_out_means_loss_and_backs_off() {
     assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(1000));
     assert!(bench.tick_at_ms(999).is_empty());
     assert_eq!(tx_sequences(&bench.tick_at_ms(1000)), [Some(2), Some(3)]);
-    // Deadlines were set before the time-out doubled; from then on it holds.
+    // These deadlines were set before the time-out doubled; later ones use the doubled time-out.
     assert_eq!(tx_sequences(&bench.tick_at_ms(2000)), [Some(4), Some(5)]);
     assert!(bench.tick_at_ms(3999).is_empty());
     assert_eq!(tx_sequences(&bench.tick_at_ms(4000)), [Some(6), Some(7)]);
@@ -196,7 +196,7 @@ fn one_lost_fragment_takes_the_others_of_its_packet_along() {
     bench.send(PacketKind::Data, &data_with(10, 2)).expect("another packet");
     let mut tries = 0;
     let mut last = frames.len() as u64;
-    // Everything is resent three times; the other packet is acknowledged at the end.
+    // Everything is retransmitted three times; the other packet is acknowledged at the end.
     while tries < 3 {
         bench.now = bench.next_deadline();
         let resent = bench.tick();
@@ -221,7 +221,7 @@ fn duplicates_are_dropped_and_acknowledged_again() {
     receiver.now = Timestamp(0).plus_ms(1000);
     assert_eq!(receiver.receive(&again[0]).err(), Some(LinkDrop::DuplicateSequence));
     assert_eq!(acks_of(&receiver.tick_at_ms(1005)[0]), [0, 1]);
-    // Much later the same number means a peer that started anew.
+    // Much later the same number means that the peer has restarted.
     receiver.now = Timestamp(0).plus_ms(6000);
     assert_eq!(receiver.receive(&first[0]).expect("accepted").len(), 1);
 }
@@ -238,7 +238,7 @@ fn a_full_window_goes_on_without_protection() {
     assert_eq!(frames.len(), 1);
     bench.service.update(LinkOptions { mtu_bytes: 1500, ..RELIABLE });
     bench.acknowledge(&[0, 1, 2]);
-    // Three places are free, and seven fragments need seven.
+    // Three slots are free, and seven fragments need seven.
     let frames = bench.send(PacketKind::Data, &data_with(8796, 0)).expect("sent");
     assert!(tx_sequences(&frames).iter().all(Option::is_none));
     assert_eq!(bench.counters().unprotected.get(), 2 + frames.len() as u64);
@@ -263,7 +263,7 @@ fn a_full_window_can_send_its_frames_again() {
 
 #[test]
 fn a_fragmented_interest_without_protected_frames_keeps_no_copy() {
-    // Five buffers: the Interest, its three fragments, and the copy for the report.
+    // Five buffers: the Interest, its three fragments, and the copy to report it.
     let mut bench = Bench::with_pool(LinkOptions { mtu_bytes: 70, ..RELIABLE }, BufferPool::new(4, 1));
     let interest = [&[5, 98][..], &[9; 98]].concat();
     assert_eq!(bench.send(PacketKind::Interest, &interest).expect("sent").len(), 3);
@@ -282,7 +282,7 @@ fn without_buffers_for_copies_frames_go_out_unprotected() {
     drop(held);
     let frames = bench.send(PacketKind::Data, &hex(DATA)).expect("sent");
     assert_eq!(tx_sequences(&frames), [Some(1)]);
-    // Resending finds the pool empty at first.
+    // At first the pool is empty at retransmission.
     let held = bench.pool.allocate(10).expect("the last buffer");
     assert!(bench.tick_at_ms(1000).is_empty());
     assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(1200));

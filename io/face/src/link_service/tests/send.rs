@@ -1,4 +1,4 @@
-//! Sending: header fields by table, congestion marks, packets that are too large.
+//! Tests of sending: header fields by table, congestion marks, packets that are too large.
 
 use namehop_wire::lp::{NackReason, PitToken};
 use namehop_wire::{InterestBuilder, Name};
@@ -25,7 +25,7 @@ fn headers_are_written_byte_for_byte() {
         ..fields()
     };
     use PacketKind::{Data, Interest, Nack};
-    // What, options, kind, fields, frame.
+    // Description, options, kind, fields, frame.
     let table: Vec<(&str, LinkOptions, PacketKind, LinkFields, &str)> = vec![
         ("nothing to say", PLAIN, Interest, fields(), "050B 0703080141 0A0401020304"),
         (
@@ -150,7 +150,7 @@ fn a_stream_carries_whole_packets_up_to_the_limit() {
 #[test]
 fn an_empty_pool_drops_the_packet_and_leaves_nothing_behind() {
     let mut bench = Bench::with_pool(LinkOptions { mtu_bytes: 500, ..DATAGRAM }, BufferPool::new(2, 2));
-    // The packet takes one large buffer; its 18 fragments find three.
+    // The packet takes one large buffer; its 18 fragments would need more than the three that are left.
     let refused = bench.send(PacketKind::Data, &data_with(8000, 0));
     assert_eq!(refused, Err(LinkDrop::NoBuffer));
     assert_eq!(bench.pool.in_use(), 0);

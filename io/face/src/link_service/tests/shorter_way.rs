@@ -1,11 +1,11 @@
-//! The shorter way that nearly all packets take ends as the longer one, in both directions.
+//! Tests that the fast path of nearly all packets has the same result as the general one, in both directions.
 
 use proptest::prelude::*;
 
 use super::properties::{nearly_frame, option_mix};
 use super::*;
 
-/// A link service in the same state for each way.
+/// Two link services in the same state, one for each path.
 struct Ways {
     shorter: Bench,
     longer: Bench,
@@ -22,7 +22,7 @@ impl Ways {
         self.longer.now = self.shorter.now;
     }
 
-    /// What one way gives and then the other, with all counters: to be compared.
+    /// Returns the results of both paths, with all counters, for comparison.
     fn receive(&mut self, frame: &[u8]) -> [(Vec<Incoming>, String); 2] {
         let Ways { shorter, longer } = self;
         let (mut given, mut given_longer) = (IncomingBurst::default(), IncomingBurst::default());
@@ -64,7 +64,7 @@ impl Ways {
     }
 }
 
-/// A packet that came in as it goes out again.
+/// Returns the packet to send that corresponds to a received one.
 fn turned_around(packet: Incoming) -> Outgoing {
     let kind = match (packet.buffer.bytes()[0], packet.fields.nack) {
         (_, Some(_)) => PacketKind::Nack,
@@ -76,7 +76,7 @@ fn turned_around(packet: Incoming) -> Outgoing {
     Outgoing { face: packet.face, kind, buffer: packet.buffer, fields }
 }
 
-/// Packets behind a PIT token of any length, or bare: what the shorter way is for.
+/// Packets with a PIT token of any length, or bare: the cases of the fast path.
 fn usual_frame() -> impl Strategy<Value = Vec<u8>> {
     let packet = prop_oneof![Just(hex(INTEREST)), (0_usize..2000).prop_map(|bytes| data_with(bytes, 3))];
     (packet, proptest::collection::vec(any::<u8>(), 0..=32)).prop_map(|(packet, token)| {

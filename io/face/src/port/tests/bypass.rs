@@ -1,11 +1,11 @@
-//! The kernel's share of a link.
+//! Tests of the kernel's share of a link.
 
 use super::*;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_LLDP: u16 = 0x88CC;
 
-/// A bench whose kernel has a share of the link; what it sends and receives.
+/// Creates a bench where the kernel has a share of the link; also returns the kernel's end of it.
 fn shared(network: PortNetwork) -> (Bench, Arc<Mutex<Wire>>) {
     let mut bench = Bench::with_addresses(Framing::Ethernet, 0, network);
     let kernel = Arc::new(Mutex::new(Wire { room: 2, ..Wire::default() }));
@@ -21,7 +21,7 @@ fn what_is_not_ndn_goes_to_the_kernel_and_what_does_not_fit_is_counted() {
     let others = [ETHERTYPE_LLDP, ETHERTYPE_IPV4, ETHERTYPE_IPV4].map(|kind| frame(HERE, PEER, kind, &[1; 60]));
     let mut burst = others.to_vec();
     burst.insert(1, frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST));
-    // Noise of NDN is none of the kernel's business.
+    // Refused NDN frames do not go to the kernel.
     burst.push(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST));
     bench.wire().incoming = burst;
     let mut frames = Vec::new();
@@ -46,7 +46,7 @@ fn packets_for_the_addresses_of_the_port_stay_and_others_pass() {
     for last in [1, 5] {
         bench.receive(ip(last));
     }
-    // Of TCP the port knows nothing, so the kernel may say so.
+    // The port does not handle TCP, so the kernel may answer.
     assert_eq!(kernel.lock().expect("wire").sent, [ip(1), ip(5)]);
     assert_eq!(bench.dropped(LinkDrop::ForeignFrame) + bench.dropped(LinkDrop::NotNdnFrame), 0);
 }

@@ -1,4 +1,4 @@
-//! Faces and links that come and go, and a worker that has ended.
+//! Tests of adding and removing faces and links, and of a worker that has ended.
 
 use std::time::Instant;
 
@@ -43,7 +43,7 @@ fn a_worker_that_has_ended_is_found_out_soon() {
     assert!(before.elapsed() < Duration::from_secs(5), "however many ask");
 }
 
-/// A worker that hangs for long gives its link to nobody: the control side has given it up.
+/// If a worker answers too late, the queue is returned, and the control side closes it later.
 #[test]
 fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
     let Bench { mut set, mut records, control, wire, table, .. } = Bench::new(Framing::Ethernet, 0);

@@ -1,4 +1,4 @@
-//! Frames between a set of ports and a link that the test holds the other end of.
+//! Tests of a set of ports on a link with its other end in the test.
 
 mod bypass;
 mod control;
@@ -62,7 +62,7 @@ impl PortQueue for TestPort {
 
 const IDLE: Duration = Duration::from_secs(600);
 
-/// The records of a worker that does nothing with its faces.
+/// Records of a worker that does nothing else with its faces.
 #[derive(Default)]
 struct Records(HashMap<FaceId, (Arc<Face>, PortOutput)>);
 
@@ -109,7 +109,8 @@ impl Bench {
         bench
     }
 
-    /// The port `dev://test0` with Ethernet frames on the link of this bench. Unknown senders are admitted without a tag.
+    /// Returns the parameters of the port `dev://test0` with Ethernet frames on the link of this bench. Unknown senders
+    /// are admitted if untagged.
     fn params(&self, max_on_demand_faces: usize, network: PortNetwork) -> PortParams {
         PortParams {
             queue: Some(Box::new(TestPort(Arc::clone(&self.wire), self.pool.clone()))),
@@ -124,7 +125,7 @@ impl Bench {
         }
     }
 
-    /// Lets the control side ask on a thread of its own while this one is the worker.
+    /// Runs `question` on a thread as the control side, while this thread is the worker.
     fn ask<T: Send + 'static>(&mut self, question: impl FnOnce(&PortControl) -> T + Send + 'static) -> T {
         let control = Arc::clone(&self.control);
         let asking = thread::spawn(move || question(&control));
@@ -139,7 +140,7 @@ impl Bench {
         self.face_on(0, "dev://test0", Peer::Ethernet(remote))
     }
 
-    /// Makes a face on the port with this number and URI.
+    /// Creates a face on the port with this number and URI.
     fn face_on(&mut self, port: u16, uri: &str, peer: impl Into<FacePeer>) -> Arc<Face> {
         let peer = peer.into();
         let face = self.table.insert(face_params(peer, &uri.parse().expect("URI"), 1500)).expect("room");
@@ -183,7 +184,7 @@ fn vlan(identifier: u16) -> VlanId {
     VlanId::new(identifier).expect("a VLAN")
 }
 
-/// The same frame with the tag of a VLAN: 64 bytes at least.
+/// Builds a frame with the tag of a VLAN: 64 bytes at least.
 fn tagged(destination: MacAddress, source: MacAddress, tag: u16, payload: &[u8]) -> Vec<u8> {
     let mut tagged = frame(destination, source, ETHERTYPE_NDN, payload);
     tagged.splice(12..12, [0x81, 0x00, (tag >> 8) as u8, tag as u8]);

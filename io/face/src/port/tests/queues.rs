@@ -1,4 +1,4 @@
-//! A port with two queues of two workers.
+//! Tests of a port with two queues of two workers.
 
 use namehop_wire::lp::{LpHeader, PitToken, encode_packet};
 
@@ -97,7 +97,7 @@ impl Pair {
         self.face(peer.expect("a peer"))
     }
 
-    /// A frame comes to this queue. What the first and the second worker have of it, after frames were handed over.
+    /// Receives a frame on this queue. Returns what each worker has received after frames were handed over.
     fn receive(&mut self, queue: usize, frame: &[u8]) -> [Vec<(FaceId, Vec<u8>)>; 2] {
         self.wires[queue].lock().expect("wire").incoming.push(frame.to_vec());
         let mut frames = [Vec::new(), Vec::new()];
@@ -120,7 +120,7 @@ impl Pair {
         self.sets[worker].sends_for(face, output)
     }
 
-    /// What leaves by the queue of this worker when it sends a packet.
+    /// Returns the frames on this worker's queue after it sends a packet.
     fn send(&mut self, worker: usize, face: &Face) -> Vec<Vec<u8>> {
         let mut frames = vec![self.pool.copy_of(&INTEREST).expect("buffer")];
         let (_, output) = self.records[worker].get(face.id()).expect("a face of both workers");
@@ -169,7 +169,7 @@ fn whole_packets_of_known_peers_stay_with_the_worker_of_their_queue() {
         assert_eq!(pair.receive(1, &frame), [vec![], vec![(face.id(), packet.to_vec())]]);
         assert_eq!(pair.receive(0, &frame), [vec![(face.id(), packet.to_vec())], vec![]]);
     }
-    // The state of a link is with its home worker.
+    // The state of a link is in its home worker.
     let protected = frame(HERE, PEER, ETHERTYPE_NDN, &numbered);
     assert_eq!(pair.receive(1, &protected), [vec![(ethernet.id(), numbered)], vec![]]);
     pair.sets[0].flush(&mut pair.records[0]);
@@ -178,7 +178,7 @@ fn whole_packets_of_known_peers_stay_with_the_worker_of_their_queue() {
     assert_eq!((pair.drops(), pair.pool.in_use()), (0, 0));
 }
 
-/// What comes to the further queue, whole or damaged, has the same consequences as on the first.
+/// Frames on the further queue, whole or damaged, have the same effect as on the first.
 #[test]
 fn it_does_not_matter_which_queue_a_frame_comes_to() {
     let good = [
@@ -243,7 +243,7 @@ fn a_face_that_gave_way_is_gone_from_the_other_worker_too() {
     let mut pair = Pair::new();
     let senders = [1, 2, 3, 4, 5].map(|number| [0x02, 9, 9, 9, 9, number]);
     let ids = senders.map(|sender| {
-        // Where frames come in says nothing of who makes faces.
+        // The receiving queue does not matter for the creation of faces.
         let [first, _] = pair.receive(1, &frame(HERE, sender, ETHERTYPE_NDN, &INTEREST));
         first[0].0
     });
@@ -270,7 +270,7 @@ fn frames_leave_by_the_queue_of_whoever_has_them() {
     let update = FaceUpdate { flags: reliability, flags_mask: reliability.0, ..FaceUpdate::default() };
     face.update(&update).expect("allowed");
     assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "what is sent is remembered in one place");
-    // Without a queue of its own, the worker lets the other one send, and keeps nothing.
+    // Without a queue of its own, the worker lets the other one send, and keeps no frame.
     let open = pair.face(Peer::Ethernet(STRANGER));
     pair.wires[1].lock().expect("wire").room = 0;
     assert!(pair.send(1, &open).is_empty());
@@ -290,7 +290,7 @@ fn the_next_hop_that_one_worker_has_found_is_known_to_all() {
     let mut pair = Pair::new();
     let face = pair.udp_face();
     assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "it is not known yet");
-    // The answer comes to the further queue, after the question has gone out on the first.
+    // The answer arrives on the further queue, after the request was sent on the first.
     pair.now = pair.now.plus_ms(1_000);
     pair.sets[0].receive(pair.now, &mut Vec::new(), &mut pair.records[0], &pair.pool);
     pair.receive(1, &arp_answer());
@@ -306,7 +306,7 @@ fn the_next_hop_that_one_worker_has_found_is_known_to_all() {
     pair.controls.set_state(PortId(0), 2, true);
     pair.apply_changes();
     assert!(!pair.sends_for(1, &face));
-    // A port that is closed leaves nothing behind.
+    // A removed port leaves nothing behind.
     let id = face.id();
     pair.ask(move |controls| {
         controls.remove_face(PortId(0), 2, id).expect("removed");

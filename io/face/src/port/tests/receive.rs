@@ -1,4 +1,4 @@
-//! Which face a frame that comes in belongs to, and frames that belong to none.
+//! Tests of the face that a received frame belongs to, and of frames without a face.
 
 use namehop_packet::LinkType;
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn one_peer_is_another_one_in_each_vlan() {
     assert_eq!(seven.remote_uri(), untagged.remote_uri());
     assert_eq!(seven.local_uri().to_string(), "dev://test0?vlan=7");
     assert_eq!((seven.mtu_bytes(), group.link_type()), (1500, LinkType::MultiAccess));
-    // A priority in the upper bits of the tag says nothing of the VLAN.
+    // A priority in the upper bits of the tag does not change the VLAN.
     let burst = [
         tagged(HERE, PEER, 7, &INTEREST),
         tagged(HERE, PEER, 0xE007, &INTEREST),
@@ -136,7 +136,7 @@ fn a_link_that_carries_other_frames_than_before_carries_them_for_strangers_too()
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever arrives is a packet of a face or a counted drop.
+    /// Every frame is a packet of a face or a counted drop.
     #[test]
     fn arbitrary_frames_are_packets_or_counted(
         is_bare in any::<bool>(),

@@ -1,4 +1,4 @@
-//! Frames on their way out: headers, queues of links that are slow, down or being restarted.
+//! Tests of sending: headers, and queues of links that are slow, down or being restarted.
 
 use namehop_packet::HEADROOM_BYTES;
 
@@ -61,7 +61,7 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     bench.send(&face, &INTEREST);
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 22 * MIN_FRAME_BYTES);
-    // As many may wait as are left of all.
+    // At most as many frames may wait as the limit leaves free.
     for _ in 0..LIMIT {
         bench.send(&face, &INTEREST);
     }
@@ -75,7 +75,7 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + waiting));
 }
 
-/// Three links take no frames at all, the fourth takes all.
+/// Three links take no frames; the fourth takes all.
 #[test]
 fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_frames() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
@@ -139,7 +139,7 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     assert_eq!(bench.receive(frame(elsewhere, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1);
 }
 
-/// The peer of a memif that comes back asks before anybody has looked whether its link is up again.
+/// When the peer of a memif comes back, it may send before the periodic check has noticed that the link is up.
 #[test]
 fn a_link_on_which_frames_come_is_up() {
     let mut bench = Bench::new(Framing::Ethernet, 0);

@@ -1,4 +1,4 @@
-//! Faces that unknown senders make, and which of them give way.
+//! Tests of faces created by unknown senders, and of their eviction.
 
 use std::net::Ipv4Addr;
 
@@ -14,7 +14,7 @@ fn sender(number: u32) -> MacAddress {
 }
 
 impl Bench {
-    /// What the frame of a sender made or reached, counted as received there, as link services do.
+    /// Returns the face of this sender's frame, after counting the frame as received, as link services do.
     fn packet_from(&mut self, source: MacAddress) -> Option<Arc<Face>> {
         self.packet_in(frame(HERE, source, ETHERTYPE_NDN, &INTEREST))
     }
@@ -67,7 +67,7 @@ fn strangers_make_faces_where_that_is_allowed() {
 fn a_newcomer_gets_the_place_of_the_one_that_was_idle_longest() {
     let mut bench = Bench::new(Framing::Ethernet, 8);
     let old: Vec<_> = (0..8).map(|number| bench.packet_from(sender(number)).expect("room")).collect();
-    // All but one go on.
+    // All but one continue to send.
     (0..8).filter(|&number| number != 5).for_each(|number| drop(bench.packet_from(sender(number)).expect("a face")));
     while bench.events.try_recv().is_ok() {}
     let newcomer = bench.packet_from(STRANGER).expect("somebody gave way");
@@ -88,7 +88,7 @@ fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out()
     let steady: Vec<_> = (10..20).map(|number| bench.packet_from(sender(number)).expect("room")).collect();
     let began = bench.now.0;
     let mut made = 0;
-    // Ten seconds of a thousand forged frames each. The steady ones send every second.
+    // Ten seconds with a thousand forged frames each. The steady peers send every second.
     for number in 0..10_000 {
         bench.now = Timestamp(began + number * SECOND_NS / 1000);
         if number % 1000 == 0 {
@@ -100,12 +100,14 @@ fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out()
     }
     assert!(steady.iter().all(|face| bench.is_there(face)));
     assert!(bench.is_there(&permanent) && bench.is_there(&made_persistent));
-    // 30 places were free, one of them because its face was made persistent, and a quarter of 40 changes hands in a second.
+    // 30 slots were free, one of them because its face was made persistent, and a quarter of 40 changes owner in a
+    // second.
     assert_eq!(made, 30 + 10 * 10);
     assert_eq!(bench.dropped(LinkDrop::FaceEvicted), 10 * 10);
     assert_eq!(bench.dropped(LinkDrop::TooManyFaces), 10_000 - 30 - 10 * 10);
     assert_eq!(bench.table.len(), 40 + 2, "beside the two that are no strangers");
-    // What the flood has used up is there again in the next part of a second, and who comes then keeps its place by going on.
+    // After the flood, the next part of a second has free evictions again, and a new peer keeps its slot by continuing
+    // to send.
     bench.now = Timestamp(began + 10 * SECOND_NS);
     let newcomer = bench.packet_from(STRANGER).expect("a place");
     for number in 0..1000 {
@@ -126,14 +128,14 @@ fn faces_that_are_made_persistent_leave_their_places_to_others() {
         set_persistency(&face, FacePersistency::Persistent);
         assert_eq!(face.expiration_period_ms(), None, "it expires no more");
         if number == 1 {
-            // One that is removed has no place to give back.
+            // A face that is removed has no slot to free.
             let id = face.id();
             bench.ask(move |control| control.remove_face(id).expect("removed"));
             bench.table.remove(id);
         }
     }
     assert_eq!((bench.dropped(LinkDrop::FaceEvicted), bench.table.len()), (0, 2));
-    // A face made by command is none of a sender, even when it becomes on-demand.
+    // A face created by command never counts as one of an unknown sender, even when it becomes on-demand.
     let made = bench.face(PEER);
     set_persistency(&made, FacePersistency::OnDemand);
     bench.packet_from(STRANGER).expect("a place");
@@ -145,7 +147,7 @@ fn faces_that_are_made_persistent_leave_their_places_to_others() {
 fn frames_of_one_burst_find_their_faces_although_others_gave_way() {
     let mut bench = Bench::new(Framing::Ethernet, 1);
     let first = bench.receive(frame(HERE, sender(1), ETHERTYPE_NDN, &INTEREST))[0].face;
-    // The second sender takes the place of the first, which then has none: no more than one changes hands in a second.
+    // The second sender evicts the first, which then has no slot: only one changes owner in a second.
     let burst = [1, 2, 1].map(|number| frame(HERE, sender(number), ETHERTYPE_NDN, &INTEREST));
     bench.wire().incoming.extend(burst);
     let mut frames = Vec::new();

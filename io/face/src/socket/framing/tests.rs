@@ -19,7 +19,7 @@ fn carrier() -> Vec<u8> {
     packet(100, &[packet(0x62, &[1, 2, 3, 4]), packet(80, &filled(5, 9))].concat())
 }
 
-/// Cuts a whole stream; the packets handed over and why it stopped.
+/// Cuts a whole stream; returns the packets handed over and why it stopped.
 fn cut_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Stop) {
     cut_from(&mut Opening::default(), bytes)
 }
@@ -86,7 +86,7 @@ fn every_other_type_ends_a_stream_that_it_begins_and_is_skipped_later() {
             let (other, interest) = (filled(typ, length), filled(5, 3));
             let stream = [&other[..], &interest].concat();
             assert_eq!(cut_all(&stream), (Vec::new(), Stop::NotNdn), "type {typ}");
-            // A Unix socket.
+            // As on a Unix socket.
             assert_eq!(
                 cut_from(&mut Opening::Proven, &stream),
                 (vec![interest.clone()], Stop::Incomplete),
@@ -122,7 +122,8 @@ fn an_incomplete_element_of_another_type_is_waited_for() {
     }
 }
 
-/// What a browser sends when a page of another site calls `fetch` with this method and body. The page chooses `target`, too.
+/// Returns the bytes that a browser sends when a page of another site calls `fetch` with this method and body. The page
+/// also chooses `target`.
 fn browser_request(method: &str, target: &str, body: &[u8]) -> (Vec<u8>, usize) {
     let head = format!(
         "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1:6363\r\nConnection: keep-alive\r\nContent-Length: {}\r\n\
@@ -136,7 +137,7 @@ fn browser_request(method: &str, target: &str, body: &[u8]) -> (Vec<u8>, usize) 
     ([head.as_bytes(), body].concat(), head.len())
 }
 
-/// Where the first element ends at or behind `end`, when `text` is cut into elements of any type, one behind the other.
+/// Cuts `text` into elements of any type, and returns the end of the first one that ends at or after `end`.
 fn elements_end(text: &[u8], end: usize) -> Option<usize> {
     let mut position = 0;
     while position < end {
@@ -151,7 +152,8 @@ fn a_web_page_that_posts_interests_hands_over_nothing() {
     let mut dangerous = 0;
     for length in 1..100 {
         let target = format!("/{}", "a".repeat(length));
-        // The page fills up the element that the header ends in, so that its Interest is an element, too.
+        // The page pads the element that contains the end of the header, so that its Interest becomes an element of its
+        // own.
         let (probe, head_bytes) = browser_request("POST", &target, &[b'x'; 400]);
         let Some(end) = elements_end(&probe, head_bytes) else { continue };
         let mut body = vec![b'x'; end - head_bytes];
@@ -181,11 +183,11 @@ fn a_method_that_begins_like_a_link_packet_hands_over_nothing() {
             }
         }
     }
-    // Several PitTokens are no valid LpPacket.
+    // Several PitTokens are not a valid LpPacket.
     let request = format!("dDb /{}b {} HTTP/1.1\r\n", "t".repeat(31), "u".repeat(32));
     assert_eq!(usize::from(request.as_bytes()[1]), 2 * 34, "the LpPacket is whole and its fields are known");
     assert_eq!(cut_all(request.as_bytes()), (Vec::new(), Stop::NotNdn));
-    // The best that a text can do: a PitToken of 32 bytes (a space) and a Fragment.
+    // The closest that a text can come: a PitToken of 32 bytes (a space) and a Fragment.
     let request = format!("dEb /{}P!{}{}", "t".repeat(31), "f".repeat(33), " HTTP/1.1\r\n");
     assert_eq!(usize::from(request.as_bytes()[1]), 2 + 32 + 2 + 33, "the LpPacket is whole and its fields are known");
     assert_eq!(cut_all(request.as_bytes()), (Vec::new(), Stop::NotNdn));
@@ -227,7 +229,7 @@ fn the_opening_is_an_interest_or_data_or_a_valid_link_packet() {
     for bad in [packet(100, &[0x61, 0]), packet(100, &packet(80, b"text")), packet(100, &packet(80, b""))] {
         assert_eq!(cut_all(&bad), (Vec::new(), Stop::NotNdn), "{bad:x?}");
         assert!(!is_worth_a_face(&bad));
-        // Once a peer has shown that it speaks NDN, a bad packet is just that.
+        // After a peer has shown that it speaks NDN, a bad packet is only dropped.
         for first in [idle.clone(), carrier(), filled(5, 3)] {
             let stream = [&first[..], &bad].concat();
             assert_eq!(cut_all(&stream), (vec![first, bad.clone()], Stop::Incomplete), "{bad:x?}");

@@ -1,4 +1,4 @@
-//! Tests of who gets a permit, and who loses one for that.
+//! Tests of granting and evicting permits.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -27,7 +27,7 @@ fn connection(number: u32) -> PermitRequest {
     PermitRequest::of_connection(FaceScope::NonLocal, address(number))
 }
 
-/// Takes a permit, from another stranger if need be.
+/// Takes a permit, evicting another stranger if necessary.
 fn force(permits: &Rc<Permits>, request: &PermitRequest) -> Option<Permit> {
     if !permits.has_room(request) {
         permits.take_back(request)?;
@@ -74,7 +74,7 @@ fn connections_are_bounded_by_the_descriptors() {
     let known = fill(&permits, |_| PermitRequest::known(Transport::Connection));
     assert_eq!(known.len(), 10);
     assert!(!fill(&permits, datagram).is_empty(), "datagrams need none");
-    // An application gets the permit of a stranger's connection.
+    // An application evicts the connection of a stranger.
     assert!(force(&permits, &PermitRequest::known(Transport::Connection)).is_some());
     assert!(!is_there(&strangers[0]) && is_there(&strangers[1]));
 }
@@ -92,7 +92,7 @@ fn a_flood_from_forged_addresses_replaces_itself_only() {
     for number in 100..12_546 {
         let permit = force(&permits, &datagram(number));
         taken += usize::from(permit.is_some());
-        // The answer to a forged datagram proves nothing.
+        // The answer to a forged datagram does not prove its origin.
         permit.iter().for_each(|permit| permit.activity.note_use());
         flood.extend(permit);
     }
@@ -119,7 +119,7 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
     let mut newcomers = Vec::new();
     for number in 100..200 {
         newcomers.push(take(&datagram(number)).expect("nobody is locked out"));
-        // All but the first go on.
+        // All but the first continue to send.
         all[1..].iter().for_each(|permit| permit.activity.note_received());
     }
     assert!(!is_there(&all[0]), "the one that was idle longest is gone");
@@ -127,7 +127,7 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
     let left = all.iter().filter(|permit| is_there(permit)).count();
     assert_eq!(left, 24 - quarter, "new ones have a quarter");
     assert_eq!(newcomers.iter().filter(|permit| is_there(permit)).count(), quarter);
-    // A newcomer that goes on is safe from later ones.
+    // A new stranger that continues to send is safe from later ones.
     let steady = newcomers.pop().expect("one");
     steady.activity.note_received();
     for number in 200..300 {
@@ -190,7 +190,7 @@ fn a_peer_that_was_made_persistent_does_not_give_way() {
     face.update(&update).expect("allowed");
     assert!(permits.take_back(&datagram(2)).is_none(), "nobody is to give way");
     assert!(is_there(&permit));
-    // It counts as known from now on, so there is a permit for another stranger.
+    // It now counts as a configured peer, so a permit is free for another stranger.
     let stranger = permits.take(&datagram(2)).expect("room");
     drop((permit, stranger));
     assert_eq!(permits.0.borrow().taken, 0);
@@ -209,7 +209,7 @@ fn places_come_back_whoever_gave_them_up() {
     }
 }
 
-/// Many floods at random: the counts always agree with the permits that are out.
+/// Many random floods: the counts always agree with the permits in use.
 #[test]
 fn counts_agree_with_the_places_that_are_out() {
     let permits = permits(32, |config| config.strangers_per_address = 5);

@@ -1,4 +1,4 @@
-//! The budget shared out among queues, and buffers that write short, block, grow and shrink.
+//! Tests of the budget shared by queues, and of buffers that write short, block, grow and shrink.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const MIB: usize = 1 << 20;
 
-/// Lets every queue grow in turns, a KiB at a time, until none can.
+/// Lets all queues grow in turn, a KiB at a time, until none can grow further.
 fn grow_all(accounts: &[Account]) {
     let mut grown = true;
     while grown {
@@ -83,7 +83,7 @@ fn packet(length: usize) -> Vec<u8> {
 }
 
 proptest! {
-    /// Whatever the kernel takes at a time: those packets are lost of which it has not taken all.
+    /// However much the kernel takes at a time, exactly the packets that it has not taken completely are lost.
     #[test]
     fn packets_that_were_not_written_as_a_whole_are_counted(
         steps in prop::collection::vec((2..60_usize, 0..100_usize), 1..60),
@@ -151,7 +151,7 @@ fn many_buffers_take_no_more_storage_than_the_budget_and_keep_none_when_it_is_sc
     }
     let storage: usize = buffers.iter().map(|buffer| buffer.bytes.capacity()).sum();
     assert!(storage <= LIMIT_BYTES / 2, "{storage} bytes are kept");
-    // Growing and shrinking does not lose any of the budget.
+    // Growing and shrinking loses nothing of the budget.
     drop(buffers);
     assert!(SendBuffer::new(LIMIT_BYTES, budget.account(false)).push(&vec![0; LIMIT_BYTES / 2]));
 }

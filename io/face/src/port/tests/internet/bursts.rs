@@ -1,4 +1,4 @@
-//! Datagrams that follow each other in a burst are taken as each would be alone.
+//! Tests that datagrams in a burst are handled as each would be alone.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const GROUP_LOCAL: &str = "dev://test0?ip=192.0.2.1";
 
-/// A frame of VXLAN from `OTHER`, with this inner sender, with or without a checksum.
+/// A VXLAN frame from `OTHER` with this inner sender.
 fn tunnelled(inner: MacAddress, payload: &[u8]) -> Vec<u8> {
     let mut inside = vec![8, 0, 0, 0, 0, 0, 7, 0];
     inside.extend([HERE, inner].concat());
@@ -15,7 +15,7 @@ fn tunnelled(inner: MacAddress, payload: &[u8]) -> Vec<u8> {
     datagram(OTHER, 50_000, 4789, &inside)
 }
 
-/// Faces of all kinds: of one sender, of any at one address, both at one address, and in VXLANs.
+/// Faces of all kinds: for one sender, for any at one address, for both at one address, and in VXLANs.
 fn bench_with_faces() -> Bench {
     let mut bench = bench_with_vlan();
     for (remote, local) in [
@@ -35,10 +35,10 @@ fn bench_with_faces() -> Bench {
     bench
 }
 
-/// Whose frames are, with what they carry; and how many were dropped for each reason.
+/// The faces and contents of frames, and the number of drops for each reason.
 type Outcome = (Vec<(FaceId, Vec<u8>)>, BTreeMap<&'static str, u64>);
 
-/// What becomes of frames that come together.
+/// Returns the outcome of a burst of frames.
 fn outcome(bench: &mut Bench, frames: Vec<Vec<u8>>) -> Outcome {
     let drops = |bench: &Bench| -> Vec<_> {
         LinkDrop::ALL.iter().map(|&reason| (reason.name(), bench.dropped(reason))).collect()
@@ -68,8 +68,8 @@ fn the_source_port_counts_where_another_face_has_one() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Also when bytes of their headers differ, or they are cut off. Checksums are mended in half of them, so that it is not they alone
-    /// that refuse a changed frame.
+    /// Header bytes may differ, and frames may be truncated. In half of the frames the checksums are repaired, so that
+    /// other checks must refuse a changed frame.
     #[test]
     fn frames_of_a_burst_are_taken_as_each_alone(
         frames in prop::collection::vec(

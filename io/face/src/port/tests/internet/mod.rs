@@ -1,4 +1,4 @@
-//! Ports as hosts on the Internet: whom they answer, and whose datagrams they take.
+//! Tests of ports as Internet hosts: the requests they answer, and the datagrams they accept.
 
 mod bursts;
 mod next_hops;
@@ -29,7 +29,7 @@ fn bench(max_on_demand_faces: usize) -> Bench {
     Bench::with_addresses(Framing::Ethernet, max_on_demand_faces, network)
 }
 
-/// The same with the same addresses in VLAN 7, another network.
+/// A bench with the same addresses in VLAN 7, which is another network.
 fn bench_with_vlan() -> Bench {
     let mut bench = bench(0);
     let params = bench.params(0, PortNetwork::default());
@@ -44,7 +44,7 @@ fn bench_with_vlan() -> Bench {
     bench
 }
 
-/// The same frame with the tag of VLAN 7, and a priority.
+/// Adds the tag of VLAN 7, with a priority, to a frame.
 fn in_vlan(frame: &[u8]) -> Vec<u8> {
     [&frame[..12], &[0x81, 0x00, 0x60, 0x07], &frame[12..]].concat()
 }
@@ -60,7 +60,7 @@ fn udp_peer(remote: IpAddr) -> FacePeer {
     }
 }
 
-/// A datagram as it comes in.
+/// A received datagram.
 pub(super) fn datagram(source: impl Into<IpAddr>, source_port: u16, destination_port: u16, payload: &[u8]) -> Vec<u8> {
     let source = source.into();
     let destination = if source.is_ipv4() { IpAddr::V4(OWN) } else { IpAddr::V6(OWN_V6) };
@@ -78,7 +78,7 @@ fn arp_answer(sender: MacAddress, sender_ip: Ipv4Addr) -> Vec<u8> {
 }
 
 impl Bench {
-    /// A turn at a later time; gives what was sent.
+    /// Runs one poll iteration `ms` later; returns the sent frames.
     fn turn_after(&mut self, ms: u64) -> Vec<Vec<u8>> {
         self.now = self.now.plus_ms(ms);
         let mut frames = Vec::new();
@@ -87,7 +87,7 @@ impl Bench {
         std::mem::take(&mut self.wire().sent)
     }
 
-    /// Receives a frame that is for the port itself; gives what was sent.
+    /// Receives a frame for the port itself; returns the sent frames.
     fn hear(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
         assert!(self.receive(frame).is_empty());
         self.flush();
@@ -100,7 +100,7 @@ impl Bench {
         std::mem::take(&mut self.wire().sent)
     }
 
-    /// Answers what the port asks for the next hop, so that the face can send.
+    /// Answers the port's request for the next hop, so that the face can send.
     fn resolve(&mut self, next_hop: impl Into<IpAddr>, address: MacAddress) {
         assert!(!self.turn_after(1_000).is_empty(), "a question");
         match next_hop.into() {
@@ -199,7 +199,7 @@ fn datagrams_reach_the_face_of_their_sender() {
     bench.ask(move |control| control.remove_face(id).expect("removed"));
     assert!(bench.receive(datagram(REMOTE, 50_000, 6363, &INTEREST)).is_empty());
     assert_eq!(bench.receive(datagram(OTHER, 6363, 6363, &INTEREST))[0].face, fixed.id());
-    // The questions for the next hops go out.
+    // The requests for the next hops are sent.
     bench.flush();
     assert_eq!(bench.pool.in_use(), 0);
 }
@@ -270,7 +270,7 @@ fn frames_of_one_name_have_one_source_port() {
         packet[6] = byte;
         packets.push(bench.pool.copy_of(&packet).expect("buffer"));
     }
-    // The second part of the last packet, which has no name of its own.
+    // The second fragment of the last packet, which has no name of its own.
     let part = [0x64, 0x15, 0x51, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0x52, 1, 1, 0x53, 1, 2, 0x50, 3, 1, 2, 3];
     packets.push(bench.pool.copy_of(&part).expect("buffer"));
     bench.send_frames(&face, &mut packets);
@@ -299,7 +299,7 @@ fn what_is_sent_to_a_face_that_its_port_knows_no_more_is_counted() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever arrives, whole or damaged, nothing panics and no buffer stays in use.
+    /// For arbitrary frames, whole or damaged, nothing panics and no buffer stays in use.
     #[test]
     fn arbitrary_frames_of_the_internet_leave_nothing_behind(
         frames in prop::collection::vec(

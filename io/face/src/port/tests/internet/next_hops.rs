@@ -1,4 +1,4 @@
-//! How ports find the hardware addresses of next hops, and what waits for them.
+//! Tests how ports resolve the hardware addresses of next hops, and what happens to waiting frames.
 
 use super::*;
 use crate::encapsulation::ip::Datagram;
@@ -51,7 +51,7 @@ fn a_silent_next_hop_is_given_up_and_found_again() {
     assert_eq!((unresolved(&bench), bench.pool.in_use()), (21, 0));
     let questions: usize = (0..1000).map(|_| bench.turn_after(100).len()).sum();
     assert!((6..=9).contains(&questions), "{questions} questions in 100 s");
-    // It comes back and asks by itself.
+    // The next hop comes back and sends a request itself.
     let question = Arp { is_reply: false, sender: PEER, sender_ip: OTHER, target: [0; 6], target_ip: OWN };
     assert_eq!(bench.hear(question.to_frame(&BROADCAST).to_vec()).len(), 2, "answered, and asked");
     assert!(bench.send_one(&face).is_empty(), "its word alone is not enough");
@@ -71,7 +71,7 @@ fn a_next_hop_is_asked_again_from_time_to_time_and_another_takes_its_place_only_
     assert_eq!(questions, [arp::question((HERE, OWN), OTHER, Some(PEER)).to_vec()], "to the one that is known");
     bench.hear(arp_answer(PEER, OTHER));
 
-    // A stranger says that he is the next hop, asked or not: the next hop is asked, and stays.
+    // Another host claims to be the next hop, solicited or not: the known one is asked, and stays.
     bench.turn_after(2_000);
     for claim in [
         arp_answer(STRANGER, OTHER),
@@ -93,7 +93,7 @@ fn a_next_hop_is_asked_again_from_time_to_time_and_another_takes_its_place_only_
     bench.hear(arp_answer(PEER, OTHER));
     assert_eq!(goes_to(&mut bench).as_deref(), Some(&PEER[..]));
 
-    // It falls silent: only after three questions does another get its place.
+    // It falls silent: another host replaces it only after three requests.
     bench.turn_after(2_000);
     assert!(bench.receive(arp_answer(STRANGER, OTHER)).is_empty());
     let asked: Vec<_> = (0..5).flat_map(|_| bench.turn_after(1_000)).map(|frame| frame[..6].to_vec()).collect();

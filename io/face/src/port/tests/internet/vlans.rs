@@ -1,11 +1,11 @@
-//! Ports as hosts in several networks on one link: with addresses in VLANs, and without a tag.
+//! Tests of ports as hosts in several networks on one link: with addresses in VLANs, and untagged.
 
 use super::*;
 use crate::encapsulation::arp;
 
 const LOCAL: &str = "dev://test0?vlan=7&ip=192.0.2.1&port=6363";
 
-/// The same frame as it goes out in VLAN 7.
+/// Adds the tag of VLAN 7 to a frame as it is sent.
 fn sent_in_vlan(frame: &[u8]) -> Vec<u8> {
     [&frame[..12], &[0x81, 0x00, 0x00, 0x07], &frame[12..]].concat()
 }
@@ -18,7 +18,7 @@ fn the_same_addresses_are_those_of_different_hosts_in_different_vlans() {
     let tunnel = bench.face_on(0, "dev://test0", peer("vxlan4://192.0.2.2?vni=7", "dev://test0?vlan=7&ip=192.0.2.1"));
     assert_eq!(tagged.local_uri().to_string(), LOCAL);
     assert_eq!((plain.mtu_bytes(), tagged.mtu_bytes(), tunnel.mtu_bytes()), (1472, 1472, 1450), "a tag takes nothing");
-    // Each is asked for in its own network, and the answer there counts there only.
+    // Each next hop is requested in its own network, and an answer counts only there.
     let question = arp::question((HERE, OWN), OTHER, None);
     let mut questions = bench.turn_after(0);
     questions.sort_by_key(Vec::len);
@@ -39,13 +39,13 @@ fn the_same_addresses_are_those_of_different_hosts_in_different_vlans() {
         assert_eq!((frames[0].face, frames[0].buffer.bytes()), (tagged.id(), &INTEREST[..]));
     }
     assert_eq!(bench.receive(datagram.clone())[0].face, plain.id());
-    // In a VLAN without addresses there is no host.
+    // A VLAN without addresses has no host.
     let mut elsewhere = in_vlan(&datagram);
     elsewhere[15] = 8;
     assert!(bench.receive(elsewhere).is_empty());
     assert_eq!((bench.dropped(LinkDrop::NotNdnFrame), bench.total_drops()), (1, 1));
 
-    // One face goes, and the others stay.
+    // One face is removed, and the others stay.
     let id = tagged.id();
     bench.ask(move |control| control.remove_face(id).expect("removed"));
     assert!(bench.receive(in_vlan(&datagram)).is_empty());
@@ -64,7 +64,7 @@ fn questions_are_answered_in_the_vlan_where_they_were_asked() {
     let answer = neighbour_discovery::answer(HERE, OWN_V6, (PEER, OTHER_V6));
     assert_eq!(bench.hear(in_vlan(&question)), [sent_in_vlan(&answer)]);
 
-    // An echo keeps the tag with its priority.
+    // An echo reply keeps the tag with its priority.
     let mut message = vec![8, 0, 0, 0, 0x12, 0x34, 0, 1, 7, 7];
     let checksum = Checksum::new().bytes(&message).finish();
     message[2..4].copy_from_slice(&checksum);
