@@ -1,8 +1,8 @@
-//! Capture: copies of frames that a worker receives and sends, of a sample of them, for whoever writes them to a file.
+//! Capture: copies of the frames, or of a sample of them, that a worker receives and sends, to be written to a file.
 //!
-//! Each worker has a [`CaptureRecorder`] of its own while frames are captured, and none otherwise. All its memory is taken before the
-//! worker gets it; what has no room is counted as lost. Whoever wants the frames swaps the recorder for an empty one. So there is
-//! nothing that threads share on the way of packets, and nothing that a worker waits for.
+//! Each worker has its own [`CaptureRecorder`] while frames are captured, and none otherwise. All memory of a recorder
+//! is allocated before the worker gets it; frames that do not fit are counted as lost. The reader gets the frames by
+//! swapping the recorder for an empty one. So threads share nothing on the packet path, and a worker never waits.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -15,30 +15,30 @@ use namehop_wire::{MAX_PACKET_SIZE, Name};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Bytes of frames for which a recorder has room.
+/// Space of a recorder for the bytes of frames.
 const ROOM_BYTES: usize = 4 << 20;
-/// Frames for which a recorder has room.
+/// Space of a recorder for frames.
 const ROOM_FRAMES: usize = 1 << 16;
 /// All frames, as [`CaptureRequest::sample_millionths`].
 pub const ALL_MILLIONTHS: u32 = 1_000_000;
-/// `/localhost` as a Name VALUE: the commands of whoever captures have such names.
+/// `/localhost` as a Name VALUE. The management commands that control a capture have such names.
 const LOCALHOST: &[u8] = b"\x08\x09localhost";
 
 /// Which frames to capture, and how much of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureRequest {
-    /// Frames with packets whose names are under it. Frames without a name, such as acknowledgements and later fragments, only if it is
-    /// `/`; those with names under `/localhost` only if it is under `/localhost` itself.
+    /// Frames with packets under this name prefix. Frames without a name, such as acknowledgements and later fragments,
+    /// are captured only if it is `/`; frames with names under `/localhost` only if it is itself under `/localhost`.
     pub prefix: Name,
-    /// Frames of this face, or of all.
+    /// Only frames of this face; `None` for all faces.
     pub face: Option<FaceId>,
-    /// The probability with which each is captured, in millionths: from 1 to [`ALL_MILLIONTHS`].
+    /// The probability with which each frame is captured, in millionths: from 1 to [`ALL_MILLIONTHS`].
     pub sample_millionths: u32,
-    /// Bytes of each that are kept.
+    /// Maximum number of bytes kept of each frame.
     pub snap_bytes: usize,
 }
 
-/// Which way a frame went.
+/// Direction of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// It came in.
@@ -47,22 +47,22 @@ pub enum Direction {
     Sent,
 }
 
-/// What is known of a captured frame.
+/// A captured frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
-    /// When, in nanoseconds since 1970.
+    /// Time of capture, in nanoseconds since 1970.
     pub unix_ns: u64,
-    /// Where.
+    /// The face.
     pub face: FaceId,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// Bytes that it had.
+    /// Length of the frame in bytes.
     pub length: usize,
-    /// So many of them as were wanted.
+    /// The first bytes of the frame, at most [`CaptureRequest::snap_bytes`].
     pub bytes: &'a [u8],
 }
 
-/// The clock of all recorders of one capture: steady from its start on.
+/// The clock of all recorders of one capture: steady after its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct CaptureClock {
     started: Instant,
@@ -70,7 +70,7 @@ pub struct CaptureClock {
 }
 
 impl CaptureClock {
-    /// By the system's clock, as it is now.
+    /// Creates a clock that starts at the present system time.
     pub fn new() -> Self {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         CaptureClock { started: Instant::now(), started_unix_ns: u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX) }
@@ -93,17 +93,17 @@ struct Note {
     face: FaceId,
     direction: Direction,
     length: u32,
-    /// Where its bytes begin; they end where those of the next begin.
+    /// Offset of its bytes; they end at the start of the next note.
     start: u32,
 }
 
-/// What one worker captures; see the module description.
+/// The captured frames of one worker; see the module documentation.
 #[derive(Debug)]
 pub struct CaptureRecorder {
     request: Arc<CaptureRequest>,
     clock: CaptureClock,
     random: SplitMix64,
-    /// Frames that go by before the next one that is looked at.
+    /// Number of frames to skip before the next one that is considered.
     until_next: u64,
     notes: Vec<Note>,
     bytes: Vec<u8>,
@@ -111,7 +111,7 @@ pub struct CaptureRecorder {
 }
 
 impl CaptureRecorder {
-    /// An empty one.
+    /// Creates an empty recorder.
     pub fn new(request: Arc<CaptureRequest>, clock: CaptureClock) -> Box<Self> {
         Self::with_room(request, clock, ROOM_FRAMES, ROOM_BYTES)
     }
@@ -123,7 +123,7 @@ impl CaptureRecorder {
             clock,
             random: SplitMix64::seed_from_u64(RandomState::new().hash_one(frames)),
             until_next: 0,
-            // Written to, so that the system has given the memory before a worker needs it.
+            // Written to, so that the system maps the memory before a worker needs it.
             notes: vec![Note { length: 1, ..nothing }; frames],
             bytes: vec![1; bytes],
             lost: 0,
@@ -133,14 +133,14 @@ impl CaptureRecorder {
         Box::new(recorder)
     }
 
-    /// Forgets what it has, and keeps the memory.
+    /// Removes all captured frames, and keeps the memory.
     pub fn clear(&mut self) {
         self.notes.clear();
         self.bytes.clear();
         self.lost = 0;
     }
 
-    /// The captured frames, in order of time.
+    /// Returns the captured frames, in order of time.
     pub fn frames(&self) -> impl Iterator<Item = Captured<'_>> {
         let ends = self.notes.iter().skip(1).map(|next| next.start as usize).chain([self.bytes.len()]);
         self.notes.iter().zip(ends).map(|(note, end)| Captured {
@@ -152,23 +152,25 @@ impl CaptureRecorder {
         })
     }
 
-    /// Frames that were to be captured and found no room.
+    /// Returns the number of frames that did not fit.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Frames to pass over before the next one. Each is captured with the same probability, so the numbers have a geometric distribution.
+    /// Returns the number of frames to skip before the next one. Each frame is captured with the same probability, so
+    /// these numbers have a geometric distribution.
     fn gap(&mut self) -> u64 {
         if self.request.sample_millionths >= ALL_MILLIONTHS {
             return 0;
         }
         let probability = f64::from(self.request.sample_millionths.max(1)) / f64::from(ALL_MILLIONTHS);
-        // Above 0 and at most 1.
+        // Greater than 0 and at most 1.
         let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         (uniform.ln() / (-probability).ln_1p()) as u64
     }
 
-    /// Looks at the frames that were just received or sent; `of` gives the face and the bytes of each.
+    /// Captures the requested ones of the frames that were just received or sent; `of` returns the face and the bytes
+    /// of a frame.
     pub fn record<T>(&mut self, direction: Direction, frames: &[T], of: impl Fn(&T) -> (FaceId, &[u8])) {
         let mut place = self.until_next;
         if place < frames.len() as u64 {
@@ -207,7 +209,7 @@ impl CaptureRecorder {
     }
 }
 
-/// The Name VALUE of the packet in a frame, which may be a first fragment only.
+/// Returns the Name VALUE of the packet in a frame. The frame may hold only the first fragment of the packet.
 fn name_value(frame: &[u8]) -> Option<&[u8]> {
     let packet = LpPacket::decode(frame).ok().filter(|packet| packet.frag_index.unwrap_or(0) == 0)?.fragment?;
     let (kind, type_bytes) = read_var_number(packet).ok()?;
@@ -300,7 +302,7 @@ mod tests {
         assert!(recorder.frames().all(|frame| frame.unix_ns >= before_ns && frame.direction == Direction::Sent));
         recorder.clear();
         assert_eq!((recorder.frames().count(), recorder.lost()), (0, 0));
-        // Room for bytes ends, too.
+        // The space for bytes is limited, too.
         let mut recorder = CaptureRecorder::with_room(request, CaptureClock::new(), 100, 25);
         recorder.record(Direction::Sent, &frames, |frame| (FaceId(1), frame));
         assert_eq!((recorder.frames().count(), recorder.lost()), (3, 1));

@@ -1,8 +1,8 @@
-//! Counters of one face: packets, bytes, frames, and every drop by name.
+//! Counters of one face: packets, bytes, frames, and drops by reason.
 //!
-//! Each counter has a single writing thread, so an addition is a relaxed load and a relaxed store, with no locked
-//! instruction. Each worker has counters of its own for each face, and [`FaceCounters::transport`] belongs to the thread that serves
-//! the link. Any thread may read; values read together need not belong to one instant.
+//! Each counter has a single writing thread, so an addition is a relaxed load and a relaxed store, without a locked
+//! instruction. Each worker has its own counters for each face, and [`FaceCounters::transport`] belongs to the thread
+//! that serves the link. Any thread may read; values read together need not be from the same instant.
 
 mod link_drops;
 
@@ -18,33 +18,33 @@ pub use link_drops::{LinkDrop, LinkDropCounters, LinkDropTotals};
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds `count`. Only from the thread that owns this counter: additions from two threads would lose some.
+    /// Adds `count`. Only for the thread that owns this counter: concurrent additions from two threads would be lost.
     #[inline]
     pub fn add(&self, count: u64) {
         let value = self.0.load(Ordering::Relaxed).wrapping_add(count);
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// The present value.
+    /// Returns the present value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Drops by the engine's reason number ([`DropReason::index`]), where every thread can read them.
+/// Drops by the engine's reason number ([`DropReason::index`]), readable by every thread.
 #[derive(Debug)]
 pub struct EngineDropCounters([Counter; DropReason::COUNT]);
 
 impl EngineDropCounters {
-    /// Sets the total for this reason number; nothing happens for a number that is no reason. The engine counts by
-    /// itself, and the worker publishes from time to time. Worker only.
+    /// Sets the total for this reason number; ignores an unknown number. The engine has its own counts, and the worker
+    /// publishes them from time to time. Worker only.
     pub fn set(&self, reason: u8, total: u64) {
         if let Some(counter) = self.0.get(usize::from(reason)) {
             counter.0.store(total, Ordering::Relaxed);
         }
     }
 
-    /// Drops for this reason number; 0 for a number that is no reason.
+    /// Returns the drops for this reason number; 0 for an unknown number.
     pub fn get(&self, reason: u8) -> u64 {
         self.0.get(usize::from(reason)).map_or(0, Counter::get)
     }
@@ -81,7 +81,7 @@ pub struct DirectionCounters {
 }
 
 impl DirectionCounters {
-    /// The counters of one packet kind.
+    /// Returns the counters of one packet kind.
     pub fn kind(&self, kind: PacketKind) -> &KindCounters {
         match kind {
             PacketKind::Interest => &self.interests,
@@ -104,7 +104,7 @@ impl DirectionCounters {
     }
 }
 
-/// What the worker counts. On cache lines of its own, away from those of the link's thread.
+/// Counters written by a worker. They are on their own cache lines, apart from the counters of the link's thread.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct WorkerCounters {
@@ -114,7 +114,7 @@ pub struct WorkerCounters {
     pub sent: DirectionCounters,
     /// Packets that this face marked as congested.
     pub congestion_marks: Counter,
-    /// Link reliability: frames sent again.
+    /// Link reliability: frames retransmitted.
     pub retransmissions: Counter,
     /// Link reliability: frames acknowledged by the peer.
     pub acknowledged: Counter,
@@ -122,11 +122,11 @@ pub struct WorkerCounters {
     pub unprotected: Counter,
     /// Drops by the link service.
     pub link_drops: LinkDropCounters,
-    /// Drops by the engine, on the face the packet came in on or was to go out on.
+    /// Drops by the engine, counted on the face on which the packet arrived or was to be sent.
     pub engine_drops: EngineDropCounters,
 }
 
-/// What the thread that serves the link counts.
+/// Counters written by the thread that serves the link.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct TransportCounters {
@@ -137,14 +137,14 @@ pub struct TransportCounters {
 /// All counters of one face.
 #[derive(Debug)]
 pub struct FaceCounters {
-    /// One for each worker, which alone writes there.
+    /// One for each worker, and written only by it.
     workers: Box<[Arc<WorkerCounters>]>,
     /// Written by the thread that serves the link.
     pub transport: TransportCounters,
 }
 
 impl FaceCounters {
-    /// Counters at zero for so many workers, at least one, whose link drops also count in `totals`.
+    /// Creates counters at zero for `workers` workers, at least one. Link drops are also counted in `totals`.
     pub fn new(totals: &Arc<LinkDropTotals>, workers: usize) -> Self {
         let of_worker = || WorkerCounters { link_drops: LinkDropCounters::new(totals), ..WorkerCounters::default() };
         FaceCounters {
@@ -153,35 +153,35 @@ impl FaceCounters {
         }
     }
 
-    /// The counters of a worker by its number.
+    /// Returns the counters of the worker with this number.
     ///
     /// # Panics
-    /// When there are not so many workers.
+    /// If there is no worker with this number.
     pub fn worker(&self, number: usize) -> &Arc<WorkerCounters> {
         &self.workers[number]
     }
 
-    /// Something that workers count, of all of them together.
+    /// Returns the sum of a count over all workers.
     pub fn sum(&self, count: impl Fn(&WorkerCounters) -> u64) -> u64 {
         self.workers.iter().map(|worker| count(worker)).sum()
     }
 
-    /// Drops by the engines for this reason.
+    /// Returns the drops by the engines for this reason.
     pub fn engine_drop(&self, reason: DropReason) -> u64 {
         self.sum(|worker| worker.engine_drops.get(reason.index() as u8))
     }
 
-    /// Counts a drop on the link's thread (not from the worker).
+    /// Counts a drop on the link's thread (not on a worker).
     pub fn count_transport_drop(&self, reason: LinkDrop) {
         self.transport.drops.add(reason, 1);
     }
 
-    /// Drops on the link side for this reason, of all threads.
+    /// Returns the drops on the link side for this reason, of all threads.
     pub fn link_drop(&self, reason: LinkDrop) -> u64 {
         self.sum(|worker| worker.link_drops.get(reason)) + self.transport.drops.get(reason)
     }
 
-    /// Name and count of every reason that occurred: link reasons first, then the engine's.
+    /// Returns name and count of every reason that occurred: link reasons first, then the engine's.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let link = LinkDrop::ALL.iter().map(|&reason| (reason.name(), self.link_drop(reason)));
         let engine = DropReason::ALL.iter().map(|&reason| (reason.name(), self.engine_drop(reason)));

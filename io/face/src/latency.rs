@@ -1,8 +1,9 @@
-//! How long packets stay in the router, of a sample of them: from reception to transmission.
+//! Latency of packets in the router, from reception to transmission, measured on a sample.
 //!
-//! Each thread that receives or sends frames has a [`LatencyRecorder`] of its own while this is measured, and none otherwise. It
-//! stamps one in so many of the frames that it receives, and notes the time of those stamped ones that it sends, whoever received
-//! them. Whoever wants to know swaps the recorder for an empty one. So there is nothing that threads share on the way of packets.
+//! Each thread that receives or sends frames has its own [`LatencyRecorder`] while latency is measured, and none
+//! otherwise. It stamps one in `one_in` received frames on average. When it sends a stamped frame, it records the time,
+//! whichever thread received the frame. The reader gets the results by swapping the recorder for an empty one. So
+//! threads share nothing on the packet path.
 
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
@@ -14,7 +15,7 @@ use namehop_packet::{PacketWay, Stamp};
 use crate::ring::Frame;
 use crate::sampling::SampleGaps;
 
-/// Digits of the times that are told apart: to one percent.
+/// Number of significant digits: times are recorded to one percent.
 const DIGITS: u8 = 2;
 
 /// Times from reception to transmission in nanoseconds, for each [`PacketWay`].
@@ -22,22 +23,22 @@ const DIGITS: u8 = 2;
 pub struct LatencyHistograms([Histogram<u64>; 3]);
 
 impl LatencyHistograms {
-    /// Without any time. All memory that they ever need is taken here.
+    /// Creates empty histograms. All their memory is allocated here.
     pub fn new() -> Self {
         let empty = || match Histogram::new_with_bounds(1, Stamp::RANGE_NS, DIGITS) {
             Ok(histogram) => histogram,
-            // Bounds and digits are constants that it accepts.
+            // The constructor accepts these constant bounds and digits.
             Err(error) => unreachable!("{error}"),
         };
         LatencyHistograms([empty(), empty(), empty()])
     }
 
-    /// The times of packets that went this way.
+    /// Returns the times of the packets of this kind.
     pub fn of(&self, way: PacketWay) -> &Histogram<u64> {
         &self.0[way as usize]
     }
 
-    /// Adds the times of others.
+    /// Adds the recorded times of `others`.
     pub fn add(&mut self, others: &LatencyHistograms) {
         for (histogram, other) in self.0.iter_mut().zip(&others.0) {
             // Both have the same bounds.
@@ -52,26 +53,28 @@ impl Default for LatencyHistograms {
     }
 }
 
-/// What one thread knows of latency; see the module description.
+/// The latency records of one thread; see the module documentation.
 #[derive(Debug)]
 pub struct LatencyRecorder {
     clock: Instant,
     one_in: NonZeroU32,
-    /// Frames that are received before the next one that gets a stamp.
+    /// Number of frames to receive before the next one that gets a stamp.
     until_next: u32,
     gaps: SampleGaps,
     histograms: LatencyHistograms,
 }
 
 impl LatencyRecorder {
-    /// An empty one, to stamp one in `one_in` frames on average. All that are in use at a time have the same `clock`.
+    /// Creates an empty recorder that stamps one in `one_in` frames on average. All recorders in use at the same time
+    /// must have the same `clock`.
     pub fn new(clock: Instant, one_in: NonZeroU32) -> Box<Self> {
         let mut gaps = SampleGaps::new(one_in, RandomState::new().hash_one(one_in));
         let until_next = gaps.next_gap() - 1;
         Box::new(LatencyRecorder { clock, one_in, until_next, gaps, histograms: LatencyHistograms::new() })
     }
 
-    /// Puts `next` in the place of `current`, and gives back what was there. The next stamp comes when it would have come.
+    /// Replaces `current` by `next`, and returns the previous recorder. The next stamp is set when the previous
+    /// recorder would have set it.
     pub fn swap(current: &mut Option<Box<Self>>, mut next: Option<Box<Self>>) -> Option<Box<Self>> {
         if let (Some(current), Some(next)) = (&current, &mut next)
             && current.one_in == next.one_in
@@ -81,7 +84,7 @@ impl LatencyRecorder {
         std::mem::replace(current, next)
     }
 
-    /// The times noted so far.
+    /// Returns the times recorded so far.
     pub fn histograms(&self) -> &LatencyHistograms {
         &self.histograms
     }
@@ -90,7 +93,7 @@ impl LatencyRecorder {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The stamp of a frame that was received just now: mostly none.
+    /// Returns the stamp of a frame that was just received: usually none.
     pub fn stamp(&mut self) -> Stamp {
         if self.until_next > 0 {
             self.until_next -= 1;
@@ -100,7 +103,7 @@ impl LatencyRecorder {
         Stamp::at(self.now_ns())
     }
 
-    /// Puts stamps on some of the frames that were received just now.
+    /// Sets stamps on some of the frames that were just received.
     pub fn stamp_all(&mut self, frames: &mut [Frame]) {
         let mut place = self.until_next as usize;
         while let Some(frame) = frames.get_mut(place) {
@@ -110,7 +113,7 @@ impl LatencyRecorder {
         self.until_next = u32::try_from(place - frames.len()).unwrap_or(u32::MAX);
     }
 
-    /// Notes that packets with these stamps have just been sent, and empties the list.
+    /// Records that packets with these stamps have just been sent, and clears the list.
     pub fn note_sent(&mut self, stamps: &mut Vec<Stamp>) {
         let now_ns = self.now_ns();
         for stamp in stamps.drain(..) {
@@ -151,7 +154,7 @@ mod tests {
                 f64::from(stamped) * f64::from(one_in) / f64::from(all)
             };
             assert!((0.97..1.03).contains(&share(&mut is_stamped.iter())), "one in {one_in}");
-            // Where every other packet is Data.
+            // If every other packet is Data.
             assert!((0.94..1.06).contains(&share(&mut is_stamped.iter().step_by(2))), "one in {one_in}");
         }
     }

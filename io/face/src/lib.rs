@@ -1,16 +1,16 @@
-//! Faces and links: what joins the forwarding engine to the outside.
+//! Faces and links: the connection of the forwarding engine to the network.
 //!
 //! * [`uri`]: the textual addresses of faces.
 //! * [`registry`]: the faces that exist, with their properties and [`counters`], shared by all threads.
-//! * [`ring`] and [`wake`]: how frames travel between the threads that do input and output and the worker.
+//! * [`ring`] and [`wake`]: transport of frames between the input/output threads and the workers.
 //! * [`link_service`]: NDNLPv2 on one face: between frames and network-layer packets.
 //! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
 //! * [`port`]: faces over links that the worker polls by itself.
-//! * [`encapsulation`]: what stands around NDN packets on those links.
+//! * [`encapsulation`]: the headers around NDN packets on those links.
 //! * [`capture`]: copies of frames, for files.
-//! * [`latency`]: how long packets stay in the router.
-//! * [`wait_watch`]: how long frames wait in receive queues.
-//! * [`log_limit`]: how often a line is logged that other computers can cause.
+//! * [`latency`]: time that packets stay in the router.
+//! * [`wait_watch`]: time that frames wait in receive queues.
+//! * [`log_limit`]: rate limit for log lines that other hosts can cause.
 #![forbid(unsafe_code)]
 
 pub mod capture;

@@ -1,7 +1,7 @@
-//! Doubly linked lists through the nodes of one array: any node is taken out without looking at others, and nothing is allocated.
-//! The permits of strangers and the places of partial packets are kept in such lists.
+//! Doubly linked lists through the nodes of one array: a node is removed in constant time, and nothing is allocated.
+//! The permits of unsolicited peers and the slots of partial packets are in such lists.
 
-/// No node.
+/// Index that means no node.
 const NONE: u32 = u32::MAX;
 
 /// The neighbours of a node in one list.
@@ -12,17 +12,17 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Those of a node that is in no list.
+    /// The links of a node that is in no list.
     pub(crate) const NOWHERE: Links = Links { previous: NONE, next: NONE };
 }
 
-/// Gives the links that a list uses: a node can be in several lists of different kinds.
+/// Access to the links of a node: a node can be in several lists of different kinds.
 pub(crate) trait Linked<const KIND: usize = 0> {
-    /// The links of this kind.
+    /// Returns the links of this kind.
     fn links(&mut self) -> &mut Links;
 }
 
-/// A list of the nodes' links of one kind.
+/// A list through the nodes' links of one kind.
 #[derive(Debug)]
 pub(crate) struct List<const KIND: usize = 0> {
     first: u32,
@@ -37,17 +37,17 @@ impl<const KIND: usize> Default for List<KIND> {
 }
 
 impl<const KIND: usize> List<KIND> {
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
 
-    /// The first node.
+    /// Returns the first node.
     pub(crate) fn first(&self) -> Option<u32> {
         (self.first != NONE).then_some(self.first)
     }
 
-    /// Adds a node that is in no list of this kind.
+    /// Appends a node that is in no list of this kind.
     pub(crate) fn push_last<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
         *nodes[at as usize].links() = Links { previous: self.last, next: NONE };
         match self.last {
@@ -58,7 +58,7 @@ impl<const KIND: usize> List<KIND> {
         self.length += 1;
     }
 
-    /// Takes a node of this list out.
+    /// Removes a node of this list.
     pub(crate) fn remove<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
         let Links { previous, next } = std::mem::replace(nodes[at as usize].links(), Links::NOWHERE);
         match previous {

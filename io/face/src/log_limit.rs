@@ -1,7 +1,7 @@
-//! Bounds how often one kind of line is logged.
+//! Limits how often one kind of line is logged.
 //!
-//! What other computers can cause at will, such as a line for each refused connection, must not fill a disk. Each kind has
-//! a [`LogLimit`] of its own: a few lines go through in each period, and the next line says how many were left out.
+//! Lines that other hosts can cause at will, such as one for each refused connection, must not fill a disk. Each kind
+//! has its own [`LogLimit`]: a few lines are logged in each period, and the next line tells how many were left out.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Length of a period.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// How many lines of one kind are logged in a minute. Meant to be a `static` beside what logs the line.
+/// Limits the lines of one kind per minute. Use it as a `static` next to the log statement.
 #[derive(Debug)]
 pub struct LogLimit {
     lines_per_minute: u32,
@@ -24,13 +24,14 @@ struct State {
 }
 
 impl LogLimit {
-    /// Lets so many lines through in a minute.
+    /// Creates a limit of `lines_per_minute`.
     pub const fn new(lines_per_minute: u32) -> LogLimit {
         let state = State { period_began: None, logged: 0, left_out: 0 };
         LogLimit { lines_per_minute, state: Mutex::new(state) }
     }
 
-    /// Whether the line may be logged now, and if so, how many were left out since the last one. When not, it is counted.
+    /// Returns whether the line may be logged now: `Some` with the number of lines left out since the last one, or
+    /// `None`. A refused line is counted.
     pub fn admit(&self) -> Option<u64> {
         self.admit_at(Instant::now())
     }

@@ -1,10 +1,11 @@
-//! Finding a face by the remote address of a datagram or Ethernet frame.
+//! Finds a face by the remote address of a datagram or Ethernet frame.
 //!
-//! A small open-addressing table: one multiply, usually one probe, no allocation per look-up. The hash is keyed, so
+//! A small open-addressing table: one multiply, usually one probe, no allocation per lookup. The hash is keyed, so
 //! remote hosts cannot choose addresses that collide.
 //!
-//! Every datagram and frame from a shared socket or port is looked up here, and a general table is slower at that: `HashTable`
-//! of crate hashbrown 0.17, with the same hash, takes 3.7 instead of 2.6 ns for one peer and 7.8 instead of 6.9 ns for 12,000.
+//! Every datagram and frame from a shared socket or port is looked up here, and a general table is slower: `HashTable`
+//! of crate hashbrown 0.17, with the same hash, takes 3.7 instead of 2.6 ns for one peer and 7.8 instead of 6.9 ns for
+//! 12,000.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -12,9 +13,9 @@ use std::net::{IpAddr, SocketAddr};
 /// Slots of an empty table; a power of two.
 const INITIAL_SLOTS: usize = 16;
 
-/// An address that peers are told apart by.
+/// An address that identifies a peer.
 pub(crate) trait PeerAddress: Copy + Eq {
-    /// A hash that those who do not know the key cannot steer.
+    /// Returns a hash that hosts without the key cannot steer.
     fn hash(&self, key: (u64, u64)) -> u64;
 }
 
@@ -27,13 +28,13 @@ pub(crate) struct PeerTable<V, A = SocketAddr> {
 }
 
 impl<V, A: PeerAddress> PeerTable<V, A> {
-    /// An empty table with a fresh key.
+    /// Creates an empty table with a fresh key.
     pub(crate) fn new() -> Self {
         let random = RandomState::new();
         PeerTable { slots: empty(INITIAL_SLOTS), used: 0, key: (random.hash_one(0_u8), random.hash_one(1_u8) | 1) }
     }
 
-    /// The entry of `address`.
+    /// Returns the entry of `address`.
     pub(crate) fn get(&self, address: &A) -> Option<&V> {
         self.slots[self.find(address)].as_ref().map(|(_, value)| value)
     }
@@ -73,12 +74,12 @@ impl<V, A: PeerAddress> PeerTable<V, A> {
         Some(value)
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.slots.iter().flatten().map(|(_, value)| value)
     }
 
-    /// The slot that holds `address`, or the empty one where it belongs.
+    /// Returns the slot that holds `address`, or the empty one where it belongs.
     fn find(&self, address: &A) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = self.home(address);
@@ -129,7 +130,7 @@ impl PeerAddress for [u8; 6] {
     }
 }
 
-/// A number that stands for a sender on a multi-access link. Never 0, which stands for the only peer of a
+/// Returns a number that identifies a sender on a multi-access link. Never 0, which identifies the only peer of a
 /// point-to-point link.
 pub(crate) fn endpoint_number(address: &impl PeerAddress) -> u64 {
     address.hash((0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)) | 1

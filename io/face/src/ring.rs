@@ -1,4 +1,4 @@
-//! Bounded lock-free rings that carry frames between the threads that do input and output and the workers.
+//! Bounded lock-free rings that carry frames between the input/output threads and the workers.
 //!
 //! Any thread may push; one thread pops and owns the [`Waker`] of the ring. Pushing does not wake the consumer, so that
 //! a burst costs one wake-up: push all of it, then call [`FrameRing::wake`].
@@ -15,18 +15,19 @@ use crate::wake::Waker;
 /// One link-layer packet: a complete LpPacket, Interest or Data element.
 #[derive(Debug)]
 pub struct Frame {
-    /// Face it came in on or goes out on.
+    /// Face on which it was received or is to be sent.
     pub face: FaceId,
-    /// Which peer it came from: 0 on point-to-point links, a hash of the remote address on multi-access links.
+    /// Identifies the sender: 0 on point-to-point links, a hash of the remote address on multi-access links.
     pub endpoint: u64,
     /// The bytes.
     pub buffer: PacketBuffer,
-    /// When it was received, if that is measured; of one that goes out, the packet that it is, or answers.
+    /// Time of reception, if latency is measured. For a frame to send: the stamp of the packet that it forwards or
+    /// answers.
     pub stamp: Stamp,
 }
 
 impl Frame {
-    /// Without a stamp.
+    /// Creates a frame without a stamp.
     #[inline]
     pub fn new(face: FaceId, endpoint: u64, buffer: PacketBuffer) -> Frame {
         Frame { face, endpoint, buffer, stamp: Stamp::NONE }
@@ -41,32 +42,33 @@ pub struct FrameRing {
 }
 
 impl FrameRing {
-    /// A ring for `capacity` frames (at least 1) whose consumer sleeps on `waker`. Several rings may share a waker.
+    /// Creates a ring for `capacity` frames (at least 1) with a consumer that sleeps on `waker`. Several rings may
+    /// share a waker.
     pub fn new(capacity: usize, waker: Arc<Waker>) -> Self {
         FrameRing { queue: ArrayQueue::new(capacity.max(1)), waker, refused: AtomicU64::new(0) }
     }
 
-    /// Adds a frame without waking the consumer.
+    /// Pushes a frame without waking the consumer.
     ///
     /// # Errors
-    /// Gives the frame back when the ring is full; the refusal is counted.
+    /// Returns the frame if the ring is full; the refusal is counted.
     pub fn push(&self, frame: Frame) -> Result<(), Frame> {
         self.queue.push(frame).inspect_err(|_| {
             self.refused.fetch_add(1, Ordering::Relaxed);
         })
     }
 
-    /// Wakes the consumer if it sleeps; cheap when it does not.
+    /// Wakes the consumer if it sleeps; cheap if it does not.
     pub fn wake(&self) {
         self.waker.wake();
     }
 
-    /// The consumer's waker.
+    /// Returns the consumer's waker.
     pub fn waker(&self) -> &Arc<Waker> {
         &self.waker
     }
 
-    /// Moves up to `limit` frames to the end of `out`, oldest first. Returns how many. Consumer only.
+    /// Moves up to `limit` frames to the end of `out`, oldest first. Returns their number. Consumer only.
     pub fn pop_burst(&self, out: &mut Vec<Frame>, limit: usize) -> usize {
         let mut popped = 0;
         while popped < limit {
@@ -77,22 +79,22 @@ impl FrameRing {
         popped
     }
 
-    /// Whether no frame waits.
+    /// Whether the ring is empty.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Frames that wait.
+    /// Returns the number of frames in the ring.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Frames that fit.
+    /// Returns the maximum number of frames.
     pub fn capacity(&self) -> usize {
         self.queue.capacity()
     }
 
-    /// Frames refused because the ring was full.
+    /// Returns the number of frames refused because the ring was full.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -101,37 +103,37 @@ impl FrameRing {
 /// Decides which worker gets a frame; see [`FrameInlet::divided`].
 pub type ChooseWorker = Arc<dyn Fn(FaceId, &[u8]) -> usize + Send + Sync>;
 
-/// The rings from a thread that does input to all workers: each frame goes into one of them.
+/// The rings from an input thread to all workers; each frame goes into one of them.
 #[derive(Clone)]
 pub struct FrameInlet {
     rings: Arc<[Arc<FrameRing>]>,
-    /// Absent when there is nothing to choose.
+    /// `None` if there is only one worker.
     choose: Option<ChooseWorker>,
 }
 
 impl FrameInlet {
-    /// To the only worker.
+    /// Creates the inlet of a single worker.
     pub fn new(ring: Arc<FrameRing>) -> Self {
         FrameInlet { rings: Arc::new([ring]), choose: None }
     }
 
-    /// To several workers, whose rings are in the order of their numbers. `choose` gets a frame and the face that it came in on
-    /// and says whose it probably is; what it says modulo the number of workers counts. A worker that gets a packet of another one
-    /// hands it over.
+    /// Creates the inlet of several workers, with their rings in the order of worker numbers. `choose` gets a frame and
+    /// the face that received it, and returns the worker that probably owns it, modulo the number of workers. A worker
+    /// that gets a packet of another worker transfers it.
     pub fn divided(rings: Vec<Arc<FrameRing>>, choose: ChooseWorker) -> Self {
         FrameInlet { rings: rings.into(), choose: Some(choose) }
     }
 
-    /// Adds a frame without waking anybody.
+    /// Pushes a frame without waking any worker.
     ///
     /// # Errors
-    /// Gives the frame back when its worker's ring is full; the refusal is counted.
+    /// Returns the frame if its worker's ring is full; the refusal is counted.
     #[inline]
     pub fn push(&self, frame: Frame) -> Result<(), Frame> {
         self.ring_for(frame.face, frame.buffer.bytes()).push(frame)
     }
 
-    /// Frames that wait in the ring that a frame with these bytes would go into.
+    /// Returns the number of frames in the ring that a frame with these bytes would go into.
     pub fn waiting_before(&self, face: FaceId, bytes: &[u8]) -> usize {
         self.ring_for(face, bytes).len()
     }
@@ -142,7 +144,7 @@ impl FrameInlet {
         &self.rings[worker % self.rings.len()]
     }
 
-    /// Wakes the workers that have frames and sleep.
+    /// Wakes the sleeping workers that have frames.
     pub fn wake(&self) {
         match &*self.rings {
             [only] => only.wake(),
@@ -151,13 +153,13 @@ impl FrameInlet {
     }
 }
 
-/// From the sockets to all workers. Streams and datagrams have rings of their own, because the sender of a stream waits while its ring is
-/// full, and keeps it full when it sends as fast as it can; a datagram that finds no room is lost.
+/// The rings from the sockets to all workers. Streams and datagrams have separate rings. The sender of a stream waits
+/// while its ring is full, and keeps it full if it sends as fast as it can; a datagram that does not fit is lost.
 #[derive(Clone)]
 pub struct SocketInlets {
-    /// What comes through streams.
+    /// Rings for frames from streams.
     pub streams: FrameInlet,
-    /// What comes as datagrams.
+    /// Rings for datagrams.
     pub datagrams: FrameInlet,
 }
 
@@ -186,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// A frame that is told from others by its endpoint.
+    /// Returns a frame with `number` as endpoint, which identifies it.
     fn frame(pool: &BufferPool, number: u64) -> Frame {
         Frame::new(FaceId(256), number, pool.allocate(0).expect("buffer"))
     }

@@ -1,12 +1,12 @@
-//! How far apart the packets of a sample are.
+//! Random gaps between the packets of a sample.
 
 use std::num::NonZeroU32;
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Gaps between packets that are looked at: at random, because names, and Interests and Data, often come in turns, and one in a fixed number
-/// of packets would be the same one of them again and again.
+/// Gaps between sampled packets. They are random because names, and Interests and Data, often alternate; every n-th
+/// packet would then be of the same kind.
 #[derive(Debug, Clone)]
 pub struct SampleGaps {
     /// Twice the mean less 1.
@@ -15,14 +15,14 @@ pub struct SampleGaps {
 }
 
 impl SampleGaps {
-    /// Gaps that choose one in `one_in` packets on average. The same seed gives the same gaps.
+    /// Creates gaps that choose one in `one_in` packets on average. The same seed gives the same gaps.
     pub fn new(one_in: NonZeroU32, seed: u64) -> Self {
         SampleGaps { range: 2 * u64::from(one_in.get()) - 1, random: SplitMix64::seed_from_u64(seed) }
     }
 
-    /// From one packet of the sample to the next: 1 is the next packet.
+    /// Returns the distance to the next packet of the sample; 1 is the next packet.
     pub fn next_gap(&mut self) -> u32 {
-        // From 1 to twice the mean less 1; numbers this small are even enough without more ado.
+        // From 1 to twice the mean less 1. The modulo bias is negligible for numbers this small.
         u32::try_from(1 + self.random.next_u64() % self.range).unwrap_or(u32::MAX)
     }
 }

@@ -1,64 +1,65 @@
-//! Peers that have fallen silent: a path that drops packets says nothing, so only the want of answers tells.
+//! Detects peers that have fallen silent: a path that drops packets reports no error, so only missing answers show it.
 //!
-//! A producer need not answer an Interest, so silence alone proves nothing. But a Namehop answers the question whether it knows PIT
-//! tokens. A peer that was sent something and sends nothing is asked; if it has answered such questions before, and nothing comes from
-//! it for the time that a peer may be blocked, its face is down. Peers that run another forwarder ignore the question and stay up.
+//! A producer need not answer an Interest, so silence alone proves nothing. But a Namehop answers the question whether
+//! it knows PIT tokens. A peer that was sent something and sends nothing is asked this question. If it has answered
+//! such questions before, and sends nothing for `blocked_timeout_ms`, its face goes down. Peers that run another
+//! forwarder ignore the question and stay up.
 
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Looks in the time that a peer may be blocked.
+/// Number of checks within `blocked_timeout_ms`.
 pub const LOOKS: u32 = 5;
-/// Time between two questions to a peer that is down.
+/// Interval between two questions to a peer that is down.
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What is known of how a peer answers.
+/// Tracks whether a peer answers.
 #[derive(Debug, Default)]
 pub struct Silence {
-    /// Something was sent to it, and nothing has come since.
+    /// Something was sent to the peer, and nothing was received since.
     is_awaited: Cell<bool>,
-    /// Looks since then.
+    /// Number of checks since then.
     looks: Cell<u32>,
-    /// It has answered a question.
+    /// The peer has answered a question.
     answers: Cell<bool>,
 }
 
-/// What a look at a peer comes to.
+/// Result of a check of a peer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There is nothing to look for until something is sent to it.
+    /// No further check is needed until something is sent to the peer.
     Fine,
-    /// It is to be looked at again.
+    /// Check the peer again.
     Wait,
-    /// It is to be asked, and looked at again.
+    /// Ask the peer, and check it again.
     Ask,
-    /// It does not answer any more.
+    /// The peer has stopped answering.
     Silent,
 }
 
 impl Silence {
-    /// Notes that something is sent to the peer, other than the answer to a question.
+    /// Notes that something was sent to the peer, other than the answer to a question.
     pub fn note_sent(&self) {
         self.is_awaited.set(true);
     }
 
-    /// Notes that something has come from the peer.
+    /// Notes that something was received from the peer.
     pub fn note_heard(&self) {
         self.is_awaited.set(false);
         self.looks.set(0);
     }
 
-    /// Notes that it was the answer to a question.
+    /// Notes that the received packet was the answer to a question.
     pub fn note_answered(&self) {
         self.answers.set(true);
     }
 
-    /// Forgets that the peer has answered.
+    /// Clears the note that the peer has answered.
     pub fn forget_answers(&self) {
         self.answers.set(false);
     }
 
-    /// Looks at the peer, [`LOOKS`] times in the time that it may be blocked.
+    /// Checks the peer; called [`LOOKS`] times within `blocked_timeout_ms`.
     pub fn look(&self) -> Verdict {
         if !self.is_awaited.get() {
             return Verdict::Fine;
@@ -66,10 +67,10 @@ impl Silence {
         let looks = self.looks.get().saturating_add(1);
         self.looks.set(looks);
         match looks {
-            // What was sent just now may yet be answered.
+            // The packet sent last may still be answered.
             1 => Verdict::Wait,
             2 => Verdict::Ask,
-            // It ignores questions.
+            // The peer ignores questions.
             _ if !self.answers.get() => Verdict::Fine,
             LOOKS.. => Verdict::Silent,
             _ => Verdict::Ask,
@@ -81,7 +82,7 @@ impl Silence {
 mod tests {
     use super::*;
 
-    /// What looks come to, with what happened before each: sent, heard.
+    /// Returns the results of checks, with the events before each: sent, heard.
     fn verdicts(silence: &Silence, before: &[(bool, bool)]) -> Vec<Verdict> {
         let look = |&(sent, heard): &(bool, bool)| {
             if sent {

@@ -1,20 +1,22 @@
-//! Coalescing wake-ups between threads: the consumer of some queues sleeps, and whoever adds to a queue wakes it.
+//! Coalescing wake-ups between threads: the consumer of some queues sleeps, and a producer that adds to a queue wakes
+//! it.
 //!
-//! While the consumer is awake, [`Waker::wake`] costs one memory fence and one load and nothing is sent. Only the first
+//! While the consumer is awake, [`Waker::wake`] costs one memory fence and one load and sends nothing. Only the first
 //! producer that finds it asleep pays for waking it. The consumer may be a tokio task ([`Waker::wait`]) or an ordinary
-//! thread ([`Waker::park`], [`Waker::poll`]); one consumer at a time.
+//! thread ([`Waker::park`], [`Waker::poll`]); there is one consumer at a time.
 //!
 //! # Why no wake-up is lost
 //!
-//! The consumer (1) stores `ASLEEP`, (2) executes a sequentially consistent fence, (3) looks at its queues once more and
-//! sleeps only when they are empty. A producer (a) adds to a queue, (b) executes a sequentially consistent fence, (c) loads
-//! the state. All such fences have one total order. If (2) comes before (b), the load (c) sees the store (1) or a later
-//! one: the producer finds `ASLEEP`, or finds `AWAKE` because somebody else is already waking the consumer. If (b) comes
-//! before (2), the look (3) sees the addition (a) and the consumer does not sleep. There is no third case.
+//! The consumer (1) stores `ASLEEP`, (2) executes a sequentially consistent fence, (3) checks its queues once more and
+//! sleeps only if they are empty. A producer (a) adds to a queue, (b) executes a sequentially consistent fence, (c)
+//! loads the state. All such fences have one total order. If (2) comes before (b), the load (c) sees the store (1) or a
+//! later one: the producer finds `ASLEEP`, or finds `AWAKE` because another producer is already waking the consumer. If
+//! (b) comes before (2), the check (3) sees the addition (a) and the consumer does not sleep. There is no third case.
 //!
-//! Between the decision to sleep and the sleep itself a notification is kept: [`tokio::sync::Notify`] and
+//! A notification sent between the decision to sleep and the sleep itself is kept: [`tokio::sync::Notify`] and
 //! [`std::thread::Thread::unpark`] both store one permit, which makes the next sleep return at once, and so does the
-//! counter of an eventfd. A permit left over from an abandoned sleep causes one idle look at the queues and no more.
+//! counter of an eventfd. A permit left over from an abandoned sleep causes one unnecessary check of the queues and no
+//! more.
 
 #[cfg(test)]
 mod tests;
@@ -37,18 +39,18 @@ const ASLEEP_TASK: u8 = 1;
 const ASLEEP_THREAD: u8 = 2;
 const ASLEEP_POLL: u8 = 3;
 
-/// Wakes one consumer; see the module description.
+/// Wakes one consumer; see the module documentation.
 #[derive(Debug, Default)]
 pub struct Waker {
     state: AtomicU8,
     notify: Notify,
-    /// The parked thread. Touched only on the way to sleep and when waking it.
+    /// The parked thread. Accessed only when falling asleep and when waking it.
     thread: Mutex<Option<Thread>>,
-    /// Wakes a thread that sleeps in poll(2); made at its first such sleep.
+    /// Wakes a thread that sleeps in poll(2); created at its first such sleep.
     event: OnceLock<EventFd>,
 }
 
-/// Marks the consumer awake again however it leaves its sleep, also when the waiting future is dropped.
+/// Marks the consumer awake again on every exit from its sleep, also when the waiting future is dropped.
 struct AwakeAgain<'a>(&'a AtomicU8);
 
 impl Drop for AwakeAgain<'_> {
@@ -58,12 +60,12 @@ impl Drop for AwakeAgain<'_> {
 }
 
 impl Waker {
-    /// A waker whose consumer is awake.
+    /// Creates a waker with an awake consumer.
     pub fn new() -> Self {
         Waker::default()
     }
 
-    /// Wakes the consumer if it sleeps. Call after adding to its queues: once per burst is enough.
+    /// Wakes the consumer if it sleeps. Call it after adding to its queues; once per burst is enough.
     #[inline]
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
@@ -74,7 +76,7 @@ impl Waker {
 
     #[cold]
     fn wake_sleeper(&self) {
-        // Whoever takes the state back to awake is the one to send the notification.
+        // The thread that sets the state back to awake sends the notification.
         match self.state.swap(AWAKE, Ordering::AcqRel) {
             ASLEEP_TASK => self.notify.notify_one(),
             ASLEEP_THREAD => {
@@ -85,7 +87,7 @@ impl Waker {
             }
             ASLEEP_POLL => {
                 if let Some(event) = self.event.get() {
-                    // Fails only when the counter is full, and then the sleeper is being woken.
+                    // Fails only if the counter is full; then the sleeper is already being woken.
                     let _ = event.write(1);
                 }
             }
@@ -99,8 +101,8 @@ impl Waker {
         AwakeAgain(&self.state)
     }
 
-    /// Waits, as a task, until `is_ready` is true. `is_ready` must look at every queue this consumer serves. Dropping the
-    /// future is safe at any moment, so it can be one arm of a `select!` beside a timer.
+    /// Waits, as a task, until `is_ready` is true. `is_ready` must check every queue of this consumer. Dropping the
+    /// future is safe at any time, so it can be one arm of a `select!` beside a timer.
     pub async fn wait(&self, is_ready: impl Fn() -> bool) {
         while !is_ready() {
             let guard = self.fall_asleep(ASLEEP_TASK);
@@ -140,10 +142,10 @@ impl Waker {
 
 impl Waker {
     /// Waits, as a thread, until `is_ready` is true, one of `descriptors` is readable or has failed, or `timeout` has
-    /// passed; the timeout is exact to a microsecond or so. May return for no reason.
+    /// passed; the timeout is exact to about a microsecond. May return spuriously.
     ///
     /// # Errors
-    /// When the kernel has no descriptor or memory for it.
+    /// If the kernel has no file descriptor or memory for it.
     pub fn poll(
         &self,
         descriptors: &[BorrowedFd<'_>],

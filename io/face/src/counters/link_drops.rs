@@ -1,4 +1,4 @@
-//! Why frames and packets are dropped on the link side, and how often.
+//! Reasons for drops of frames and packets on the link side, and their counters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,21 +55,21 @@ link_drops! {
     MissingSequence = "missing-sequence",
     /// A fragment without payload.
     EmptyFragment = "empty-fragment",
-    /// A fragment that was received before.
+    /// A fragment that was already received.
     DuplicateFragment = "duplicate-fragment",
-    /// FragCount differs from that of the packet's first-seen fragment.
+    /// FragCount differs from that of the packet's fragment received first.
     FragCountMismatch = "frag-count-mismatch",
     /// The fragments add up to more than the largest packet; the whole partial packet is dropped.
     ReassembledTooLong = "reassembled-too-long",
-    /// A partial packet got no fragment for too long.
+    /// A partial packet received no fragment for too long.
     ReassemblyTimeout = "reassembly-timeout",
-    /// A partial packet was given up for a newer one because too many were waiting.
+    /// A partial packet was evicted for a newer one because too many were waiting.
     ReassemblyEvicted = "reassembly-evicted",
-    /// Link reliability: a frame that was received before.
+    /// Link reliability: a frame that was already received.
     DuplicateSequence = "duplicate-sequence",
-    /// Link reliability: a packet given up after its last retransmission.
+    /// Link reliability: a packet abandoned after its last retransmission.
     RetransmissionsExhausted = "retransmissions-exhausted",
-    /// The packet with its headers is larger than any LpPacket may be, on a link without fragmentation.
+    /// The packet with its headers is larger than the largest LpPacket, on a link without fragmentation.
     PacketTooLong = "packet-too-long",
     /// The headers alone fill the MTU.
     HeaderTooLong = "header-too-long",
@@ -83,13 +83,13 @@ link_drops! {
     HandoverFull = "handover-full",
     /// The ring from the worker or the send queue of the link is full.
     SendQueueFull = "send-queue-full",
-    /// A connection was closed because its peer had taken nothing for too long while packets waited.
+    /// A connection was closed because its peer had read nothing for too long while packets were queued.
     PeerBlocked = "peer-blocked",
-    /// A neighbour's command to the router beyond what is looked at.
+    /// A neighbour's command to the router beyond the limit of commands that are processed.
     TooManyCommands = "too-many-commands",
     /// A route that a neighbour registered or announced beyond the limit.
     TooManyRoutes = "too-many-routes",
-    /// The link is down, or its face is gone.
+    /// The link is down, or its face is closed.
     LinkDown = "link-down",
     /// The operating system refused to send.
     SendFailed = "send-failed",
@@ -97,32 +97,34 @@ link_drops! {
     MalformedFrame = "malformed-frame",
     /// A connection or peer beyond the limit of faces.
     TooManyFaces = "too-many-faces",
-    /// A stranger's face or connection was closed so that somebody else could have its place.
+    /// The face or connection of an unsolicited peer was closed so that another peer could have its slot.
     FaceEvicted = "face-evicted",
-    /// A received frame larger than any LpPacket may be.
+    /// A received frame larger than the largest LpPacket.
     FrameTooLong = "frame-too-long",
     /// A WebSocket handshake from a web page of an origin that is not allowed.
     OriginNotAllowed = "origin-not-allowed",
-    /// An Ethernet frame that does not carry NDN, or an element on a stream, WebSocket message or datagram that is none of
-    /// Interest, Data and LpPacket. A stream over the Internet that begins with such an element is closed.
+    /// An Ethernet frame that does not carry NDN, or an element on a stream, WebSocket message or datagram that is not
+    /// an Interest, Data or LpPacket. A stream over the Internet that begins with such an element is closed.
     NotNdnFrame = "not-ndn-frame",
-    /// A frame to an address that is not this port's.
+    /// A frame to an address that this port does not have.
     ForeignFrame = "foreign-frame",
-    /// An NDN frame to a multicast group that no face stands for.
+    /// An NDN frame to a multicast group without a face.
     UnknownGroup = "unknown-group",
-    /// An NDN frame from an address that no face stands for.
+    /// An NDN frame from an address without a face.
     UnknownSender = "unknown-sender",
     /// A datagram to a UDP port that no face uses.
     UnknownPort = "unknown-udp-port",
     /// A fragment of an IP packet.
     IpFragment = "ip-fragment",
-    /// A packet whose checksum, of IPv4, UDP, ICMP or ICMPv6, is wrong or missing.
+    /// A packet with a wrong or missing checksum of IPv4, UDP, ICMP or ICMPv6.
     BadChecksum = "bad-checksum",
-    /// An ARP or neighbour discovery message that says nothing sensible.
+    /// An invalid ARP or neighbour discovery message.
     BadNeighbourMessage = "bad-neighbour-message",
-    /// An ARP or neighbour discovery message that gives another hardware address for a next hop than the one that answers.
+    /// An ARP or neighbour discovery message that claims another hardware address for a next hop than the one that
+    /// answers.
     NeighbourConflict = "neighbour-conflict",
-    /// To a next hop that does not answer ARP or neighbour discovery, or has not yet while too many packets wait for that.
+    /// A packet to a next hop that does not answer ARP or neighbour discovery, or beyond the limit of packets that wait
+    /// for its first answer.
     NextHopUnresolved = "next-hop-unresolved",
 }
 
@@ -130,13 +132,13 @@ impl LinkDrop {
     /// Number of reasons.
     pub const COUNT: usize = LinkDrop::ALL.len();
 
-    /// Index in [`LinkDrop::ALL`].
+    /// Returns the index in [`LinkDrop::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Drops by [`LinkDrop`] of all faces together, those that are gone included. Every thread may add: drops are rare.
+/// Drops by [`LinkDrop`] of all faces together, closed ones included. Every thread may add: drops are rare.
 #[derive(Debug)]
 pub struct LinkDropTotals([AtomicU64; LinkDrop::COUNT]);
 
@@ -146,7 +148,7 @@ impl LinkDropTotals {
         self.0[reason.index()].fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Drops for this reason.
+    /// Returns the drops for this reason.
     pub fn get(&self, reason: LinkDrop) -> u64 {
         self.0[reason.index()].load(Ordering::Relaxed)
     }
@@ -176,7 +178,7 @@ impl LinkDropCounters {
         self.totals.add(reason, count);
     }
 
-    /// Drops for this reason.
+    /// Returns the drops for this reason.
     pub fn get(&self, reason: LinkDrop) -> u64 {
         self.own[reason.index()].get()
     }

@@ -201,7 +201,7 @@ impl SendWindow {
         true
     }
 
-    /// Retransmits lost frames, and abandons those that were retransmitted too often.
+    /// Retransmits lost frames, and abandons frames that were retransmitted too often.
     pub fn resend_due(
         &mut self,
         now: Timestamp,

@@ -70,7 +70,7 @@ impl FaceFlags {
         FaceFlags(self.0 & !other.0)
     }
 
-    /// Returns `self` with the bits in `mask` replaced by those of `flags`; undefined bits in `mask` are ignored.
+    /// Returns `self` with the bits in `mask` replaced by the bits of `flags`; undefined bits in `mask` are ignored.
     pub(super) const fn changed(self, flags: FaceFlags, mask: u64) -> FaceFlags {
         let known = mask & FaceFlags::ALL.0;
         FaceFlags((self.0 & !known) | (flags.0 & known))
