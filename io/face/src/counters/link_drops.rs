@@ -103,8 +103,8 @@ link_drops! {
     FrameTooLong = "frame-too-long",
     /// A WebSocket handshake from a web page of an origin that is not allowed.
     OriginNotAllowed = "origin-not-allowed",
-    /// An Ethernet frame that does not carry NDN, or an element on a stream, WebSocket message or datagram that is not
-    /// an Interest, Data or LpPacket. A stream over the Internet that begins with such an element is closed.
+    /// An Ethernet frame that does not carry NDN; or a stream element, WebSocket message or datagram that is not an
+    /// Interest, Data or LpPacket. A stream over the Internet that begins with such an element is closed.
     NotNdnFrame = "not-ndn-frame",
     /// A frame to an address that this port does not have.
     ForeignFrame = "foreign-frame",
@@ -123,8 +123,8 @@ link_drops! {
     /// An ARP or neighbour discovery message that claims another hardware address for a next hop than the one that
     /// answers.
     NeighbourConflict = "neighbour-conflict",
-    /// A packet to a next hop that does not answer ARP or neighbour discovery, or beyond the limit of packets that wait
-    /// for its first answer.
+    /// A packet to a next hop that does not answer ARP or neighbour discovery, or beyond the limit of packets waiting
+    /// for that answer.
     NextHopUnresolved = "next-hop-unresolved",
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Network cards and routers choose queues and paths by the addresses and ports of UDP. Tunnels therefore put a hash of
 //! their content into the source port (RFC 7348 section 5, RFC 8085 section 5.1.1). Here it is a hash of the first two
-//! components of the name, which also assign packets to workers. So packets of one name keep their order, Interest and
-//! Data of a name have the same port whichever router sends them, and names spread over the queues of the receiver. The
-//! hash has no secret, because routers must agree; so a sender that chooses names can direct them to one queue.
+//! components of the name, which also assign packets to workers. So packets of one name keep their order, and names
+//! spread over the queues of the receiver. Interest and Data of a name have the same port, whichever router sends them.
+//! The hash has no secret, because routers must agree; so a sender that chooses names can direct them to one queue.
 
 use namehop_wire::tlv::{Reader, read_var_number, types};
 

@@ -1,8 +1,8 @@
 //! Encapsulations: the headers around NDN frames on the links of ports.
 //!
-//! Each encapsulation is one file. It defines the bytes of its header, reads them from received frames, determines the
-//! peer of a frame, and defines how much of the link's MTU the header takes. Ports and their queues handle [`Peer`]s
-//! and [`Header`]s without knowing their content.
+//! Each encapsulation is one file. It defines the bytes of its header and reads them from received frames. It
+//! determines the peer of a frame, and how much of the link's MTU the header takes. Ports and their queues handle
+//! [`Peer`]s and [`Header`]s without knowing their content.
 //!
 //! | file | header |
 //! |---|---|
@@ -19,9 +19,9 @@
 //! [`port`](crate::port) decides when to send them. [`InternetPeer`]s identify the faces over UDP and VXLAN; their
 //! addresses are longer than Ethernet addresses. Both kinds of peers are [`FacePeer`]s.
 //!
-//! To add an encapsulation, add a file, a variant of [`Peer`] (which identifies its faces) and a variant of [`Header`]
-//! (a template of the bytes in front of a frame). Fields that differ from frame to frame, such as lengths, are filled
-//! in by [`Header::put_on`] and excluded from the comparison in [`Header::is_on`].
+//! To add an encapsulation, add a file, a variant of [`Peer`] and a variant of [`Header`]. The peer identifies the
+//! faces; the header is a template of the bytes in front of a frame. Fields that differ from frame to frame, such as
+//! lengths, are filled in by [`Header::put_on`] and excluded from the comparison in [`Header::is_on`].
 
 pub(crate) mod arp;
 mod bare;

@@ -2,7 +2,7 @@
 //!
 //! The header counts in the MTU of a link. NDNLPv2 fragments longer packets; IP never fragments them.
 //!
-//! Every datagram has a checksum, even over IPv4, where it is optional: routers on the path may damage data in ways
+//! Every datagram has a checksum, even over IPv4, where it is optional. Routers on the path may damage data in ways
 //! that no link check detects, and a damaged name in a cache is useless (RFC 8085 section 3.4). VXLAN over IPv4 has
 //! none, as its specification says.
 

@@ -58,7 +58,7 @@ mod tests {
     fn marks_follow_the_codel_law_while_the_queue_is_long() {
         let mut marker = CongestionMarker::default();
         let marks: Vec<u64> = (0..=400).filter(|&ms| ask(&mut marker, ms, 1001)).collect();
-        // 100, then +100/sqrt(2) = 70.7, +100/sqrt(3) = 57.7, +50, +44.7, +40.8: the first whole millisecond after each.
+        // 100, then +100/sqrt(2) = 70.7, +100/sqrt(3) = 57.7, +50, +44.7, +40.8; rounded up to whole milliseconds.
         assert_eq!(marks, [100, 171, 229, 279, 324, 364]);
     }
 

@@ -42,8 +42,8 @@ pub struct MulticastConfig {
     pub group_v4: Option<SocketAddrV4>,
     /// IPv6 group and port; `None` disables IPv6 multicast.
     pub group_v6: Option<SocketAddrV6>,
-    /// The members of a group may not all hear each other, as on a wireless ad hoc network, so a packet received on a
-    /// face may be sent on the same face again.
+    /// Set if the members of a group may not all hear each other, as on a wireless ad hoc network. Then a packet
+    /// received on a face may be sent on the same face again.
     pub is_ad_hoc: bool,
 }
 

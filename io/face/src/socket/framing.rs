@@ -1,19 +1,20 @@
 //! Cuts a byte stream into packets: on Unix and TCP sockets packets follow each other without separators.
 //!
-//! A web page can make a browser connect to a TCP port and send a text of the page's choice, for example an HTTP
-//! request with an arbitrary body. Nearly every text can be cut into TLV elements, so the Interests in such a body
-//! would be accepted as commands of a local application. Two rules prevent this:
+//! A web page can make a browser connect to a TCP port and send a chosen text, for example an HTTP request with an
+//! arbitrary body. Nearly every text can be cut into TLV elements, so the Interests in such a body would be accepted as
+//! commands of a local application. Two rules prevent this:
 //!
 //! * The first element on a stream must be an Interest, a Data or an LpPacket. Any other element ends the stream, and
 //!   nothing after it is handed over. This rejects HTTP methods (`GET` begins with type 71, `POST` with 80, `OPTIONS`
-//!   with 79), the preface of HTTP/2 (`PRI`), TLS handshakes (22) and the greetings of FTP and SMTP clients.
+//!   with 79) and the preface of HTTP/2 (`PRI`). It also rejects TLS handshakes (22) and the greetings of FTP and SMTP
+//!   clients.
 //! * An LpPacket (type 100, an ASCII `d`) could begin a text: a page may choose a method such as `dAV`. Browsers first
-//!   ask the server (`OPTIONS`) whether a page of another origin may use such a method, but not if the page's host name
-//!   now resolves to this host. So a first LpPacket must be valid, and carry an Interest, a Data or nothing. No text
-//!   fulfils this. The fields with a printable character as type are PitToken (`b`), Fragment (`P`) and the fields of
-//!   fragments (`Q`, `R`, `S`, with lengths that are control characters), and a Fragment begins with type 5 or 6.
-//!   Neither the method nor the target of a request, nor a header, can contain these two bytes. An LpPacket with only a
-//!   PitToken begins with `d"`, and a method cannot contain a quotation mark.
+//!   ask the server (`OPTIONS`) whether a page of another origin may use such a method. But they do not ask if the
+//!   page's host name now resolves to this host. So a first LpPacket must be valid, and carry an Interest, a Data or
+//!   nothing. No text fulfils this. The fields with a printable character as type are PitToken (`b`), Fragment (`P`)
+//!   and the fields of fragments (`Q`, `R`, `S`). The latter have lengths that are control characters, and a Fragment
+//!   begins with type 5 or 6. Neither the method nor the target of a request, nor a header, can contain the bytes 5 or
+//!   6. An LpPacket with only a PitToken begins with `d"`, and a method cannot contain a quotation mark.
 //!
 //! A program that controls the first bytes of a connection already runs on this host and needs no such trick. So a
 //! stream stays open after a valid first element: elements of other types are dropped and counted, because a future

@@ -10,8 +10,8 @@
 //! [`SocketService::run`] serves the sockets on a tokio `LocalSet`. Received packets go to the worker through one ring,
 //! packets to send come through another. The worker may be a task on the same `LocalSet` or another thread.
 //!
-//! Receiving: a readable socket is read once (`stream`, `udp`), the bytes are cut into frames, each frame is copied
-//! into a pool buffer and pushed to the ring, and the worker is woken once. Sending: `dispatch` moves frames from the
+//! Receiving: a readable socket is read once (`stream`, `udp`), and the bytes are cut into frames. Each frame is copied
+//! into a pool buffer and pushed to the ring. Then the worker is woken once. Sending: `dispatch` moves frames from the
 //! ring to per-face queues and then flushes each queue with one system call.
 //!
 //! [`FaceEvent::Created`] is sent before the first frame of that face is pushed to the ring. If the event reaches the
@@ -194,7 +194,7 @@ impl SocketService {
     /// dropped. Must be awaited inside a tokio `LocalSet` with I/O and time enabled.
     ///
     /// # Errors
-    /// When the runtime cannot watch a socket because file descriptors or memory have run out, or when a task of the
+    /// When the runtime cannot watch a socket because file descriptors or memory have run out. Also when a task of the
     /// service has ended.
     pub async fn run(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
         let listened_on = [("TCP", &self.tcp), ("WebSocket", &self.websocket), ("UDP", &self.udp)];

@@ -1,7 +1,7 @@
 //! Checks which web pages may open a WebSocket.
 //!
 //! A browser lets every page connect to this host, where the page would be a local application with all its rights. But
-//! the browser sends the origin of the page (RFC 6455, section 10.2, and RFC 6454), so pages from other hosts are
+//! the browser sends the origin of the page (RFC 6455, section 10.2, and RFC 6454). So pages from other hosts are
 //! refused unless the configuration lists their origin. Programs other than browsers send no Origin.
 
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};

@@ -1,6 +1,6 @@
 //! The send queues of a UDP socket: one for each local source address.
 //!
-//! The datagrams of one system call share their source address, so each source has its own queue, and the queues take
+//! The datagrams of one system call share their source address, so each source has its own queue. The queues take
 //! turns, one batch at a time. If all peers of a socket use one address, it has one queue.
 
 use std::cell::{Cell, RefCell};

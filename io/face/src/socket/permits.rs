@@ -2,10 +2,10 @@
 //!
 //! Each face holds a permit; a WebSocket connection holds one from the start of its handshake. Anyone who can send a
 //! datagram or open a connection requests one. Some permits are reserved for applications on this host and for faces
-//! created by configuration or command, so that the router can be used and inspected under any load from the network.
-//! The others are for strangers, that is, unsolicited peers on other hosts. Half of them are for peers that send
-//! datagrams, where addresses may be forged, and half for peers that connect. When strangers hold all their permits, a
-//! new one evicts one that is idle: see [`strangers`](crate::strangers).
+//! created by configuration or command. So the router can be used and inspected under any load from the network. The
+//! others are for strangers, that is, unsolicited peers on other hosts. Half of them are for peers that send datagrams,
+//! where addresses may be forged, and half for peers that connect. When strangers hold all their permits, a new one
+//! evicts one that is idle: see [`strangers`](crate::strangers).
 
 mod request;
 

@@ -1,7 +1,7 @@
 //! UDP peers that cannot be reached: their faces are down for a while.
 //!
 //! UDP has no connection that could break. But the kernel learns from ICMP that no program listens at an address
-//! (connection refused) or that no route leads there, and it refuses to send if it has no route itself. A peer that
+//! (connection refused) or that no route leads there. It also refuses to send if it has no route itself. A peer that
 //! answers probes can also fall silent (`silence`). The face of a peer in one of these states is down, so that
 //! Interests take other next hops.
 //!

@@ -3,7 +3,7 @@
 //!
 //! A queue grows only while its peer reads more slowly than packets come. Each queue has a limit of its own, but a
 //! hundred slow readers have a hundred queues. So a queue may grow to at most half of what is left for its class. Then
-//! one slow peer gets all that its own limit allows, many slow peers each get their part, and something is always left
+//! one slow peer gets all that its own limit allows, and many slow peers each get their part. Something is always left
 //! for the next one (Choudhury and Hahne 1998, dynamic queue length thresholds). Unsolicited peers may use half of the
 //! budget. Applications on this host and configured peers have the other half to themselves, and what the unsolicited
 //! peers leave. Even when the budget is used up, every queue may hold a packet or two.

@@ -1,9 +1,9 @@
-//! A receive queue of its own for each UDP peer in good standing, so that a flood on the listening socket does not
+//! Gives each UDP peer in good standing its own receive queue, so that a flood on the listening socket does not
 //! displace its packets.
 //!
 //! The kernel keeps the datagrams of a socket in one queue. When that queue is full, it drops every further datagram,
 //! from any sender. A second socket, bound to the same address and connected to one peer, receives the datagrams of
-//! that peer only, and this thread reads all its sockets in turn. Sent datagrams still leave from the listening socket.
+//! that peer only. This thread reads all its sockets in turn. Sent datagrams still leave from the listening socket.
 //!
 //! In good standing are configured peers, and unsolicited peers that take part in exchanges: in two checks they
 //! received at least half as many Data and Interests as they sent packets. Unanswered packets, unsolicited Data and

@@ -378,7 +378,7 @@ pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>) {
     inlet::receive(shared, channel, inlet).await;
 }
 
-/// Closes on-demand faces that were not used since the last check, and looks up the MTU of the paths of the others, as
+/// Closes on-demand faces that were not used since the last check, and looks up the path MTU of the others. Runs as
 /// long as the channel exists.
 pub(super) async fn expire(shared: Rc<Shared>, channel: Rc<Channel>) {
     let idle = Duration::from_millis(shared.config.udp_idle_ms.max(1));

@@ -4,14 +4,14 @@
 //! Anyone can send a datagram or a frame, or open a connection, and gets a face by doing so. So the number of strangers
 //! is limited. When all slots are in use, a new stranger evicts the one that has been idle longest:
 //!
-//! * Strangers that have sent nothing since their face was created are evicted first, oldest first, so that a flood of
+//! * Strangers that have sent nothing since their face was created are evicted first, oldest first. So a flood of
 //!   packets with forged addresses replaces itself. A quarter of the slots is reserved for such new strangers even when
 //!   all others are in use. So a new one has time to show that it continues to send.
 //! * If a stranger is checked for eviction and has sent packets since the last check, it moves to the end of the list.
-//!   So the list need not be kept in order of time, a packet costs only a flag or counter update, and each check is
-//!   paid for by a packet.
+//!   So the list need not be kept in order of time, and a packet costs only a flag or counter update. Each check of an
+//!   active stranger is paid for by one of its packets.
 //! * At most a quarter of the slots changes owner in a second, spread over that second. So a peer that sends a packet
-//!   every few seconds cannot lose its slot to any flood, a new one gets a slot within a moment, and a flood costs a
+//!   every few seconds cannot lose its slot to any flood. A new one gets a slot within a moment, and a flood costs a
 //!   bounded part of the CPU time.
 //!
 //! Strangers of one Internet address (IPv6: of one /64 network) have a limit of their own, beyond which they evict each
@@ -276,8 +276,8 @@ impl<T: Occupant> Strangers<T> {
         }
     }
 
-    /// While more than half of the slots of a share are in use, evicts a stranger that has had its slot for `silence`
-    /// and has never sent a packet.
+    /// While more than half of the slots of a share are in use, evicts a stranger that got its slot at least `silence`
+    /// ago and has sent nothing since.
     pub(crate) fn evict_silent(&mut self, share: usize, now: Instant, silence: Duration) -> Option<T> {
         while self.is_half_full(share) {
             let at = self.shares[share].fresh.first()?;

@@ -13,7 +13,7 @@ pub(super) const FRESH_FRACTION: usize = 4;
 
 const NANOS_PER_S: usize = 1_000_000_000;
 /// Number of slices of a second, over which the allowed evictions are spread. If all of them were allowed at once, a
-/// flood would use them up at the start of each second, and a new stranger would wait for the next second.
+/// flood would use them up at the start of each second. A new stranger would then wait for the next second.
 const SLICES: usize = 16;
 
 /// Number of slots that changed owner in the present second.

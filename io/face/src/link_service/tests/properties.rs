@@ -78,8 +78,8 @@ struct Simulation {
     disturbances: Vec<(u32, bool)>,
     /// Number of losses of the frame with this Sequence from this end.
     losses: HashMap<(usize, u64), u8>,
-    /// Whether reliability can repair every loss: frames stay in order (a late frame would look lost until it is
-    /// abandoned), no frame is lost more often than it can be retransmitted, and acknowledgements are not lost.
+    /// Whether reliability can repair every loss: frames stay in order, no frame is lost more often than it can be
+    /// retransmitted, and acknowledgements are not lost. A late frame would look lost until it is abandoned.
     is_repairable: bool,
     delivered: HashMap<(usize, Vec<u8>), usize>,
 }
