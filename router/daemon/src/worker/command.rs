@@ -1,7 +1,7 @@
-//! What the control thread asks of a worker, and how it waits for the answer.
+//! Commands from the control thread to a worker, and their replies.
 //!
-//! Commands are rare and carried out between two bursts. Each has a reply, so that the control thread can say "done"
-//! only when it is.
+//! Commands are rare; a worker executes them between two bursts. Most have a reply, so that the control thread reports
+//! completion only after the worker has executed the command.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -22,49 +22,49 @@ use namehop_packet::FaceId;
 use namehop_store::Policy;
 use namehop_wire::Name;
 
-/// One command with its reply.
+/// One command, with the channel for its reply.
 pub(super) enum WorkerCommand {
-    /// A face exists; packets may be sent to it. Somebody may wait for that. To the worker that has its port, a face is added with
-    /// the port, by the port changes.
+    /// Add a face that was created, so that packets can be sent to it. The reply is optional. The worker that has the
+    /// face's port adds the face with the port changes instead.
     AddFace(Arc<Face>, Option<oneshot::Sender<()>>),
-    /// A face is gone.
+    /// Remove a face that was closed.
     RemoveFace(FaceId, Option<oneshot::Sender<()>>),
-    /// Options of a face have changed, or the state of its link.
+    /// Apply changed options of a face, or a changed state of its link.
     UpdateFace(FaceId, oneshot::Sender<()>),
-    /// A FIB entry has a next hop it had not before; pending Interests may go there.
+    /// Tell strategies that a FIB entry has a new next hop, to which pending Interests may be sent.
     NextHopAdded(Name, NextHop),
-    /// Contents and hit counts of the Content Store.
+    /// Report contents and hit counts of the Content Store.
     CsInfo(oneshot::Sender<CsInfo>),
-    /// Change Content Store settings; the reply comes when all that follows from that is done.
+    /// Change Content Store settings. The reply is sent when all resulting work is complete.
     CsConfigure(CsChange, oneshot::Sender<Settled>),
-    /// Erase cached Data under a prefix, at most so many.
+    /// Erase at most this many cached Data under a prefix.
     CsErase(Name, usize, oneshot::Sender<usize>),
-    /// Erase cached Data of these entries of the name dispatch table, whose numbers are sorted.
+    /// Erase cached Data of these entries of the name dispatch table. The indices are sorted.
     CsEraseEntries(Arc<[usize]>, oneshot::Sender<usize>),
-    /// Counters and table sizes.
+    /// Report counters and table sizes.
     Snapshot(oneshot::Sender<EngineStatus>),
-    /// What this worker does.
+    /// Report the status of this worker.
     WorkerStatus(oneshot::Sender<WorkerStatus>),
-    /// The announcement that a self-learning strategy asked for.
+    /// Deliver the prefix announcement that a self-learning strategy requested, by request number.
     AnnouncementReply(u64, Option<Vec<u8>>),
-    /// Trace such packets, or none any more.
+    /// Trace packets that match the request; `None` stops tracing.
     Trace(Option<TraceRequest>, oneshot::Sender<()>),
-    /// Measure latency with this recorder from now on, or not any more; the reply is the one before.
+    /// Replace the latency recorder; `None` stops measuring. The reply is the previous recorder.
     SwapLatency(Option<Box<LatencyRecorder>>, oneshot::Sender<Option<Box<LatencyRecorder>>>),
-    /// Capture frames with this recorder from now on, or not any more; the reply is the one before.
+    /// Replace the frame capture recorder; `None` stops capturing. The reply is the previous recorder.
     SwapCapture(Option<Box<CaptureRecorder>>, oneshot::Sender<Option<Box<CaptureRecorder>>>),
     /// Stop.
     Shutdown,
 }
 
-/// A Content Store after a change of its settings.
+/// The Content Store after its changed settings were applied.
 pub(super) struct Settled {
     pub(super) info: CsInfo,
-    /// The policy that it had before. To free its memory would hold up a worker.
+    /// The replaced policy. Freeing its memory would delay a worker, so the control thread frees it.
     pub(super) retired: Option<Box<Policy>>,
 }
 
-/// The worker has ended; the router is shutting down.
+/// A command failed because the worker has ended: the router is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the forwarding worker has stopped")]
 pub struct WorkerGone;
@@ -74,18 +74,18 @@ pub struct WorkerGone;
 pub(super) struct Mailbox {
     pub(super) commands: SegQueue<WorkerCommand>,
     pub(super) events: SegQueue<EngineEvent>,
-    /// There is no worker any more, so nobody takes commands.
+    /// The worker has ended, so commands are dropped.
     is_closed: AtomicBool,
 }
 
 impl Mailbox {
-    /// Drops all commands. So those who wait for their replies learn that none will come.
+    /// Drops all commands, and with them their reply channels, so that the control thread stops waiting for replies.
     fn drop_commands(&self) {
         while self.commands.pop().is_some() {}
     }
 }
 
-/// The worker's end. When the worker ends, however that comes about, nobody goes on waiting for it.
+/// The worker's end of the mailbox. Dropping it, also in a panic, ends all waiting for replies of this worker.
 pub(super) struct WorkerMailbox(pub(super) Arc<Mailbox>);
 
 impl Deref for WorkerMailbox {
@@ -99,7 +99,7 @@ impl Deref for WorkerMailbox {
 impl Drop for WorkerMailbox {
     fn drop(&mut self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        // Commands that come after this find the mailbox closed: see `WorkerHandle::send`.
+        // A command that is pushed later finds the mailbox closed: see `WorkerHandle::send`.
         fence(Ordering::SeqCst);
         self.drop_commands();
     }
@@ -119,7 +119,7 @@ impl WorkerHandle {
 
     pub(super) fn send(&self, command: WorkerCommand) {
         self.mailbox.commands.push(command);
-        // Either the worker's end comes later and drops this command, or this sees that it has come.
+        // Either `WorkerMailbox::drop` runs later and drops this command, or this load sees that the mailbox is closed.
         fence(Ordering::SeqCst);
         if self.mailbox.is_closed.load(Ordering::SeqCst) {
             self.mailbox.drop_commands();
@@ -127,34 +127,34 @@ impl WorkerHandle {
         self.waker.wake();
     }
 
-    /// Sends a command; the answer can be waited for.
+    /// Sends a command and returns the receiver of its reply.
     pub(super) fn start<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> WorkerCommand) -> oneshot::Receiver<T> {
         let (reply, answer) = oneshot::channel();
         self.send(command(reply));
         answer
     }
 
-    /// Erases cached Data; gives how many.
+    /// Erases cached Data under a prefix and returns the number of erased Data.
     pub(super) async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
         self.start(|reply| WorkerCommand::CsErase(prefix, limit, reply)).await.map_err(|_| WorkerGone)
     }
 
-    /// Erases cached Data of entries of the name dispatch table; gives how many.
+    /// Erases cached Data of entries of the name dispatch table and returns the number of erased Data.
     pub(super) async fn cs_erase_entries(&self, entries: Arc<[usize]>) -> Result<usize, WorkerGone> {
         self.start(|reply| WorkerCommand::CsEraseEntries(entries, reply)).await.map_err(|_| WorkerGone)
     }
 
-    /// Answers a request of a self-learning strategy.
+    /// Replies to an announcement request of a self-learning strategy.
     pub(super) fn announcement_reply(&self, request: u64, announcement: Option<Vec<u8>>) {
         self.send(WorkerCommand::AnnouncementReply(request, announcement));
     }
 
-    /// Next thing the engine reports to the control plane, if any.
+    /// Returns the next event of the engine for the control plane, if any.
     pub(super) fn next_event(&self) -> Option<EngineEvent> {
         self.mailbox.events.pop()
     }
 
-    /// Whether [`next_event`](Self::next_event) has something.
+    /// Returns whether [`next_event`](Self::next_event) would return an event.
     pub(super) fn has_events(&self) -> bool {
         !self.mailbox.events.is_empty()
     }

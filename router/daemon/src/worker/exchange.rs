@@ -1,4 +1,4 @@
-//! A worker's dealings with the others in a turn: it gives them what is theirs and takes what they have for it.
+//! Exchanges packets with the other workers, once per poll iteration.
 
 use namehop_engine::schedule::Schedule;
 use namehop_packet::{FaceId, Timestamp};
@@ -7,7 +7,8 @@ use super::handover::Handed;
 use super::{BURST, Worker};
 
 impl<S: Schedule> Worker<S> {
-    /// Gives packets of other workers to them and takes what they have for this one. Whether there was any.
+    /// Transfers packets of other workers to their owners and receives packets from them. Returns whether any were
+    /// received.
     pub(super) fn exchange(&mut self, now: Timestamp) -> bool {
         let Some(handover) = &mut self.handover else { return false };
         for (home, port, frame) in self.ports.frames_for_others() {
@@ -39,7 +40,7 @@ impl<S: Schedule> Worker<S> {
         end != own || self.outgoing.len() > to_send || has_frames || !self.handed.is_empty()
     }
 
-    /// Adds a face whose first packet from another worker has come earlier than the command to add it.
+    /// Adds a face whose first packet from another worker arrived before the command to add the face.
     #[inline]
     fn expect_face(&mut self, id: FaceId) {
         if !self.engine.has_face(id) {
@@ -47,7 +48,7 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
-    /// Lets the engine have what other workers have for it besides its own packets.
+    /// Passes packets received from other workers to the engine, and redirects packets that carried a stale PIT token.
     pub(super) fn process_handed(&mut self, now: Timestamp) {
         if let Some(handover) = &mut self.handover {
             for packet in self.engine.take_misdirected() {
@@ -62,7 +63,7 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
-    /// Tells strategies of the Interests that link reliability gave up, here or at the worker that has them pending.
+    /// Tells strategies of the Interests that link reliability declared lost, here or at the worker that owns them.
     pub(super) fn pass_on_dropped(&mut self, now: Timestamp) {
         for interest in self.dropped_interests.drain(..) {
             if let Some(handover) = &mut self.handover {

@@ -1,4 +1,4 @@
-//! How the worker carries out what the control thread asks of it.
+//! How a worker executes commands of the control thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::command::{Settled, WorkerCommand};
 use super::faces::Output;
 use super::{Handover, Worker};
 
-/// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
+/// A running erasure of cached Data. Each poll iteration does a part of it, so that forwarding continues meanwhile.
 pub(super) struct Erasing {
     what: What,
     limit: usize,
@@ -28,11 +28,11 @@ pub(super) struct Erasing {
     reply: oneshot::Sender<usize>,
 }
 
-/// Which Data is erased.
+/// Selects which Data is erased.
 enum What {
-    /// Under a prefix.
+    /// All Data under a prefix.
     Under(Name),
-    /// Of entries of the name dispatch table.
+    /// Data of these entries of the name dispatch table.
     Entries(Arc<[usize]>),
 }
 
@@ -48,19 +48,19 @@ fn queue_status(counts: QueueCounts) -> QueueStatus {
 }
 
 impl<S: Schedule> Worker<S> {
-    /// Carries out one command and replies.
+    /// Executes one command and replies.
     pub(super) fn execute(&mut self, now: Timestamp, command: WorkerCommand) {
-        // The sender may have stopped waiting; the command is carried out all the same.
+        // The sender may have stopped waiting for the reply; the command is executed all the same.
         match command {
             WorkerCommand::AddFace(face, reply) => {
-                // It may be gone again already.
+                // The face may have been closed again meanwhile.
                 if self.table.get(face.id()).is_some() {
                     self.add_face(&face);
                 }
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::RemoveFace(id, reply) => {
-                // What is on a port of this worker goes by a change of its ports.
+                // A face on a port of this worker is removed by a port change.
                 if self.records.get(id).is_some_and(|record| !matches!(record.output, Output::Port(_))) {
                     self.faces().remove(id);
                 }
@@ -130,7 +130,7 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
-    /// What this worker does; `now` is on its clock.
+    /// Returns the status of this worker; `now` is on the worker's clock.
     pub fn status(&self, now: Timestamp) -> WorkerStatus {
         let counters = self.engine.counters();
         let mut handover = self.handover.as_ref().map_or_else(HandoverCounters::default, |handover| handover.counters);
@@ -148,7 +148,7 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
-    /// Brings the engine's drops to the counters of each face, where everybody can read them.
+    /// Copies the engine's drop counts to the counters of each face, which other threads can read.
     fn publish_drops(&mut self) {
         for face in self.table.snapshot() {
             if let Some(drops) = self.engine.face_drops(face.id()) {
@@ -160,7 +160,7 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
-    /// Does a part of what changed settings of the Content Store entail.
+    /// Does a part of the work that follows from changed Content Store settings, and replies when it is complete.
     pub(super) fn settle(&mut self) {
         if self.settling.is_empty() {
             return;
@@ -172,7 +172,7 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
-    /// Erases a part of the cached Data that is to be erased.
+    /// Does a part of the first erasure in the queue, and replies when it is complete.
     pub(super) fn erase(&mut self) {
         let Some(mut erasing) = self.erasing.pop_front() else { return };
         let Erasing { what, limit, erased, erasure, .. } = &mut erasing;

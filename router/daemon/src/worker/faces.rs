@@ -1,9 +1,9 @@
-//! The worker's records of faces: one for each face, in one array by slot of the face number.
+//! The worker's face records: one for each face, in an array indexed by the slot of the face id.
 //!
-//! A face is added by [`WorkerFaces::add`], changed by [`WorkerFaces::note_link`] and removed by [`WorkerFaces::remove`], and
-//! nowhere else. All of them change the engine along with the record, so that the two cannot disagree. The engine has an array of its own because for each packet it looks
-//! at other faces than the one that the packet came in on, namely downstreams and next hops, and needs eight bytes of each.
-//! There a cache line holds eight faces, while a record here takes two lines.
+//! Only [`WorkerFaces::add`], [`WorkerFaces::note_link`] and [`WorkerFaces::remove`] add, change and remove faces. Each
+//! updates the engine together with the record, so that the two cannot disagree. The engine has its own array because
+//! it reads other faces than the one on which a packet arrived (downstreams and next hops), and needs only eight bytes
+//! of each. A cache line holds eight faces there, whereas a record here takes two lines.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,20 +16,20 @@ use namehop_face::registry::Face;
 use namehop_face::uri::FaceUri;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, PacketBuffer, Timestamp};
 
-/// What the worker knows of a face.
+/// The worker's record of a face.
 pub(super) struct FaceRecord {
-    /// What the engine knows of it, too.
+    /// The engine has a copy of this.
     pub(super) info: FaceInfo,
-    /// NDNLPv2 on it.
+    /// The NDNLPv2 link service of the face.
     pub(super) link: LinkService,
     /// Where its frames go.
     pub(super) output: Output,
-    /// Listed in [`LinkTimers`].
+    /// The face is listed in [`LinkTimers`].
     is_timed: bool,
 }
 
 impl FaceRecord {
-    /// The other worker that sends what leaves by this face, if this one does not.
+    /// Returns the worker that sends frames of this face, if it is not this worker.
     #[inline]
     pub(super) fn sent_by(&self, ports: &mut PortSet) -> Option<usize> {
         match &self.output {
@@ -42,7 +42,7 @@ impl FaceRecord {
         }
     }
 
-    /// Bytes that wait to be sent on its link, as far as this worker has to do with them.
+    /// Returns the bytes queued for sending on the link, as far as this worker can see them.
     #[inline]
     pub(super) fn queued_bytes(&self, ports: &PortSet) -> usize {
         match &self.output {
@@ -54,45 +54,46 @@ impl FaceRecord {
 
 const _: () = assert!(size_of::<FaceRecord>() <= 128 && size_of::<FaceInfo>() == 8);
 
-/// Where the frames of a face go.
+/// Where the frames of a face are sent.
 pub(super) enum Output {
-    /// Into the ring to the thread of the sockets.
+    /// To the ring of the socket thread.
     Sockets,
-    /// Into a ring to the control thread.
+    /// To a ring of the control thread.
     Control,
-    /// To a port, of which this worker has a queue.
+    /// To a port on which this worker has a queue.
     Port(PortOutput),
-    /// To another worker, as packets: it has the port of the face, or the state of its link.
+    /// To another worker, as packets: that worker has the port of the face, or the state of its link.
     Worker(usize),
 }
 
 impl Output {
-    /// The output that a face has in this worker, unless it is one of a port of this worker: those come with theirs.
+    /// Returns the output of a face in this worker. `None` for a face on a port of this worker, which gets its output
+    /// with the port.
     pub(super) fn without_port(face: &Face, worker: usize) -> Option<Output> {
         let home = face.home_worker();
         match face.remote_uri() {
             FaceUri::Internal => Some(Output::Control),
             uri if uri.is_on_port(Some(&face.local_uri())) => (home != worker).then_some(Output::Worker(home)),
-            // What is sent is remembered until it is acknowledged.
+            // Reliability remembers sent packets until they are acknowledged, so one worker must send all of them.
             _ if face.link_options().reliability && home != worker => Some(Output::Worker(home)),
             _ => Some(Output::Sockets),
         }
     }
 }
 
-/// The records of all faces, by slot of the face number.
+/// The records of all faces, indexed by the slot of the face id.
 #[derive(Default)]
 pub(super) struct FaceRecords(Vec<Option<FaceRecord>>);
 
 impl FaceRecords {
-    /// The record of the face with this number.
+    /// Returns the record of the face with this id.
     #[inline]
     pub(super) fn get(&mut self, id: FaceId) -> Option<&mut FaceRecord> {
         self.0.get_mut(id.slot())?.as_mut().filter(|record| record.info.id == id)
     }
 }
 
-/// The records together with what else of the worker has to do with faces.
+/// The face records together with the other parts of the worker that store faces.
 pub(super) struct WorkerFaces<'a, S: Schedule> {
     pub(super) records: &'a mut FaceRecords,
     pub(super) engine: &'a mut Engine<S>,
@@ -102,7 +103,7 @@ pub(super) struct WorkerFaces<'a, S: Schedule> {
 }
 
 impl<S: Schedule> WorkerFaces<'_, S> {
-    /// Adds a face, unless it is there already. An older face in the same slot is gone for good.
+    /// Adds a face. Does nothing if it exists; removes an older face in the same slot, which has been closed.
     pub(super) fn add(&mut self, face: &Arc<Face>, output: Output) {
         let info = face.to_face_info();
         let slot = info.id.slot();
@@ -120,7 +121,7 @@ impl<S: Schedule> WorkerFaces<'_, S> {
         self.engine.set_stranger(info.id, face.is_stranger());
     }
 
-    /// Tells the engine whether the link of a face works now.
+    /// Tells the engine the current state of a face's link.
     pub(super) fn note_link(&mut self, id: FaceId) {
         if let Some(record) = self.records.get(id) {
             let info = record.link.face().to_face_info();
@@ -130,7 +131,7 @@ impl<S: Schedule> WorkerFaces<'_, S> {
         }
     }
 
-    /// Removes a face. Gives what was known of it; `None` when there is none with this number.
+    /// Removes a face and returns its record; `None` if no face has this id.
     pub(super) fn remove(&mut self, id: FaceId) -> Option<FaceRecord> {
         self.records.get(id)?;
         self.reassembler.forget(id);
@@ -142,7 +143,7 @@ impl<S: Schedule> WorkerFaces<'_, S> {
 impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
     fn add(&mut self, face: &Arc<Face>, output: PortOutput) {
         match self.records.get(face.id()) {
-            // A packet from another worker was earlier than the port.
+            // A packet from another worker created the record before the port was added.
             Some(record) => record.output = Output::Port(output),
             None => WorkerFaces::add(self, face, Output::Port(output)),
         }
@@ -164,10 +165,10 @@ impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
     }
 }
 
-/// The faces whose link services have a timer running: a few, those with reliability under way.
+/// The faces whose link services have a timer running: the few with unacknowledged packets under reliability.
 pub(super) struct LinkTimers {
     timed: Vec<FaceId>,
-    /// No deadline of a timed face is earlier.
+    /// At or before the earliest deadline of the listed faces.
     next_deadline: Timestamp,
 }
 
@@ -176,7 +177,7 @@ impl LinkTimers {
         LinkTimers { timed: Vec::new(), next_deadline: Timestamp::NEVER }
     }
 
-    /// Notes the deadline of a face after its link service was used.
+    /// Records the deadline of a face after its link service was used.
     #[inline]
     pub(super) fn note(&mut self, record: &mut FaceRecord) {
         let deadline = record.link.next_deadline();
@@ -193,12 +194,12 @@ impl LinkTimers {
         self.next_deadline = self.next_deadline.min(deadline);
     }
 
-    /// When [`LinkTimers::run_due`] has something to do.
+    /// Returns when [`LinkTimers::run_due`] has something to do.
     pub(super) fn next_deadline(&self) -> Timestamp {
         self.next_deadline
     }
 
-    /// Runs due timers; `send` gets each face whose timer was due and the frames that result.
+    /// Runs due timers. Calls `send` with each face whose timer was due and with the resulting frames.
     pub(super) fn run_due(
         &mut self,
         now: Timestamp,
@@ -246,7 +247,7 @@ mod tests {
             assert_eq!(faces.records.get(id).is_some(), is_there, "record of {id}");
             assert_eq!(faces.engine.face_drops(id).is_some(), is_there, "face {id} of the engine");
         };
-        // Of two tables, so that two faces have one slot; the numbers differ in how often the slot was used.
+        // The faces come from two tables, so that both have the same slot; their ids differ in the slot's use count.
         let (first_table, second_table) = (FaceTable::new(), FaceTable::new());
         let parameters = || FaceParams::new("udp4://192.0.2.1:6363".parse().expect("URI"), FaceUri::Null);
         let first = first_table.insert(parameters()).expect("room");
@@ -308,7 +309,7 @@ mod tests {
         assert!(output("vxlan4://192.0.2.7?vni=1".parse().expect("URI")).is_none());
         assert!(matches!(output(FaceUri::Internal), Some(Output::Control)));
         assert!(matches!(output("unix:///a".parse().expect("URI")), Some(Output::Sockets)));
-        // What another worker has goes there.
+        // Packets of faces that another worker serves go to that worker.
         let output = |face: &Face| Output::without_port(face, 0);
         assert!(matches!(output(&face(FaceUri::Ethernet(NDN_GROUP), Some(1))), Some(Output::Worker(1))));
         let socket = face("udp4://192.0.2.1:6363".parse().expect("URI"), Some(1));

@@ -1,4 +1,4 @@
-//! The control thread's hold on all workers: a command goes to each of them, and an answer comes when all have given theirs.
+//! The control thread's handle to all workers: sends a command to each of them and combines their replies.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use namehop_wire::Name;
 
 use super::command::{Settled, WorkerCommand, WorkerGone, WorkerHandle};
 
-/// All workers, in the order of their numbers; see the module's description.
+/// Handles of all workers, in the order of their numbers; see the module's description.
 #[derive(Clone)]
 pub struct WorkerHandles(Arc<[WorkerHandle]>);
 
-/// The part of `total` that each of `workers` gets: as even as it can be, and in sum no more and no less.
+/// Returns the part of `total` that `worker` gets among `workers`. Parts differ by at most one and add up to `total`.
 pub fn share(total: usize, worker: usize, workers: usize) -> usize {
     total / workers + usize::from(worker < total % workers)
 }
 
 impl WorkerHandles {
-    /// There is at least one.
+    /// Combines the handles of workers. There must be at least one.
     pub fn new(workers: Vec<WorkerHandle>) -> Self {
         WorkerHandles(workers.into())
     }
 
-    /// Sends all of them a command and waits for all answers.
+    /// Sends a command to each worker and waits for all replies.
     async fn ask_all<T>(
         &self,
         command: impl Fn(usize, oneshot::Sender<T>) -> WorkerCommand,
     ) -> Result<Vec<T>, WorkerGone> {
-        // All get it before the first answer is waited for.
+        // Send to all workers before waiting for the first reply.
         let workers = self.0.iter().enumerate();
         let asked: Vec<_> = workers.map(|(worker, handle)| handle.start(|reply| command(worker, reply))).collect();
         let mut answers = Vec::with_capacity(asked.len());
@@ -56,26 +56,27 @@ impl WorkerHandles {
         self.0.len()
     }
 
-    /// Adds a face; afterwards packets can be sent to it. A face on a port is added by the worker that has the port before this.
+    /// Adds a face; afterwards packets can be sent to it. The worker that has the port of the face has added it before
+    /// this.
     ///
     /// # Errors
-    /// A worker has stopped; so for all methods here.
+    /// A worker has stopped. The same holds for all methods here.
     pub async fn add_face(&self, face: Arc<Face>) -> Result<(), WorkerGone> {
         self.ask_all(|_, reply| WorkerCommand::AddFace(Arc::clone(&face), Some(reply))).await.map(drop)
     }
 
-    /// Removes a face, which must not be on a port of a worker any more.
+    /// Removes a face, which must already be removed from any port of a worker.
     pub async fn remove_face(&self, id: FaceId) -> Result<(), WorkerGone> {
         self.ask_all(|_, reply| WorkerCommand::RemoveFace(id, Some(reply))).await.map(drop)
     }
 
-    /// Adds a face that a peer has made. Does not wait, so that many connections at once do not keep commands
-    /// waiting: what is sent to the workers later finds the face there.
+    /// Adds a face that a peer has created. Does not wait, so that many new connections do not delay commands. Commands
+    /// that are sent to the workers later find the face.
     pub fn face_created(&self, face: &Arc<Face>) {
         self.send_all(|| WorkerCommand::AddFace(Arc::clone(face), None));
     }
 
-    /// Removes a face that has ended without a command. Does not wait.
+    /// Removes a face that was closed without a command. Does not wait.
     pub fn face_destroyed(&self, id: FaceId) {
         self.send_all(|| WorkerCommand::RemoveFace(id, None));
     }
@@ -85,7 +86,7 @@ impl WorkerHandles {
         self.ask_all(|_, reply| WorkerCommand::UpdateFace(id, reply)).await.map(drop)
     }
 
-    /// Has changed options of a face, or the state of its link, applied without waiting for it.
+    /// Applies changed options of a face, or a changed state of its link. Does not wait.
     pub fn face_changed(&self, id: FaceId) {
         self.send_all(|| WorkerCommand::UpdateFace(id, oneshot::channel().0));
     }
@@ -95,18 +96,18 @@ impl WorkerHandles {
         self.send_all(|| WorkerCommand::NextHopAdded(prefix.clone(), nexthop));
     }
 
-    /// Asks for the state of the Content Store, of all workers together.
+    /// Returns the state of the Content Store, summed over all workers.
     pub async fn cs_info(&self) -> Result<CsInfo, WorkerGone> {
         Ok(sum(self.cs_infos().await?))
     }
 
-    /// The same of each worker.
+    /// Returns the state of each worker's Content Store.
     pub async fn cs_infos(&self) -> Result<Vec<CsInfo>, WorkerGone> {
         self.ask_all(|_, reply| WorkerCommand::CsInfo(reply)).await
     }
 
-    /// Changes settings of the Content Store, whose capacity the workers share; gives its new state. All workers have the same
-    /// policy afterwards: the one asked for, or where one of them has no memory for that, the one that they had.
+    /// Changes Content Store settings and returns the new state. The workers share the capacity. Afterwards all workers
+    /// have the same policy: the requested one, or the previous one if a worker has no memory for the requested one.
     pub async fn cs_configure(&self, change: CsChange) -> Result<CsInfo, WorkerGone> {
         let before = self.cs_info().await?.policy;
         let after = self.cs_configure_each(change).await?;
@@ -132,8 +133,9 @@ impl WorkerHandles {
         Ok(settled.into_iter().map(freed).collect())
     }
 
-    /// Erases cached Data, so much of all workers together; gives how many. One worker after another, because what is left of
-    /// the limit is known only then. When nothing is left of it, there is still the disk.
+    /// Erases cached Data under a prefix, at most `limit` in all workers together, and returns the number of erased
+    /// Data. Goes through the workers in sequence, because the remaining limit is known only then. Continues even when
+    /// nothing of the limit is left, because the limit does not apply to Data on the disk.
     pub async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
         let mut erased = 0;
         for handle in &*self.0 {
@@ -142,12 +144,13 @@ impl WorkerHandles {
         Ok(erased)
     }
 
-    /// Erases what a worker has cached of entries of the name dispatch table, whose numbers are sorted; gives how many Data.
+    /// Erases what a worker has cached of entries of the name dispatch table, and returns the number of erased Data.
+    /// `entries` must be sorted.
     pub async fn cs_erase_entries(&self, worker: usize, entries: Arc<[usize]>) -> Result<usize, WorkerGone> {
         self.0.get(worker).ok_or(WorkerGone)?.cs_erase_entries(entries).await
     }
 
-    /// Asks for counters and sizes, of all workers together.
+    /// Returns counters and table sizes, summed over all workers.
     pub async fn snapshot(&self) -> Result<EngineStatus, WorkerGone> {
         let statuses = self.ask_all(|_, reply| WorkerCommand::Snapshot(reply)).await?;
         let mut all = EngineStatus::default();
@@ -155,24 +158,24 @@ impl WorkerHandles {
         Ok(all)
     }
 
-    /// Asks for what each worker does.
+    /// Returns the status of each worker.
     pub async fn statuses(&self) -> Result<Vec<WorkerStatus>, WorkerGone> {
         self.ask_all(|_, reply| WorkerCommand::WorkerStatus(reply)).await
     }
 
-    /// Answers a request of a self-learning strategy of this worker.
+    /// Replies to an announcement request of a self-learning strategy in this worker.
     pub fn announcement_reply(&self, worker: usize, request: u64, announcement: Option<Vec<u8>>) {
         if let Some(handle) = self.0.get(worker) {
             handle.announcement_reply(request, announcement);
         }
     }
 
-    /// Has all of them trace packets, each as many as are asked for, or none.
+    /// Starts tracing in all workers, each up to the requested number of packets, or stops it.
     pub async fn trace(&self, request: Option<TraceRequest>) -> Result<(), WorkerGone> {
         self.ask_all(|_, reply| WorkerCommand::Trace(request.clone(), reply)).await.map(drop)
     }
 
-    /// Gives each of them a recorder of latency, or none; gives back those that they had.
+    /// Gives each worker a latency recorder, or none; returns the previous recorders.
     pub async fn swap_latency(
         &self,
         next: impl Fn() -> Option<Box<LatencyRecorder>>,
@@ -181,24 +184,24 @@ impl WorkerHandles {
         Ok(before.into_iter().flatten().collect())
     }
 
-    /// Gives each of them one of these recorders of frames, as long as there are some; gives back those that they had.
+    /// Gives each worker one of these capture recorders until none is left; returns the previous recorders.
     pub async fn swap_capture(&self, next: Vec<Box<CaptureRecorder>>) -> Result<Vec<Box<CaptureRecorder>>, WorkerGone> {
         let next = RefCell::new(next);
         let before = self.ask_all(|_, reply| WorkerCommand::SwapCapture(next.borrow_mut().pop(), reply)).await?;
         Ok(before.into_iter().flatten().collect())
     }
 
-    /// Next thing an engine reports to the control plane, if any, and the number of its worker.
+    /// Returns the next event of an engine for the control plane, if any, with the number of its worker.
     pub fn next_event(&self) -> Option<(usize, EngineEvent)> {
         self.0.iter().enumerate().find_map(|(worker, handle)| Some((worker, handle.next_event()?)))
     }
 
-    /// Whether [`next_event`](Self::next_event) has something.
+    /// Returns whether [`next_event`](Self::next_event) would return an event.
     pub fn has_events(&self) -> bool {
         self.0.iter().any(WorkerHandle::has_events)
     }
 
-    /// Ends the workers after what they have in hand.
+    /// Stops the workers after their current poll iteration.
     pub fn shutdown(&self) {
         self.send_all(|| WorkerCommand::Shutdown);
     }

@@ -1,17 +1,18 @@
-//! What workers hand to each other: packets that came to one worker and belong to another, and packets whose face another one
-//! serves. Mostly network packets are handed over. Frames are where a port has several queues: what comes to a further one and
-//! needs the state of a link, or has no face, goes as it is to the worker that has the port.
+//! Transfers between workers: packets that arrived at one worker and belong to another, and packets to send on a face
+//! that another worker serves. Workers transfer network packets; frames are transferred only between the queues of a
+//! port. A frame that arrives on a further queue and needs the state of a link, or has no face, goes unmodified to the
+//! worker that has the port.
 //!
-//! There are two rings for each pair of workers and each direction: one for packets of the usual kind, each of which takes one cache line
-//! there ([`Parcel`]), and one for all else. Cache lines that one processor has written and another one reads are nearly all that a
-//! hand-over costs. What a worker hands over in a turn becomes visible at the end of the turn, all at once. When a ring is full the packet
-//! is dropped and counted; the last quarter of a ring is kept for Data and Nacks, because with them goes the work that was done for their
-//! Interests, while a lost Interest is sent again.
+//! Each ordered pair of workers has two rings: one for usual packets, which take one cache line each ([`Parcel`]), and
+//! one for everything else. Nearly the whole cost of a transfer is cache lines that one core has written and another
+//! reads. All transfers of a poll iteration become visible together at its end. When a ring is full the packet is
+//! dropped and counted. The last quarter of a ring is reserved for Data and Nacks: dropping one wastes the work done
+//! for its Interest, while a lost Interest is sent again.
 //!
-//! What was found out about a packet is not handed over but its buffer, for that is next to nothing:
-//! the worker that receives a packet looks only for the first components of its name, and the one that it belongs to decodes it.
+//! A transfer carries the buffer and link fields but no parse results, because they would save next to nothing: the
+//! receiving worker parses only the first components of a name, and the owner decodes the packet.
 //!
-//! A queue in which packets wait for too long marks them as congested, by the law of CoDel (RFC 8289).
+//! A ring whose packets wait too long marks them as congested, by the CoDel control law (RFC 8289).
 
 mod parcel;
 #[cfg(test)]
@@ -37,31 +38,31 @@ use namehop_wire::tlv::types;
 
 use parcel::{Parcel, Unpacked};
 
-/// Packets that fit into the ring from one worker to another: some tenths of a millisecond of traffic at full speed. A longer ring
-/// would take more of the second-level cache, through which all of it passes.
+/// Packets in the ring from one worker to another: some tenths of a millisecond of traffic at full speed. A longer ring
+/// would take more of the L2 cache, through which all of it passes.
 const RING_PACKETS: usize = 1024;
-/// Places of the ring for all else. Fragments that come to a further queue of a port go through it, six for each packet of 8000 bytes, and
-/// all of a consumer's window may come in while the worker with the port waits for its processor.
+/// Slots of the ring for everything else. Fragments that arrive on a further queue of a port pass it, six for each
+/// packet of 8000 bytes. The ring must hold a consumer's whole window while the worker with the port waits for its CPU.
 const RING_OTHERS: usize = 4096;
-/// One in so many places of a ring is kept for Data and Nacks.
+/// One in this many slots of a ring is reserved for Data and Nacks.
 const RESERVED_SHARE: usize = 4;
-/// One in so many is kept for packets.
+/// One in this many slots of a ring is closed to frames and reserved for packets.
 const FRAMES_SHARE: usize = 2;
 
-/// What one worker gives another.
+/// What one worker transfers to another.
 #[derive(Debug)]
 pub(super) enum Handed {
-    /// It belongs to that worker.
+    /// A packet that belongs to the receiving worker.
     Incoming(Incoming),
-    /// Data of others that Interests of that worker may wait for.
+    /// A copy of Data of another worker, which Interests of the receiving worker may be waiting for.
     Offered(Incoming),
-    /// It leaves through a face that that worker serves.
+    /// A packet to send on a face that the receiving worker serves.
     Outgoing(Outgoing),
-    /// An Interest of that worker which link reliability gave up.
+    /// An Interest of the receiving worker that link reliability declared lost.
     Dropped(DroppedInterest),
-    /// A face whose first frame has come.
+    /// A face whose first frame arrived at the sending worker.
     NewFace(FaceId),
-    /// A frame of a port of that worker which came to a further queue.
+    /// A frame of a port of the receiving worker that arrived on a further queue.
     Frame(PortId, PacketBuffer),
 }
 
@@ -74,16 +75,16 @@ impl Handed {
         }
     }
 
-    /// One in so many places of a ring is kept for others. `kind` is its own.
+    /// Returns `Some(n)` if one in `n` slots of a ring is closed to this item. `kind` must be [`Handed::kind`] of it.
     fn share_for_others(&self, kind: PacketKind) -> Option<usize> {
         match self {
-            // Anybody on the link can send such frames.
+            // Any host on the link can send such frames.
             Handed::Frame(..) => Some(FRAMES_SHARE),
             _ => (kind == PacketKind::Interest).then_some(RESERVED_SHARE),
         }
     }
 
-    /// Where a mark of congestion goes.
+    /// Returns the link fields that carry a congestion mark, if the item has them.
     fn fields_mut(&mut self) -> Option<&mut LinkFields> {
         match self {
             Handed::Incoming(packet) | Handed::Offered(packet) => Some(&mut packet.fields),
@@ -101,7 +102,7 @@ fn kind_of(packet: &Incoming) -> PacketKind {
     }
 }
 
-/// In the ring for what is no usual packet: what, and since when.
+/// An item in the ring for everything else, with the time at which it was enqueued.
 struct Waiting {
     since: Timestamp,
     kind: PacketKind,
@@ -117,7 +118,7 @@ struct ToWorker {
 struct FromWorker {
     parcels: HandoverReceiver<Parcel>,
     others: HandoverReceiver<Waiting>,
-    /// Of the two rings.
+    /// Congestion markers of the two rings.
     markers: [CongestionMarker; 2],
 }
 
@@ -127,16 +128,16 @@ impl FromWorker {
     }
 }
 
-/// What a worker gets from the others in a turn.
+/// What a worker received from the others in one poll iteration, apart from packets.
 #[derive(Default)]
 pub(super) struct Received {
-    /// Data that Interests of this worker may wait for.
+    /// Data that Interests of this worker may be waiting for.
     pub(super) offered: Vec<Incoming>,
-    /// Interests of this worker that link reliability gave up.
+    /// Interests of this worker that link reliability declared lost.
     pub(super) dropped: Vec<DroppedInterest>,
-    /// Faces whose first frames have come to other workers.
+    /// Faces whose first frames arrived at other workers.
     pub(super) faces: Vec<FaceId>,
-    /// Frames of this worker's ports that came to further queues.
+    /// Frames of this worker's ports that arrived on further queues.
     pub(super) frames: Vec<(PortId, PacketBuffer)>,
 }
 
@@ -146,23 +147,23 @@ impl Received {
     }
 }
 
-/// One worker's ends of all rings.
+/// One worker's ends of all rings between workers.
 pub struct Handover {
     dispatch: Arc<NameDispatch>,
     worker: u8,
-    /// When the clock of all workers started.
+    /// When the common clock of all workers started.
     pub(super) started: Instant,
-    /// By number of the worker; `None` in this one's own place.
+    /// Indexed by worker number; `None` at this worker's own number.
     to: Vec<Option<ToWorker>>,
     from: Vec<FromWorker>,
     pub(super) counters: HandoverCounters,
-    /// Scratch: which packets of a burst belong to other workers, and to whom.
+    /// Scratch: indices of packets of a burst that belong to other workers, and their owners.
     of_others: Vec<(u32, u8)>,
-    /// Data that came to this worker and is offered to it besides.
+    /// Data that arrived at this worker and is also offered to it.
     offered_to_self: Vec<Incoming>,
-    /// Packets that turned out to belong to this worker after all.
+    /// Misdirected packets that belong to this worker after all.
     returned: Vec<Incoming>,
-    /// Packets until one is counted for its entry.
+    /// Packets until the next one is sampled for the load of its dispatch entry.
     until_sample: u32,
     gaps: SampleGaps,
 }
@@ -171,7 +172,7 @@ impl Handover {
     /// Bytes that a usual packet takes in a ring, besides its buffer.
     pub const PARCEL_BYTES: usize = size_of::<Parcel>();
 
-    /// Connects all workers of a table, whose wakers these are, with each other.
+    /// Creates one `Handover` for each worker and connects them. `wakers` holds the waker of each worker.
     pub fn connect(dispatch: &Arc<NameDispatch>, wakers: &[Arc<Waker>]) -> Vec<Handover> {
         let started = Instant::now();
         let mut all: Vec<Handover> = (0..wakers.len())
@@ -205,23 +206,23 @@ impl Handover {
         all
     }
 
-    /// Number of this worker.
+    /// Returns the number of this worker.
     pub fn worker(&self) -> usize {
         self.worker.into()
     }
 
-    /// The table that all share.
+    /// Returns the name dispatch table, which all workers share.
     pub fn dispatch(&self) -> &Arc<NameDispatch> {
         &self.dispatch
     }
 
-    /// Entries of the table that belong to this worker.
+    /// Returns the number of dispatch entries that belong to this worker.
     pub(super) fn dispatch_entries(&self) -> u64 {
         self.dispatch.entries_by_worker().get(self.worker()).copied().unwrap_or(0)
     }
 
-    /// Hands over what belongs to others; the rest stays in `incoming`. Buffers for Data that several workers are to have come from
-    /// `pool`. What is lost counts in `drops`.
+    /// Transfers packets of other workers to their owners; the rest stays in `incoming`. Buffers for copies of Data
+    /// that is offered to several workers come from `pool`. Drops are counted in `drops`.
     pub(super) fn divide(
         &mut self,
         now: Timestamp,
@@ -237,7 +238,7 @@ impl Handover {
     fn divide_kind(&mut self, now: Timestamp, packets: &mut Vec<Incoming>, pool: &BufferPool, drops: &LinkDropTotals) {
         let mut count = 0;
         for (position, packet) in packets.iter().enumerate() {
-            // What has no name is dropped by whoever has it.
+            // A packet without a name stays with the worker that received it, which drops it.
             let owners = self.dispatch.owners(packet.buffer.bytes(), &packet.fields);
             let Owners { owner, others } =
                 owners.unwrap_or(Owners { owner: self.worker, others: WorkerSet::default() });
@@ -249,7 +250,7 @@ impl Handover {
             for other in others.iter() {
                 self.offer(now, other, packet, pool, drops);
             }
-            // The next one takes its place if it belongs to this worker: a branch could not be foretold.
+            // The next packet overwrites this entry if it belongs to this worker: a branch would be unpredictable.
             self.of_others.truncate(count);
             self.of_others.push((position as u32, owner));
             count += usize::from(owner != self.worker);
@@ -262,12 +263,12 @@ impl Handover {
         self.of_others = of_others;
     }
 
-    /// Hands over a packet that came to this worker because of a PIT token that leads nowhere, and was taken off.
+    /// Transfers a misdirected packet: its PIT token named this worker but led nowhere, and was removed.
     #[cold]
     pub(super) fn redirect(&mut self, now: Timestamp, packet: Incoming, pool: &BufferPool, drops: &LinkDropTotals) {
         let owners = self.dispatch.owners(packet.buffer.bytes(), &packet.fields);
         let Some(Owners { owner, others }) = owners.filter(|owners| owners.owner != self.worker) else {
-            // Its entry was moved meanwhile.
+            // The dispatch entry was moved to this worker meanwhile.
             return self.returned.push(packet);
         };
         for other in others.iter() {
@@ -276,7 +277,7 @@ impl Handover {
         self.hand_over(now, owner.into(), Handed::Incoming(packet), drops);
     }
 
-    /// Gives a copy of Data to another worker, which may be this one.
+    /// Offers a copy of Data to another worker, which may be this one.
     #[cold]
     fn offer(&mut self, now: Timestamp, other: u8, packet: &Incoming, pool: &BufferPool, drops: &LinkDropTotals) {
         let Some(buffer) = pool.copy_of(packet.buffer.bytes()) else { return drops.add(LinkDrop::NoBuffer, 1) };
@@ -291,8 +292,8 @@ impl Handover {
         }
     }
 
-    /// Puts something into a ring to another worker, who gets it with the next
-    /// [`publish`](Self::publish). Part of its caller, who knows what it is.
+    /// Enqueues an item to another worker, which sees it after the next [`publish`](Self::publish). If the ring is full
+    /// the item is dropped and counted in `drops`. Always inlined, because the caller knows the variant.
     #[inline(always)]
     pub(super) fn hand_over(&mut self, now: Timestamp, worker: usize, what: Handed, drops: &LinkDropTotals) {
         let kind = what.kind();
@@ -318,23 +319,24 @@ impl Handover {
         }
     }
 
-    /// Tells all others of a face whose first frame has come here. Otherwise its peer might register a prefix, and ask for something,
-    /// before they hear of the face from the control thread, and there would be no next hop. A ring that is full leaves it to that.
+    /// Announces a face to all other workers when its first frame arrived here. Otherwise the peer could register a
+    /// prefix and an Interest for it could arrive before they hear of the face from the control thread, and they would
+    /// have no next hop. If a ring is full, the worker there hears of the face from the control thread only.
     #[cold]
     pub(super) fn announce_face(&mut self, now: Timestamp, face: FaceId) {
         for to in self.to.iter_mut().flatten() {
             let news = || Waiting { since: now, kind: PacketKind::Interest, what: Handed::NewFace(face) };
-            // Not counted: nothing is lost.
+            // Not counted as a drop: the control thread announces the face too.
             let _ = to.others.push_with(RING_OTHERS / RESERVED_SHARE, news);
         }
     }
 
-    /// The worker that an Interest of this router belongs to.
+    /// Returns the worker that owns an Interest which this router sent.
     pub(super) fn owner_of_interest(&self, packet: &[u8]) -> usize {
         self.dispatch.owners(packet, &LinkFields::default()).map_or(self.worker, |owners| owners.owner).into()
     }
 
-    /// Takes what the others have handed over, up to `limit` from each.
+    /// Receives what the other workers transferred, up to `limit` items from each ring.
     pub(super) fn receive(
         &mut self,
         now: Timestamp,
@@ -388,17 +390,18 @@ impl Handover {
         }
     }
 
-    /// Shows the others what was handed over in this turn, and wakes those who sleep.
+    /// Publishes the transfers of this poll iteration to the other workers and wakes sleeping ones.
     pub(super) fn publish(&mut self) {
         for to in self.to.iter_mut().flatten() {
-            // Both, and the announcement of a face before its packets: the receiver looks for these first, and for the others behind that.
+            // The receiver reads parcels before other items. So publish `others` first: a receiver that sees a packet
+            // then also sees the announcement of its face.
             if to.others.publish() | to.parcels.publish() {
                 to.waker.wake();
             }
         }
     }
 
-    /// Has any other worker handed over something?
+    /// Returns whether another worker has transferred something to this one.
     pub(super) fn has_work(&self) -> bool {
         !self.returned.is_empty() || !self.offered_to_self.is_empty() || self.from.iter().any(|from| !from.is_empty())
     }

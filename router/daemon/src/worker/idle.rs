@@ -1,36 +1,37 @@
-//! Busy polling: how long an idle worker keeps looking for packets before it sleeps.
+//! Busy polling: how long an idle worker polls for packets before it sleeps.
 //!
-//! A worker with a thread of its own does as the configuration says ([`Idling`]). One that shares its thread with the sockets decides by
-//! itself ([`BusyPoll`]). Falling asleep and being woken costs tens of microseconds, several times what a packet takes. Where packets follow each
-//! other closely, as when one Interest at a time is in flight, polling for a moment is quicker; where they do not, it only
-//! costs power. So the worker polls for as long as would have been enough for the last pauses, and not at all after a longer
-//! pause: without traffic it never polls. Nor does it poll where other threads need the processor: the scheduler prefers
-//! threads that have just slept, and a thread that polls all the time would wait for its turn like any other.
+//! A worker with its own thread follows the configuration ([`Idling`]). A worker that shares its thread with the
+//! sockets decides by itself ([`BusyPoll`]). Falling asleep and waking up costs tens of microseconds, several times the
+//! cost of a packet. Polling for a moment is faster where packets follow each other closely, for example with one
+//! Interest in flight at a time; elsewhere it only costs power. So the worker polls as long as would have sufficed for
+//! the last pauses, and not at all after a longer pause: without traffic it never polls. It also stops polling where
+//! other threads need the CPU: the scheduler prefers threads that have just slept, and a thread that always polls would
+//! have to wait for its time slice.
 
 use std::time::{Duration, Instant};
 
-/// What a worker with a thread of its own does while there is nothing to do.
+/// How a worker with its own thread behaves while there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idling {
-    /// It never sleeps.
+    /// The worker never sleeps.
     pub always_polls: bool,
-    /// It looks for packets for so long before it sleeps.
+    /// Time for which the worker polls before it sleeps.
     pub poll_for: Duration,
-    /// Beside ports that cannot wake it, it sleeps no longer than this.
+    /// Longest sleep of a worker with ports that cannot wake it.
     pub longest_pause: Duration,
 }
 
-/// Longest time to poll before sleeping: a few times what falling asleep and waking up cost.
+/// Longest time to poll before sleeping: a few times the cost of falling asleep and waking up.
 const LONGEST: Duration = Duration::from_micros(120);
-/// First time to poll, after a pause that was not longer than [`LONGEST`].
+/// First polling time after a pause that was not longer than [`LONGEST`].
 const SHORTEST: Duration = Duration::from_micros(20);
 
-/// When so much time lies between two polls, another thread has had this processor.
+/// If more time than this passes between two polls, another thread has used this CPU.
 const INTERRUPTION: Duration = Duration::from_micros(500);
-/// How long the worker does not poll after an interruption.
+/// Time for which the worker does not poll after an interruption.
 const PAUSE_AFTER_INTERRUPTION: Duration = Duration::from_secs(1);
 
-/// Decides how long to poll; is told how long each pause was.
+/// Adapts the polling time to the length of past pauses.
 #[derive(Debug, Default)]
 pub(super) struct BusyPoll {
     window: Duration,
@@ -38,7 +39,7 @@ pub(super) struct BusyPoll {
 }
 
 impl BusyPoll {
-    /// How long to poll before sleeping, from now on.
+    /// Returns how long to poll before sleeping, at time `now`.
     pub(super) fn window(&mut self, now: Instant) -> Duration {
         match self.paused_until {
             Some(until) if now < until => Duration::ZERO,
@@ -49,14 +50,14 @@ impl BusyPoll {
         }
     }
 
-    /// The worker polled at `before`, and again now.
+    /// Records that the worker polled at `before` and again at `now`.
     pub(super) fn polled(&mut self, before: Instant, now: Instant) {
         if now.duration_since(before) > INTERRUPTION {
             self.paused_until = Some(now + PAUSE_AFTER_INTERRUPTION);
         }
     }
 
-    /// A pause is over: there is work again, or a timer is due.
+    /// Records the length of a pause that ended because there is work or a timer is due.
     pub(super) fn ended(&mut self, pause: Duration) {
         self.window = if pause > LONGEST {
             Duration::ZERO

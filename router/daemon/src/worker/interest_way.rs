@@ -1,15 +1,15 @@
-//! Holds `docs/architecture.md` to the code where it tells an Interest's way: the functions are in the files that it names, and
-//! there are not more files than one reads in an hour.
+//! Checks the path of an Interest in `docs/architecture.md` against the code: the functions are in the files that it
+//! names, and there are at most `MOST_FILES` files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder that holds the folders of crates.
+/// The root of the repository, which holds the folders of crates.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const FOLDERS: [&str; 3] = ["core", "io", "router"];
 const DOCUMENTATION: &str = include_str!("../../../../docs/architecture.md");
-/// Most files on the way.
+/// Most files on the path: as many as a reader can read in an hour.
 const MOST_FILES: usize = 40;
 
 fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -22,7 +22,7 @@ fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands between backquotes.
+/// Returns the parts of `text` between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,25 +1,25 @@
-//! The stamps of packets on their way out of a worker, until they are sent or given to the thread that sends them.
+//! Latency stamps of packets on their way out of a worker, until they are sent or passed to the thread that sends them.
 
 use namehop_face::latency::LatencyRecorder;
 use namehop_packet::Stamp;
 
-/// Stamps of the frames that a turn sends.
+/// Stamps of the frames that a poll iteration sends.
 #[derive(Debug, Default)]
 pub(super) struct FrameStamps {
-    /// Those of the frames that were put together last, with their places among those, in this order.
+    /// Stamps of the frames built last, with the index of each frame among them, in ascending order.
     put_together: Vec<(usize, Stamp)>,
-    /// Those of frames that ports send at the end of the turn.
+    /// Stamps of frames that ports send at the end of the poll iteration.
     by_ports: Vec<Stamp>,
 }
 
 impl FrameStamps {
-    /// The frame at this place is the last one of a packet with a stamp.
+    /// Records that the frame at index `place` is the last frame of a packet with this stamp.
     #[cold]
     pub(super) fn put_on(&mut self, place: usize, stamp: Stamp) {
         self.put_together.push((place, stamp));
     }
 
-    /// The frames that were put together last leave by a port.
+    /// The frames built last leave by a port.
     #[inline]
     pub(super) fn leave_by_port(&mut self) {
         if !self.put_together.is_empty() {
@@ -27,14 +27,15 @@ impl FrameStamps {
         }
     }
 
-    /// The frames that were put together last leave by a ring: what gives their stamps by place, asked for all places in order.
+    /// The frames built last leave by a ring. Returns a function from frame index to stamp, to be called with each
+    /// index in ascending order.
     #[inline]
     pub(super) fn leave_by_ring(&mut self) -> impl FnMut(usize) -> Stamp {
         let mut stamps = self.put_together.drain(..).peekable();
         move |place| stamps.next_if(|(stamped, _)| *stamped == place).map_or(Stamp::NONE, |(_, stamp)| stamp)
     }
 
-    /// The ports have sent what they had.
+    /// The ports have sent their frames: records the latency of those with stamps.
     #[inline]
     pub(super) fn note_sent(&mut self, recorder: Option<&mut LatencyRecorder>) {
         if self.by_ports.is_empty() {
@@ -42,7 +43,7 @@ impl FrameStamps {
         }
         match recorder {
             Some(recorder) => recorder.note_sent(&mut self.by_ports),
-            // It was switched off while they were on their way.
+            // Measuring was stopped while the frames were queued.
             None => self.by_ports.clear(),
         }
     }

@@ -1,9 +1,10 @@
-//! The worker: between the rings and the engine.
+//! The forwarding worker: moves packets between the rings, the ports and the engine.
 //!
-//! One turn takes a burst of frames from its rings, runs them through link services and engine, and puts the resulting
-//! frames into the rings of the links; ports it polls and fills by itself. When it has its turns, and when it sleeps, is
-//! decided by what drives it: [`serve`] makes it a task (in `task`), and a thread of its own as soon as there is
-//! a port (in `polling`), or when it is one of several. Those hand packets to each other (in `handover`).
+//! In one poll iteration a worker takes a burst of frames from its rings and ports, runs them through the link services
+//! and the engine, and enqueues the resulting frames to the rings of the links; it polls and fills its ports itself.
+//! [`serve`] decides when the worker iterates and when it sleeps: it runs a worker as a task (see `task`), or on a
+//! thread of its own (see `polling`) once there is a port, or when there are several workers. Several workers transfer
+//! packets to each other (see `handover`).
 
 mod command;
 mod exchange;
@@ -56,10 +57,10 @@ pub use idle::Idling;
 pub use polling::serve;
 pub use processors::{pin_to_processor, usable_processors};
 
-/// Frames taken from one ring in a turn.
+/// Most frames that one poll iteration takes from a ring.
 pub const BURST: usize = 64;
 
-/// Where frames come from and go to.
+/// The rings between a worker and the other threads.
 #[derive(Clone)]
 pub struct WorkerRings {
     /// From sockets that carry streams.
@@ -70,47 +71,47 @@ pub struct WorkerRings {
     pub to_sockets: Arc<FrameRing>,
     /// From the control thread.
     pub from_control: Arc<FrameRing>,
-    /// To the control thread, from applications on this computer.
+    /// To the control thread, from applications on this host.
     pub to_control: Arc<FrameRing>,
-    /// To the control thread, from other computers: a ring of its own, so that however many of them send, commands of this
-    /// computer find room. The face of a frame is the one that the packet came in on.
+    /// To the control thread, from other hosts. A separate ring, so that packets of other hosts cannot take the room of
+    /// commands from this host. The face of a frame is the one on which the packet arrived.
     pub to_control_from_neighbours: Arc<FrameRing>,
 }
 
-/// One forwarding worker. The schedule `S` decides how its engine fetches ahead.
+/// One forwarding worker. The schedule `S` decides how its engine prefetches.
 pub struct Worker<S: Schedule = Burst> {
     engine: Engine<S>,
     pool: BufferPool,
     /// All faces, shared with other threads.
     table: Arc<FaceTable>,
-    /// The same faces, as this worker knows them.
+    /// This worker's records of the same faces.
     records: FaceRecords,
     timers: LinkTimers,
     reassembler: Reassembler,
     rings: WorkerRings,
     ports: PortSet,
-    /// Frames were left over when the ports last sent, and are worth another attempt after this time.
+    /// Time until the next attempt to send, when frames were left over at the last flush of the ports.
     port_retry: Option<Duration>,
     mailbox: WorkerMailbox,
     waker: Arc<Waker>,
     number: usize,
-    /// The other workers; absent when there are none.
+    /// The rings to and from the other workers; `None` for a single worker.
     handover: Option<Handover>,
     handed: Received,
     started: Instant,
     is_stopping: bool,
-    /// Time of turns in which there was something to do.
+    /// Total time of poll iterations that found work.
     busy: Duration,
-    /// The one it is pinned to.
+    /// Number of the CPU that the thread is pinned to.
     processor: Option<usize>,
     erasing: VecDeque<Erasing>,
-    /// Who waits for changed settings of the Content Store to be carried out.
+    /// Replies owed to senders of `CsConfigure`, sent when the change is complete.
     settling: Vec<oneshot::Sender<Settled>>,
-    /// Measures how long packets stay in the router, if anybody wants to know.
+    /// Measures how long packets stay in the router; `None` when not measuring.
     latency: Option<Box<LatencyRecorder>>,
-    /// Copies frames, if anybody wants some.
+    /// Copies frames; `None` when not capturing.
     capture: Option<Box<CaptureRecorder>>,
-    // Scratch of one turn, kept to allocate nothing.
+    // Scratch of one poll iteration, kept so that nothing is allocated per iteration.
     frames: Vec<Frame>,
     incoming: IncomingBurst,
     outgoing: Vec<Outgoing>,
@@ -119,15 +120,15 @@ pub struct Worker<S: Schedule = Burst> {
     stamps: FrameStamps,
     /// How long frames wait in the two rings from the sockets.
     watches: [WaitWatch; 2],
-    /// Places of the frames that are to be marked because others wait behind them for too long.
+    /// Indices in `frames` of the frames to mark as congested, because the frames behind them have waited too long.
     congested: Vec<usize>,
-    /// Packets that were marked for that.
+    /// Number of packets marked as congested in this way.
     congestion_marks: u64,
 }
 
 impl<S: Schedule> Worker<S> {
-    /// A worker around an engine, for the faces that exist; those of ports are added with their ports. `waker` is the one of its
-    /// incoming rings. One of several workers has a `handover`.
+    /// Creates a worker around `engine`, with the faces that exist; faces on ports are added with their ports. `waker`
+    /// must be the waker of the worker's incoming rings. `handover` is `None` for a single worker.
     pub fn new(
         mut engine: Engine<S>,
         pool: BufferPool,
@@ -184,27 +185,27 @@ impl<S: Schedule> Worker<S> {
         (worker, handle)
     }
 
-    /// When the worker's clock started.
+    /// Returns when the worker's clock started.
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// Gives its Content Store a second tier. To be called before the first turn.
+    /// Gives the Content Store a second tier. Must be called before the first poll iteration.
     pub fn use_disk(&mut self, tier: DiskTier) {
         self.engine.use_disk(tier);
     }
 
-    /// Its engine, for measurements.
+    /// Returns the engine, for measurements.
     pub fn engine(&self) -> &Engine<S> {
         &self.engine
     }
 
-    /// Time on the worker's clock, which started with it.
+    /// Returns the time on the worker's clock.
     fn now(&self) -> Timestamp {
         Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Whether a turn would find packets, commands or a task that goes on.
+    /// Returns whether a poll iteration would find packets, commands, disk completions or unfinished work.
     fn has_work(&self) -> bool {
         !self.rings.from_streams.is_empty()
             || !self.rings.from_datagrams.is_empty()
@@ -217,34 +218,36 @@ impl<S: Schedule> Worker<S> {
             || self.handover.as_ref().is_some_and(Handover::has_work)
     }
 
-    /// Whether a ring to the links has become so full that another turn might overfill it.
+    /// Returns whether the ring to the sockets or to the control thread is more than half full, so that another poll
+    /// iteration might overfill it.
     fn is_output_behind(&self) -> bool {
         [&self.rings.to_sockets, &self.rings.to_control].into_iter().any(|ring| ring.len() > ring.capacity() / 2)
     }
 
-    /// When a turn is due although there is no work; [`Timestamp::NEVER`] when no timer runs.
+    /// Returns when a poll iteration is due even without work; [`Timestamp::NEVER`] when no timer runs.
     fn next_deadline(&self) -> Timestamp {
         let links = self.timers.next_deadline().min(self.reassembler.next_deadline()).min(self.ports.next_deadline());
         self.engine.next_deadline().unwrap_or(Timestamp::NEVER).min(links)
     }
 
-    /// To be called before sleeping, so that nobody waits for this worker meanwhile. The next turn ends it.
+    /// Announces that the worker is about to sleep, so that other threads do not wait for it. The next poll iteration
+    /// ends this state.
     fn prepare_to_sleep(&mut self) {
         self.engine.prepare_to_sleep();
     }
 
-    /// Wakes the worker; of all rings to it and of the commands.
+    /// Returns the waker of the worker, which all rings to it and its command queue use.
     fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// Whether it was told to shut down.
+    /// Returns whether the worker was told to shut down.
     fn is_stopping(&self) -> bool {
         self.is_stopping
     }
 
-    /// Does what there is to do now: commands, a burst from each ring and each port, due timers. Returns whether there were
-    /// commands or packets.
+    /// Runs one poll iteration: commands, a burst from each ring and each port, due timers, sending. Returns whether
+    /// there were commands, packets or unfinished work.
     pub fn turn(&mut self, now: Timestamp) -> bool {
         let mut worked = false;
         while let Some(command) = self.mailbox.commands.pop() {
@@ -267,7 +270,7 @@ impl<S: Schedule> Worker<S> {
         }
         let mut frames = std::mem::take(&mut self.frames);
         let from_rings = frames.len();
-        // Another processor wrote them, or this one long ago. Ports ask for their own.
+        // Another core wrote these frames, or this one did long ago. Ports prefetch their own frames.
         frames.iter().for_each(|frame| frame.buffer.prefetch());
         let Worker { ports, records, engine, reassembler, pool, number, .. } = self;
         let mut faces = WorkerFaces { records, engine, reassembler, worker: *number };
@@ -300,7 +303,7 @@ impl<S: Schedule> Worker<S> {
         for event in self.engine.take_events() {
             self.mailbox.events.push(event);
         }
-        // Waking a thread costs more than a burst of packets: only when there is something for it.
+        // Waking a thread costs more than forwarding a burst, so wake one only if its ring has frames.
         if !self.rings.to_sockets.is_empty() {
             self.rings.to_sockets.wake();
         }
@@ -313,7 +316,7 @@ impl<S: Schedule> Worker<S> {
         worked
     }
 
-    /// The ports, and the faces that come and go with them.
+    /// Borrows the ports together with the face records, which port changes add and remove.
     fn ports_and_faces(&mut self) -> (&mut PortSet, WorkerFaces<'_, S>) {
         let Worker { ports, records, engine, reassembler, number, .. } = self;
         (ports, WorkerFaces { records, engine, reassembler, worker: *number })
@@ -323,15 +326,15 @@ impl<S: Schedule> Worker<S> {
         self.ports_and_faces().1
     }
 
-    /// Adds a face that is not one of a port of this worker.
+    /// Adds a face, unless it belongs to a port of this worker.
     fn add_face(&mut self, face: &Arc<Face>) {
         if let Some(output) = Output::without_port(face, self.number) {
             self.faces().add(face, output);
         }
     }
 
-    /// Adds a face whose first frame has come earlier than the command of the control thread to add it. Whether there is such
-    /// a face.
+    /// Adds a face whose first frame arrived before the control thread's command to add it. Returns whether the face
+    /// exists.
     #[cold]
     fn add_face_of_first_frame(&mut self, id: FaceId) -> bool {
         if let Some(face) = self.table.get(id) {
@@ -340,7 +343,7 @@ impl<S: Schedule> Worker<S> {
         self.records.get(id).is_some()
     }
 
-    /// Link services over the received frames. Those of one face that follow each other are taken in one go.
+    /// Runs the link services over the received frames. Consecutive frames of one face share one lookup of its record.
     fn receive(&mut self, now: Timestamp) {
         let (mut frames, mut congested) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.congested));
         let count = frames.len();
@@ -364,14 +367,14 @@ impl<S: Schedule> Worker<S> {
                 let is_congested = count - rest.len() > next_mark;
                 let is_noted = stamp.is_some() || is_congested;
                 let before = is_noted.then(|| self.incoming.kinds().map(|packets| packets.len()));
-                // A drop is counted by the link service under its name.
+                // The link service counts a drop under its reason.
                 let _ =
                     record.link.receive(now, buffer, endpoint, &self.pool, &mut self.reassembler, &mut self.incoming);
                 let Some(before) = before else { continue };
                 if stamp.is_some() {
                     self.incoming.stamp_added(before, stamp);
                 }
-                // One that holds no whole packet leaves it to the next.
+                // A frame that completes no packet leaves the mark to the next frame.
                 if is_congested && self.incoming.kinds().map(|packets| packets.len()) != before {
                     self.congestion_marks += self.incoming.mark_added(before);
                     next_mark = marks.next().unwrap_or(usize::MAX);

@@ -1,10 +1,11 @@
-//! A worker as a thread of its own, one of several or once there is a port: polls ports and rings alike and sleeps when all are idle.
+//! A worker on its own thread: polls ports and rings alike and sleeps when all are idle. Several workers run this way,
+//! and a single one once there is a port.
 //!
-//! An idle worker goes on polling for a while ([`Idling`]), because the next packet often follows at once, and then sleeps. Its rings
-//! and its timers wake it, and a congested port does when it is time to try sending again. Ports with a bell (network
-//! interfaces, and memifs without traffic) end the sleep when a frame arrives. Others (network cards without the kernel) are polled after
-//! a pause that grows with the time without traffic, up to a limit. So a frame waits no longer than that for a worker that had nothing to
-//! do for long, and an idle router takes next to no processor time.
+//! An idle worker first polls for a while ([`Idling`]), because the next packet often follows at once, and then sleeps.
+//! Its rings and timers wake it, and a congested port does when it is time to retry sending. Ports with a bell (network
+//! interfaces, and memif ports without traffic) end the sleep when a frame arrives. Other ports (network cards without
+//! the kernel) are polled after a pause that grows with the time without traffic, up to a limit. So a frame waits at
+//! most that limit for a worker that was idle for long, and an idle router uses next to no CPU time.
 
 use std::io;
 use std::thread;
@@ -20,26 +21,26 @@ use super::{Worker, pin_to_processor, usable_processors};
 use crate::config::Processor;
 use crate::supervise::fault_point;
 
-/// Pauses between two polls of ports without a bell: up to how long without work, and how long the pause is. After that it is the longest
-/// there may be.
+/// Pauses between two polls of ports without a bell: idle time below which the pause applies, and the pause. With more
+/// idle time, the pause is the longest allowed.
 const PAUSES: [(Duration, Duration); 3] = [
     (Duration::from_millis(1), Duration::from_micros(20)),
     (Duration::from_millis(50), Duration::from_micros(100)),
     (Duration::from_secs(1), Duration::from_millis(1)),
 ];
-/// Pause of a worker that the system does not let sleep as it should.
+/// Pause of a worker whose attempt to sleep failed.
 const FAULT_PAUSE: Duration = Duration::from_millis(1);
 /// The shortest sleep.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
-/// How much too late sleeps may end, in nanoseconds; with the kernel's default the short ones would last twice as long.
+/// How late sleeps may end, in nanoseconds. With the kernel's default, short sleeps would last twice as long.
 const TIMER_SLACK_NS: u64 = 1_000;
 
-/// Works until told to shut down. A single worker is a task until there is a port, and has a thread of its own from then on;
-/// several have threads of their own from the start, and so has one that never sleeps. Each of them runs on the processor in its place of
-/// `processors`.
+/// Runs the workers until they are told to shut down. A single worker runs as a task until there is a port, and on its
+/// own thread from then on. Several workers have their own threads from the start, and so has a worker that never
+/// sleeps. Each thread runs on the CPU at the worker's index in `processors`.
 ///
 /// # Errors
-/// When a thread cannot be started, or ended by itself.
+/// A thread cannot be started, or ended by itself.
 pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>, idling: Idling) -> io::Result<()> {
     let mut workers = workers.into_iter().zip(processors);
     let threads = match (workers.next(), workers.len()) {
@@ -59,13 +60,13 @@ pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>, idling: Idl
     Ok(())
 }
 
-/// Starts the thread of a worker; its end can be waited for.
+/// Starts the thread of a worker and returns a receiver that is notified when the thread ends.
 fn start(worker: Worker, processor: Processor, idling: Idling) -> io::Result<oneshot::Receiver<()>> {
     let (sender, ended) = oneshot::channel();
     let name = if worker.handover.is_some() { format!("worker {}", worker.number) } else { "worker".to_owned() };
     thread::Builder::new().name(name).spawn(move || {
         worker.poll(processor, idling);
-        // Nobody waits any more when the router is ending in a hurry.
+        // The receiver is gone if the router shuts down in a hurry.
         let _ = sender.send(());
     })?;
     Ok(ended)
@@ -112,7 +113,7 @@ impl Worker {
         if let Some(pause) = self.port_retry {
             at_most(pause.max(SHORT_PAUSE));
         }
-        // They decide then what they can be woken by.
+        // The ports now choose what can wake them.
         self.ports.prepare_to_sleep();
         if let Some(limit) = self.ports.longest_sleep() {
             at_most(limit);
@@ -129,11 +130,12 @@ impl Worker {
     }
 }
 
-/// Pins this thread to a processor, whose number is the result. A worker that cannot be pinned works all the same.
+/// Pins this thread to a CPU and returns its number. On failure logs a warning and returns `None`; the worker runs all
+/// the same.
 fn pin(worker: usize, processor: Processor) -> Option<usize> {
     let number = match processor {
         Processor::Number(number) => Ok(number),
-        // The first ones serve interrupts and everything else.
+        // The first CPUs serve interrupts and everything else.
         Processor::Auto => usable_processors().map(|usable| usable.last().copied().unwrap_or(0)),
     };
     match number.and_then(|number| pin_to_processor(number).map(|()| number)) {

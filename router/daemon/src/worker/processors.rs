@@ -1,26 +1,26 @@
-//! Which processors there are for threads, and binding a thread to one of them.
+//! The CPUs that threads may use, and pinning a thread to one of them.
 
 use std::io;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// The calling thread, for the system calls here.
+/// The calling thread, as an argument of the system calls here.
 const THIS_THREAD: Pid = Pid::from_raw(0);
 
-/// Numbers of the processors that the calling thread may run on, lowest first.
+/// Returns the numbers of the CPUs that the calling thread may run on, in ascending order.
 ///
 /// # Errors
-/// When the system does not say.
+/// The system call fails.
 pub fn usable_processors() -> io::Result<Vec<usize>> {
     let allowed = sched_getaffinity(THIS_THREAD)?;
     Ok((0..CpuSet::count()).filter(|&number| allowed.is_set(number).unwrap_or(false)).collect())
 }
 
-/// Lets the calling thread run on the processor with this number only.
+/// Restricts the calling thread to the CPU with this number.
 ///
 /// # Errors
-/// When there is no such processor, or this thread may not run on it.
+/// There is no such CPU, or this thread may not run on it.
 pub fn pin_to_processor(number: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(number)?;

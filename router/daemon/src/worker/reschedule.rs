@@ -1,11 +1,11 @@
-//! A worker under another schedule: measurements give schedules turns over the same tables.
+//! Changes the schedule of a worker: measurements alternate schedules over the same tables.
 
 use namehop_engine::schedule::Schedule;
 
 use super::Worker;
 
 impl<S: Schedule> Worker<S> {
-    /// The same worker with another schedule, for measurements.
+    /// Returns the same worker with another schedule, for measurements.
     pub fn with_schedule<T: Schedule>(self) -> Worker<T> {
         let Worker {
             engine,

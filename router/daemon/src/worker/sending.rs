@@ -1,5 +1,5 @@
-//! The end of a worker's turn: packets become frames, which go to ports, to the rings of sockets and of the control thread, or to the
-//! workers that have the ports.
+//! The end of a poll iteration: packets become frames, which go to ports, to the rings of the sockets and of the
+//! control thread, or to the workers that have the ports.
 
 use namehop_engine::schedule::Schedule;
 use namehop_face::capture::{CaptureRecorder, Direction};
@@ -27,7 +27,7 @@ impl<S: Schedule> Worker<S> {
         self.pass_on_dropped(now);
     }
 
-    /// Link services over the packets to send. Those to one face that follow each other are sent in one go.
+    /// Runs the link services over the packets to send. Consecutive packets to one face are sent together.
     pub(super) fn transmit(&mut self, now: Timestamp) {
         let mut outgoing = std::mem::take(&mut self.outgoing);
         let mut rest = outgoing.drain(..);
@@ -56,7 +56,7 @@ impl<S: Schedule> Worker<S> {
                 && let Some(packet) = rest.next()
             {
                 let (stamp, before) = (packet.stamp(), self.encoded.len());
-                // A drop is counted by the link service under its name.
+                // The link service counts a drop under its reason.
                 let _ = record.link.send(now, packet, queued, &self.pool, &mut self.encoded);
                 if stamp.is_some() && self.encoded.len() > before {
                     self.stamps.put_on(self.encoded.len() - 1, stamp);
@@ -70,8 +70,8 @@ impl<S: Schedule> Worker<S> {
         self.outgoing = outgoing;
     }
 
-    /// Puts a packet for the control thread into the ring for applications on this computer, or into the one for other
-    /// computers.
+    /// Enqueues a packet to the control thread, on the ring for applications on this host or the one for other hosts.
+    /// If the ring is full the packet is dropped and counted.
     fn send_to_control(&mut self, now: Timestamp, packet: Outgoing) {
         let from = packet.fields.incoming_face_id.unwrap_or_default();
         let is_local = self.records.get(from).is_some_and(|record| record.info.scope == FaceScope::Local);
@@ -83,7 +83,7 @@ impl<S: Schedule> Worker<S> {
             self.table.link_drops().add(LinkDrop::LinkDown, 1);
             return;
         };
-        // A drop is counted by the link service under its name.
+        // The link service counts a drop under its reason.
         let _ = record.link.send(now, packet, 0, &self.pool, &mut self.encoded);
         for buffer in self.encoded.drain(..) {
             if ring.push(Frame::new(from, 0, buffer)).is_err() {
@@ -94,7 +94,7 @@ impl<S: Schedule> Worker<S> {
     }
 }
 
-/// Copies frames that are about to leave by a face, if anybody wants some.
+/// Copies frames that are about to leave by a face, if frames are captured.
 #[inline]
 fn capture_sent(capture: &mut Option<Box<CaptureRecorder>>, record: &FaceRecord, frames: &[PacketBuffer]) {
     if let Some(capture) = capture {
@@ -102,7 +102,8 @@ fn capture_sent(capture: &mut Option<Box<CaptureRecorder>>, record: &FaceRecord,
     }
 }
 
-/// Hands frames of one face to its port, or puts them into the ring that leads to its link.
+/// Passes frames of one face to its port, or enqueues them on the ring to its link. Frames that do not fit into the
+/// ring are dropped and counted.
 fn send_frames(
     rings: &WorkerRings,
     ports: &mut PortSet,
@@ -119,7 +120,7 @@ fn send_frames(
         }
         Output::Sockets => &rings.to_sockets,
         Output::Control => &rings.to_control,
-        // Packets of such faces are handed over before they come to their link service.
+        // Packets of such faces are transferred to the other worker before they reach their link service.
         Output::Worker(_) => return frames.clear(),
     };
     let mut stamps = stamps.leave_by_ring();

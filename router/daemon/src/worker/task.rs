@@ -1,6 +1,6 @@
-//! The worker as a task on the thread of the sockets: how it shares the thread, and when it sleeps.
+//! The worker as a task on the socket thread: how it shares the thread, and when it sleeps.
 //!
-//! What a worker does is in [`Worker::turn`]; this is only when. As soon as there is a port, `polling` takes over.
+//! [`Worker::turn`] does the work; this module only schedules it. Once there is a port, `polling` takes over.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use super::Worker;
 use super::idle::BusyPoll;
 use crate::supervise::fault_point;
 
-/// Turns before the sockets get theirs.
+/// Most poll iterations before the sockets run.
 const TURNS: usize = 16;
 
 impl Worker {
-    /// Works until told to shut down, or until there is a port: then the worker comes back, to go on as a thread. Sleeps
-    /// when idle; other tasks of the thread get their turn in between.
+    /// Runs until told to shut down (returns `None`), or until there is a port: then returns the worker, so that it can
+    /// go on as a thread. Sleeps when idle; yields to the other tasks of the thread in between.
     pub(super) async fn run(mut self) -> Option<Self> {
         let mut busy_poll = BusyPoll::default();
         fault_point("worker task");
@@ -49,8 +49,8 @@ impl Worker {
         }
     }
 
-    /// Some turns, so that what the sockets brought in one round is done before they bring more; fewer when what is to be
-    /// sent piles up.
+    /// Runs several poll iterations, so that frames which the sockets received in one round are finished before the
+    /// next round. Stops early if output piles up.
     fn work(&mut self) {
         for _ in 0..TURNS {
             let now = self.now();
@@ -63,14 +63,14 @@ impl Worker {
         }
     }
 
-    /// Sleeps until there is work or a deadline has come.
+    /// Sleeps until there is work or a deadline is reached.
     async fn sleep(&mut self) {
         self.prepare_to_sleep();
         let wait = self.waker().wait(|| self.has_work());
         match self.next_deadline() {
             Timestamp::NEVER => wait.await,
             deadline => {
-                // Timers are exact to a millisecond, as those of the runtime.
+                // Timers are exact to a millisecond, as are those of the tokio runtime.
                 let pause = Duration::from_nanos(deadline.since_ns(self.now())).max(Duration::from_millis(1));
                 tokio::select! {
                     biased;

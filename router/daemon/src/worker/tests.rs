@@ -1,4 +1,4 @@
-//! Faces that come and go while their frames are under way, in whatever order the worker hears of both.
+//! Faces that are added and removed while their frames are on the way, with commands and frames in any order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::*;
 /// Interest `/A`, for which there is no route.
 const INTEREST: [u8; 13] = [0x05, 0x0B, 0x07, 0x03, 0x08, 0x01, 0x41, 0x0A, 0x04, 1, 2, 3, 4];
 
-/// A worker without ports, and what the other threads have of it.
+/// A worker without ports, and the other threads' ends of its rings and handles.
 struct Bench {
     worker: Worker<Burst>,
     handle: WorkerHandles,
@@ -31,7 +31,7 @@ struct Bench {
     _fib: FibWriter<StrategyInstance>,
 }
 
-/// An engine with small tables, and the writer of its FIB.
+/// Creates an engine with small tables, and the writer of its FIB.
 pub(super) fn small_engine(pool: BufferPool) -> (Engine<Burst>, FibWriter<StrategyInstance>) {
     let key = HashKey::new(1, 2);
     let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
@@ -69,7 +69,8 @@ impl Bench {
         self.table.insert(params).expect("room")
     }
 
-    /// A turn in which an Interest comes from this face; how many of its Interests there were, and frames of no face.
+    /// Runs a poll iteration in which an Interest arrives from this face. Returns the number of Interests received from
+    /// the face so far, and of frames dropped for want of a face.
     fn receive(&mut self, face: &Face) -> (u64, u64) {
         let buffer = self.pool.copy_of(&INTEREST).expect("buffer");
         assert!(self.rings.from_datagrams.push(Frame::new(face.id(), 0, buffer)).is_ok());
@@ -89,11 +90,11 @@ fn the_first_frame_of_a_face_may_come_before_its_command() {
     bench.handle.face_created(&face);
     assert_eq!(bench.receive(&face), (2, 0));
 
-    // The last frames of a face may come behind the command that removes it.
+    // The last frames of a face may arrive after the command that removes it.
     bench.table.remove(face.id());
     bench.handle.face_destroyed(face.id());
     assert_eq!(bench.receive(&face), (2, 1));
-    // A command to add it that was overtaken changes nothing.
+    // An AddFace command that arrives after the removal changes nothing.
     bench.handle.face_created(&face);
     assert_eq!(bench.receive(&face), (2, 2));
     assert_eq!(bench.pool.in_use(), bench.rings.to_sockets.len());
@@ -111,7 +112,8 @@ fn a_datagram_does_not_wait_behind_what_streams_keep_ready() {
     assert_eq!((received(&stream), received(&datagram)), (BURST as u64, 1));
 }
 
-/// Marks after so many turns, of which each takes so long and leaves two bursts of frames in the ring from the sockets.
+/// Returns the number of marks after `turns` poll iterations of `turn_ns` each, which leave two bursts in the ring from
+/// the sockets.
 fn marks_of(turns: u64, turn_ns: u64) -> u64 {
     let mut bench = Bench::new();
     let face = bench.face("fd://7");
@@ -129,7 +131,7 @@ fn marks_of(turns: u64, turn_ns: u64) -> u64 {
 
 #[test]
 fn packets_are_marked_when_frames_wait_for_too_long_in_a_receive_queue() {
-    // They wait for two turns.
+    // Each frame waits for two poll iterations.
     assert_eq!(marks_of(100, 2_000_000), 0);
     assert_eq!(marks_of(30, 3_000_000), 0, "for less than 100 ms");
     assert!((2..=6).contains(&marks_of(100, 3_000_000)));

@@ -1,50 +1,50 @@
-//! A usual packet as it lies in a ring between two workers: one cache line. Whatever has other link fields than nearly all packets have
-//! goes another way.
+//! A usual packet in a ring between two workers: exactly one cache line. Packets with uncommon link fields go through
+//! the other ring.
 
 use namehop_packet::{FaceId, Incoming, LinkFields, Outgoing, PacketBuffer, PacketKind, Stamp, Timestamp};
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_wire::lp::PitToken;
 
-/// Tokens of forwarders have so many bytes at most; there may be longer ones.
+/// Longest PIT token in a parcel, in bytes. Tokens of forwarders are no longer; those of other peers may be.
 const TOKEN_BYTES: usize = 8;
 
-/// See the module's description.
+/// One cache line with the buffer and the common link fields of a packet.
 #[repr(align(64))]
 pub(super) struct Parcel {
     buffer: PacketBuffer,
-    /// Since when it waits.
+    /// When the packet was enqueued.
     pub(super) since: Timestamp,
     face: FaceId,
-    /// The face that it came in on; of a packet to be sent that has one.
+    /// The incoming face of a packet to be sent; meaningful for [`Way::OutgoingFrom`] only.
     incoming_face: FaceId,
     stamp: Stamp,
-    /// The PIT token, and its length.
+    /// The PIT token; `token_bytes` is its length.
     token: [u8; TOKEN_BYTES],
     token_bytes: u8,
-    /// Known before the packet's bytes have come to the receiver's processor.
+    /// Stored here so that the receiver knows it before the packet's bytes are in its cache.
     pub(super) kind: PacketKind,
     way: Way,
 }
 
-// A line, and so one that has the whole of it to itself.
+// Exactly one line, with the alignment above, so no two parcels share one.
 const _: () = assert!(size_of::<Parcel>() == CACHE_LINE_BYTES);
 
-/// What the receiver is to do with it.
+/// How the receiver handles the packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Incoming,
     Outgoing,
-    /// As above, and it says where it came from.
+    /// To be sent, with its incoming face.
     OutgoingFrom,
 }
 
-/// What was in it.
+/// The packet that a parcel held.
 pub(super) enum Unpacked {
     Incoming(Incoming),
     Outgoing(Outgoing),
 }
 
-/// Whether there is no link field but those that a parcel has.
+/// Returns whether the packet has no link fields other than those that a parcel holds.
 #[inline(always)]
 fn is_usual(fields: &LinkFields) -> bool {
     let LinkFields {
@@ -63,19 +63,19 @@ fn is_usual(fields: &LinkFields) -> bool {
 }
 
 impl Parcel {
-    /// Whether this packet fits into one.
+    /// Returns whether a received packet fits into a parcel.
     #[inline(always)]
     pub(super) fn takes_incoming(packet: &Incoming) -> bool {
         packet.fields.incoming_face_id.is_none() && is_usual(&packet.fields)
     }
 
-    /// Whether this packet fits into one.
+    /// Returns whether a packet to be sent fits into a parcel.
     #[inline(always)]
     pub(super) fn takes_outgoing(packet: &Outgoing) -> bool {
         is_usual(&packet.fields)
     }
 
-    /// Of one that [fits](Self::takes_incoming).
+    /// Creates the parcel of a packet that [fits](Self::takes_incoming).
     #[inline(always)]
     pub(super) fn of_incoming(packet: Incoming, since: Timestamp, kind: PacketKind) -> Parcel {
         let Incoming { face, buffer, fields: LinkFields { pit_token, stamp, .. } } = packet;
@@ -92,7 +92,7 @@ impl Parcel {
         }
     }
 
-    /// Of one that [fits](Self::takes_outgoing).
+    /// Creates the parcel of a packet that [fits](Self::takes_outgoing).
     #[inline(always)]
     pub(super) fn of_outgoing(packet: Outgoing, since: Timestamp) -> Parcel {
         let Outgoing { face, kind, buffer, fields: LinkFields { pit_token, stamp, incoming_face_id, .. } } = packet;
@@ -110,14 +110,14 @@ impl Parcel {
         }
     }
 
-    /// The packet, marked as congested if that is to be.
+    /// Returns the packet, marked as congested if `is_congested`.
     #[inline(always)]
     pub(super) fn unpack(self, is_congested: bool) -> Unpacked {
         let Parcel { buffer, face, incoming_face, stamp, token, token_bytes, kind, way, .. } = self;
-        // It comes from another processor's cache while this one works on those before it.
+        // The buffer's lines come from another core's cache while this worker handles earlier packets.
         buffer.prefetch_to_change();
         let fields = LinkFields {
-            // It was not longer when it was put in.
+            // Tokens longer than `TOKEN_BYTES` were never put into a parcel.
             pit_token: PitToken::short(token, token_bytes.into()).unwrap_or_default(),
             stamp,
             congestion_mark: is_congested.into(),

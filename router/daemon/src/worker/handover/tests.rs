@@ -1,4 +1,4 @@
-//! Workers without threads: what comes in at one and belongs to another, and what has no room.
+//! Workers without threads: packets that arrive at one worker and belong to another, and packets that find a ring full.
 
 mod moved;
 mod threads;
@@ -89,14 +89,14 @@ impl Bench {
         Bench { workers, handles, rings, table, pool, dispatch, fib, now: Timestamp(1) }
     }
 
-    /// A face that all workers know.
+    /// Creates a face that all workers know.
     fn face(&self, home: usize) -> Arc<Face> {
         let face = self.unknown_face(home);
         self.handles.iter().for_each(|handle| handle.send(WorkerCommand::AddFace(Arc::clone(&face), None)));
         face
     }
 
-    /// A face of which no worker has heard yet, to a peer that returns PIT tokens.
+    /// Creates a face to a peer that returns PIT tokens, which no worker knows yet.
     fn unknown_face(&self, home: usize) -> Arc<Face> {
         let params = FaceParams::new("udp4://192.0.2.1:6363".parse().expect("URI"), "fd://5".parse().expect("URI"));
         let flags = FaceFlags::PIT_TOKENS_ON;
@@ -108,7 +108,7 @@ impl Bench {
         self.fib.set_nexthops(prefix.as_ref(), &[NextHop { face: face.id(), cost: 1 }]).expect("memory");
     }
 
-    /// A name under `/a` that belongs to this worker.
+    /// Returns a name under `/a` that belongs to this worker.
     fn name_of(&self, worker: usize) -> Name {
         let mut names = (0..).map(|number| format!("/a/n{number}/x").parse::<Name>().expect("a name"));
         names
@@ -121,7 +121,7 @@ impl Bench {
         assert!(self.rings[worker].from_datagrams.push(Frame::new(face.id(), 0, buffer)).is_ok());
     }
 
-    /// Turns of all workers until nobody has anything to do.
+    /// Runs poll iterations of all workers until none has work.
     fn run(&mut self) {
         while self.workers.iter().any(Worker::has_work) {
             for worker in &mut self.workers {
@@ -130,7 +130,7 @@ impl Bench {
         }
     }
 
-    /// Frames that were sent: the face, the PIT token, the packet.
+    /// Returns the frames that were sent: the face, the PIT token, the packet.
     fn sent(&self) -> Vec<(FaceId, PitToken, Vec<u8>)> {
         let mut frames = Vec::new();
         self.rings[0].to_sockets.pop_burst(&mut frames, usize::MAX);
@@ -174,7 +174,7 @@ fn an_exchange_takes_place_at_the_owner_of_its_name_whoever_receives_it() {
         bench.give(receives_data, &producer, &with_token(*pit_token, &data(&name)));
         bench.run();
         assert_eq!(bench.sent(), [(consumer.id(), token, data(&name))]);
-        // The same again is answered by the cache of that worker, whoever receives it.
+        // The same Interest again is answered from the cache of the owner, whichever worker receives it.
         bench.give(receives_data, &consumer, &interest(&name, 100));
         bench.run();
         assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), data(&name))]);
@@ -215,7 +215,7 @@ fn data_with_a_token_that_leads_nowhere_finds_its_interest_by_name() {
     bench.give(2, &consumer, &interest(&name, 7));
     bench.run();
     assert_eq!(bench.sent().len(), 1);
-    // It names worker 1.
+    // The token names worker 1.
     let token = PitToken::from_slice(&[1, 0, 0, 0, 9, 0, 0, 9]).expect("short");
     bench.give(3, &producer, &with_token(token, &data(&name)));
     bench.run();
@@ -297,7 +297,7 @@ fn frames_of_further_queues_leave_room_for_packets() {
     assert_eq!(bench.table.link_drops().get(LinkDrop::HandoverFull), lost, "there is room for the Interest");
     bench.run();
     assert_eq!(bench.sent().len(), 1);
-    // The port of the frames is gone meanwhile.
+    // The port of the frames was removed meanwhile.
     assert_eq!(bench.table.link_drops().get(LinkDrop::LinkDown), room_for_frames as u64);
     assert_eq!(bench.pool.in_use(), 0);
 }
@@ -312,7 +312,7 @@ fn packets_that_wait_for_too_long_are_marked() {
         let name = bench.name_of(1).append_segment(turn.into());
         bench.give(0, &consumer, &interest(&name, turn));
         bench.workers[0].turn(bench.now);
-        // The other one comes to it 6 ms later.
+        // The other worker receives it 6 ms later.
         bench.now = Timestamp(bench.now.0 + TARGET_NS + 1_000_000);
         bench.run();
         bench.sent();
@@ -321,7 +321,7 @@ fn packets_that_wait_for_too_long_are_marked() {
     let first = marks.iter().position(|&count| count > 0).expect("marked");
     assert!((16..=18).contains(&first), "after 100 ms: {marks:?}");
     assert!(marks[39] >= 2, "{marks:?}");
-    // A queue that moves is not marked.
+    // A queue that drains in time is not marked.
     let before = bench.sum(|counters| counters.congestion_marks);
     for turn in 40..80_u32 {
         let name = bench.name_of(1).append_segment(turn.into());

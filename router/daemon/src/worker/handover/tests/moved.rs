@@ -1,13 +1,13 @@
-//! Names that are moved from one worker to another while Interests are pending and Data is cached.
+//! Names that move from one worker to another while Interests are pending and Data is cached.
 
 use super::*;
 
-/// The entry of a name in the name dispatch table.
+/// Returns the entry of a name in the name dispatch table.
 fn entry_of(bench: &Bench, name: &Name) -> usize {
     bench.dispatch.entry_of(name.value()).expect("a name").0
 }
 
-/// What is sent for an Interest that comes in at worker 0.
+/// Returns the frames that are sent for an Interest that arrives at worker 0.
 fn ask(bench: &mut Bench, consumer: &Face, name: &Name, nonce: u32) -> Vec<(FaceId, PitToken, Vec<u8>)> {
     bench.give(0, consumer, &interest(name, nonce));
     bench.run();
@@ -36,7 +36,7 @@ fn nobody_gets_what_was_cached_before_names_were_elsewhere() {
         assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), version(name, b"old"))]);
     }
 
-    // Worker 2 has nothing of it, and gets something newer.
+    // Worker 2 has cached nothing under the name, and gets a newer version.
     assert!(bench.dispatch.move_entry(entry, 2));
     let asked = ask(&mut bench, &consumer, &name, 10);
     let [(face, token, _)] = asked[..] else { panic!("one Interest") };
@@ -46,7 +46,7 @@ fn nobody_gets_what_was_cached_before_names_were_elsewhere() {
     assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), version(&name, b"new"))]);
     assert!(bench.dispatch.forget_former_owner(entry));
 
-    // Before it comes back, worker 1 forgets the old Data of this entry, and no other.
+    // Before the entry moves back, worker 1 erases the old Data of this entry, and no other.
     let mut erased = bench.handles[1].start(|reply| WorkerCommand::CsEraseEntries([entry].into(), reply));
     bench.run();
     assert_eq!(erased.try_recv(), Ok(2));
@@ -61,7 +61,7 @@ fn nobody_gets_what_was_cached_before_names_were_elsewhere() {
 fn names_that_come_in_turns_are_all_counted() {
     let mut bench = Bench::new();
     let consumer = bench.face(0);
-    // As many as packets of which one is counted.
+    // As many names as the sampling interval in packets.
     let names: Vec<Name> =
         (0..SAMPLED.get()).map(|number| format!("/turns/{number}").parse().expect("a name")).collect();
     for round in 0..60 {
@@ -92,7 +92,7 @@ fn pending_interests_are_answered_after_their_names_were_moved() {
         bench.give(0, &producer, &with_token(token, &data(&name)));
         bench.run();
         assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), data(&name))], "token: {returns_token}");
-        // The new owner has none pending, so the next Interest goes on.
+        // The new owner has no pending Interest, so the next Interest is forwarded.
         assert_eq!(ask(&mut bench, &consumer, &name, 100 + number as u32).len(), 1);
     }
 }
@@ -121,7 +121,8 @@ fn pending_interests_are_answered_after_their_prefix_was_divided() {
             bench.run();
             assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), data(name))], "token: {returns_token}");
         }
-        // Now they belong to several workers. What the first one has cached is the newest as long as the name stays there.
+        // Now the names belong to several workers. The first worker's cached Data is the newest while the name stays
+        // there.
         let owner = |name: &Name| bench.dispatch.entry_of(name.value()).expect("a name").1;
         let owners: Vec<u8> = names.iter().map(owner).collect();
         assert!(owners.iter().any(|&owner| owner != 1), "{owners:?}");

@@ -1,4 +1,4 @@
-//! Workers on threads of their own, which fall asleep again and again while commands and packets come: none is overlooked.
+//! Workers on their own threads, which fall asleep repeatedly while commands and packets arrive: none is overlooked.
 
 use tokio::time::{sleep, timeout};
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::config::{Config, Processor};
 
 const ROUNDS: usize = 400;
-/// Far longer than anything takes.
+/// Far longer than any step takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -25,7 +25,7 @@ fn commands_reach_all_workers_and_packets_their_owners_while_workers_fall_asleep
             bench.rings[round % WORKERS].from_datagrams.wake();
             let face = bench.face(round % WORKERS);
             timeout(LIMIT, handles.add_face(Arc::clone(&face))).await.expect("in time").expect("workers");
-            // Some of them sleep by now, others still look for work.
+            // Some workers sleep by now, others still poll.
             sleep(Duration::from_micros(10 * (round % 16) as u64)).await;
             bench.table.remove(face.id());
             timeout(LIMIT, handles.remove_face(face.id())).await.expect("in time").expect("workers");
