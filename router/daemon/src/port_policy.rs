@@ -1,9 +1,9 @@
-//! Which ports commands may open.
+//! The ports that commands may open.
 //!
-//! Every application on this computer can send commands, and a router that runs as root could make and replace files
-//! everywhere for them, and use every network interface. So a command opens a memif socket in configured folders only, and
-//! uses configured interfaces only, unless it is signed by a key that the configuration lists. What the configuration
-//! itself and the saved state ask for is not checked: it was allowed before.
+//! Every application on this host can send commands. A router that runs as root could create and replace files anywhere
+//! for them, and use every network interface. So a command may open memif sockets in configured folders only, and
+//! configured interfaces only, unless it is signed by a key that the configuration lists. Ports of the configuration
+//! and of the saved state are not checked: they were allowed before.
 
 use std::env;
 use std::fs;
@@ -15,19 +15,19 @@ use namehop_face::FaceUri;
 
 use crate::config::Config;
 
-/// Where applications look for memif sockets (NDN-DPDK).
+/// Folder in which applications look for memif sockets (NDN-DPDK).
 const SYSTEM_FOLDER: &str = "/run/ndn";
 
-/// Ports that commands may open, as configured.
+/// The configured rules for ports that commands may open.
 pub struct PortPolicy {
     folders: Vec<PathBuf>,
     interfaces: Vec<String>,
-    /// Ports that the configuration names.
+    /// Ports that the configuration names; commands may open them.
     configured: Vec<FaceUri>,
 }
 
 impl PortPolicy {
-    /// The policy of a configuration.
+    /// Creates the policy of a configuration.
     pub fn new(config: &Config) -> Self {
         let folders = config.ports.memif_folders.iter().flat_map(|folder| match folder.as_str() {
             "auto" => usual_folders(),
@@ -44,10 +44,10 @@ impl PortPolicy {
         }
     }
 
-    /// May a command open this port? Whoever may use an interface may use all VLANs on it.
+    /// Checks whether a command may open this port. Permission for an interface includes all VLANs on it.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// The reason why not, and the remedy.
     pub fn check(&self, port: &FaceUri) -> Result<(), String> {
         if self.configured.contains(&port.port()) {
             return Ok(());
@@ -84,7 +84,7 @@ impl PortPolicy {
         ))
     }
 
-    /// Makes the folder of a memif socket if it is one of those that are configured; no other folder is ever made.
+    /// Creates the folder of a memif socket if it is one of the configured folders. Never creates another folder.
     pub fn make_folder_for(&self, port: &FaceUri) {
         let FaceUri::Memif { socket, .. } = port else { return };
         let folder = Path::new(socket).parent();
@@ -95,27 +95,27 @@ impl PortPolicy {
         }
     }
 
-    /// Makes the folders of all memif ports that the configuration names.
+    /// Creates the folders of all configured memif ports.
     pub fn make_folders_of_configured_ports(&self) {
         self.configured.iter().for_each(|port| self.make_folder_for(port));
     }
 }
 
-/// What `auto` stands for.
+/// Returns the folders that `auto` stands for.
 fn usual_folders() -> Vec<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let mut folders = vec![PathBuf::from(SYSTEM_FOLDER)];
     folders.extend(variable("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("ndn")));
-    // systemd separates several by colons.
+    // systemd separates several folders by colons.
     folders.extend(variable("RUNTIME_DIRECTORY").iter().flat_map(env::split_paths));
     folders
 }
 
-/// Is the folder the allowed one, or one below it, wherever symbolic links lead?
+/// Returns whether `folder` is `allowed` or below it, after resolving symbolic links.
 fn is_within(folder: &Path, allowed: &Path) -> bool {
     match (folder.canonicalize(), allowed.canonicalize()) {
         (Ok(folder), Ok(allowed)) => folder.starts_with(allowed),
-        // It will be made.
+        // Neither exists: the folder will be created.
         (Err(_), Err(_)) => folder == allowed,
         _ => false,
     }

@@ -1,7 +1,7 @@
-//! Ports: links that the worker polls by itself, through DPDK.
+//! Ports: links that workers poll themselves, through DPDK.
 //!
-//! Opening and closing links takes time and may fail slowly, so a thread of its own does that ([`thread`]). It starts with
-//! the first face that needs a port, and DPDK with it: a router for sockets only has neither.
+//! Opening and closing links is slow and may fail late, so a separate thread does it ([`thread`]). The thread and DPDK
+//! start with the first face that needs a port: a router with sockets only has neither.
 
 mod kernel_share;
 mod made;
@@ -31,42 +31,42 @@ use crate::memory_budget::Bounds;
 use crate::worker::WorkerHandles;
 use thread::{PortCommand, Ports};
 
-/// What ports need of the router.
+/// The parts of the router that ports use.
 pub struct PortContext {
     /// All faces.
     pub faces: Arc<FaceTable>,
-    /// What happens to faces.
+    /// Where created, changed and closed faces are announced.
     pub events: UnboundedSender<FaceEvent>,
-    /// Packet memory.
+    /// Packet buffers.
     pub pool: BufferPool,
-    /// The ports of the workers.
+    /// Control of the workers' ports.
     pub control: PortControls,
     /// The workers.
     pub workers: WorkerHandles,
 }
 
 enum State {
-    /// Nobody needed a port yet.
+    /// No port was needed yet.
     Waiting(Box<Ports>),
     Running(Sender<PortCommand>, JoinHandle<()>),
     Ended,
 }
 
-/// The control thread's hold on the ports.
+/// The control thread's handle to the ports.
 pub struct PortService {
     state: RefCell<State>,
 }
 
 impl PortService {
-    /// Without ports.
+    /// Creates the service without opening ports.
     pub fn new(context: PortContext, config: &Config, bounds: &Bounds) -> Self {
         PortService { state: RefCell::new(State::Waiting(Box::new(Ports::new(context, config, bounds)))) }
     }
 
-    /// Makes a face, and opens its port unless that is open.
+    /// Creates a face, and opens its port if it is not open.
     ///
     /// # Errors
-    /// Why that cannot be.
+    /// The reason why the face cannot be created.
     pub async fn create_face(
         &self,
         uri: FaceUri,
@@ -76,7 +76,7 @@ impl PortService {
         self.ask(|reply| PortCommand::CreateFace { uri, local_uri, update, reply }).await.unwrap_or_else(Err)
     }
 
-    /// Closes a face, and its port when it was the last one there; whether it was a face of a port.
+    /// Closes a face, and also its port if the port has no other use. Returns whether the face was on a port.
     pub async fn destroy_face(&self, id: FaceId) -> bool {
         if matches!(*self.state.borrow(), State::Waiting(_)) {
             return false;
@@ -84,7 +84,7 @@ impl PortService {
         self.ask(|reply| PortCommand::DestroyFace { id, reply }).await.unwrap_or(false)
     }
 
-    /// Opens the ports that the configuration names, with their multicast faces. One that cannot be opened is logged.
+    /// Opens the configured ports and creates their multicast faces. Failures are logged.
     pub async fn open_configured(&self) {
         let wants = match &*self.state.borrow() {
             State::Waiting(ports) => ports.has_configured(),
@@ -108,7 +108,7 @@ impl PortService {
         }
     }
 
-    /// Sends a command to the thread, which is started for the first one, and waits for the answer.
+    /// Sends a command to the thread and waits for the reply. Starts the thread for the first command.
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> PortCommand) -> Result<T, CreateError> {
         let stopping = || CreateError::Unreachable("the router is shutting down".to_owned());
         let (reply, answer) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! In place of `ports` in a router that was built without DPDK: no port can be opened.
+//! Replaces `ports` in a router that was built without DPDK: no port can be opened.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::config::{Config, StaticPort};
 use crate::memory_budget::Bounds;
 use crate::worker::WorkerHandles;
 
-/// What ports would need of the router.
+/// The parts of the router that ports would use.
 #[expect(dead_code, reason = "nothing is done with it")]
 pub struct PortContext {
     pub faces: Arc<FaceTable>,
@@ -24,18 +24,18 @@ pub struct PortContext {
     pub workers: WorkerHandles,
 }
 
-/// Refuses everything.
+/// Rejects every request.
 pub struct PortService {
     configured: Vec<StaticPort>,
 }
 
 impl PortService {
-    /// Without ports.
+    /// Creates the service; it only remembers the configured ports.
     pub fn new(_: PortContext, config: &Config, _: &Bounds) -> Self {
         PortService { configured: config.port.clone() }
     }
 
-    /// Refuses every face, because this build has no ports.
+    /// Rejects every face, because this build has no ports.
     ///
     /// # Errors
     /// Always.
@@ -44,18 +44,18 @@ impl PortService {
         Err(CreateError::NotAcceptable(format!("this router was built without DPDK, which {scheme} faces need")))
     }
 
-    /// There is none.
+    /// Returns false: there are no faces on ports.
     pub async fn destroy_face(&self, _: FaceId) -> bool {
         false
     }
 
-    /// Says that ports of the configuration are not opened.
+    /// Logs that the configured ports are not opened.
     pub async fn open_configured(&self) {
         for port in &self.configured {
             tracing::warn!(port = %port.uri.0, "not opened: this router was built without DPDK");
         }
     }
 
-    /// Nothing to do.
+    /// Does nothing.
     pub async fn shut_down(&self) {}
 }

@@ -1,4 +1,4 @@
-//! Values that may be `"auto"`: Namehop chooses what suits the host or other keys.
+//! Values that may be `"auto"`: Namehop then chooses a value that suits the host or other keys.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ use super::values::ByteSize;
 /// A number, or `"auto"` to let Namehop choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoNumber {
-    /// What suits the machine.
+    /// Namehop chooses.
     #[default]
     Auto,
-    /// This one.
+    /// The configured number.
     Number(usize),
 }
 
 impl AutoNumber {
-    /// The number that is configured, if one is.
+    /// Returns the configured number; `None` for `"auto"`.
     pub fn number(self) -> Option<usize> {
         match self {
             AutoNumber::Auto => None,
@@ -63,15 +63,15 @@ impl<'de> Deserialize<'de> for AutoNumber {
 /// A size in bytes, or `"auto"` to let Namehop choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoSize {
-    /// What suits the machine.
+    /// Namehop chooses.
     #[default]
     Auto,
-    /// This one.
+    /// The configured size.
     Size(ByteSize),
 }
 
 impl AutoSize {
-    /// The bytes that are configured, if they are.
+    /// Returns the configured size in bytes; `None` for `"auto"`.
     pub fn bytes(self) -> Option<usize> {
         match self {
             AutoSize::Auto => None,
@@ -115,10 +115,10 @@ impl<'de> Deserialize<'de> for AutoSize {
 /// `true`, `false`, or `"auto"` to let other keys decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoBool {
-    /// As other keys say.
+    /// Other keys decide.
     #[default]
     Auto,
-    /// This.
+    /// The configured value.
     Is(bool),
 }
 
@@ -156,9 +156,9 @@ impl<'de> Deserialize<'de> for AutoBool {
 /// A path, or `"auto"` to let Namehop choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AutoPath {
-    /// Choose a place that suits the machine and the user.
+    /// Namehop chooses a path that suits the host and the user.
     Auto,
-    /// This path.
+    /// The configured path.
     Path(PathBuf),
 }
 

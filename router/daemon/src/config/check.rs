@@ -1,6 +1,6 @@
-//! What the types of the configuration cannot express: ranges, and values that must fit each other.
+//! Checks that the types of the configuration cannot express: ranges, and values that must fit each other.
 //!
-//! Looks at nothing but the configuration, so that the answer is the same on every computer.
+//! Reads only the configuration, so the result is the same on every host.
 
 use namehop_disk::{MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
 use namehop_engine::dispatch::{MAX_COMPONENTS, MAX_WORKERS};
@@ -19,7 +19,7 @@ use crate::logging;
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 impl Config {
-    /// The first value that is wrong.
+    /// Returns the first error.
     pub(super) fn first_fault(&self) -> Option<Fault> {
         self.range_fault()
             .or_else(|| self.unix_fault())
@@ -109,9 +109,9 @@ impl Config {
         })
     }
 
-    /// Names that the router itself answers: those of management for the applications of this computer, and with trust
-    /// anchors those for other computers' commands. Without anchors `/localhop/nfd` is a name like any other: it may lead to
-    /// a gateway that takes such commands.
+    /// Returns the prefixes under which the router itself answers: `/localhost/nfd` for applications on this host and,
+    /// with trust anchors, `/localhop/nfd` for commands of other hosts. Without anchors `/localhop/nfd` is an ordinary
+    /// name, which may lead to a gateway that accepts such commands.
     pub fn served_prefixes(&self) -> Vec<Name> {
         let neighbours = (!self.management.localhop.anchors.is_empty()).then(names::localhop);
         std::iter::once(names::localhost()).chain(neighbours).collect()
@@ -144,7 +144,7 @@ impl Config {
             return Some(Fault::new(path, message));
         }
         (!self.management.localhop.anchors.is_empty()).then(|| {
-            // Two such routers would keep up each other's routes for ever.
+            // Two such routers would keep each other's routes alive for ever.
             let message = "`key` makes this router the client of a gateway, and `anchors` in section [management.localhop] \
                            make it a gateway; it cannot be both";
             Fault::new("routing.gateway.key", message)
@@ -177,7 +177,8 @@ fn range_fault(path: impl Into<String>, value: u64, low: u64, high: u64) -> Opti
     Some(Fault::new(path, message))
 }
 
-/// Streams carry whole packets, so only faces over datagrams and frames have an MTU to set.
+/// Checks the MTU of a configured face. Streams carry whole packets, so only faces over datagrams and frames have an
+/// MTU.
 fn mtu_fault(index: usize, face: &StaticFace) -> Option<Fault> {
     let mtu = face.mtu?;
     let path = format!("face[{index}].mtu");

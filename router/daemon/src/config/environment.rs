@@ -1,7 +1,8 @@
-//! What a configuration needs from this computer and this user: certificates, folders, files, network interfaces.
+//! Checks the things that a configuration needs from this host and this user: certificates, folders, files, network
+//! interfaces.
 //!
-//! Finds what would keep the router from starting, without opening or making anything. Paths that are set to "auto" are not
-//! checked: they depend on who runs the router, not on the file.
+//! Finds errors that would keep the router from starting; creates nothing. Paths set to "auto" are not checked: they
+//! depend on the user who runs the router, not on the file.
 
 use std::env;
 use std::fs;
@@ -22,7 +23,7 @@ use crate::power::read_server;
 use crate::{api_token, paths};
 
 impl Config {
-    /// The first thing that is missing or that this user may not use.
+    /// Returns the first thing that is missing or that this user may not use.
     pub(super) fn environment_fault(&self) -> Option<Fault> {
         self.certificate_fault()
             .or_else(|| self.multicast_fault())
@@ -78,7 +79,7 @@ impl Config {
         names.iter().enumerate().find_map(|(index, name)| {
             let message = match name.as_str() {
                 "all" => "\"all\" stands alone, without other interfaces".to_owned(),
-                // One that is not there yet is waited for.
+                // The router waits for an interface that does not exist yet.
                 name if !is_interface_name(name) => format!(
                     "`{name}` cannot be the name of a network interface; this host has {}. Write one of these, [\"all\"], \
                      or [] for no multicast",
@@ -90,7 +91,7 @@ impl Config {
         })
     }
 
-    /// The kernel answers for its own addresses, so a port cannot have them, too.
+    /// Rejects port addresses that the host itself has: the kernel already answers for them.
     fn port_address_fault(&self) -> Option<Fault> {
         let addresses = self.port.iter().enumerate().flat_map(|(port, found)| {
             let numbered = found.addresses.iter().enumerate();
@@ -164,7 +165,7 @@ fn trust_fault(section: &str, trust: &Trust) -> Option<Fault> {
     })
 }
 
-/// Why this file cannot be used as a certificate; read as it will be when the router starts.
+/// Returns why this file cannot be used as a certificate. Reads the file in the same way as the router at start.
 fn unusable_certificate(path: &Path) -> Option<String> {
     let config = TrustConfig { anchors: vec![path.to_owned().into()], certificates: None };
     let source = match TrustStore::load(&config).err()? {
@@ -172,7 +173,7 @@ fn unusable_certificate(path: &Path) -> Option<String> {
         error @ TrustError::Folder { .. } => return Some(error.to_string()),
     };
     let reason = match source {
-        // A binary file is found out while it is read as text.
+        // A binary file fails as text with `InvalidData`.
         SecurityError::Io(error) if error.kind() != io::ErrorKind::InvalidData => unreadable(path, &error),
         error => format!(
             "{error}; it must hold an NDN certificate in base64, as `namehop key generate` and `ndnsec cert-dump` write \
@@ -182,7 +183,7 @@ fn unusable_certificate(path: &Path) -> Option<String> {
     Some(format!("cannot use the certificate {}: {reason}", path.display()))
 }
 
-/// Error and remedy for a file or folder that cannot be read.
+/// Returns error and remedy for a file or folder that cannot be read.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => format!(
@@ -201,7 +202,7 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
     format!("{error}; {remedy}")
 }
 
-/// The network interface of this computer that has an address.
+/// Returns the name of the network interface of this host that has `address`.
 fn interface_with(address: IpAddr) -> Option<String> {
     nix::ifaddrs::getifaddrs().into_iter().flatten().find_map(|interface| {
         let found = interface.address?;
@@ -214,7 +215,7 @@ fn interface_with(address: IpAddr) -> Option<String> {
     })
 }
 
-/// Whether the kernel can give a network interface this name.
+/// Returns whether the kernel accepts this name for a network interface.
 fn is_interface_name(name: &str) -> bool {
     let is_special = matches!(name, "" | "." | "..");
     !is_special
@@ -222,7 +223,7 @@ fn is_interface_name(name: &str) -> bool {
         && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace())
 }
 
-/// Names of this host's network interfaces, for messages.
+/// Returns the names of this host's network interfaces, for messages.
 fn interfaces() -> String {
     let mut names: Vec<String> =
         nix::ifaddrs::getifaddrs().into_iter().flatten().map(|interface| interface.interface_name).collect();

@@ -1,4 +1,4 @@
-//! Section `[faces]` and those below it: faces over sockets, and what all faces may take.
+//! Section `[faces]` and its subsections: faces over sockets, and resource limits of all faces.
 
 use std::net::SocketAddr;
 
@@ -16,21 +16,22 @@ use super::values::{ByteSize, addresses};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faces {
-    /// Faces at most, all kinds together.
+    /// Maximum number of faces of all kinds together.
     pub max_faces: AutoNumber,
-    /// Faces of strangers of one address.
+    /// Maximum number of unsolicited faces from one address (IPv6: from one /64).
     pub strangers_per_address: usize,
-    /// While strangers' connections take more than half of their places, those without a packet close after so many seconds.
+    /// While unsolicited connections take more than half of their limit, connections that have sent no packet close
+    /// after this many seconds.
     pub silent_timeout_s: u64,
-    /// Bytes that may wait for one slow stream peer.
+    /// Most bytes queued for one slow stream peer.
     pub send_queue_bytes: ByteSize,
-    /// Bytes that may wait for all slow stream peers together.
+    /// Most bytes queued for all slow stream peers together.
     pub all_send_queues_bytes: AutoSize,
-    /// A connection closes when its peer has taken nothing for so many seconds while packets wait.
+    /// A connection closes when its peer has read nothing for this many seconds while packets are queued for it.
     pub blocked_timeout_s: u64,
     /// NDNLPv2 congestion marking on new Unix, TCP and UDP faces.
     pub congestion_marking: bool,
-    /// Headers of self-learning on new faces.
+    /// NDNLPv2 headers of self-learning on new faces.
     pub self_learning: bool,
     /// When Interests on new faces carry this router's PIT token.
     pub pit_tokens: PitTokens,
@@ -68,14 +69,14 @@ impl Default for Faces {
 }
 
 impl Faces {
-    /// Flags of new faces on ports.
+    /// Returns the flags of new faces on ports.
     pub(crate) fn port_flags(&self) -> FaceFlags {
         let marking = if self.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
         PitTokenMode::from(self.pit_tokens).flags().union(marking)
     }
 }
 
-/// Both loopback addresses with a port.
+/// Returns both loopback addresses with this port.
 fn loopback(port: u16) -> Vec<SocketAddr> {
     vec![SocketAddr::from(([127, 0, 0, 1], port)), SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], port))]
 }
@@ -84,9 +85,9 @@ fn loopback(port: u16) -> Vec<SocketAddr> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Unix {
-    /// Whether there is one.
+    /// Whether the router listens on a Unix socket.
     pub enabled: bool,
-    /// Where its file is.
+    /// Path of the socket file.
     pub path: AutoPath,
     /// Permissions of the socket file, octal text.
     pub mode: String,
@@ -107,7 +108,7 @@ pub struct WebSocket {
     pub listen: Vec<SocketAddr>,
     /// Whether loopback peers are applications of this host; `auto` = unless `allowed_origins` names other sites.
     pub local: AutoBool,
-    /// Web pages from elsewhere than this computer that may connect; `*` = all.
+    /// Origins of web pages, other than this host's, that may connect; `*` = all.
     pub allowed_origins: Vec<String>,
 }
 
@@ -118,7 +119,7 @@ impl Default for WebSocket {
 }
 
 impl WebSocket {
-    /// Whether peers at loopback addresses are applications of this host, unless their handshake shows a proxy.
+    /// Returns whether peers at loopback addresses are applications of this host, unless their handshake shows a proxy.
     pub fn is_local(&self) -> bool {
         match self.local {
             AutoBool::Auto => {
@@ -153,9 +154,9 @@ pub struct Udp {
     /// Addresses to listen on; none = off.
     #[serde(deserialize_with = "addresses")]
     pub listen: Vec<SocketAddr>,
-    /// On-demand faces close after so many seconds without a packet.
+    /// On-demand faces close after this many seconds without a packet.
     pub idle_timeout_s: u64,
-    /// Largest datagram that is sent, in bytes; `auto`: what the route of a face carries.
+    /// Largest datagram to send, in bytes; `auto` = the MTU of the route to the peer.
     pub mtu: AutoNumber,
 }
 
@@ -169,8 +170,8 @@ impl Default for Udp {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Multicast {
-    /// Interfaces to join on, or `all`; none = off.
+    /// Interfaces on which to join the NDN multicast group, or `all`; none = off.
     pub interfaces: Vec<String>,
-    /// Whether the members of a group may not all hear each other.
+    /// Whether the link is ad hoc: members of a group may not all hear each other.
     pub ad_hoc: bool,
 }

@@ -1,16 +1,16 @@
-//! What is wrong with a value of the configuration, and where in the file it stands.
+//! Errors in values of the configuration, and their position in the file.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value that is TOML of the right type and still wrong.
+/// An error in a value that is TOML of the right type.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// The way to the value through tables and lists, as `faces.udp.mtu` or `face[0].mtu`.
+    /// Path to the value through tables and lists, such as `faces.udp.mtu` or `face[0].mtu`.
     path: String,
-    /// What is wrong and what would be right.
+    /// The error and its remedy.
     message: String,
 }
 
@@ -19,7 +19,8 @@ impl Fault {
         Fault { path: path.into(), message: message.into() }
     }
 
-    /// A fault whose message does not speak of the file, such as one of the operating system: names section and key.
+    /// Creates a fault and puts section and key before a message that does not name them, such as one of the operating
+    /// system.
     pub(super) fn with_key(path: impl Into<String>, message: &str) -> Fault {
         let path = path.into();
         let key_path = without_index(&path).unwrap_or(&path);
@@ -37,8 +38,8 @@ impl Fault {
         self.message
     }
 
-    /// The bytes of `text` that hold the key or the element of a list. If it is not written there, those of the innermost table
-    /// on the way to it that is; `None` when there is none.
+    /// Returns the byte range in `text` of the key or list element. If the text does not have it, returns the range of
+    /// the innermost table or key on its path that the text has; `None` if it has none.
     pub(super) fn locate(&self, text: &str) -> Option<Range<usize>> {
         let document = DeTable::parse(text).ok()?;
         let mut table: Option<&DeTable<'_>> = Some(document.get_ref());
@@ -58,12 +59,12 @@ impl Fault {
     }
 }
 
-/// A value of a table and where its key stands.
+/// Returns the value of a key in a table, and the byte range of the key.
 fn entry<'t, 'i>(table: &'t DeTable<'i>, key: &str) -> Option<(Range<usize>, &'t Spanned<DeValue<'i>>)> {
     table.iter().find(|(written, _)| written.get_ref() == key).map(|(written, value)| (written.span(), value))
 }
 
-/// `a.b` of `a.b[3]`.
+/// Returns `a.b` for `a.b[3]`; `None` without an index.
 fn without_index(path: &str) -> Option<&str> {
     path.strip_suffix(']')?.rsplit_once('[').map(|(list, _)| list)
 }

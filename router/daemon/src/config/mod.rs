@@ -1,9 +1,8 @@
-//! The configuration file: TOML, read once at start.
+//! The configuration file, in TOML.
 //!
-//! A file may hold any part of the keys; what it leaves out keeps its default. Unknown keys and wrong values are errors
-//! that name file, line, column and what would be right, and so are certificates, folders and network interfaces that
-//! this computer does not have. `default.toml` documents every key and is what
-//! `namehop config show` starts from.
+//! A file may hold any subset of the keys; missing keys have their defaults. Unknown keys and wrong values are errors
+//! that name the file, line, column and the remedy, and so are certificates, folders and network interfaces that this
+//! host does not have. `default.toml` documents every key; `namehop config show` prints it.
 
 mod automatic;
 mod check;
@@ -35,7 +34,7 @@ pub use strategies::{LoadedStrategy, StaticStrategy};
 pub use trust::TrustAnchor;
 pub use values::{ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText, UriText};
 
-/// Every key with its default and what it means.
+/// The documented default file: every key with its default and its meaning.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
 
 const WHOLE_NUMBER: &str = "a whole number, 0 or more";
@@ -56,19 +55,19 @@ pub struct Config {
     pub memory: Memory,
     /// Listeners and limits of faces.
     pub faces: Faces,
-    /// Links that the worker polls by itself.
+    /// Links that workers poll themselves.
     pub ports: Ports,
-    /// Who may command.
+    /// Who may send management commands.
     pub management: Management,
-    /// Who is told of routes.
+    /// Who is told of this router's routes.
     pub routing: Routing,
     /// Prometheus metrics.
     pub metrics: Metrics,
     /// The HTTP API.
     pub api: Api,
-    /// Power of the computer.
+    /// Power of the host.
     pub power: Power,
-    /// What survives a restart.
+    /// The state that survives a restart.
     pub state: State,
     /// Ports to open at start.
     pub port: Vec<StaticPort>,
@@ -82,14 +81,14 @@ pub struct Config {
     pub strategy: Vec<StaticStrategy>,
 }
 
-/// What is wrong with a configuration file.
+/// An error in a configuration file.
 #[derive(Debug)]
 pub struct ConfigError {
     /// The file.
     pub file: PathBuf,
     /// Line and column, both from 1, where known.
     pub position: Option<(usize, usize)>,
-    /// What is wrong and what would be right.
+    /// The error and its remedy.
     pub message: String,
 }
 
@@ -106,11 +105,11 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Reads a file and checks it, also against this computer: whether the certificates, folders and network interfaces
-    /// that it names are there for this user.
+    /// Reads a file and checks it, also against this host: the certificates, folders and network interfaces that it
+    /// names must exist and be usable by this user.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place in the file.
+    /// The first error, with its position in the file.
     pub fn load(file: &Path) -> Result<Config, ConfigError> {
         let text = read_text(file)?;
         let config = Config::parse(&text, file)?;
@@ -120,18 +119,18 @@ impl Config {
         }
     }
 
-    /// Reads a file and checks it by itself, for example on another computer than the one it is for.
+    /// Reads a file and checks it without regard to this host, for example a file for another host.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place in the file.
+    /// The first error, with its position in the file.
     pub fn read(file: &Path) -> Result<Config, ConfigError> {
         Config::parse(&read_text(file)?, file)
     }
 
-    /// Checks the text of a configuration; `file` is for messages only.
+    /// Parses and checks the text of a configuration; `file` is for messages only.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place in the text.
+    /// The first error, with its position in the text.
     pub fn parse(text: &str, file: &Path) -> Result<Config, ConfigError> {
         let config: Config =
             toml::from_str(text).map_err(|error| error_at(error.span(), with_remedy(error.message()), text, file))?;
@@ -141,7 +140,7 @@ impl Config {
         }
     }
 
-    /// The configuration as TOML, every key written out.
+    /// Returns the configuration as TOML, with every key.
     pub fn to_toml(&self) -> String {
         // Serializing plain structs of strings, numbers and lists cannot fail.
         toml::to_string_pretty(self).unwrap_or_default()
@@ -149,7 +148,7 @@ impl Config {
 }
 
 impl Unix {
-    /// The socket file's permission bits, `None` when `mode` is not octal.
+    /// Returns the permission bits of the socket file; `None` if `mode` is not octal.
     pub fn mode_bits(&self) -> Option<u32> {
         u32::from_str_radix(&self.mode, 8).ok().filter(|mode| *mode <= 0o777)
     }
@@ -181,7 +180,7 @@ fn fault_at(fault: Fault, text: &str, file: &Path) -> ConfigError {
     error_at(fault.locate(text), fault.into_message(), text, file)
 }
 
-/// Says what is to be done where the messages of the TOML reader do not, and what number types mean.
+/// Adds the remedy that the messages of the TOML reader lack, and explains number types.
 fn with_remedy(message: &str) -> String {
     let message = message.trim_end();
     for (expected, meaning) in [
@@ -204,7 +203,7 @@ fn with_remedy(message: &str) -> String {
     }
 }
 
-/// Line and column, both from 1, of a byte offset.
+/// Returns line and column, both from 1, of a byte offset.
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset.min(text.len()))];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,4 +1,4 @@
-//! Sections `[ports]` and `[[port]]`, and what must fit together for faces on ports.
+//! Sections `[ports]` and `[[port]]`, and checks of faces on ports.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -16,41 +16,42 @@ use super::fault::Fault;
 use super::values::{InterfaceText, IpText, PortAddressText, PortText, UriText};
 use super::{Config, StaticFace};
 
-/// Addresses of one port, or of one VLAN on it, at most, and of a port with all its VLANs: each costs the kernel's filter some
-/// instructions for each frame of the Internet.
+/// Maximum number of addresses of one port or VLAN, and of a port with all its VLANs. Each address costs the kernel's
+/// packet filter some instructions for each IP frame.
 const MAX_ADDRESSES: usize = 8;
 const MAX_ADDRESSES_IN_ALL: usize = 64;
 
-/// Where there are ports that unknown senders may make faces on, these ports have one in so many of the places that strangers have.
+/// If unknown senders can create faces on ports, one in this many of the faces for unsolicited peers is set aside for
+/// these ports.
 const SHARE_OF_PORTS: usize = 3;
-/// Faces that unknown senders may make on one port, at most.
+/// Maximum number of faces that unknown senders can create on one port.
 const MAX_STRANGERS_ON_PORT: usize = 4096;
 
-/// What stands around the packet in a frame at most: addresses, type, tag of a VLAN, check sequence.
+/// Most bytes of a frame around its packet: addresses, type, VLAN tag, check sequence.
 const AROUND_BYTES: usize = 22;
-/// As many as there can be workers.
+/// Valid numbers of queues: up to the maximum number of workers.
 const QUEUES: RangeInclusive<usize> = 1..=64;
-/// MTUs that can be chosen, in bytes: from the least that IPv6 wants to what a packet buffer holds.
+/// Valid MTUs, in bytes: from the minimum for IPv6 to the capacity of a packet buffer.
 const MTU_BYTES: RangeInclusive<usize> = 1280..=LARGE_BYTES - AROUND_BYTES;
 
-/// The number of a processor; `"auto"` is the last one that the process may run on.
+/// The number of a CPU; `"auto"` is the last CPU that the process may run on.
 pub type Processor = AutoNumber;
 
 /// `[ports]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ports {
-    /// Where the worker runs once it has a port.
+    /// CPU of a single worker, once it has a port.
     pub worker_processor: Processor,
-    /// On-demand Ethernet faces close after so many seconds without a frame.
+    /// On-demand Ethernet faces close after this many seconds without a frame.
     pub idle_timeout_s: u64,
-    /// Frames that fit into each ring of a memif.
+    /// Frames in each ring of a memif.
     pub memif_ring_frames: u16,
     /// Bytes of one buffer of a memif.
     pub memif_buffer_bytes: u16,
-    /// Folders below which commands may open memif sockets; `auto` stands for the usual ones.
+    /// Folders below which commands may open memif sockets; `auto` = the usual folders.
     pub memif_folders: Vec<String>,
-    /// Network interfaces, and PCI addresses of network cards, that commands may use; or `all`.
+    /// Network interfaces, and PCI addresses of network cards, that commands may use; `all` = any.
     pub interfaces: Vec<String>,
 }
 
@@ -71,33 +72,34 @@ impl Default for Ports {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticPort {
-    /// What it is: `dev://`, `pci://`, `tap://`, `xdp://`, `memif://` or `pcap://`; or a VLAN on it, such as `dev://eth1?vlan=7`.
+    /// The port: `dev://`, `pci://`, `tap://`, `xdp://`, `memif://` or `pcap://`; or a VLAN on it, such as
+    /// `dev://eth1?vlan=7`.
     pub uri: PortText,
-    /// A face for the NDN multicast group.
+    /// Whether to create a face for the NDN multicast group.
     #[serde(default)]
     pub multicast: bool,
-    /// Unknown senders make faces.
+    /// Whether unknown senders can create faces.
     #[serde(default)]
     pub on_demand: bool,
-    /// Its Internet addresses, with the lengths of their prefixes.
+    /// IP addresses of the port, with their prefix lengths.
     #[serde(default)]
     pub addresses: Vec<PortAddressText>,
-    /// Where packets go that are not for its link; one for each family.
+    /// Gateways for packets to addresses beyond the link; one for each address family.
     #[serde(default)]
     pub gateways: Vec<IpText>,
-    /// Largest packet behind the Ethernet header, in bytes, of ports whose MTU is not the kernel's.
+    /// Largest packet behind the Ethernet header, in bytes, for ports whose MTU the kernel does not set.
     #[serde(default)]
     pub mtu: Option<usize>,
-    /// Queues, each of another worker, where there are several: as many as there are workers, if the port has them, or so many.
+    /// Number of queues, each served by another worker; `auto` = one for each worker, as far as the port has them.
     #[serde(default)]
     pub queues: AutoNumber,
-    /// The interface through which the kernel has its share of a network card.
+    /// Interface through which the kernel gets its share of the traffic of a network card.
     #[serde(default)]
     pub kernel_interface: Option<InterfaceText>,
 }
 
 impl StaticPort {
-    /// What it is in its VLAN, or without a tag.
+    /// Returns the network settings of the port, or of the VLAN on it.
     pub fn network(&self) -> PortNetwork {
         PortNetwork {
             vlan: self.vlan(),
@@ -107,12 +109,12 @@ impl StaticPort {
         }
     }
 
-    /// The VLAN on a port that this is.
+    /// Returns the VLAN, if this is a VLAN on a port.
     fn vlan(&self) -> Option<VlanId> {
         self.uri.0.options().and_then(|options| options.vlan)
     }
 
-    /// What is said of a VLAN and belongs to its port: the key.
+    /// Returns the first key that is set for a VLAN although only its port can have it.
     fn key_of_port(&self) -> Option<&'static str> {
         let keys = [
             ("mtu", self.mtu.is_some()),
@@ -122,7 +124,7 @@ impl StaticPort {
         keys.into_iter().find(|(_, is_said)| *is_said && self.vlan().is_some()).map(|(key, _)| key)
     }
 
-    /// What is wrong with its MTU.
+    /// Returns the error in the MTU, if any.
     fn mtu_fault(&self) -> Option<String> {
         let mtu_bytes = self.mtu?;
         match self.uri.0 {
@@ -134,7 +136,7 @@ impl StaticPort {
         }
     }
 
-    /// What is wrong with its number of queues.
+    /// Returns the error in the number of queues, if any.
     fn queues_fault(&self) -> Option<String> {
         let AutoNumber::Number(queues) = self.queues else { return None };
         if !QUEUES.contains(&queues) {
@@ -149,14 +151,14 @@ impl StaticPort {
         })
     }
 
-    /// What is wrong with the interface for the kernel.
+    /// Returns the error in the interface for the kernel, if any.
     fn kernel_interface_fault(&self) -> Option<String> {
         let is_card = matches!(self.uri.0, FaceUri::Device { driver: PortDriver::Pci, .. });
         (self.kernel_interface.is_some() && !is_card)
             .then(|| format!("{} leaves the kernel its traffic by itself; remove `kernel_interface`", self.uri.0))
     }
 
-    /// What is wrong with its addresses: key, index and message.
+    /// Returns the first error in the addresses and gateways: key, index and message.
     fn network_fault(&self) -> Option<(&'static str, usize, String)> {
         let network = self.network();
         if !network.addresses.is_empty() && self.uri.0.options().is_none() {
@@ -190,41 +192,41 @@ impl StaticPort {
 }
 
 impl Config {
-    /// Ports on which unknown senders make faces, there or in a VLAN.
+    /// Returns the number of ports on which unknown senders can create faces, directly or in a VLAN.
     fn ports_for_strangers(&self) -> usize {
         let ports: BTreeSet<String> =
             self.port.iter().filter(|port| port.on_demand).map(|port| port.uri.0.port().to_string()).collect();
         ports.len()
     }
 
-    /// Faces that unknown senders may make on one port, of a router with at most `max_faces`.
+    /// Returns how many faces unknown senders can create on one port of a router with at most `max_faces`.
     pub(crate) fn max_strangers_on_port(&self, max_faces: usize) -> usize {
         let of_all_ports = places_of_strangers(max_faces) / SHARE_OF_PORTS;
         of_all_ports.checked_div(self.ports_for_strangers()).unwrap_or(0).min(MAX_STRANGERS_ON_PORT)
     }
 
-    /// Faces that unknown senders may make on all ports together, of a router with at most `max_faces`.
+    /// Returns how many faces unknown senders can create on all ports together of a router with at most `max_faces`.
     pub(crate) fn max_strangers_on_ports(&self, max_faces: usize) -> usize {
         self.max_strangers_on_port(max_faces) * self.ports_for_strangers()
     }
 
-    /// Does the configuration ask for a port?
+    /// Returns whether the configuration needs a port.
     pub(crate) fn has_ports(&self) -> bool {
         !self.port.is_empty()
             || self.face.iter().any(|face| face.uri.0.is_on_port(face.local.as_ref().map(|local| &local.0)))
     }
 
-    /// Whether network cards may be used without the kernel.
+    /// Returns whether the router may use network cards without the kernel.
     #[cfg(any(feature = "dpdk", test))]
     pub(crate) fn may_use_pci(&self) -> bool {
         let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
         let is_card = |uri: &FaceUri| matches!(uri, FaceUri::Device { driver: PortDriver::Pci, .. });
-        // No name of an interface has a colon in it.
+        // Only PCI addresses contain a colon; names of interfaces cannot.
         self.port.iter().map(|port| &port.uri.0).chain(locals).any(is_card)
             || self.ports.interfaces.iter().any(|name| name.contains(':'))
     }
 
-    /// The first value of ports and their faces that is wrong.
+    /// Returns the first error in ports and their faces.
     pub(super) fn port_fault(&self) -> Option<Fault> {
         let ring_frames = self.ports.memif_ring_frames;
         if !ring_frames.is_power_of_two() {
@@ -284,7 +286,7 @@ impl Config {
             .or_else(|| self.next_hop_fault())
     }
 
-    /// A port with too many addresses in all its VLANs.
+    /// Returns an error if a port has too many addresses in all its VLANs together.
     fn addresses_fault(&self) -> Option<Fault> {
         self.port.iter().enumerate().find_map(|(index, port)| {
             let uri = port.uri.0.port();
@@ -297,12 +299,12 @@ impl Config {
         })
     }
 
-    /// The local URI that the face to this peer is configured with, with all that follows from the addresses of its port.
+    /// Returns the local URI of the configured face to this peer, completed with the addresses of its port.
     pub(crate) fn local_uri_of(&self, peer: &FaceUri) -> Option<FaceUri> {
         self.complete_local_uri(self.face.iter().find(|face| face.uri.0 == *peer)?)
     }
 
-    /// The local URI of a configured face, likewise.
+    /// Returns the local URI of a configured face, completed with the addresses of its port.
     pub(crate) fn complete_local_uri(&self, face: &StaticFace) -> Option<FaceUri> {
         let local = face.local.as_ref()?.0.clone();
         match face.uri.0 {
@@ -313,14 +315,15 @@ impl Config {
         }
     }
 
-    /// What is configured for the port, or the VLAN on it, that faces with this local URI are on.
+    /// Returns the configuration of the port, or of the VLAN on it, that this local URI names.
     pub(crate) fn network_at(&self, local: &FaceUri) -> PortNetwork {
         let network = local.network();
         let port = self.port.iter().find(|port| port.uri.0 == network);
         port.map(StaticPort::network).unwrap_or_default()
     }
 
-    /// A route over Ethernet leads to a face that is configured, because the route does not say over which interface.
+    /// Returns an error if a route over Ethernet or VXLAN has no configured face: the route does not name the
+    /// interface.
     fn next_hop_fault(&self) -> Option<Fault> {
         self.route.iter().enumerate().find_map(|(index, route)| {
             let UriText(next_hop @ (FaceUri::Ethernet(_) | FaceUri::Vxlan { .. })) = &route.nexthop else {

@@ -1,4 +1,4 @@
-//! Section `[routing]`: who is told of routes.
+//! Section `[routing]`: announcing routes to a routing daemon and to a gateway.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::values::OriginText;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Routing {
-    /// Announcing to a routing daemon on this computer.
+    /// Announcing to a routing daemon on this host.
     pub daemon: RoutingDaemon,
     /// Announcing to a gateway.
     pub gateway: RoutingGateway,
@@ -21,9 +21,9 @@ pub struct Routing {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoutingDaemon {
-    /// Whether anything is announced.
+    /// Whether routes are announced.
     pub enabled: bool,
-    /// Origins of routes that are.
+    /// Origins of the routes that are announced.
     pub origins: Vec<OriginText>,
 }
 
@@ -37,17 +37,17 @@ impl Default for RoutingDaemon {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoutingGateway {
-    /// Private key that signs the commands; nothing is announced without.
+    /// Private key that signs the commands; without it nothing is announced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// Its certificate.
+    /// Certificate of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
-    /// Origins of routes that are announced.
+    /// Origins of the routes that are announced.
     pub origins: Vec<OriginText>,
     /// Cost of the route at the gateway.
     pub cost: u64,
-    /// Seconds between two registrations.
+    /// Seconds between two registrations of a route.
     pub refresh_s: u64,
 }
 

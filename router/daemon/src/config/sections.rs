@@ -1,6 +1,6 @@
 //! The sections of the configuration file and their defaults.
 //!
-//! `default.toml` beside this file says what each key means; a test holds the two together.
+//! `default.toml` in this folder documents the keys; a test compares the two.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,17 +28,17 @@ use crate::worker::Idling;
 pub struct Log {
     /// Filter directives, `level` or `level,module=level,…`.
     pub level: String,
-    /// Form of the lines.
+    /// Format of the lines.
     pub format: LogFormat,
 }
 
-/// Form of log lines.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
-    /// For people.
+    /// Readable text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -52,43 +52,43 @@ impl Default for Log {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Forwarding {
-    /// Threads that forward.
+    /// Number of forwarding threads.
     pub workers: AutoNumber,
-    /// Processors for the first workers, by number.
+    /// CPUs for the first workers, by number.
     pub processors: Vec<usize>,
-    /// How long a worker goes on looking for packets before it sleeps, in microseconds.
+    /// Time in microseconds for which an idle worker polls before it sleeps.
     pub poll_us: u64,
-    /// Whether workers never sleep.
+    /// Whether workers never sleep (always poll).
     pub always_poll: bool,
-    /// How long a worker sleeps at most beside ports that cannot wake it, in microseconds.
+    /// Longest sleep of a worker with ports that cannot wake it, in microseconds.
     pub longest_pause_us: u64,
-    /// Components of names by which packets are divided among workers.
+    /// Number of name components by which packets are dispatched to workers.
     pub dispatch_components: usize,
-    /// Whether names are moved between workers so that all have the same load.
+    /// Whether names are moved between workers to balance their load.
     pub rebalance: bool,
-    /// Pending Interests at most.
+    /// Maximum number of pending Interests.
     pub pit_capacity: AutoNumber,
-    /// Nonces of finished Interests are remembered so long, in milliseconds.
+    /// Time for which nonces of finished Interests are remembered, in milliseconds.
     pub dead_nonce_list_lifetime_ms: u64,
-    /// HopLimit for Interests that have none; 0 = leave them without.
+    /// HopLimit for Interests without one; 0 = add none.
     pub default_hop_limit: u8,
     /// Longest name of a packet, in bytes.
     pub max_name_bytes: usize,
-    /// Bytes beyond 256 that all names together may have in a second.
+    /// Limit in bytes per second for the name bytes beyond 256 of all long names together.
     pub long_name_bytes_per_s: u64,
-    /// Longest InterestLifetime honoured, in milliseconds.
+    /// Longest InterestLifetime that is honoured, in milliseconds.
     pub max_interest_lifetime_ms: u64,
-    /// Whether Data from another computer that was not asked may answer an Interest.
+    /// Whether unsolicited Data from another host may answer an Interest.
     pub accept_unasked_data: bool,
-    /// Names of the regions this router is in, for forwarding hints.
+    /// Names of the regions that this router is in, for forwarding hints.
     pub producer_regions: Vec<NameText>,
-    /// FIB prefixes for which strategies keep measurements, at most.
+    /// Maximum number of FIB prefixes for which strategies keep measurements.
     pub measurement_capacity: AutoNumber,
-    /// Packets that are looked at together ahead of their turn.
+    /// Number of packets that are prefetched together.
     pub lookahead: AutoNumber,
-    /// Packet buffers of 2 KiB, at most.
+    /// Maximum number of packet buffers of 2 KiB.
     pub small_buffers: AutoNumber,
-    /// Packet buffers of 9 KiB, at most.
+    /// Maximum number of packet buffers of 9 KiB.
     pub large_buffers: AutoNumber,
 }
 
@@ -120,7 +120,7 @@ impl Default for Forwarding {
 }
 
 impl Forwarding {
-    /// What workers do while there is nothing to do.
+    /// Returns how workers behave while there is nothing to do.
     pub fn idling(&self) -> Idling {
         Idling {
             always_polls: self.always_poll,
@@ -143,21 +143,21 @@ pub struct Fib {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContentStore {
-    /// Data packets at most.
+    /// Maximum number of Data packets.
     pub capacity_packets: AutoNumber,
-    /// Memory for them at most.
+    /// Maximum memory for Data packets.
     pub capacity_bytes: AutoSize,
-    /// Which packet enters, and which goes when the store is full.
+    /// Cache policy: which packet is admitted, and which one is evicted when the store is full.
     #[serde(with = "as_text")]
     pub policy: PolicyChoice,
-    /// Whether Data is taken in.
+    /// Whether Data is admitted.
     pub admit: bool,
     /// Whether Interests are answered from the store.
     pub serve: bool,
-    /// What happens to Data nobody asked for.
+    /// How unsolicited Data is handled.
     #[serde(with = "as_text")]
     pub unsolicited: UnsolicitedPolicy,
-    /// The second tier, if there is to be one.
+    /// The second tier on disk; none = off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<ContentStoreDisk>,
 }
@@ -168,12 +168,12 @@ pub struct ContentStore {
 pub struct ContentStoreDisk {
     /// File or block device.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file or device.
     pub capacity_bytes: ByteSize,
-    /// Whether what is in it survives a restart.
+    /// Whether cached Data on the disk survives a restart.
     #[serde(default)]
     pub keep: bool,
-    /// How long an Interest waits for the disk, in milliseconds.
+    /// Longest time that an Interest waits for the disk, in milliseconds.
     #[serde(default = "read_timeout_ms")]
     pub read_timeout_ms: u64,
 }
@@ -183,7 +183,7 @@ fn read_timeout_ms() -> u64 {
 }
 
 impl ContentStoreDisk {
-    /// The settings of the second tier.
+    /// Returns the settings of the second tier.
     pub fn settings(&self) -> DiskSettings {
         DiskSettings {
             path: self.path.clone(),
@@ -198,9 +198,9 @@ impl ContentStoreDisk {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
-    /// Memory to which all that is "auto" is fitted.
+    /// Memory to which all sizes set to "auto" are fitted.
     pub limit: AutoSize,
-    /// Pages of the large tables.
+    /// Page size of the large tables.
     #[serde(with = "as_text")]
     pub huge_pages: HugePages,
 }
@@ -212,7 +212,7 @@ impl Default for Memory {
 }
 
 impl ContentStore {
-    /// The settings of the engine's Content Store, with this room.
+    /// Returns the settings of the engine's Content Store with this capacity.
     pub fn cs_config(&self, capacity_packets: usize, capacity_bytes: usize) -> CsConfig {
         CsConfig { capacity_packets, capacity_bytes, policy: self.policy, admit: self.admit, serve: self.serve }
     }
@@ -237,12 +237,12 @@ impl Default for ContentStore {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticFace {
-    /// Peer.
+    /// URI of the peer.
     pub uri: UriText,
-    /// The port it is on, for Ethernet.
+    /// The port of the face, for Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<PortText>,
-    /// Permanent unless said otherwise; on-demand is refused.
+    /// Default: permanent. On-demand is an error.
     #[serde(default = "permanent", with = "persistency")]
     pub persistency: FacePersistency,
     /// MTU in bytes.
@@ -254,7 +254,7 @@ pub struct StaticFace {
     /// NDNLPv2 congestion marking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_marking: Option<bool>,
-    /// IDLE packets of NDNLPv2; sent by permanent UDP faces unless said otherwise.
+    /// IDLE packets of NDNLPv2; by default permanent UDP faces send them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<bool>,
     /// When Interests carry this router's PIT token.
@@ -272,9 +272,9 @@ fn permanent() -> FacePersistency {
 pub struct StaticRoute {
     /// Names under this prefix …
     pub prefix: NameText,
-    /// … go to this peer; the face is made (permanent) when no `[[face]]` names it.
+    /// … are sent to this peer. A permanent face is created if no `[[face]]` names the peer.
     pub nexthop: UriText,
-    /// Lower is preferred.
+    /// Cost of the route; lower is preferred.
     #[serde(default)]
     pub cost: u64,
     /// RIB flag ChildInherit.
@@ -293,17 +293,17 @@ fn yes() -> bool {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Management {
-    /// Who may command; empty = every local application.
+    /// Clients that may send commands; empty = every local application.
     pub authorizations: Vec<Authorization>,
-    /// Most routes that other computers may register for one face.
+    /// Maximum number of routes that other hosts can register on one face.
     pub max_remote_routes_per_face: usize,
-    /// Most routes that other computers may register together.
+    /// Maximum number of routes that other hosts can register in total.
     pub max_remote_routes: AutoNumber,
-    /// Most routes of all, whoever registered them.
+    /// Maximum number of routes in total.
     pub max_routes: AutoNumber,
-    /// Trust for `/localhop/nfd/rib`; without anchors it does not exist.
+    /// Trust for commands under `/localhop/nfd/rib`; without anchors the prefix is not served.
     pub localhop: Trust,
-    /// Trust for prefix announcements; without anchors they are refused.
+    /// Trust for prefix announcements; without anchors all are rejected.
     pub prefix_announcements: Trust,
 }
 
@@ -325,9 +325,9 @@ impl Default for Management {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Authorization {
-    /// Certificate file of the commander, or `"any"`.
+    /// Certificate file of the client, or `"any"`.
     pub certificate: String,
-    /// Modules it may command.
+    /// Management modules whose commands the client may use.
     pub modules: Vec<String>,
 }
 
@@ -335,7 +335,7 @@ pub struct Authorization {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trust {
-    /// Certificates that are trusted as they are.
+    /// Certificates that are trusted as such.
     pub anchors: Vec<TrustAnchor>,
     /// Folder of certificates that the anchors have issued.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -346,14 +346,14 @@ pub struct Trust {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Whether there is an HTTP server for them.
+    /// Whether the HTTP server for metrics runs.
     pub enabled: bool,
-    /// Its address.
+    /// Address of the server.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
-    /// Names that clients may ask for, besides `localhost` and addresses; `*` = all.
+    /// Host names that clients may use, besides `localhost` and addresses; `*` = all.
     pub allowed_hosts: Vec<String>,
-    /// One in so many packets is measured for its time in the router; 0 = none.
+    /// One in this many packets is measured for its time in the router; 0 = none.
     pub latency_sample: u32,
 }
 
@@ -372,11 +372,11 @@ impl Default for Metrics {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Api {
-    /// Whether the HTTP server of `[metrics]` answers requests to the API.
+    /// Whether the HTTP server of `[metrics]` serves the API.
     pub enabled: bool,
-    /// Whether requests over loopback come from this host; if not, reading needs the token, too.
+    /// Whether requests over loopback come from this host; if not, reading needs the token too.
     pub local: bool,
-    /// The file with the token that changes need.
+    /// File with the token that changes require.
     pub token_file: AutoPath,
 }
 
@@ -390,7 +390,7 @@ impl Default for Api {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Power {
-    /// The server that power is estimated with where it cannot be measured: a published one, or a file.
+    /// Server model for estimating power where it cannot be measured: a published model, or a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
@@ -399,9 +399,9 @@ pub struct Power {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct State {
-    /// Whether settings made at run time outlive a restart.
+    /// Whether settings made at run time survive a restart.
     pub enabled: bool,
-    /// Their file.
+    /// File for these settings.
     pub file: AutoPath,
 }
 

@@ -1,4 +1,4 @@
-//! Sections `[[strategy]]` and `[[loaded_strategy]]`: which strategies are chosen at start, and those that are loaded for that.
+//! Sections `[[strategy]]` and `[[loaded_strategy]]`: strategy choices at start, and eBPF strategies to load.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -28,17 +28,17 @@ pub struct StaticStrategy {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadedStrategy {
-    /// Name by which it is chosen.
+    /// Name by which `[[strategy]]` and commands choose it.
     pub name: String,
     /// eBPF object file.
     pub file: PathBuf,
 }
 
 impl LoadedStrategy {
-    /// The object file.
+    /// Reads the object file.
     ///
     /// # Errors
-    /// It cannot be read, or is longer than any may be; the text names it.
+    /// The file cannot be read or is too long; the text names it.
     pub fn read(&self) -> Result<Vec<u8>, String> {
         let shown = self.file.display();
         let object = read_at_most(&self.file, MAX_OBJECT_FILE_BYTES + 1);
@@ -60,7 +60,7 @@ fn read_at_most(file: &Path, bytes: usize) -> io::Result<Vec<u8>> {
 }
 
 impl Config {
-    /// Looks for what is wrong with names of strategies, whatever is in the files.
+    /// Returns the first error in names of strategies. Does not read the object files.
     pub(super) fn strategy_fault(&self) -> Option<Fault> {
         let loaded = &self.loaded_strategy;
         let twice = loaded.iter().enumerate().find(|&(index, strategy)| {
@@ -84,7 +84,7 @@ impl Config {
         Some(Fault::new(format!("strategy[{index}].strategy"), message))
     }
 
-    /// Loads the strategies for a try, and looks whether the choices go with them.
+    /// Loads the strategies as a test, and checks the strategy choices against them. Returns the first error.
     pub(super) fn loaded_strategy_fault(&self) -> Option<Fault> {
         let mut strategies = StrategyRegistry::default();
         for (index, loaded) in self.loaded_strategy.iter().enumerate() {
@@ -111,7 +111,7 @@ impl Config {
     }
 }
 
-/// The component of a full strategy name that tells strategies apart.
+/// Returns the component of a full strategy name that identifies the strategy.
 fn strategy_component(name: &Name) -> Option<&[u8]> {
     name.as_ref().get(3).map(|component| component.value)
 }

@@ -1,4 +1,4 @@
-//! The default file, the defaults in code and the error messages agree with each other.
+//! Tests that the default file, the defaults in code and the error messages agree.
 
 mod ports;
 
@@ -123,7 +123,7 @@ fn the_documentation_shows_the_same_defaults() {
     assert!(documentation.contains(DEFAULT_TOML), "docs/configuration.md does not hold default.toml");
 }
 
-/// What is wrong with a file that is looked at together with this computer; it stands in a folder of its own.
+/// Loads a file from `folder` with the checks against this host; the error is without the folder's path.
 fn load(folder: &Path, text: &str) -> Result<Config, String> {
     let file = folder.join("test.toml");
     std::fs::write(&file, text).expect("written");
@@ -280,12 +280,12 @@ fn key_and_certificate_for_a_gateway_must_be_there_and_belong_together() {
     }
 }
 
-/// A certificate file, as `namehop key generate` writes it.
+/// Writes a certificate file like `namehop key generate`.
 fn write_certificate(path: &Path) {
     write_key_and_certificate(&path.with_extension("key"), path);
 }
 
-/// Both files that `namehop key generate` writes.
+/// Writes both files of `namehop key generate`.
 fn write_key_and_certificate(key_path: &Path, path: &Path) {
     use namehop_wire::ValidityPeriod;
     use namehop_wire::security::{

@@ -1,4 +1,5 @@
-//! Trust anchors: a certificate file, written as text, or as a table with the prefixes that its keys may have routes for.
+//! Trust anchors: a certificate file, written as a string, or as a table with the prefixes for which its keys may
+//! register routes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,16 +11,16 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::values::NameText;
 
-/// An element of `anchors`.
+/// A trust anchor, an element of `anchors`.
 #[derive(Debug, Clone)]
 pub struct TrustAnchor {
     /// Certificate file.
     pub certificate: PathBuf,
-    /// Names under which its keys may have routes besides those of their own identities.
+    /// Names under which its keys may register routes, besides the names of their own identities.
     pub prefixes: Vec<NameText>,
 }
 
-/// The form as a table.
+/// A trust anchor written as a table.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {

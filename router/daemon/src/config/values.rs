@@ -1,6 +1,6 @@
-//! Value types of the configuration file: what a key may hold, and what the error says when it holds something else.
+//! Value types of the configuration file: the values that a key accepts, and the error message for others.
 //!
-//! Each type parses from the TOML value itself, so that an error points at the line with the wrong value.
+//! Each type deserializes from the TOML value directly, so that an error points at the line with the wrong value.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -51,7 +51,7 @@ impl FromStr for ByteSize {
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The three binary units only: what is printed must read back as the same number.
+        // The three binary units only, so that the output parses to the same number.
         match UNITS[..3].iter().find(|(_, factor)| self.0 >= *factor && self.0.is_multiple_of(*factor)) {
             Some((unit, factor)) => write!(f, "{} {unit}", self.0 / factor),
             None => write!(f, "{}", self.0),
@@ -87,7 +87,8 @@ impl<'de> Deserialize<'de> for ByteSize {
     }
 }
 
-/// Reads a string by `parse`. An error points at the value, in a list too, which it would not by way of `String`.
+/// Deserializes a string with `parse`. An error points at the value, even in a list; deserializing a `String` first
+/// would lose this.
 fn deserialize_text<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     parse: impl FnOnce(&str) -> Result<T, String>,
@@ -105,7 +106,7 @@ fn deserialize_text<'de, D: Deserializer<'de>, T>(
     deserializer.deserialize_str(TextVisitor(parse))
 }
 
-/// For fields of types of other crates that are written as text, with `#[serde(with = "as_text")]`.
+/// Serialization as text for fields of types of other crates, with `#[serde(with = "as_text")]`.
 pub(super) mod as_text {
     use super::*;
 
@@ -120,7 +121,7 @@ pub(super) mod as_text {
     }
 }
 
-/// For the persistency of a configured face, with `#[serde(with = "persistency")]`.
+/// Serialization of the persistency of a configured face, with `#[serde(with = "persistency")]`.
 pub(super) mod persistency {
     use super::*;
 
@@ -129,7 +130,7 @@ pub(super) mod persistency {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FacePersistency, D::Error> {
-        // On-demand faces are made by incoming packets.
+        // On-demand faces are created by received packets only.
         deserialize_text(deserializer, |text| match text {
             "persistent" => Ok(FacePersistency::Persistent),
             "permanent" => Ok(FacePersistency::Permanent),
@@ -138,7 +139,7 @@ pub(super) mod persistency {
     }
 }
 
-/// Wraps a type that is written as text, with its own explanation of what is wrong.
+/// Declares a wrapper of a type that is written as text, with its own error message.
 macro_rules! text_value {
     ($(#[$doc:meta])* $name:ident($inner:ty), $parse:expr) => {
         $(#[$doc])*
@@ -167,7 +168,7 @@ text_value!(
     |text| Name::from_str(text).map_err(|error| format!("`{text}` is not a name: {error}; write for example \"/example/video\""))
 );
 text_value!(
-    /// The URI of a peer to which a face can be made, such as `udp4://192.0.2.1:6363`.
+    /// The URI of a peer to which the router can create a face, such as `udp4://192.0.2.1:6363`.
     UriText(FaceUri),
     parse_peer
 );
@@ -189,12 +190,12 @@ text_value!(
     }
 );
 text_value!(
-    /// An address of a port with the length of its prefix, such as `192.0.2.1/24`.
+    /// An IP address of a port with its prefix length, such as `192.0.2.1/24`.
     PortAddressText(PortAddress),
     str::parse
 );
 text_value!(
-    /// An address, such as `192.0.2.254`.
+    /// An IP address, such as `192.0.2.254`.
     IpText(IpAddr),
     |text| text.parse().map_err(|_| format!("`{text}` is not an IP address; write for example \"192.0.2.254\""))
 );
@@ -206,13 +207,14 @@ text_value!(
     })
 );
 text_value!(
-    /// The full name of a strategy, which may be one that is loaded; written by short name (`best-route`) or by full name with parameters.
+    /// The full name of a strategy, built in or loaded; written as a short name (`best-route`) or a full name with
+    /// parameters.
     StrategyText(Name),
     parse_strategy
 );
 
 text_value!(
-    /// Origin of a route, by name or number.
+    /// The origin of a route, by name or number.
     OriginText(u64),
     |text| origin::from_name(text).ok_or_else(|| {
         format!(
@@ -222,18 +224,18 @@ text_value!(
     })
 );
 
-/// Reads an address with port.
+/// Deserializes an address with port.
 pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     AddressText::deserialize(deserializer).map(|address| address.0)
 }
 
-/// Reads a list of addresses with port.
+/// Deserializes a list of addresses with port.
 pub(super) fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
     let list = Vec::<AddressText>::deserialize(deserializer)?;
     Ok(list.into_iter().map(|address| address.0).collect())
 }
 
-/// Accepts what the router can make a face to: here, because it would be too late when the router runs.
+/// Accepts peers to which the router can create a face, so that errors appear at start and not at run time.
 fn parse_peer(text: &str) -> Result<FaceUri, String> {
     let refuse = |problem: &str| {
         Err(format!(
@@ -276,12 +278,13 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
     if is_multicast { refuse("is a multicast group, which only UDP has") } else { Ok(uri) }
 }
 
-/// Accepts `asf` for `/localhost/nfd/strategy/asf`, and the full form.
+/// Returns the full name of a strategy. Accepts short names, such as `asf` for `/localhost/nfd/strategy/asf`, and full
+/// names.
 fn parse_strategy(text: &str) -> Result<Name, String> {
     let name = registry::full_name(text).map_err(|error| format!("`{text}` is not a strategy name: {error}"))?;
     match StrategyInstance::parse(name.as_ref()) {
         Ok(built_in) => Ok(built_in.name().clone()),
-        // It may be one that is loaded.
+        // It may name a loaded strategy.
         Err(StrategyError::NotFound) => Ok(name),
         Err(error) => Err(format!("strategy `{text}`: {error}")),
     }
@@ -293,7 +296,7 @@ impl Serialize for NameText {
     }
 }
 
-/// Written as they print.
+/// Implements `Serialize` with the `Display` form of the inner value.
 macro_rules! printed {
     ($($name:ident)*) => {
         $(impl Serialize for $name {

@@ -1,4 +1,5 @@
-//! The interface through which the kernel has its share of a network card that a port uses without it.
+//! The TAP interface through which the kernel gets its share of the traffic of a network card that a port uses without
+//! the kernel.
 
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::tap::TapPort;
@@ -9,41 +10,42 @@ use tracing::{info, warn};
 use super::PortContext;
 use super::open::Device;
 
-/// The interface, as the ports' thread holds it.
+/// The interface, as the port thread holds it.
 pub(super) struct KernelShare {
-    /// Its name; `None` when the kernel has no share.
+    /// Name of the interface; `None` if the kernel gets no share.
     interface: Option<String>,
-    /// Absent when it could not be made, or was removed.
+    /// `None` if the interface could not be created or was removed.
     tap: Option<TapPort>,
-    /// What had been lost there when it was last noted.
+    /// The losses there when they were last counted.
     counted: Losses,
     was_refused: bool,
 }
 
 impl KernelShare {
-    /// Not made yet.
+    /// Creates the state of an interface that does not exist yet.
     pub(super) fn new(interface: Option<String>) -> Self {
         KernelShare { interface, tap: None, counted: Losses::default(), was_refused: false }
     }
 
-    /// Whether it is to be made.
+    /// Returns whether the interface is configured but does not exist.
     pub(super) fn is_missing(&self) -> bool {
         self.interface.is_some() && self.tap.as_ref().is_none_or(|tap| tap.relay().has_ended())
     }
 
-    /// Gives it up, with the card.
+    /// Closes the interface. Called when its card is opened again.
     pub(super) fn end(&mut self) {
         self.tap = None;
         self.counted = Losses::default();
     }
 
-    /// Frames that were lost there since this was asked for.
+    /// Returns the frames lost there since the last call.
     pub(super) fn new_losses(&mut self) -> Losses {
         let now = self.tap.as_ref().map(|tap| tap.relay().losses()).unwrap_or_default();
         now.since(std::mem::replace(&mut self.counted, now))
     }
 
-    /// Makes it, with the hardware address of the card, and puts it to use. What fails is logged once, and can be tried again.
+    /// Creates the interface, with the hardware address of the card, and hands it to the worker. A failure is logged
+    /// once; the call can be repeated.
     pub(super) fn make(
         &mut self,
         context: &PortContext,
@@ -52,7 +54,7 @@ impl KernelShare {
         address: MacAddress,
         mtu_bytes: usize,
     ) {
-        // A name is free when its interface has gone.
+        // Closing the old interface frees its name.
         self.end();
         let Some(interface) = &self.interface else { return };
         match TapPort::open(interface, mtu_bytes, Some(address), &context.pool) {

@@ -1,22 +1,23 @@
-//! The faces of a port that were made by command or configuration, with the VLANs they are in.
+//! The faces of a port that were created by command or configuration, and the VLANs they are in.
 //!
-//! Looking for them among all faces would take the longer, the more there are, and is done for each that is made. Senders make faces only
-//! where a port stays, and only in VLANs that are configured, so nobody asks for those here.
+//! A search among all faces would take time proportional to their number for each face that is created, hence this
+//! index. Faces created by unknown senders are not counted: senders create faces only on configured ports, which stay
+//! open, and in configured VLANs, which are received anyway.
 
 use std::collections::{BTreeMap, HashMap};
 
 use namehop_packet::FaceId;
 
-/// See the module's description.
+/// The faces created by command or configuration, each with its VLAN.
 #[derive(Debug, Default)]
 pub(super) struct FacesMade {
     faces: HashMap<FaceId, Option<u16>>,
-    /// How many of them are in each VLAN.
+    /// Number of these faces in each VLAN.
     vlans: BTreeMap<u16, usize>,
 }
 
 impl FacesMade {
-    /// Notes one; whether it is the first in its VLAN.
+    /// Adds a face. Returns whether it is the first in its VLAN.
     pub(super) fn add(&mut self, id: FaceId, vlan: Option<u16>) -> bool {
         self.faces.insert(id, vlan);
         let Some(vlan) = vlan else { return false };
@@ -25,7 +26,7 @@ impl FacesMade {
         *in_vlan == 1
     }
 
-    /// Notes that one is gone; whether it was the last in its VLAN. Others may be named as well.
+    /// Removes a face. Returns whether it was the last in its VLAN. Ignores faces that were not added.
     pub(super) fn remove(&mut self, id: FaceId) -> bool {
         let Some(Some(vlan)) = self.faces.remove(&id) else { return false };
         let Some(in_vlan) = self.vlans.get_mut(&vlan) else { return false };
@@ -37,12 +38,12 @@ impl FacesMade {
         is_last
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no such faces.
     pub(super) fn is_empty(&self) -> bool {
         self.faces.is_empty()
     }
 
-    /// The VLANs that they are in, in order.
+    /// Returns the VLANs of the faces, in ascending order.
     pub(super) fn vlans(&self) -> impl Iterator<Item = u16> + '_ {
         self.vlans.keys().copied()
     }

@@ -1,4 +1,4 @@
-//! One port as the ports' thread holds it: the device, its state, and the workers' ends of it.
+//! One port as the port thread holds it: the device, its state, and the workers' queues.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -28,58 +28,58 @@ use super::trouble::Trouble;
 /// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a port is to be.
+/// The settings with which a port is opened.
 pub(super) struct PortPlan {
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
     pub(super) networks: Vec<PortNetwork>,
     pub(super) wishes: DeviceWishes,
-    /// The interface through which the kernel has its share of the link.
+    /// Name of the interface through which the kernel gets its share of the link's traffic.
     pub(super) kernel_interface: Option<String>,
 }
 
-/// How many faces unknown senders may make.
+/// Maximum numbers of faces that unknown senders can create.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StrangerLimits {
     /// On one port.
     pub(super) on_port: usize,
-    /// Those of one Internet address there.
+    /// From one IP address on one port.
     pub(super) per_address: usize,
 }
 
-/// A port.
+/// An open port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
     environment: &'static Eal,
-    /// Its URI.
+    /// URI of the port.
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
-    /// What it is in the networks on its link.
+    /// Settings of the port in each network on its link.
     networks: Vec<PortNetwork>,
-    /// The configuration asks for it.
+    /// The configuration names the port, so it stays open without faces.
     pub(super) stays: bool,
     made: FacesMade,
     pub(super) is_up: bool,
     pub(super) mtu_bytes: usize,
     wishes: DeviceWishes,
-    /// Workers that have a queue of it; none fewer after it was opened again with fewer queues.
+    /// Number of workers with a queue of the port. Does not shrink if the port reopens with fewer queues.
     queues: usize,
     kernel: KernelShare,
     steering: Steering,
     address: MacAddress,
-    /// Absent when it could not be opened again.
+    /// `None` while the device could not be opened again.
     device: Option<Device>,
-    /// What the device receives besides NDN frames without a tag.
+    /// The filter of the device: frames to receive besides untagged NDN frames.
     wanted: Wanted,
     next_attempt: Instant,
-    /// The log says why it cannot be opened again.
+    /// The log already has the reason why the port cannot be opened again.
     was_refused: bool,
     trouble: Trouble,
     counted: Losses,
 }
 
 impl ManagedPort {
-    /// Opens the device and hands its queues to the workers. The server of a memif need not be there yet.
+    /// Opens the device and gives its queues to the workers. The server of a memif may start later.
     pub(super) fn open(
         context: &PortContext,
         environment: &'static Eal,
@@ -135,12 +135,12 @@ impl ManagedPort {
         Ok(opened)
     }
 
-    /// Whether faces with this local URI are on it.
+    /// Returns whether faces with this local URI are on this port.
     pub(super) fn is_at(&self, local: &FaceUri) -> bool {
         local.is_on(&self.uri)
     }
 
-    /// Its faces, those that senders made included.
+    /// Returns the faces on this port, including those created by unknown senders.
     pub(super) fn faces(&self, context: &PortContext) -> Vec<Arc<Face>> {
         let mut faces = context.faces.snapshot();
         faces.retain(|face| self.is_at(&face.local_uri()));
@@ -153,16 +153,16 @@ impl ManagedPort {
         }
     }
 
-    /// Takes the queues back from the workers and closes the device, which has then lost all its ends.
+    /// Takes the queues back from the workers and closes the device; no end of it is left then.
     fn stop(&mut self, context: &PortContext) {
-        // Workers that have ended have let go of theirs.
+        // Workers that have ended have released their queues.
         let _ = context.control.take_queues(self.id, self.queues);
-        // Behind the last frame, which may be lost as well.
+        // Count losses after the last frame was sent, because that frame may be lost too.
         self.note_losses(context);
         self.device = None;
     }
 
-    /// Closes the device and opens it again, for an interface that came back as another one or carries other frames.
+    /// Closes the device and opens it again, when its interface was replaced or its address or MTU changed.
     fn reopen(&mut self, context: &PortContext, memifs: &mut Memifs) {
         self.stop(context);
         self.counted = Losses::default();
@@ -194,14 +194,14 @@ impl ManagedPort {
         }
     }
 
-    /// Closes the device. Its faces were removed before.
+    /// Closes the port. Its faces must have been removed.
     pub(super) fn close(mut self, context: &PortContext) {
         self.stop(context);
-        // The queues came back above.
+        // `stop` took the queues back.
         let _ = context.control.remove(self.id, self.queues);
     }
 
-    /// Why there can be no face to this peer.
+    /// Returns why the port cannot have a face to this peer, if so.
     pub(super) fn refuses(&self, peer: &FacePeer) -> Option<String> {
         let FacePeer::Link(Peer::Ethernet(address) | Peer::Vlan(address, _)) = peer else { return None };
         if *address == self.address {
@@ -210,7 +210,7 @@ impl ManagedPort {
         (*address == [0; 6]).then(|| "this is the hardware address of nobody".to_owned())
     }
 
-    /// Makes a face and announces it.
+    /// Creates a face and announces it.
     pub(super) fn add_face(
         &mut self,
         context: &PortContext,
@@ -243,7 +243,7 @@ impl ManagedPort {
         Ok(face)
     }
 
-    /// Removes a face and announces that.
+    /// Removes a face and announces its end.
     pub(super) fn remove_face(&mut self, context: &PortContext, face: &Arc<Face>) {
         // A worker that has ended has no faces.
         let _ = context.control.remove_face(self.id, self.queues, face.id());
@@ -253,7 +253,7 @@ impl ManagedPort {
         }
         face.set_up(false);
         if context.faces.remove(face.id()).is_none() {
-            // It gave way to another in the same moment, and all have heard of that.
+            // The face was evicted for another one at the same moment; its end was announced then.
             return;
         }
         self.forget(face.id());
@@ -261,36 +261,36 @@ impl ManagedPort {
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
     }
 
-    /// Whether it has no faces but those that senders have made.
+    /// Returns whether the port has no faces except those created by unknown senders.
     pub(super) fn is_without_faces(&self) -> bool {
         self.made.is_empty()
     }
 
-    /// Notes that a face is gone, and has the device receive its VLAN no more when it was the last one there.
+    /// Removes a face from the index. If it was the last in its VLAN, the device stops receiving the VLAN.
     fn forget(&mut self, face: FaceId) {
         if self.made.remove(face)
             && let Err(error) = self.receive_wanted()
         {
-            // More arrives than is wanted, and is dropped.
+            // Excess frames arrive and are dropped.
             debug!(port = %self.uri, %error, "the filter of frames stays as it was");
         }
     }
 
-    /// Has the device put the frames of a face into one of its queues, if it has several and can do that.
+    /// Steers the frames of a face to one queue of the device, if the device has several and supports that.
     fn steer(&mut self, face: &Face) {
         if let Some(device) = &self.device {
             self.steering.add(device, face);
         }
     }
 
-    /// Gives the kernel its share of the link, if it is to have one and has none.
+    /// Creates the kernel's interface if it is configured and missing.
     fn share_with_kernel(&mut self, context: &PortContext) {
         if let (Some(device), true) = (&self.device, self.kernel.is_missing()) {
             self.kernel.make(context, self.id, device, self.address, self.mtu_bytes);
         }
     }
 
-    /// Makes a device that was just opened receive all that the port wants. What it cannot is logged.
+    /// Sets the filter and the groups of a newly opened device. Failures are logged.
     fn receive_all_wanted(&mut self) {
         let own = self.networks.iter().flat_map(|network| &network.addresses);
         let groups = own.filter_map(|own| match own.address {
@@ -304,8 +304,8 @@ impl ManagedPort {
         }
     }
 
-    /// Makes the device receive what is for the port's addresses, and the frames of VLANs that are configured or in which it has faces;
-    /// nothing else besides NDN frames without a tag.
+    /// Sets the filter of the device: packets to the port's addresses, and frames of VLANs that are configured or have
+    /// faces. The device receives nothing else besides untagged NDN frames.
     fn receive_wanted(&mut self) -> Result<(), DpdkError> {
         let Some(device) = &self.device else { return Ok(()) };
         let identifier = |network: &PortNetwork| network.vlan.map(VlanId::get);
@@ -323,35 +323,37 @@ impl ManagedPort {
         Ok(())
     }
 
-    /// What it is in the network that this local URI names; it has no addresses in one that nothing is configured for.
+    /// Returns the settings of the port in the network that this local URI names; without addresses if that network is
+    /// not configured.
     pub(super) fn network_at(&self, local: &FaceUri) -> PortNetwork {
         network_of(&self.networks, local)
     }
 
-    /// Makes the interface receive the group of a multicast face, or stop receiving it.
+    /// Joins or leaves the group of a multicast face.
     fn join(&self, face: &Face, join: bool) {
         if let (FaceUri::Ethernet(group), Some(device)) = (face.remote_uri(), &self.device)
             && is_group(group)
             && let Err(error) = device.join(*group, join)
         {
-            // An interface that is gone has left all groups.
+            // An interface that was removed has left all groups.
             debug!(face = %face.id(), %error, join, "the membership in a group was not changed");
         }
     }
 
-    /// Notices links that broke or came back, and frames that were lost below.
+    /// Checks for links that broke or recovered, and counts frames lost below the faces.
     pub(super) fn check(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
         let must_reopen = match &self.uri {
             FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, interface, .. } => {
                 match open::query(interface) {
                     Err(_) if self.device.is_none() => false,
                     Err(_) => {
-                        // Nothing arrives any more. What comes back under this name is another interface.
+                        // Nothing arrives any more. An interface that appears under this name later is another one.
                         self.stop(context);
                         false
                     }
                     Ok(found) => {
-                        // One that was made again between two looks may have the address and the MTU of the one before.
+                        // An interface replaced between two checks may have the same address and MTU as its
+                        // predecessor.
                         self.device.as_ref().and_then(Device::interface_index) != Some(found.index)
                             || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
                     }
@@ -360,7 +362,7 @@ impl ManagedPort {
             _ => {
                 if self.device.as_ref().is_some_and(Device::is_removed) {
                     info!(port = %self.uri, "the network card or interface is taken away");
-                    // The kernel waits until a card is closed.
+                    // The kernel does not release a card before it is closed.
                     self.stop(context);
                     self.next_attempt = now + RETRY_PAUSE;
                 }
@@ -378,12 +380,13 @@ impl ManagedPort {
         self.note_losses(context);
     }
 
-    /// Tells faces, worker and everybody else whether the link works.
+    /// Updates the link state in faces and workers, and announces changes.
     fn note_state(&mut self, context: &PortContext) {
         let is_up = self.device.as_ref().is_some_and(Device::is_up);
         let was_up = std::mem::replace(&mut self.is_up, is_up);
         if !is_up || !was_up {
-            // Of a link that is down again and again: a frame that came at the last moment had workers take it for up.
+            // Repeated while the link is down: a frame that arrived at the last moment may have made workers consider
+            // it up.
             context.control.set_state(self.id, self.queues, is_up);
         }
         if is_up == was_up {
@@ -412,7 +415,7 @@ impl ManagedPort {
     }
 }
 
-/// The network among these that a local URI names.
+/// Returns the network that a local URI names; one without addresses if it is not in `networks`.
 pub(super) fn network_of(networks: &[PortNetwork], local: &FaceUri) -> PortNetwork {
     let vlan = local.options().and_then(|options| options.vlan);
     let named = networks.iter().find(|network| network.vlan == vlan);

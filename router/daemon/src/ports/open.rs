@@ -1,4 +1,4 @@
-//! From the local URI of a port to the device behind it.
+//! Opens the device behind the local URI of a port.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -25,22 +25,22 @@ use namehop_packet::{BufferPool, PortQueue};
 pub(super) struct Memifs {
     pub(super) ring_frames: u16,
     pub(super) buffer_bytes: u16,
-    /// There from the first link on.
+    /// Started with the first link.
     pub(super) service: Option<MemifService>,
 }
 
-/// What tells one computer from another.
+/// File with an identifier of this host.
 const MACHINE_ID: &str = "/etc/machine-id";
-/// Address of the port of a capture that names none, so that the same capture gives the same frames.
+/// Default hardware address of a capture port; constant, so that the same capture gives the same frames.
 const PCAP_ADDRESS: MacAddress = [0x02, 0, 0, 0, 0, 0x01];
 
-/// The device behind a port, which closes when it is dropped together with the worker's end.
+/// The device behind a port. It closes when both it and the workers' ends are dropped.
 pub(super) enum Device {
     /// An interface of the kernel, with its name.
     Interface(String, PacketPort),
-    /// The same over AF_XDP.
+    /// An interface of the kernel over AF_XDP, with its name.
     Xdp(String, XdpPort),
-    /// A driver of DPDK.
+    /// A network card with a DPDK driver.
     Nic(NicPort),
     Tap(TapPort),
     Pcap(RelayPort),
@@ -48,7 +48,7 @@ pub(super) enum Device {
 }
 
 impl Device {
-    /// Whether the link works.
+    /// Returns whether the link is up.
     pub(super) fn is_up(&self) -> bool {
         match self {
             Device::Interface(name, _) | Device::Xdp(name, _) => query(name).is_ok_and(|found| found.is_up),
@@ -59,7 +59,7 @@ impl Device {
         }
     }
 
-    /// Number of the kernel's interface that it is on.
+    /// Returns the index of the kernel's network interface that the device uses.
     pub(super) fn interface_index(&self) -> Option<u32> {
         match self {
             Device::Interface(_, port) => Some(port.interface_index()),
@@ -68,7 +68,7 @@ impl Device {
         }
     }
 
-    /// Whether it has to be given back, and opened again later.
+    /// Returns whether the device was removed, so that it must be closed and opened again later.
     pub(super) fn is_removed(&self) -> bool {
         match self {
             Device::Nic(port) => port.is_removed(),
@@ -77,14 +77,14 @@ impl Device {
         }
     }
 
-    /// Somebody wants its frames.
+    /// Starts delivery of frames. Called when the port has a face.
     pub(super) fn start(&self) {
         if let Device::Pcap(port) = self {
             port.start();
         }
     }
 
-    /// Why its link does not work, if it has shown that since the last call.
+    /// Returns why the link does not work, if the device found a reason since the last call.
     pub(super) fn take_trouble(&self) -> Option<String> {
         match self {
             Device::Memif(port) => port.take_trouble(),
@@ -92,7 +92,7 @@ impl Device {
         }
     }
 
-    /// Frames lost since it was opened.
+    /// Returns the frames lost since the device was opened.
     pub(super) fn losses(&self) -> Losses {
         match self {
             Device::Interface(_, port) => port.losses(),
@@ -104,7 +104,7 @@ impl Device {
         }
     }
 
-    /// Joins or leaves an Ethernet multicast group, where not all are received.
+    /// Joins or leaves an Ethernet multicast group, on devices that do not receive all groups.
     pub(super) fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
         match self {
             Device::Interface(_, port) => port.join(group, join),
@@ -114,7 +114,7 @@ impl Device {
         }
     }
 
-    /// Receives all Ethernet multicast groups, where not all are received.
+    /// Joins all Ethernet multicast groups, on devices that do not receive all groups.
     pub(super) fn join_all(&self) -> Result<(), DpdkError> {
         match self {
             Device::Nic(port) => port.join_all(),
@@ -122,8 +122,8 @@ impl Device {
         }
     }
 
-    /// Has the frames of a flow come to one of several queues, and says to which; `None` when the device spreads them by itself, or does
-    /// not steer.
+    /// Steers the frames of a flow to one queue and returns its number. `None` if the device spreads flows itself or
+    /// cannot steer.
     pub(super) fn steer(&self, flow: Flow) -> Result<Option<u16>, DpdkError> {
         match self {
             Device::Nic(port) => port.steer(flow),
@@ -131,7 +131,7 @@ impl Device {
         }
     }
 
-    /// Ends that.
+    /// Stops steering a flow.
     pub(super) fn release(&self, flow: &Flow) -> Result<(), DpdkError> {
         match self {
             Device::Nic(port) => port.release(flow),
@@ -139,7 +139,8 @@ impl Device {
         }
     }
 
-    /// Receives this besides NDN frames without a tag, and nothing else as far as there is a filter.
+    /// Sets the filter: the device receives `wanted` besides untagged NDN frames, and nothing else as far as it can
+    /// filter.
     pub(super) fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         match self {
             Device::Interface(_, port) => port.receive_only(wanted),
@@ -150,42 +151,42 @@ impl Device {
     }
 }
 
-/// A device that is open, and what is known of it.
+/// An open device with its properties.
 pub(super) struct Opened {
     pub(super) device: Device,
-    /// The workers' ends.
+    /// The workers' ends, one per queue.
     pub(super) queues: PortQueues,
-    /// How frames are spread over them, if there are several.
+    /// How frames are spread over several queues, for the log.
     pub(super) spread: &'static str,
     pub(super) address: MacAddress,
     /// Largest NDN frame, in bytes.
     pub(super) mtu_bytes: usize,
 }
 
-/// What devices are opened with.
+/// The resources for opening devices.
 pub(super) struct Place<'a> {
     pub(super) environment: &'a Eal,
     pub(super) pool: &'a BufferPool,
     pub(super) memifs: &'a mut Memifs,
 }
 
-/// What is wished of a device that can do it one way or another.
+/// Settings that only some devices support.
 #[derive(Clone, Copy)]
 pub(super) struct DeviceWishes {
-    /// The MTU, in bytes, where it is not the kernel's affair.
+    /// MTU in bytes, for devices whose MTU the kernel does not set.
     pub(super) mtu_bytes: Option<usize>,
-    /// Queues, of which there may be fewer.
+    /// Requested number of queues; the device may have fewer.
     pub(super) queues: usize,
 }
 
-/// How frames are spread over the queues of a port.
+/// Descriptions of how frames are spread over the queues of a port.
 const BY_PORTS: &str = "packets of UDP by addresses and ports, all others to the first queue";
 const BY_DEVICE: &str = "as the device does by itself";
 const NOT_AT_ALL: &str = "not at all";
 
-/// Opens the device of the port with this URI: `dev://` over a packet socket, `xdp://` over an AF_XDP socket, `pci://` with a
-/// driver of DPDK, `tap://` as an interface to the kernel, `pcap://` over files, `memif://` as a shared-memory link. Some drivers let
-/// the MTU be chosen, and some have several queues.
+/// Opens the device of the port with this URI: `dev://` over a packet socket, `xdp://` over an AF_XDP socket, `pci://`
+/// with a DPDK driver, `tap://` as an interface to the kernel, `pcap://` over files, `memif://` as a shared-memory
+/// link. Only some drivers use the settings in `wishes`.
 pub(super) fn open(
     place: Place<'_>,
     uri: &FaceUri,
@@ -281,10 +282,11 @@ fn boxed<Q: PortQueue>(queues: impl IntoIterator<Item = Q>) -> PortQueues {
     queues.into_iter().map(|queue| Box::new(queue) as Box<dyn PortQueue>).collect()
 }
 
-/// An address for the port at the other end of a TAP interface: always the same on one computer, and another on other ones.
+/// Returns the hardware address of the port at the other end of a TAP interface: constant on one host, different on
+/// others.
 fn address_for(interface: &str) -> MacAddress {
     let computer = fs::read(MACHINE_ID).unwrap_or_default();
-    // FNV-1a, which no version of the program or its compiler changes.
+    // FNV-1a, because it is the same in every version of the program and compiler.
     let hash = computer
         .iter()
         .chain(interface.as_bytes())
@@ -292,7 +294,7 @@ fn address_for(interface: &str) -> MacAddress {
     local_address(hash.to_le_bytes())
 }
 
-/// An address for Ethernet faces over memif: of one device, and not from the space of manufacturers.
+/// Returns a random hardware address for Ethernet faces over memif: unicast and locally administered.
 fn random_address() -> MacAddress {
     local_address(RandomState::new().hash_one(()).to_le_bytes())
 }
@@ -303,12 +305,12 @@ fn local_address([_, rest @ .., _, _]: [u8; 8]) -> MacAddress {
     address
 }
 
-/// Largest NDN frame that a port on this interface carries, in bytes.
+/// Returns the largest NDN frame that a port on this interface carries, in bytes.
 pub(super) fn usable_mtu(interface: &Interface, framing: Framing) -> usize {
     interface.mtu_bytes.min(packet_socket::MAX_FRAME_BYTES - framing.header_bytes())
 }
 
-/// Asks the kernel for an interface. One that is not there may come.
+/// Queries the kernel for an interface. The error is `Unreachable`, because a missing interface may appear later.
 pub(super) fn query(interface: &str) -> Result<Interface, CreateError> {
     Interface::query(interface).map_err(|error| CreateError::Unreachable(error.to_string()))
 }

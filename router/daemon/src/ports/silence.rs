@@ -1,6 +1,7 @@
-//! Peers on ports that have fallen silent although the link is up (`namehop_face::silence`): their faces are down until they send again.
+//! Peers on ports that have fallen silent although the link is up (`namehop_face::silence`): their faces are down until
+//! they send again.
 //!
-//! What was sent to a peer and what came from it is seen in the counters of its face, so workers do nothing for this.
+//! The counters of a face show what was sent and received, so workers do nothing for this.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tracing::info;
 use super::PortContext;
 use super::managed::ManagedPort;
 
-/// What is known of the peers of all ports.
+/// The state of the peers of all ports.
 pub(super) struct Silences {
     look_interval: Duration,
     next_look: Instant,
@@ -26,17 +27,17 @@ pub(super) struct Silences {
 #[derive(Default)]
 struct Peer {
     silence: Silence,
-    /// Frames when they were last counted, those sent without answers to questions.
+    /// Frame counts at the last check; `sent` without answers to probes.
     received: u64,
     sent: u64,
     is_down: bool,
 }
 
 impl Peer {
-    /// Counts frames; whether the peer has been heard.
+    /// Updates the frame counts. Returns whether frames were received since the last update.
     fn count(&mut self, face: &Face) -> bool {
         let received = face.counters.sum(|worker| worker.received.frames.get());
-        // An answer calls for no answer: otherwise two routers would ask each other for ever.
+        // Answers need no answer: otherwise two routers would probe each other for ever.
         let sent = face.counters.sum(|worker| worker.sent.frames.get()).saturating_sub(face.answers_sent());
         let is_heard = received != std::mem::replace(&mut self.received, received);
         let has_sent = sent != std::mem::replace(&mut self.sent, sent);
@@ -53,10 +54,10 @@ impl Peer {
 }
 
 impl Silences {
-    /// For peers that may be blocked for so long.
+    /// Creates the checker; a peer is silent if it sends nothing for `blocked_timeout` after frames were sent to it.
     pub(super) fn new(blocked_timeout: Duration) -> Silences {
         let now = Instant::now();
-        // Counters do not tell what came first in an interval, which costs one more.
+        // Counters do not show the order of frames within an interval, which costs one more interval.
         Silences {
             look_interval: blocked_timeout / (LOOKS + 1),
             next_look: now,
@@ -65,7 +66,7 @@ impl Silences {
         }
     }
 
-    /// Looks at the peers of the faces that this router has made.
+    /// Checks the peers of all point-to-point faces that are not on-demand.
     pub(super) fn check(&mut self, context: &PortContext, ports: &[ManagedPort], now: Instant) {
         let (is_look, is_probe) = (now >= self.next_look, now >= self.next_probe);
         if is_probe {
@@ -77,7 +78,7 @@ impl Silences {
             return;
         }
         let mut peers = std::mem::take(&mut self.peers);
-        // With its link a face goes down and comes up again.
+        // Ports that are down are skipped: their faces go down and up with the link.
         for face in ports.iter().filter(|port| port.is_up).flat_map(|port| port.faces(context)) {
             if face.persistency() != FacePersistency::OnDemand && face.link_type() == LinkType::PointToPoint {
                 let mut peer = peers.remove(&face.id()).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Which frames a face gets, as a network card with several queues is told, so that it puts those of one face into one queue.
+//! Steering: tells a network card with several queues which frames belong to a face, so that it puts them into one
+//! queue.
 
 use namehop_dpdk::steering::{Flow, Origin};
 use namehop_face::encapsulation::{FacePeer, InternetPeer, Peer, SourcePort, Tunnel, VXLAN_PORT, VlanId};
@@ -7,7 +8,8 @@ use tracing::{debug, info};
 
 use super::open::Device;
 
-/// What the frames of the face to this peer have in common; `None` for groups, to which anybody may send, and links with one peer.
+/// Returns the fields that all frames of the face to this peer share. `None` for groups, to which any host may send,
+/// and for links with one peer.
 fn flow_of(peer: &FacePeer) -> Option<Flow> {
     let origin = match peer {
         peer if peer.is_group() => return None,
@@ -27,14 +29,14 @@ fn flow_of(peer: &FacePeer) -> Option<Flow> {
     Some(Flow { vlan: peer.vlan().map(VlanId::get), origin })
 }
 
-/// Which of the faces of a port are steered, as far as the log has to say it.
+/// The steering state of a port: whether a refusal was logged.
 #[derive(Debug, Default)]
 pub(super) struct Steering {
     was_refused: bool,
 }
 
 impl Steering {
-    /// Has the device steer the frames of a face. What it refuses comes to all queues as before, which is logged once.
+    /// Steers the frames of a face. Without steering they arrive on all queues; the first refusal is logged.
     pub(super) fn add(&mut self, device: &Device, face: &Face) {
         let Some(flow) = flow_of_face(face) else { return };
         match device.steer(flow) {
@@ -50,7 +52,7 @@ impl Steering {
         }
     }
 
-    /// Ends that.
+    /// Stops steering the frames of a face.
     pub(super) fn remove(&self, device: &Device, face: &Face) {
         if let Some(Err(error)) = flow_of_face(face).map(|flow| device.release(&flow)) {
             debug!(face = %face.id(), %error, "a face goes on being steered");

@@ -1,27 +1,28 @@
-//! What the log says of a link that does not work although its port is open.
+//! Log messages about a link that does not work although its port is open.
 //!
-//! Peers can cause it, so a port says a few such lines in a minute, and the same one again only when the link has worked in between.
+//! Peers can cause them, so a port logs at most [`LINES_PER_MINUTE`], and repeats a message only after the link has
+//! worked in between.
 
 use namehop_face::{FaceUri, LogLimit};
 use tracing::warn;
 
-/// Lines of one port in a minute.
+/// Most such lines of one port in a minute.
 const LINES_PER_MINUTE: u32 = 3;
 
-/// See the module's description.
+/// Limits the messages about one link.
 pub(super) struct Trouble {
-    /// What was said last, since the link worked.
+    /// The last message since the link worked.
     said: Option<String>,
     lines: LogLimit,
 }
 
 impl Trouble {
-    /// Nothing was said yet.
+    /// Creates the state of a port without messages.
     pub(super) fn new() -> Trouble {
         Trouble { said: None, lines: LogLimit::new(LINES_PER_MINUTE) }
     }
 
-    /// Says what the device of a port has found, if that is news.
+    /// Logs the reason that the device found, unless it repeats the last message or exceeds the limit.
     pub(super) fn note(&mut self, port: &FaceUri, is_up: bool, found: Option<String>) {
         if is_up {
             self.said = None;
