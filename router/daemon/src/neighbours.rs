@@ -1,36 +1,37 @@
-//! Commands of neighbours (`/localhop/nfd`) that wait for the control thread.
+//! The queue of commands from neighbours (`/localhop/nfd`) to the control thread.
 //!
-//! A command costs a signature verification, and anybody who reaches the router can send as many as the link carries. So all of
-//! them together get a limited number of turns a second, which the faces take in rotation: a face that sends too many
-//! delays only its own commands. The queue is bounded; when it is full, the face with the most waiting commands loses one.
+//! A command costs a signature verification, and any reachable host can send as many as the link carries. So commands
+//! of all neighbours together are limited to [`TURNS_PER_S`], and faces take turns in rotation: a face that sends too
+//! many delays only its own commands. The queue is bounded; when it is full, the face with the most queued commands
+//! loses its latest one.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use namehop_packet::FaceId;
 
-/// Turns of all faces together in a second. With signatures of elliptic curves they take a fifth of a processor.
+/// Commands per second of all faces together. With elliptic-curve signatures they use a fifth of a CPU.
 const TURNS_PER_S: u32 = 2000;
-/// Turns that may be saved up.
+/// Largest burst: unused turns that are kept.
 const MAX_SAVED_TURNS: u32 = 64;
-/// Commands of one face that may wait.
+/// Most queued commands of one face.
 const MAX_WAITING_OF_FACE: usize = 256;
-/// Commands of all faces together that may wait.
+/// Most queued commands of all faces together.
 const MAX_WAITING: usize = 4096;
 
-/// The queue of commands of all neighbours.
+/// Queue of the commands of all neighbours.
 pub struct NeighbourQueue<T> {
     waiting: HashMap<FaceId, VecDeque<T>>,
-    /// Faces with something waiting, in the order of their turns.
+    /// Faces with queued commands, in the order of their turns.
     rotation: VecDeque<FaceId>,
     count: usize,
     turns: u32,
-    /// Up to when turns have been added.
+    /// Time up to which turns have been added.
     counted_to: Instant,
 }
 
 impl<T> NeighbourQueue<T> {
-    /// An empty queue.
+    /// Creates an empty queue, with all turns available.
     pub fn new(now: Instant) -> Self {
         NeighbourQueue {
             waiting: HashMap::new(),
@@ -41,7 +42,8 @@ impl<T> NeighbourQueue<T> {
         }
     }
 
-    /// Adds a command of a face. Returns what there is no room for: this one, or, when others send more, one of theirs.
+    /// Enqueues a command of a face. Returns the command that was dropped for lack of room, if any: this one, or the
+    /// latest of the face with the most queued commands.
     pub fn push(&mut self, face: FaceId, command: T) -> Option<(FaceId, T)> {
         let mine = self.waiting.get(&face).map_or(0, VecDeque::len);
         if mine >= MAX_WAITING_OF_FACE {
@@ -71,7 +73,7 @@ impl<T> NeighbourQueue<T> {
         given_up
     }
 
-    /// The next command whose turn has come.
+    /// Dequeues the next command; `None` if none is queued or no turn is available at `now`.
     pub fn pop(&mut self, now: Instant) -> Option<T> {
         self.count_turns(now);
         if self.turns == 0 {
@@ -90,7 +92,7 @@ impl<T> NeighbourQueue<T> {
         command
     }
 
-    /// When [`pop`](Self::pop) gives something; `None` when nothing waits.
+    /// Returns when [`pop`](Self::pop) can return a command; `None` when the queue is empty.
     pub fn next_turn(&mut self, now: Instant) -> Option<Instant> {
         self.count_turns(now);
         let pause = if self.turns > 0 { Duration::ZERO } else { Duration::from_secs(1) / TURNS_PER_S };
@@ -103,7 +105,7 @@ impl<T> NeighbourQueue<T> {
         if new >= u128::from(MAX_SAVED_TURNS) {
             (self.turns, self.counted_to) = (MAX_SAVED_TURNS, now);
         } else {
-            // Less than the limit, so it fits.
+            // `new` is less than the limit, so it fits.
             let new = new as u32;
             self.turns = (self.turns + new).min(MAX_SAVED_TURNS);
             self.counted_to += pause * new;

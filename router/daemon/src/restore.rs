@@ -1,7 +1,7 @@
-//! Brings the configured and the saved settings into effect when the router starts.
+//! Applies the configured and the saved settings when the router starts.
 //!
-//! What was set at run time takes precedence over the configuration file. A face whose peer does not answer yet is tried
-//! again until it does, and its routes wait for it; everything else is in effect before the first command is answered.
+//! Settings made at run time take precedence over the configuration file. Creating a face is retried until its peer
+//! answers, and its routes wait for it. Everything else is in effect before the first command is answered.
 
 mod host_names;
 
@@ -34,46 +34,46 @@ use host_names::NamedFace;
 
 use crate::state::{FaceRecord, RouteKey, RouteTerms, SavedState};
 
-/// Strategies of a router that nobody configured, besides best-route for everything (as NFD's).
+/// Default strategy choices, as in NFD, besides best-route for the root prefix.
 const INITIAL_STRATEGIES: [(&str, &str); 3] =
     [("/localhost", "multicast"), ("/localhost/nfd", "best-route"), ("/ndn/broadcast", "multicast")];
 
-/// First and longest pause between two attempts to make a face.
+/// First and longest pause between two attempts to create a face.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const RETRY_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Routes that are added between two pauses, so that a million of them hold up nothing, least of all the end of the router.
+/// Routes added between two yields, so that a million routes do not block other tasks, in particular the shutdown.
 const PORTION: usize = 1024;
 
-/// How long the start waits for faces.
+/// Longest time that the start waits for faces.
 const FACES_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A face to make, and the routes that lead to it.
+/// A face to create, and its routes.
 #[derive(Default)]
 struct PlannedFace {
     update: FaceUpdate,
-    /// By prefix, those that wait for the face; the face number is filled in.
+    /// Routes that wait for the face, by prefix; the face id is set when the face exists.
     routes: BTreeMap<Name, Route>,
     outcome: Outcome,
 }
 
-/// What became of a planned face.
+/// The outcome of creating a planned face.
 #[derive(Default)]
 enum Outcome {
-    /// It is being made.
+    /// Creation is in progress.
     #[default]
     Pending,
-    /// It is there; on a multicast group possibly several.
+    /// The face exists; on a multicast group possibly several faces.
     Made(Vec<Arc<Face>>),
-    /// It cannot be made.
+    /// The face cannot be created.
     Failed,
 }
 
-/// By remote URI and, over Ethernet and on multicast groups, local URI.
+/// Planned faces by remote URI and, over Ethernet and on multicast groups, local URI.
 type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 
-/// Applies everything. The saved routes are let go of one by one as they come into effect: a million of them take as
-/// much memory here as in the tables.
+/// Applies all settings. Frees each saved route as it takes effect: a million of them take as much memory here as in
+/// the tables.
 pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: SavedState) {
     load_strategies(management, config, &saved);
     choose_strategies(management.control(), config, &saved);
@@ -85,12 +85,12 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     plan_saved(&mut plan, &saved);
     management.control().await_sockets().await;
     let mut faces = JoinSet::new();
-    // Before the faces, whose ports might be opened without what the configuration says of them.
+    // Ports are opened before faces, whose ports might otherwise be opened without their configuration.
     let opening = Rc::clone(management);
     faces.spawn_local(async move { opening.control().open_ports().await });
     for ((uri, local), face) in &plan {
         match FaceUri::from_str(uri) {
-            // Multicast faces over sockets are made by the configuration, not here.
+            // The configuration creates the multicast faces over sockets, not this function.
             Ok(uri @ FaceUri::Udp { .. }) if uri.is_multicast() => {
                 use_multicast_faces(management, &uri, local.as_deref(), face).await;
             }
@@ -109,14 +109,14 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
             }
         }
     }
-    // Most faces are made at once. A peer that does not answer must not keep applications waiting.
+    // Most faces are created at once. A peer that does not answer must not make applications wait.
     let _ = timeout(FACES_TIMEOUT, async { while faces.join_next().await.is_some() {} }).await;
     faces.detach_all();
     add_saved_routes(management, &plan, saved.routes).await;
 }
 
-/// Loads configured and saved strategies, but for those that ended the router. A configured one was tried when the configuration was
-/// read, so a fault in it is rare: a file that was changed a moment ago.
+/// Loads configured and saved strategies, except those that ended the router by a fault. Configured ones were tested
+/// when the configuration was read, so errors are rare here: the file was changed since.
 fn load_strategies(management: &Management<Control>, config: &Config, saved: &SavedState) {
     let restore = |name: &str, object: Vec<u8>| {
         if management.control().saving().faulty_strategies().contains(name, &object) {
@@ -212,7 +212,7 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
     }
 }
 
-/// The face number is filled in when the face exists.
+/// Creates a static route without its face id, which is set when the face exists.
 fn static_route(cost: u64, flags: u64, expires_at_ms: Option<u64>) -> Route {
     Route {
         face: Default::default(),
@@ -235,7 +235,7 @@ fn plan_saved(plan: &mut Plan, saved: &SavedState) {
     }
 }
 
-/// Adds the saved routes to the faces that are there, and leaves them to those that are still being made.
+/// Adds the saved routes to existing faces, and to the plan of faces whose creation is in progress.
 async fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes: BTreeMap<RouteKey, RouteTerms>) {
     let (now_ms, now_unix_ms) = (management.now_ms(), unix_time_ms());
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
@@ -268,7 +268,7 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
     FaceUpdate {
         persistency: FacePersistency::from_code(face.persistency),
         flags: FaceFlags(face.flags),
-        // Local fields belong to the connection that asked for them.
+        // Flags of local fields belong to the connection that requested them.
         flags_mask: FaceFlags::RELIABILITY
             .union(FaceFlags::CONGESTION_MARKING)
             .union(FaceFlags::KEEP_ALIVE)
@@ -280,7 +280,7 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
     }
 }
 
-/// Takes the multicast faces of a group: the one with this local URI, or those of all interfaces.
+/// Uses the existing multicast faces of a group: the one with this local URI, or those of all interfaces.
 async fn use_multicast_faces(
     management: &Management<Control>,
     uri: &FaceUri,
@@ -297,7 +297,7 @@ async fn use_multicast_faces(
     }
 }
 
-/// Makes the face, trying again for as long as its peer does not answer.
+/// Creates a face; retries while its peer does not answer.
 async fn make_face(
     management: Rc<Management<Control>>,
     uri: FaceUri,
@@ -329,7 +329,7 @@ async fn make_face(
     }
 }
 
-/// Makes a face, or finds the one that exists and gives it these properties.
+/// Creates a face, or applies `update` to the face that exists already.
 async fn attempt(
     management: &Management<Control>,
     uri: &FaceUri,
@@ -347,10 +347,10 @@ async fn attempt(
     }
 }
 
-/// The faces are there: adds the routes that waited for them.
+/// Records that the faces exist and adds the routes that waited for them.
 async fn settle(management: &Management<Control>, planned: &RefCell<PlannedFace>, faces: Vec<Arc<Face>>) {
     let routes = mem::take(&mut planned.borrow_mut().routes);
-    // Routes that come from now on need not wait.
+    // Routes that are added from now on need not wait.
     planned.borrow_mut().outcome = Outcome::Made(faces.clone());
     for (number, (prefix, route)) in routes.into_iter().enumerate() {
         if number % PORTION == 0 {
@@ -360,16 +360,17 @@ async fn settle(management: &Management<Control>, planned: &RefCell<PlannedFace>
     }
 }
 
-/// Adds a route to a face that is there.
+/// Adds a route to an existing face.
 fn add_route(management: &Management<Control>, face: &Face, prefix: &Name, route: &Route) {
     let route = Route { face: face.id(), ..route.clone() };
     let origin = route.origin;
     if let Err(error) = management.add_route(prefix.as_ref(), route) {
         warn!(%prefix, face = %face.id(), %error, "a route was not restored");
         if error == RouteError::Dedicated {
-            // It can never come into effect, so it is not kept: older versions let such a route take all commands away.
+            // The route can never take effect, so remove it from the state file, which an older version may have
+            // written.
             let change = StateChange::RouteUnregistered { prefix: prefix.as_ref(), face: face.id(), origin };
-            // Where that cannot be saved, the next start leaves it out again.
+            // If this cannot be saved, the next start rejects the route again.
             let _ = management.control().save(change);
         }
     }

@@ -1,4 +1,4 @@
-//! Saving: which changes by command outlive a restart, and putting them on file.
+//! Saving: decides which changes by command survive a restart, and writes them to the state file.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -25,42 +25,44 @@ use crate::state::{
     SavedState, StateError, StrategyRecord, identity,
 };
 
-/// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
+/// Smallest difference from the monotonic clock, in milliseconds, that counts as setting the time of day.
 const CLOCK_TOLERANCE_MS: u64 = 2000;
 
-/// Erasures that are remembered for a disk that does not take them; one more stands for all Data.
+/// Maximum number of erasures remembered for a disk that does not accept them; one more is replaced by an erasure of
+/// all Data.
 const MAX_ERASURES: usize = 64;
 
-/// What is saved, and where.
+/// The state of saving.
 pub struct Saving {
     faces: Arc<FaceTable>,
     journal: RefCell<Option<Journal>>,
-    /// The last change could not be saved.
+    /// Whether the last change could not be saved.
     is_failing: Cell<bool>,
-    /// Settings of the Content Store as last asked for, whether or not there was room for them.
+    /// The last requested Content Store settings, whether or not there was room for them.
     cs: Cell<CsConfig>,
-    /// The policy was chosen by command; else it is the one of the configuration, also after the next start.
+    /// Whether a command chose the policy; else the policy comes from the configuration, also after the next start.
     is_policy_chosen: Cell<bool>,
     clock: ClockWatch,
-    /// There is, or was, an expiry on file.
+    /// Whether the file may contain expiry times.
     has_expiries: Cell<bool>,
     erasures: Erasures,
     faulty_strategies: FaultyStrategies,
 }
 
-/// What the file says of erased Data: a second tier of the Content Store that fails or stalls cannot be told, and a restart must not
-/// bring back what was erased. So the state file says it first, until the disk does.
+/// Erasures of Data in the state file. A second tier of the Content Store that fails or stalls cannot record an
+/// erasure, and a restart must not bring erased Data back. So the state file holds an erasure until the disk has
+/// recorded it.
 struct Erasures {
-    /// `None` where nothing that is on a disk survives a restart.
+    /// `None` if Data on disk does not survive a restart.
     disk: Option<ErasureWatch>,
-    /// Prefixes on file.
+    /// Prefixes in the file.
     pending: RefCell<BTreeSet<String>>,
-    /// Commands that are being carried out.
+    /// Number of erase commands that are being executed.
     running: Cell<usize>,
 }
 
 impl Erasures {
-    /// What is to be put on file for the erasure of a prefix.
+    /// Returns the record to save for the erasure of a prefix; `None` if none is needed.
     fn record_of(&self, prefix: NameRef<'_>) -> Option<Record> {
         self.disk.as_ref()?;
         let pending = self.pending.borrow();
@@ -69,7 +71,7 @@ impl Erasures {
     }
 }
 
-/// A command to erase that is being carried out, until it is dropped.
+/// Marks an erase command as being executed, until dropped.
 pub struct ErasingNow<'a>(&'a Cell<usize>);
 
 impl Drop for ErasingNow<'_> {
@@ -78,10 +80,11 @@ impl Drop for ErasingNow<'_> {
     }
 }
 
-/// Detects that the time of day was set: it then no longer agrees with the monotonic clock, which the expiries of routes are on.
+/// Detects that the time of day was set: it then disagrees with the monotonic clock, on which the expiry times of
+/// routes are based.
 struct ClockWatch {
     started: Instant,
-    /// Time of day at `started`, as it follows from the time of day at the last look.
+    /// Time of day at `started`, calculated from the time of day at the last check.
     start_unix_ms: Cell<u64>,
 }
 
@@ -90,7 +93,8 @@ impl ClockWatch {
         ClockWatch { started: Instant::now(), start_unix_ms: Cell::new(unix_time_ms()) }
     }
 
-    /// By how many milliseconds the clock was set forward since the last call; `None` if it was not set.
+    /// Returns by how many milliseconds the clock was set since the last call, positive if forward; `None` if it was
+    /// not set.
     fn look(&self, now_unix_ms: u64) -> Option<i64> {
         let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let start_unix_ms = now_unix_ms.saturating_sub(elapsed_ms);
@@ -103,8 +107,9 @@ impl ClockWatch {
 }
 
 impl Saving {
-    /// Saves into `journal`; without one nothing outlives a restart. `cs` are the configured settings of the Content Store. `saved` is what the journal held at first, and `disk` tells
-    /// of a second tier of the Content Store what it knows of erasures.
+    /// Creates the state of saving into `journal`; without a journal nothing survives a restart. `saved` is the initial
+    /// content of the journal, and `cs` the configured settings of the Content Store. `disk` reports which erasures the
+    /// second tier of the Content Store has recorded.
     pub fn new(
         faces: Arc<FaceTable>,
         journal: Option<Journal>,
@@ -128,18 +133,18 @@ impl Saving {
         }
     }
 
-    /// What is restored, and from which file; `None` if there is nothing to restore.
+    /// Returns a description of the restored settings and their file; `None` if there is nothing to restore.
     pub fn description(&self, saved: &SavedState) -> Option<String> {
         let journal = self.journal.borrow();
         Some(format!("{} from {}", saved.summary()?, journal.as_ref()?.path().display()))
     }
 
-    /// The loaded strategies that ended the router.
+    /// Returns the loaded strategies that ended the router by a fault.
     pub fn faulty_strategies(&self) -> &FaultyStrategies {
         &self.faulty_strategies
     }
 
-    /// Puts a change on file if it has to outlive a restart.
+    /// Saves a change if it must survive a restart.
     ///
     /// # Errors
     /// The file cannot be written; nothing has changed.
@@ -147,7 +152,7 @@ impl Saving {
         self.follow_clock();
         let Some(journal) = &mut *self.journal.borrow_mut() else { return Ok(()) };
         let Some(record) = self.record_of(journal, change) else {
-            // There is nothing to take back then.
+            // Nothing to withdraw.
             journal.keep();
             return Ok(());
         };
@@ -182,7 +187,7 @@ impl Saving {
         }
     }
 
-    /// Logs that changes cannot be saved: one line for a full disk, not one for each command. Gives the reason.
+    /// Logs that changes cannot be saved, once and not for each command, and returns the reason.
     fn report(&self, error: &StateError) -> String {
         let reason = match error {
             StateError::Io { path, source } => format!("state file {}: {source}", path.display()),
@@ -198,8 +203,8 @@ impl Saving {
         reason
     }
 
-    /// Writes the state file again if somebody deleted or replaced it, so that the next start finds it also when there is no
-    /// further change. To be called from time to time and at the end.
+    /// Writes the state file again if it was deleted or replaced, so that the next start finds it even without further
+    /// changes. To be called at intervals and at the end.
     pub fn restore_if_missing(&self) {
         if let Some(journal) = &mut *self.journal.borrow_mut()
             && let Err(error) = journal.restore_if_missing()
@@ -208,7 +213,7 @@ impl Saving {
         }
     }
 
-    /// Has the saved expiries follow when somebody set the time of day. To be called from time to time.
+    /// Adjusts the saved expiry times if the time of day was set. To be called at intervals.
     pub fn follow_clock(&self) {
         let Some(by_ms) = self.clock.look(unix_time_ms()) else { return };
         info!(by_ms, "the time of day was set");
@@ -220,15 +225,15 @@ impl Saving {
         }
     }
 
-    /// An erasure that was [saved](Self::save) is being carried out as long as the result lives. To be called before anything else
-    /// has its turn.
+    /// Marks a [saved](Self::save) erasure as being executed while the result lives. To be called before control
+    /// returns to other tasks.
     pub fn erasing_now(&self) -> ErasingNow<'_> {
         let running = &self.erasures.running;
         running.set(running.get() + 1);
         ErasingNow(running)
     }
 
-    /// Forgets the erasures on file once the disk knows of them. To be called from time to time and at the end.
+    /// Removes the erasures from the file once the disk has recorded them. To be called at intervals and at the end.
     pub fn follow_erasures(&self) {
         let Erasures { disk, pending, running } = &self.erasures;
         if pending.borrow().is_empty() || running.get() > 0 || !disk.as_ref().is_some_and(ErasureWatch::is_all_written)
@@ -238,7 +243,7 @@ impl Saving {
         if let Some(journal) = &mut *self.journal.borrow_mut() {
             match journal.append(&Record::DiskErasuresWritten) {
                 Ok(()) => journal.keep(),
-                // It is tried again; until then a restart erases more than it would have to.
+                // Retried later; until then a restart erases more than necessary.
                 Err(error) => {
                     self.report(&error);
                     return;
@@ -248,7 +253,7 @@ impl Saving {
         pending.borrow_mut().clear();
     }
 
-    /// Takes back what was saved last.
+    /// Removes the last saved change from the file.
     pub fn withdraw(&self) {
         if let Some(journal) = &mut *self.journal.borrow_mut()
             && let Err(error) = journal.withdraw()
@@ -257,7 +262,7 @@ impl Saving {
         }
     }
 
-    /// Has everything that was saved put on the disk.
+    /// Writes all saved changes to the disk.
     pub fn sync(&self) {
         if let Some(journal) = &*self.journal.borrow()
             && let Err(error) = journal.sync()
@@ -273,7 +278,7 @@ impl Saving {
                 Some(Record::Face(face_record(face)))
             }
             StateChange::FaceCreated(_) => None,
-            // Of faces that the file knows nothing about, nothing has to be taken away.
+            // The file has nothing to remove about faces that it does not know.
             StateChange::FaceUpdated(face) => on_file(face).map(Record::FaceForgotten),
             StateChange::FaceDestroyed(face) => on_file(face).map(Record::FaceRemoved),
             StateChange::RouteRegistered { prefix, route, lifetime_ms } => {
@@ -300,12 +305,12 @@ impl Saving {
         }
     }
 
-    /// Static routes outlive a restart when their face can be made again.
+    /// Returns the record of a static route whose face can be created again after a restart; `None` for other routes.
     fn route_record(&self, prefix: NameRef<'_>, route: &Route, lifetime_ms: Option<u64>) -> Option<RouteRecord> {
         if route.origin != origin::STATIC {
             return None;
         }
-        // By the clock of this moment: the one of the start may have been wrong.
+        // Uses the current time of day: the one at the start may have been wrong.
         let expires_unix_ms = lifetime_ms.map(|lifetime_ms| unix_time_ms().saturating_add(lifetime_ms));
         let terms = RouteTerms { cost: route.cost, flags: route.flags, expires_unix_ms, lifetime_ms };
         Some(RouteRecord { key: self.route_key(prefix, route.face)?, terms })
@@ -325,16 +330,16 @@ fn is_permanent(face: &Face) -> bool {
     face.persistency() == FacePersistency::Permanent
 }
 
-/// The local URI, where faces of several interfaces may have the same remote one.
+/// Returns the local URI if faces of several interfaces may have the same remote URI.
 fn distinguishing_local_uri(face: &Face) -> Option<String> {
-    // The only one on a memif without Ethernet has its local URI as remote one.
+    // On a memif without Ethernet the only face has the same local and remote URI.
     let local = face.local_uri();
     let is_on_port = local.options().is_some() && *local != *face.remote_uri();
     let is_shared = is_on_port || face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
     is_shared.then(|| local.to_string())
 }
 
-/// What tells the face apart in the saved state.
+/// Returns the key of the face in the saved state.
 fn face_identity(face: &Face) -> String {
     identity(&face.remote_uri().to_string(), distinguishing_local_uri(face).as_deref()).into_owned()
 }

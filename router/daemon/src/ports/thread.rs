@@ -1,4 +1,4 @@
-//! The thread that opens and closes ports, makes their faces, and checks both at intervals.
+//! The port thread: opens and closes ports, creates their faces, and checks both at intervals.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,36 +25,36 @@ use crate::config::{AutoNumber, Config, StaticPort};
 use crate::memory_budget::Bounds;
 use crate::supervise::fault_point;
 
-/// How often links are checked: a link that breaks is noticed after so long at most.
+/// Interval between checks of links, and so the longest time until a broken link is noticed.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
-/// What the control thread asks.
+/// A command from the control thread.
 #[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
 pub(super) enum PortCommand {
-    /// Open the ports of the configuration.
+    /// Open the configured ports.
     OpenConfigured(oneshot::Sender<()>),
-    /// Make a face.
+    /// Create a face, and open its port if necessary.
     CreateFace { uri: FaceUri, local_uri: Option<FaceUri>, update: FaceUpdate, reply: FaceReply },
-    /// Close a face.
+    /// Close a face. The reply says whether it was on a port.
     DestroyFace { id: FaceId, reply: oneshot::Sender<bool> },
-    /// Close everything.
+    /// Close all faces and ports, and end the thread.
     Shutdown(oneshot::Sender<()>),
 }
 
-/// What the configuration says of a port besides its URI.
+/// The configured settings of a port besides its URI.
 #[derive(Default)]
 struct Wishes {
     networks: Vec<PortNetwork>,
     mtu_bytes: Option<usize>,
-    /// As many as there are workers, unless it is said.
+    /// `Auto` = one for each worker.
     queues: AutoNumber,
     kernel_interface: Option<String>,
 }
 
 impl Wishes {
-    /// What is said of the port with this URI, and of VLANs on it.
+    /// Collects the settings of the port with this URI, and of VLANs on it.
     fn of(configured: &[StaticPort], uri: &FaceUri) -> Wishes {
         let on_port = configured.iter().filter(|port| port.uri.0.is_on(uri));
         let of_port = configured.iter().find(|port| port.uri.0 == *uri);
@@ -67,23 +67,23 @@ impl Wishes {
     }
 }
 
-/// All ports, open and to be opened.
+/// All ports: open ones, and configured ones that are still missing.
 pub(super) struct Ports {
     pub(super) context: PortContext,
     packet_bytes: usize,
     devices: Devices,
     memifs: Memifs,
-    /// Of new faces.
+    /// Flags of new faces.
     flags: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
     strangers: StrangerLimits,
-    /// The ports of the configuration, with the VLANs on them.
+    /// The configured ports and VLANs.
     configured: Vec<StaticPort>,
-    /// Those of them that could not be opened yet, by their places.
+    /// Indices in `configured` of ports that could not be opened yet.
     missing: Vec<usize>,
     open: Vec<ManagedPort>,
-    /// Frames of on-demand faces at the last look for idle ones.
+    /// Frame counts of on-demand faces at the last check for idle faces.
     used: HashMap<FaceId, u64>,
     next_idle_look: Instant,
     silences: Silences,
@@ -118,17 +118,17 @@ impl Ports {
         }
     }
 
-    /// Whether the configuration names ports.
+    /// Returns whether the configuration names ports.
     pub(super) fn has_configured(&self) -> bool {
         !self.configured.is_empty()
     }
 
-    /// Serves commands until told to shut down or until nobody can send any more.
+    /// Executes commands until told to shut down or until all senders are gone.
     pub(super) fn run(mut self, commands: &Receiver<PortCommand>) {
         fault_point("ports thread");
         let mut next_check = Instant::now() + CHECK_INTERVAL;
         loop {
-            // When a reply cannot be sent, nobody waits for it any more.
+            // If a reply cannot be sent, its receiver has stopped waiting.
             match commands.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
                 Ok(PortCommand::OpenConfigured(reply)) => {
                     self.missing = (0..self.configured.len()).collect();
@@ -155,7 +155,7 @@ impl Ports {
         }
     }
 
-    /// Opens configured ports that could not be opened before, or are to be opened for the first time.
+    /// Opens the configured ports in `missing`; ports whose interface is missing stay in the list.
     fn open_missing(&mut self, is_first: bool) {
         for place in std::mem::take(&mut self.missing) {
             let port = self.configured[place].clone();
@@ -185,7 +185,7 @@ impl Ports {
         Ok(())
     }
 
-    /// The open port with this URI.
+    /// Returns the index in `open` of the port with this URI; opens the port if necessary.
     fn find_or_open(&mut self, uri: &FaceUri, framing: Framing) -> Result<usize, CreateError> {
         if let Some(index) = self.open.iter().position(|port| port.uri == *uri) {
             return match self.open[index].framing == framing {
@@ -282,7 +282,7 @@ impl Ports {
         result
     }
 
-    /// The network that faces with this local URI are in.
+    /// Returns the settings of the network that faces with this local URI are in.
     fn network_at(&self, local: &FaceUri) -> PortNetwork {
         match self.open.iter().find(|port| port.is_at(local)) {
             Some(port) => port.network_at(local),
@@ -290,7 +290,7 @@ impl Ports {
         }
     }
 
-    /// Another face that would get what comes from this peer.
+    /// Returns an existing face that would receive the frames of this peer.
     fn rival_of(&self, peer: &FacePeer, local: &FaceUri) -> Option<Arc<Face>> {
         let FacePeer::Internet(peer) = peer else { return None };
         let port = self.open.iter().find(|port| port.is_at(local))?;
@@ -307,7 +307,7 @@ impl Ports {
         true
     }
 
-    /// Closes a port that the configuration does not ask for and that has no face left.
+    /// Closes a port that has no faces left and is not configured.
     fn close_if_unused(&mut self, index: usize) {
         let port = &self.open[index];
         if !port.stays && port.is_without_faces() {
@@ -325,7 +325,7 @@ impl Ports {
         }
     }
 
-    /// Notices what has changed without a command.
+    /// Handles changes that happened without a command.
     fn check(&mut self) {
         let now = Instant::now();
         if !self.missing.is_empty() {
@@ -341,7 +341,7 @@ impl Ports {
         }
     }
 
-    /// Closes on-demand faces without a frame since the last look.
+    /// Closes on-demand faces without a frame since the last check.
     fn close_idle_faces(&mut self, now: Instant) {
         let mut used = HashMap::new();
         for index in 0..self.open.len() {
@@ -362,7 +362,7 @@ impl Ports {
     }
 }
 
-/// Whether two ports would receive the frames of one interface, in different ways.
+/// Returns whether two ports would receive the frames of one interface in different ways.
 fn is_same_interface(one: &FaceUri, other: &FaceUri) -> bool {
     let interface = |uri: &FaceUri| match uri {
         FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, interface, .. } => Some(interface.clone()),
@@ -372,12 +372,12 @@ fn is_same_interface(one: &FaceUri, other: &FaceUri) -> bool {
 }
 
 impl PortContext {
-    /// Tells the rest of the router. When nobody listens any more the router is ending.
+    /// Announces an event to the rest of the router. Fails silently while the router shuts down.
     pub(super) fn announce(&self, event: FaceEvent) {
         let _ = self.events.send(event);
     }
 
-    /// The face with these addresses.
+    /// Returns the face with these addresses.
     fn face_at(&self, remote: &FaceUri, local: &FaceUri) -> Option<Arc<Face>> {
         self.faces.find_by_remote(remote).into_iter().find(|face| *face.local_uri() == *local)
     }

@@ -1,8 +1,8 @@
-//! Faces of the configuration whose peer is given by host name.
+//! Configured faces to a peer that is named by host name.
 //!
-//! The name is resolved at the start, and again every 30 s. When none of its addresses is that of the face any more, a face to a new
-//! address takes over its routes, and the old one is destroyed. Such faces are persistent: what outlives a restart is the name in the
-//! configuration, not an address of it.
+//! The name is resolved at the start, and again every 30 s. When the address of the face is not among the resolved
+//! ones, a face to a new address takes over the routes, and the old face is destroyed. Such faces are persistent, not
+//! permanent: the configuration keeps the name across restarts, so the state file must not keep an address.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,23 +23,23 @@ use namehop_wire::Name;
 use super::{RETRY_PAUSE, RETRY_PAUSE_MAX, add_route, attempt};
 use crate::control::Control;
 
-/// Pause between two resolutions of a name whose face is there.
+/// Pause between two resolutions of a name while the face exists.
 const RESOLVE_PAUSE: Duration = Duration::from_secs(30);
 
-/// A face whose peer has a host name.
+/// A face to a peer with a host name.
 pub(super) struct NamedFace {
     management: Rc<Management<Control>>,
     uri: FaceUri,
     update: FaceUpdate,
     routes: Vec<(Name, Route)>,
-    /// The face, and the address of its peer.
+    /// The address of the peer, and the face.
     current: Option<(FaceUri, Arc<Face>)>,
-    /// What was wrong last, said once.
+    /// The last problem, so that it is logged once.
     problem: String,
 }
 
 impl NamedFace {
-    /// The face to `uri` with these properties, and the routes that lead to it.
+    /// Creates the state of a face to `uri` with these properties and routes.
     pub(super) fn new(
         management: &Rc<Management<Control>>,
         uri: FaceUri,
@@ -47,7 +47,7 @@ impl NamedFace {
         routes: Vec<(Name, Route)>,
     ) -> NamedFace {
         let mut update = FaceUpdate { persistency: Some(FacePersistency::Persistent), ..update };
-        // As permanent faces over UDP, unless the configuration says otherwise.
+        // Like permanent UDP faces, send keep-alives unless the configuration says otherwise.
         if matches!(uri, FaceUri::Udp { .. }) && update.flags_mask & FaceFlags::KEEP_ALIVE.0 == 0 {
             update.flags = update.flags.union(FaceFlags::KEEP_ALIVE);
             update.flags_mask |= FaceFlags::KEEP_ALIVE.0;
@@ -55,7 +55,7 @@ impl NamedFace {
         NamedFace { management: Rc::clone(management), uri, update, routes, current: None, problem: String::new() }
     }
 
-    /// Makes the face, if that is possible at once, and then follows its name for as long as the router runs.
+    /// Tries once to create the face, then follows its name in a task while the router runs.
     pub(super) async fn start(mut self) {
         self.follow_once().await;
         spawn_local(async move {
@@ -68,7 +68,7 @@ impl NamedFace {
         });
     }
 
-    /// Resolves the name, and makes another face if its addresses are others now.
+    /// Resolves the name, and creates another face if the current address is not among the result.
     async fn follow_once(&mut self) {
         let addresses = match resolve(self.uri.clone()).await {
             Ok(addresses) => addresses,
@@ -87,7 +87,7 @@ impl NamedFace {
         self.note_problem(problems.join("; "));
     }
 
-    /// Has the routes lead to a new face, and destroys the one before.
+    /// Adds the routes to a new face, and destroys the previous face.
     async fn take_over(&mut self, address: FaceUri, face: Arc<Face>) {
         info!(uri = %self.uri, %address, face = %face.id(), "host name resolved: a face is in place");
         self.problem.clear();
@@ -107,11 +107,11 @@ impl NamedFace {
     }
 }
 
-/// All addresses of a peer. The resolver blocks, so it has a thread of its own, for which the end of the router does not wait.
+/// Returns all addresses of a peer. The resolver blocks, so it has its own thread; the shutdown does not wait for it.
 async fn resolve(uri: FaceUri) -> Result<Vec<FaceUri>, String> {
     let (reply, answer) = oneshot::channel();
     let resolving = thread::Builder::new().name("resolver".to_owned()).spawn(move || {
-        // It fails when the router has ended.
+        // Fails if the router has ended.
         let _ = reply.send(uri.canonize_all().map_err(|error| error.to_string()));
     });
     resolving.map_err(|error| format!("no thread for the resolver: {error}"))?;

@@ -1,9 +1,9 @@
-//! The files around the journal: the lock that keeps a second router away, the temporary file that a new journal is
-//! written to, and copies of damaged ones.
+//! The files around the journal: the lock file that keeps a second router away, the temporary file to which a new
+//! journal is written, and copies of damaged journals.
 //!
-//! The folder may be shared with others (`/tmp`, say). So nothing here follows a symbolic link or opens a file that
-//! somebody else has put in place, and nobody else may open what is made here: who can open the lock file can lock it,
-//! and keep the router from starting.
+//! Other users may have access to the folder (`/tmp`, for example). So nothing here follows a symbolic link or opens a
+//! file that another user created, and files created here are closed to other users: any process that can open the lock
+//! file can lock it and keep the router from starting.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read};
@@ -18,26 +18,26 @@ use tracing::warn;
 
 use crate::paths::is_full_or_read_only;
 
-/// Ending of the file that a new journal is written to first.
+/// Extension of the temporary file of a new journal.
 const TEMPORARY: &str = "new";
-/// Ending of the lock file.
+/// Extension of the lock file.
 const LOCK: &str = "lock";
-/// Permissions of all files: the owner's alone.
+/// Permissions of all files: access for the owner only.
 const MODE: u32 = 0o600;
-/// How often a file is made anew that somebody else makes at the same moment.
+/// Maximum number of attempts to create a file that another process creates at the same moment.
 const ATTEMPTS: usize = 4;
 
-/// Why the journal could not be locked.
+/// The reason why the journal could not be locked.
 pub(super) enum LockFault {
-    /// Another process has it.
+    /// Another process holds the lock of this file.
     InUse(PathBuf),
-    /// The lock file belongs to this user, who could lock it at any time.
+    /// The lock file belongs to the user with this id, who could lock it at any time.
     Foreign(PathBuf, u32),
-    /// The system refuses something else.
+    /// Another error of the system.
     Io(io::Error),
 }
 
-/// Path of a file beside another one, with one more ending.
+/// Returns the path of a file in the same folder, with an extension appended to the name.
 pub(crate) fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
@@ -45,19 +45,19 @@ pub(crate) fn sibling(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The folder of a file; `None` when that is the working folder.
+/// Returns the folder of a file; `None` for the working folder.
 pub(super) fn folder(path: &Path) -> Option<&Path> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// Device and number of a file: what tells it apart whatever its name.
+/// Returns device and inode number, which identify a file independently of its name.
 pub(super) fn identity(metadata: &fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Opens a regular file that exists, to be read, and also to be appended to if `append`.
+/// Opens an existing regular file for reading, and for appending if `append`.
 pub(crate) fn open(path: &Path, append: bool) -> io::Result<File> {
-    // O_NONBLOCK: a pipe that somebody put there must not hold up the start.
+    // O_NONBLOCK: a FIFO planted at this path must not block the start.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = OpenOptions::new().read(true).append(append).custom_flags(flags.bits()).open(path)?;
     match file.metadata()?.is_file() {
@@ -66,8 +66,8 @@ pub(crate) fn open(path: &Path, append: bool) -> io::Result<File> {
     }
 }
 
-/// Opens a file for reading and writing that is this user's alone, or makes it; writes go to its end if `append`. A file that others
-/// can write, or have made, is replaced: it could hold anything.
+/// Opens a file for reading and writing that belongs to this user only, or creates it; writes go to its end if
+/// `append`. Replaces a file that other users own or can access, because its content cannot be trusted.
 pub(crate) fn open_own(path: &Path, append: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
@@ -86,14 +86,14 @@ pub(crate) fn open_own(path: &Path, append: bool) -> io::Result<File> {
     options.create_new(true).open(path)
 }
 
-/// Whether the error means that a path cannot be written, although it may be readable.
+/// Returns whether the error means that a path cannot be written, although it may be readable.
 fn is_unwritable(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied || is_full_or_read_only(error)
 }
 
-/// Locks the journal at `path` for this process, until the file that is given back is closed. Where no lock file can be
-/// made (a full disk, a read-only file system), the journal itself is locked: it cannot be replaced there. `None` when
-/// there is no journal either.
+/// Locks the journal at `path` for this process, until the returned file is closed. If no lock file can be created
+/// (full disk, read-only file system), locks the journal itself, which cannot be replaced then. `None` if there is no
+/// journal either.
 pub(super) fn lock(path: &Path) -> Result<Option<File>, LockFault> {
     let lock_path = sibling(path, LOCK);
     let made = OpenOptions::new()
@@ -118,7 +118,7 @@ pub(super) fn lock(path: &Path) -> Result<Option<File>, LockFault> {
     };
     let found = file.metadata().map_err(LockFault::Io)?;
     let user = geteuid().as_raw();
-    // Root may use the files of anybody, and anybody may stop what root runs in a folder of theirs in other ways, too.
+    // Root may use files of every user: the owner of a folder can stop a router of root there in other ways too.
     if user != 0 && found.uid() != user {
         return Err(LockFault::Foreign(lock_path, found.uid()));
     }
@@ -134,27 +134,27 @@ pub(super) fn lock(path: &Path) -> Result<Option<File>, LockFault> {
     }
 }
 
-/// A file of memory, for a journal that has no place on the disk yet.
+/// Creates a file in memory, for a journal that cannot be on the disk yet.
 pub(super) fn in_memory() -> io::Result<File> {
     Ok(File::from(memfd_create(c"namehop-state", MFdFlags::MFD_CLOEXEC)?))
 }
 
-/// Whether somebody else has locked this file.
+/// Returns whether another process has locked this file.
 pub(super) fn is_locked(file: &File) -> bool {
     let is_locked = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    // Fails only where there are no locks.
+    // Fails only on file systems without locks.
     let _ = file.unlock();
     is_locked
 }
 
-/// Whether this is the lock file of the journal at `path` still: somebody may have deleted it.
+/// Returns whether `lock` is still the lock file of the journal at `path`; it may have been deleted or replaced.
 pub(super) fn is_lock_of(lock: &File, path: &Path) -> bool {
     let at_path = fs::symlink_metadata(sibling(path, LOCK)).map(|found| identity(&found));
     let held = lock.metadata().map(|found| identity(&found));
     matches!((at_path, held), (Ok(at_path), Ok(held)) if at_path == held)
 }
 
-/// A file that takes the journal's place when it is complete. Dropped before that, it leaves nothing behind.
+/// A file that replaces the journal when it is complete. Dropping it earlier removes it.
 #[derive(Debug)]
 pub(super) struct Temporary {
     path: PathBuf,
@@ -162,7 +162,7 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// Makes the empty file; one that an earlier process left is removed.
+    /// Creates the empty file; removes one that an earlier process left.
     pub(super) fn create(journal: &Path) -> io::Result<Self> {
         let path = sibling(journal, TEMPORARY);
         let mut result = Err(io::Error::other("no attempt was made"));
@@ -171,7 +171,7 @@ impl Temporary {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            // `create_new` follows no link, and fails where somebody was faster.
+            // `create_new` follows no link, and fails if another process was faster.
             result = OpenOptions::new().read(true).append(true).create_new(true).mode(MODE).open(&path);
             match &result {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -181,17 +181,17 @@ impl Temporary {
         Ok(Temporary { path, file: Some(result?) })
     }
 
-    /// The file, to be written.
+    /// Returns the file for writing.
     pub(super) fn file(&self) -> io::Result<&File> {
         self.file.as_ref().ok_or_else(|| io::Error::other("the file was installed already"))
     }
 
-    /// Puts the file on the disk and in the place of the journal; gives it, open for reading and appending.
+    /// Writes the file to the disk and renames it over the journal. Returns the file, open for reading and appending.
     pub(super) fn install(mut self, journal: &Path) -> io::Result<File> {
         self.file()?.sync_all()?;
         fs::rename(&self.path, journal)?;
-        // The new journal is in place whatever comes now. Until the folder is on the disk, a power failure may bring the
-        // old one back, which is whole, too; some file systems cannot do better.
+        // The new journal is in place whether or not this succeeds. Until the folder is on the disk, a power failure
+        // may bring back the old journal, which is complete too; some file systems offer no better guarantee.
         let _ = File::open(folder(journal).unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
         self.file.take().ok_or_else(|| io::Error::other("the file was installed already"))
     }
@@ -200,13 +200,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // On a full disk the room is wanted back at once. What cannot be removed now goes with the next attempt.
+            // On a full disk the space is needed at once. If removal fails, the next attempt removes the file.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Keeps a copy of a damaged file beside it and says so.
+/// Copies a damaged file to a new file beside it and logs this.
 pub(super) fn set_aside(path: &Path, damaged: &File, line: usize, fault: &str, count: usize) -> io::Result<()> {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
     let mut number = 0;
@@ -231,7 +231,7 @@ pub(super) fn set_aside(path: &Path, damaged: &File, line: usize, fault: &str, c
     Ok(())
 }
 
-/// Reads a part of a file without moving the place at which others read it, and whatever its name is by now.
+/// Reads a range of a file without moving its shared file offset, and independently of its current name.
 pub(super) struct Span<'a> {
     file: &'a File,
     at: u64,
@@ -239,7 +239,7 @@ pub(super) struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    /// From offset `at` to before offset `end`, in bytes.
+    /// Creates a reader from offset `at` to before offset `end`, in bytes.
     pub(super) fn new(file: &'a File, at: u64, end: u64) -> Self {
         Span { file, at, end }
     }

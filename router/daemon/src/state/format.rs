@@ -1,4 +1,4 @@
-//! The lines of the journal as they are written and read, and what may be wrong with a state file.
+//! The line format of the journal, and errors of state files.
 
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const FORMAT: &str = "namehop-state";
 /// Version of the records that this code writes.
 const VERSION: u32 = 1;
 
-/// Why the state file cannot be used at all.
+/// The reason why the state file cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The file or its folder cannot be read or written.
@@ -19,39 +19,39 @@ pub enum StateError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A newer Namehop wrote it.
     #[error("state file {path} has version {version}, this Namehop knows {VERSION}; use a newer Namehop or move the file away", path = path.display())]
     Newer {
-        /// The file.
+        /// The state file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file.
         version: u32,
     },
     /// Another router has it open.
     #[error("state file {path} is in use by another router, which has locked {lock}; choose another with `file` in section [state]", path = path.display(), lock = lock.display())]
     InUse {
-        /// The file.
+        /// The state file.
         path: PathBuf,
-        /// The file that is locked.
+        /// The locked file.
         lock: PathBuf,
     },
-    /// The lock file is somebody else's, who could keep this router from starting.
+    /// The lock file belongs to another user, who could keep this router from starting.
     #[error("{lock}, the lock of state file {path}, belongs to user {owner}; remove it if no router of that user runs, or choose another state file with `file` in section [state]", path = path.display(), lock = lock.display())]
     Foreign {
-        /// The file.
+        /// The state file.
         path: PathBuf,
         /// Its lock file.
         lock: PathBuf,
-        /// Number of the user.
+        /// Id of the owner.
         owner: u32,
     },
 }
 
 impl StateError {
-    /// The error for a journal at `path` that could not be locked.
+    /// Converts the error for the journal at `path`.
     pub(super) fn of_lock(fault: LockFault, path: &Path) -> Self {
         let path = path.to_owned();
         match fault {
@@ -62,22 +62,22 @@ impl StateError {
     }
 }
 
-/// First line of the file.
+/// Returns the first line of the file.
 pub(super) fn header_line() -> io::Result<Vec<u8>> {
     line_of(&Record::Header { format: FORMAT.to_owned(), version: VERSION })
 }
 
-/// A record as a line of the file.
+/// Returns a record as a line of the file.
 pub(super) fn line_of(record: &Record) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(record)?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// Lines that cannot be read: their numbers and what is wrong.
+/// Lines that cannot be read: line numbers, from 1, and errors.
 pub(super) type Faults = Vec<(usize, String)>;
 
-/// Folds the lines of a journal; `path` is for messages only.
+/// Reads the lines of a journal and folds them into a state; `path` is for messages only.
 pub(super) fn read(path: &Path, mut file: impl BufRead) -> Result<(SavedState, Faults), StateError> {
     let io_error = |source| StateError::Io { path: path.to_owned(), source };
     let mut state = SavedState::default();

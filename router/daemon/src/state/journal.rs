@@ -1,7 +1,7 @@
-//! The file behind the saved state: open and fold, append, withdraw, rewrite.
+//! The journal file of the saved state: open and fold, append, withdraw, rewrite.
 //!
-//! The journal is held open as long as the router runs. Before each change it is made sure that this file is still the one
-//! at its path; if not (somebody deleted it, or put another one there), what it holds is copied back there first.
+//! The journal stays open while the router runs. Before each change the journal checks that its file is still the one
+//! at its path. If the file was deleted or replaced, its content is copied back to the path first.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -21,36 +21,36 @@ use crate::paths::is_full_or_read_only;
 #[derive(Debug)]
 pub struct Journal {
     pub(super) path: PathBuf,
-    /// Open for reading, and for appending if `is_writable`.
+    /// Open for reading, and also for appending if `is_writable`.
     pub(super) file: File,
-    /// Device and number of `file`.
+    /// Device and inode number of `file`.
     identity: (u64, u64),
     is_writable: bool,
-    /// `file` is in memory, because the disk was full or read-only at the start and no state file was there.
+    /// `file` is in memory: there was no state file at the start and the disk was full or read-only.
     is_in_memory: bool,
-    /// Held as long as the journal is open, so that two routers never write one file.
+    /// Held while the journal is open, so that two routers never write one file.
     lock: Option<File>,
     pub(super) length: u64,
     pub(super) length_after_rewrite: u64,
-    /// To be written before the next record: a header, or the end of a line that was not finished.
+    /// Bytes to write before the next record: a header, or the end of an unfinished line.
     lead: Vec<u8>,
-    /// Length without the record that was appended last.
+    /// Length of the file without the last appended record.
     withdrawal: Option<u64>,
-    /// A copy with the damaged lines was made, or there are none, so a rewrite may leave them out.
+    /// There are no damaged lines, or a copy of them was made, so a rewrite may drop them.
     pub(super) may_shorten: bool,
     pub(super) rewriting: Option<Rewriting>,
-    /// By [`identity`]: all faces that the file says something about, and some that it no longer does.
+    /// Contains the [`identity`] of each face that the file has records about, and of some other faces.
     faces: HashSet<String>,
 }
 
 impl Journal {
-    /// Opens the file, makes it (with its folder) where there is none, and gives what it holds. A file that can be read
-    /// and not be written, because the disk is full or read-only, is used; then [`append`](Self::append) fails until it
-    /// can be written. So does a router that finds no file on such a disk; it begins with nothing.
+    /// Opens the file and returns its content; creates the file and its folder if missing. A file that is readable but
+    /// not writable, because the disk is full or read-only, is used; then [`append`](Self::append) fails until the file
+    /// is writable. If there is no file on such a disk, the state is empty and `append` fails likewise.
     ///
     /// # Errors
-    /// The file cannot be read or made for another reason, is in use, or is of a newer version. Damaged content is no
-    /// error: the file is set aside, and what could be read of it counts.
+    /// The file cannot be read or created for another reason, is in use, or has a newer version. Damaged content is no
+    /// error: the file is copied aside, and its readable lines are used.
     pub fn open(path: &Path) -> Result<(Journal, SavedState), StateError> {
         let io_error = |source| StateError::Io { path: path.to_owned(), source };
         if let Some(folder) = files::folder(path) {
@@ -65,7 +65,7 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(io_error(error)),
         };
-        // A router that could make no lock file has locked the journal itself.
+        // A router that could create no lock file has locked the journal itself.
         let has_lock_file = lock.as_ref().is_some_and(|lock| files::is_lock_of(lock, path));
         if has_lock_file && existing.as_ref().is_some_and(files::is_locked) {
             return Err(StateError::InUse { path: path.to_owned(), lock: path.to_owned() });
@@ -102,7 +102,7 @@ impl Journal {
         Ok((journal, state))
     }
 
-    /// A journal in memory, which is written to its path with the first change for which the disk has room.
+    /// Creates a journal in memory. The first change for which the disk has room writes it to its path.
     fn open_in_memory(
         path: &Path,
         lock: Option<File>,
@@ -154,10 +154,10 @@ impl Journal {
         })
     }
 
-    /// Appends a change. On return it survives the end of this process, however it ends.
+    /// Appends a change. After return the change survives the end of this process, even by a crash.
     ///
     /// # Errors
-    /// The file cannot be written, for example because the disk is full. Then it is unchanged.
+    /// The file cannot be written, for example because the disk is full. The file is then unchanged.
     pub fn append(&mut self, record: &Record) -> Result<(), StateError> {
         self.withdrawal = None;
         self.ensure_in_place()?;
@@ -165,7 +165,7 @@ impl Journal {
         written.map_err(|source| StateError::Io { path: self.path.clone(), source })
     }
 
-    /// Removes the record that was appended last, because its change did not take effect.
+    /// Removes the last appended record, because its change did not take effect.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -176,13 +176,13 @@ impl Journal {
         Ok(())
     }
 
-    /// The record that was appended last stays: nothing is taken back by [`withdraw`](Self::withdraw).
+    /// Makes the last appended record final: [`withdraw`](Self::withdraw) then removes nothing.
     pub fn keep(&mut self) {
         self.withdrawal = None;
     }
 
-    /// Whether the file has records about the face with this [`identity`]. May be `true` for a face whose records no longer count,
-    /// but is never `false` for one whose records do.
+    /// Returns whether the file has records about the face with this [`identity`]. May be `true` for a face whose
+    /// records are obsolete, but is never `false` for a face with current records.
     pub fn knows_face(&self, face: &str) -> bool {
         self.faces.contains(face)
     }
@@ -190,9 +190,10 @@ impl Journal {
     fn try_append(&mut self, record: &Record) -> io::Result<()> {
         let mut bytes = self.lead.clone();
         bytes.extend(line_of(record)?);
-        // One write call for the whole line: a killed process leaves all of it or none.
+        // One write call for the whole line, so that a killed process leaves all of it or none.
         if let Err(error) = (&self.file).write_all(&bytes) {
-            // On a full disk a part of the line may be there. If it cannot be removed, the next change begins a new line.
+            // On a full disk a part of the line may have been written. If it cannot be removed, the next change begins
+            // a new line.
             let _ = self.file.set_len(self.length);
             return Err(error);
         }
@@ -214,7 +215,7 @@ impl Journal {
         }
     }
 
-    /// Writes the file again if somebody deleted or replaced it.
+    /// Writes the file again if it was deleted or replaced.
     ///
     /// # Errors
     /// As for [`append`](Self::append).
@@ -226,7 +227,8 @@ impl Journal {
         }
     }
 
-    /// Makes sure that what is appended goes to the file at the path, and to no other router's.
+    /// Ensures that appended records go to the file at the path, and that no other router uses it. Also finishes and
+    /// starts rewrites.
     fn ensure_in_place(&mut self) -> Result<(), StateError> {
         let path = self.path.clone();
         let io_error = |source| StateError::Io { path: path.clone(), source };
@@ -250,19 +252,19 @@ impl Journal {
             && let Err(error) = self.finish_rewrite(rewriting)
         {
             warn!(file = %self.path.display(), %error, "the state file could not be shortened");
-            // The next attempt comes when it has grown as much once more.
+            // The next attempt follows when the file has grown by the same factor again.
             self.length_after_rewrite = self.length;
         }
         self.shorten_when_long();
         Ok(())
     }
 
-    /// Locks the journal, unless its lock file is in place and locked by this process.
+    /// Locks the journal, unless this process still holds its lock file.
     fn lock_again(&mut self) -> Result<(), StateError> {
         if self.lock.as_ref().is_some_and(|lock| files::is_lock_of(lock, &self.path)) {
             return Ok(());
         }
-        // Also where the journal itself was locked for want of a lock file.
+        // Also releases a lock of the journal itself, which was taken for want of a lock file.
         self.lock = None;
         if let Some(folder) = files::folder(&self.path) {
             fs::create_dir_all(folder).map_err(|source| StateError::Io { path: self.path.clone(), source })?;
@@ -271,10 +273,10 @@ impl Journal {
         Ok(())
     }
 
-    /// The file at the path is another one, or gone: puts a copy of the journal there.
+    /// Copies the journal back to its path, where the file is missing or another one.
     fn put_back(&mut self) -> io::Result<()> {
         if let Some(rewriting) = self.rewriting.take() {
-            // Its result would be one more file for the same place.
+            // The rewrite would produce another file for the same path.
             drop(rewriting.thread.join());
         }
         let temporary = Temporary::create(&self.path)?;
@@ -291,7 +293,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The file at the path is the journal: makes it writable, and notices what others wrote to it.
+    /// Makes the file at the path, which is the journal, writable, and detects changes by other programs.
     fn check_length(&mut self, length: u64) -> io::Result<()> {
         if !self.is_writable {
             let file = files::open(&self.path, true)?;
@@ -312,7 +314,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What has to be written so that a record can follow.
+    /// Returns the bytes to write before the next record.
     fn missing_lead(&self) -> io::Result<Vec<u8>> {
         let Some(last) = self.length.checked_sub(1) else { return header_line() };
         let mut byte = [0];
@@ -331,7 +333,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes everything from the system's memory to the disk.
+    /// Writes all data from the page cache to the disk.
     ///
     /// # Errors
     /// The disk reports a fault.
@@ -339,7 +341,7 @@ impl Journal {
         self.file.sync_data().map_err(|source| StateError::Io { path: self.path.clone(), source })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,14 +1,14 @@
-//! What outlives a restart: permanent faces, static routes, strategy choices and Content Store settings.
+//! The state that survives a restart: permanent faces, static routes, strategy choices and Content Store settings.
 //!
-//! The file is a journal, one JSON object a line: a header, then one record per change in the order of the changes. A
-//! change is saved before it is made, or undone if it cannot be saved; only then is its command answered. So what was
-//! answered with 200 survives the end of the process, and what was not saved was not answered with 200, whatever the disk
-//! does. Reading folds the records; opening writes the folded journal anew to a temporary file and renames it over the old
-//! one, so there is never a moment without a whole file. A long journal is shortened in the same way while the router runs.
-//! Lines that cannot be understood are set aside with the whole old file.
+//! The file is a journal with one JSON object per line: a header, then one record per change in the order of the
+//! changes. A change is saved before it is made, or undone if it cannot be saved; only then is its command answered. So
+//! a change answered with status 200 survives the end of the process, and a change that was not saved was not answered
+//! with 200, even if the disk fails. Reading folds the records into a state. Opening writes the folded journal to a
+//! temporary file and renames it over the old one, so a complete file exists at every moment. A long journal is
+//! shortened in the same way while the router runs. If lines cannot be parsed, the whole old file is copied aside.
 //!
-//! A disk that is full or read-only does not keep the router from starting with what the file holds. Nothing is given up
-//! then: each change tries again.
+//! With a full or read-only disk the router still starts, with the content of the file. Saving is not disabled then:
+//! each change tries to write again.
 
 mod files;
 mod format;

@@ -1,4 +1,4 @@
-//! The records of the state journal and what they fold to.
+//! The records of the state journal, and the state that they fold into.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use namehop_engine::engine::{CsChange, CsConfig};
 
-/// One change. Names and URIs are in their text forms.
+/// One change. Names and URIs are in text form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
@@ -17,14 +17,14 @@ pub enum Record {
     Header {
         /// Always `namehop-state`.
         format: String,
-        /// Of the records below; readers refuse a newer one.
+        /// Version of the records; readers reject a newer one.
         version: u32,
     },
     /// A face was created or updated.
     Face(FaceRecord),
     /// The face with this [`identity`] was destroyed, and its routes with it.
     FaceRemoved(String),
-    /// The face with this [`identity`] is not permanent any more; its routes stay.
+    /// The face with this [`identity`] is now not permanent; its routes stay.
     FaceForgotten(String),
     /// A route was added or changed.
     Route(RouteRecord),
@@ -40,15 +40,16 @@ pub enum Record {
     StrategyUnloaded(String),
     /// The Content Store was configured.
     ContentStore(ContentStoreRecord),
-    /// Data under this prefix was erased, which the second tier of the Content Store may not know yet.
+    /// Data under this prefix was erased; the second tier of the Content Store may not have recorded this yet.
     DiskErasure(String),
-    /// The second tier of the Content Store knows of all that was erased.
+    /// The second tier of the Content Store has recorded all erasures.
     DiskErasuresWritten,
-    /// The time of day was set forward by so many milliseconds, or back: the expiries in earlier lines move by as much.
+    /// The time of day was set by this many milliseconds, positive if forward. The expiry times in earlier lines move
+    /// by the same amount.
     ClockSet(i64),
 }
 
-/// What tells a face apart: its remote URI, followed by the local one where there is one.
+/// Returns the key of a face: its remote URI, followed by the local one if given.
 pub fn identity<'a>(uri: &'a str, local_uri: Option<&str>) -> Cow<'a, str> {
     local_uri.map_or(Cow::Borrowed(uri), |local_uri| Cow::Owned(format!("{uri} {local_uri}")))
 }
@@ -58,32 +59,32 @@ pub fn identity<'a>(uri: &'a str, local_uri: Option<&str>) -> Cow<'a, str> {
 pub struct FaceRecord {
     /// Remote URI.
     pub uri: String,
-    /// Local URI, where several faces may have the same remote one.
+    /// Local URI, if several faces may have the same remote URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_uri: Option<String>,
     /// FacePersistency code of the management protocol.
     pub persistency: u64,
     /// Flags of the management protocol.
     pub flags: u64,
-    /// Bytes.
+    /// MTU in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u64>,
-    /// Nanoseconds.
+    /// Base congestion marking interval, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_congestion_marking_interval_ns: Option<u64>,
-    /// Bytes.
+    /// Default congestion threshold, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_congestion_threshold_bytes: Option<u64>,
 }
 
-/// What identifies a static route.
+/// The key of a static route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RouteKey {
     /// Name prefix.
     pub prefix: String,
     /// Remote URI of the face.
     pub face: String,
-    /// Its local URI, where several faces may have the same remote one: over Ethernet and on multicast groups.
+    /// Local URI of the face, if several faces may have the same remote URI: over Ethernet and on multicast groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<String>,
 }
@@ -94,32 +95,33 @@ pub struct RouteKey {
 pub struct RouteRecord {
     /// Prefix and face.
     pub key: RouteKey,
-    /// All the rest.
+    /// All other fields.
     pub terms: RouteTerms,
 }
 
-/// What a route says about its prefix and face.
+/// The fields of a route besides its prefix and face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteTerms {
-    /// Lower is preferred.
+    /// Cost; lower is preferred.
     pub cost: u64,
     /// Route flags of the management protocol.
     pub flags: u64,
-    /// End, in milliseconds since the Unix epoch.
+    /// Expiry time, in milliseconds since the Unix epoch.
     pub expires_unix_ms: Option<u64>,
-    /// From when it was added to its end. However wrong the time of day is, it lives no longer than that again.
+    /// Lifetime from adding the route to its expiry, in milliseconds. Limits the remaining lifetime even if the time of
+    /// day is wrong.
     pub lifetime_ms: Option<u64>,
 }
 
 impl RouteTerms {
-    /// How long the route still lives at this time of day; `None` = for ever, 0 = it has ended.
+    /// Returns the remaining lifetime at this time of day; `None` = for ever, 0 = expired.
     pub fn remaining_ms(&self, now_unix_ms: u64) -> Option<u64> {
         let remaining_ms = self.expires_unix_ms?.saturating_sub(now_unix_ms);
         Some(remaining_ms.min(self.lifetime_ms.unwrap_or(u64::MAX)))
     }
 }
 
-/// A [`RouteRecord`] as it is written. Most lines of a long journal are routes, and flattening structs while reading
+/// A [`RouteRecord`] as it is serialized. Most lines of a long journal are routes, and deserializing flattened structs
 /// takes several times as long.
 #[derive(Serialize, Deserialize)]
 struct RouteLine {
@@ -163,7 +165,7 @@ pub struct StrategyRecord {
 /// A loaded strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedStrategyRecord {
-    /// Its name component.
+    /// Name component of the strategy.
     pub name: String,
     /// SHA-256 of the object file, in hexadecimal digits.
     sha256: String,
@@ -172,12 +174,12 @@ pub struct LoadedStrategyRecord {
 }
 
 impl LoadedStrategyRecord {
-    /// Of an object file.
+    /// Creates the record of an object file.
     pub fn new(name: &str, object: &[u8]) -> Self {
         LoadedStrategyRecord { name: name.to_owned(), sha256: sha256(object), object: Base64::encode_string(object) }
     }
 
-    /// The object file; `None` when the record is damaged.
+    /// Returns the object file; `None` if the record is damaged.
     pub fn object(&self) -> Option<Vec<u8>> {
         Base64::decode_vec(&self.object).ok().filter(|object| sha256(object) == self.sha256)
     }
@@ -190,19 +192,19 @@ fn sha256(bytes: &[u8]) -> String {
 /// Content Store settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentStoreRecord {
-    /// Data packets at most.
+    /// Maximum number of Data packets.
     pub capacity_packets: u64,
-    /// Whether Data is taken in.
+    /// Whether Data is admitted.
     pub admit: bool,
-    /// Whether Interests are answered.
+    /// Whether Interests are answered from the store.
     pub serve: bool,
-    /// What enters and what leaves, with its settings; absent where no command chose it.
+    /// Cache policy with its settings; `None` unless chosen by a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
 }
 
 impl ContentStoreRecord {
-    /// These settings; the policy only if a command chose it.
+    /// Creates the record of these settings; with the policy only if a command chose it.
     pub fn new(config: CsConfig, is_policy_chosen: bool) -> Self {
         let CsConfig { capacity_packets, admit, serve, policy, .. } = config;
         let policy = is_policy_chosen.then(|| policy.to_string());
@@ -216,31 +218,32 @@ impl From<ContentStoreRecord> for CsChange {
             capacity: Some(usize::try_from(record.capacity_packets).unwrap_or(usize::MAX)),
             admit: Some(record.admit),
             serve: Some(record.serve),
-            // One that a newer release knows and this one does not is left out.
+            // A policy that only a newer release knows is ignored.
             policy: record.policy.and_then(|policy| policy.parse().ok()),
         }
     }
 }
 
-/// All records folded: the latest of each kind and key.
+/// All records folded: the latest record of each kind and key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SavedState {
-    /// By [`identity`].
+    /// Faces, by [`identity`].
     pub faces: BTreeMap<String, FaceRecord>,
-    /// By prefix and face.
+    /// Routes, by prefix and face.
     pub routes: BTreeMap<RouteKey, RouteTerms>,
-    /// By prefix; `None` where the choice was unset (it may be one of the configuration file).
+    /// Strategy choices, by prefix; `None` if the choice was unset (it may come from the configuration file).
     pub strategies: BTreeMap<String, Option<String>>,
-    /// By name.
+    /// Loaded strategies, by name.
     pub loaded_strategies: BTreeMap<String, LoadedStrategyRecord>,
-    /// Content Store settings, when they were changed.
+    /// Content Store settings, if a command changed them.
     pub content_store: Option<ContentStoreRecord>,
-    /// Prefixes whose Data was erased, which the second tier of the Content Store may not know yet.
+    /// Prefixes under which Data was erased, as far as the second tier of the Content Store may not have recorded this
+    /// yet.
     pub disk_erasures: BTreeSet<String>,
 }
 
 impl SavedState {
-    /// What it holds, as "2 routes, 1 face"; `None` if it holds nothing.
+    /// Returns a description such as "2 routes, 1 face"; `None` for an empty state.
     pub fn summary(&self) -> Option<String> {
         let counts = [
             (self.routes.len(), "route", "routes"),
@@ -302,7 +305,7 @@ impl SavedState {
         }
     }
 
-    /// The shortest list of records that folds to this state.
+    /// Returns the shortest list of records that folds into this state.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         let faces = self.faces.values().cloned().map(Record::Face);
         let routes = self.routes.iter();

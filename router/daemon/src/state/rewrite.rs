@@ -1,4 +1,4 @@
-//! Rewriting the journal: when it is opened, and on a thread of its own once it has grown long.
+//! Rewriting the journal: at opening, and on a separate thread once it has grown long.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -18,17 +18,17 @@ const REWRITE_FACTOR: u64 = 4;
 /// … and at least this long, in bytes.
 const REWRITE_MIN_BYTES: u64 = 16 << 20;
 
-/// A rewrite under way on a thread of its own, because a long journal takes seconds and commands must not wait.
+/// A running rewrite on a separate thread, because a long journal takes seconds and commands must not wait.
 #[derive(Debug)]
 pub(super) struct Rewriting {
-    /// Writes the records that still count to a temporary file; gives it and its length.
+    /// Writes the current records to a temporary file; returns the file and its length in bytes.
     pub(super) thread: JoinHandle<io::Result<(Temporary, u64)>>,
-    /// What is in the journal up to here is in the temporary file; what came later is not.
+    /// The temporary file covers the journal up to this offset, in bytes; later records are missing.
     covers: u64,
 }
 
 impl Journal {
-    /// Starts to rewrite a journal that has grown long.
+    /// Starts rewriting a journal that has grown long.
     pub(super) fn shorten_when_long(&mut self) {
         let is_long = self.length >= REWRITE_MIN_BYTES && self.length >= REWRITE_FACTOR * self.length_after_rewrite;
         if !is_long || !self.may_shorten || self.rewriting.is_some() {
@@ -44,12 +44,12 @@ impl Journal {
         });
         match thread {
             Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
-            // What is on file stays there; only the file stays long.
+            // No record is lost; the file only stays long.
             Err(error) => warn!(file = %self.path.display(), %error, "the state file could not be shortened"),
         }
     }
 
-    /// Adds to the rewritten file what came in the meantime, and puts it in the place of the journal.
+    /// Appends the records written since the start of the rewrite, and replaces the journal by the rewritten file.
     pub(super) fn finish_rewrite(&mut self, rewriting: Rewriting) -> io::Result<()> {
         let joined = rewriting.thread.join();
         let (temporary, length) = joined.map_err(|_| io::Error::other("the rewriting thread failed"))??;
@@ -63,7 +63,7 @@ impl Journal {
     }
 }
 
-/// Replaces the file in one step by one that holds just this state; gives it and its length in bytes.
+/// Atomically replaces the file by one with exactly this state. Returns the new file and its length in bytes.
 pub(super) fn rewrite(path: &Path, state: &SavedState) -> io::Result<(File, u64)> {
     let (temporary, length) = write_temporary(path, |writer| {
         let mut length = 0;
@@ -77,8 +77,8 @@ pub(super) fn rewrite(path: &Path, state: &SavedState) -> io::Result<(File, u64)
     Ok((temporary.install(path)?, length))
 }
 
-/// Writes a temporary file: the header, and what `write_records` writes, which gives the length of that. Gives the file and
-/// its length in bytes.
+/// Writes a temporary file: the header, and the output of `write_records`, which returns its length. Returns the file
+/// and its total length in bytes.
 fn write_temporary(
     path: &Path,
     write_records: impl FnOnce(&mut BufWriter<&File>) -> io::Result<u64>,

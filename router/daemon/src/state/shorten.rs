@@ -1,5 +1,5 @@
-//! Shortening a journal without keeping its records in memory: a first reading finds which lines still count, a second one
-//! copies them. A journal of a million routes takes some tens of megabytes this way, instead of several hundred.
+//! Shortening a journal without keeping its records in memory: a first pass finds the lines that are current, a second
+//! pass copies them. A journal of a million routes takes some tens of megabytes this way, instead of several hundred.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -8,31 +8,31 @@ use std::io::{self, BufRead, Write};
 
 use super::record::{Record, identity};
 
-/// Number of a face of [`Survey::faces`]; of those that have none, this.
+/// Number of a face in place of one in [`Survey::faces`], for lines that depend on no face.
 const NO_FACE: u32 = u32::MAX;
 
-/// In place of a face, what erasures depend on until the disk knows of them. No URI is this.
+/// Key that erasures depend on, in place of a face, until the disk has recorded them. No URI is equal to it.
 const DISK: &str = "\n";
 
-/// The last line that said something about a key.
+/// The last line about a key.
 #[derive(Debug, Clone, Copy)]
 struct Latest {
     line: u32,
-    /// The face that the line depends on.
+    /// Number of the face that the line depends on.
     face: u32,
-    /// It says that there is something, so it counts.
+    /// The line sets a value, so it is current; false if it removes the key.
     holds: bool,
 }
 
-/// What was found of a journal: the latest line of each key, and the line at which each face was last removed.
+/// Result of the first pass: the latest line of each key, and the line at which each face was last removed.
 #[derive(Debug, Default)]
 struct Survey {
-    /// By two hashes of the key under different secrets: 128 bits, so that no two keys are ever taken for one.
+    /// By two hashes of the key under different secrets: with 128 bits, collisions of keys do not occur in practice.
     latest: HashMap<[u64; 2], Latest>,
     secrets: [RandomState; 2],
     faces: HashMap<String, u32>,
     removed_at: Vec<u32>,
-    /// Lines that say something about all those before them.
+    /// Lines that affect all lines before them, so they are always current.
     always: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ impl Survey {
         self.latest.insert(hashes, latest);
     }
 
-    /// Takes in one line.
+    /// Records one line.
     fn take(&mut self, line: u32, record: &Record) {
         let (there, gone) = (Latest { line, face: NO_FACE, holds: true }, Latest { line, face: NO_FACE, holds: false });
         match record {
@@ -89,7 +89,7 @@ impl Survey {
         }
     }
 
-    /// For each line whether it counts.
+    /// Returns for each line whether it is current.
     fn counting(self, lines: u32) -> Vec<bool> {
         let mut counting = vec![false; lines as usize];
         for line in self.always {
@@ -103,11 +103,11 @@ impl Survey {
     }
 }
 
-/// Copies from a journal the lines that still count, without its header; `open` gives it from its start, each time with
-/// the same bytes. Lines that cannot be read do not count. Returns how many bytes were written.
+/// Copies the current lines of a journal, without its header. `open` must return a reader from the start of the
+/// journal, with the same bytes each time. Unreadable lines are not copied. Returns the number of bytes written.
 ///
 /// # Errors
-/// The journal cannot be read, or the copy not written.
+/// The journal cannot be read, or the copy cannot be written.
 pub(super) fn copy_counting<R: BufRead>(open: impl Fn() -> io::Result<R>, to: &mut impl Write) -> io::Result<u64> {
     let mut survey = Survey::default();
     let mut lines = 0_u32;
@@ -154,7 +154,7 @@ mod tests {
     };
     use super::*;
 
-    /// Few names, so that records meet.
+    /// Few distinct names, so that records affect each other.
     fn text() -> impl Strategy<Value = String> {
         "[ab]"
     }
@@ -167,7 +167,7 @@ mod tests {
         })
     }
 
-    /// The identity of a face.
+    /// Generates the identity of a face.
     fn face() -> impl Strategy<Value = String> {
         (text(), proptest::option::of(text())).prop_map(|(uri, local)| identity(&uri, local.as_deref()).into_owned())
     }

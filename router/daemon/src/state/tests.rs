@@ -1,4 +1,4 @@
-//! The journal keeps what it was told, whatever happens to the file.
+//! Tests that the journal keeps its records, whatever happens to the file.
 
 use std::fs;
 use std::io::Write;
@@ -58,7 +58,7 @@ fn changes_are_there_after_reopening_without_any_closing() {
         journal.append(&record).expect("append");
         expected.fold(record);
     }
-    // Forgetting the journal runs no code of ours, as when the process is killed; only the lock must go.
+    // Dropping the journal writes nothing, so this is like killing the process; only the lock must be released.
     drop(journal);
     for _ in 0..2 {
         let (_journal, state) = Journal::open(&path).expect("again");
@@ -146,7 +146,7 @@ fn a_long_journal_is_rewritten_while_it_grows() {
     let mut cost = 0;
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut peak = 0;
-    // Until it was shortened in the background, and some more.
+    // Until the background thread has shortened it.
     while fs::metadata(&path).expect("file").len() >= peak {
         assert!(Instant::now() < deadline, "never shortened");
         peak = fs::metadata(&path).expect("file").len();
@@ -162,7 +162,7 @@ fn a_long_journal_is_rewritten_while_it_grows() {
     assert_eq!(state.routes[&key].cost, cost);
 }
 
-/// A folder with the path of a journal in it.
+/// Creates a folder and returns it with the path of a journal in it.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("state.json");
@@ -194,7 +194,7 @@ fn a_deleted_or_replaced_file_comes_back_with_the_next_change() {
     fs::rename(&other, &path).expect("replaced");
     journal.append(&route("/c", "f", 1)).expect("put back");
 
-    // Everything is gone, the lock, too: no second router may come in between.
+    // All files are deleted, including the lock file: no second router may start in between.
     fs::remove_dir_all(folder.path()).expect("deleted");
     journal.append(&route("/d", "f", 1)).expect("put back");
     assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
@@ -288,7 +288,7 @@ fn links_lead_nowhere_and_files_are_the_owners_alone() {
         fs::remove_file(&place).expect("removed");
     }
     assert_eq!(fs::read_to_string(&victim).expect("there"), "precious");
-    // A lock file that an earlier version left open to everybody is closed.
+    // A lock file with permissions for others loses these permissions.
     let lock = path.with_extension("json.lock");
     fs::write(&lock, "").expect("written");
     fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).expect("mode");
@@ -328,7 +328,7 @@ fn saved_expiries_follow_the_clock_when_it_is_set() {
     const REAL: u64 = 1_800_000_000_000;
     let (_folder, path) = place();
     let (mut journal, _) = Journal::open(&path).expect("new");
-    // Added while the clock stood near 1970, then the clock is set right, then another one is added.
+    // One route is added while the clock is near 1970, then the clock is set right, then another route is added.
     journal.append(&record("/a", Some(90_000))).expect("append");
     journal.append(&Record::ClockSet(REAL as i64)).expect("append");
     journal.append(&record("/b", Some(REAL + 100_000))).expect("append");
@@ -339,7 +339,7 @@ fn saved_expiries_follow_the_clock_when_it_is_set() {
     };
     assert_eq!(remaining(REAL + 80_000), [10_000, 20_000]);
     assert_eq!(remaining(REAL + 95_000), [0, 5_000]);
-    // Where the clock is wrong at the next start, nothing lives longer than it was to live at first.
+    // If the clock is wrong at the next start, no route lives longer than its original lifetime.
     assert_eq!(remaining(5_000), [60_000, 60_000]);
     assert_eq!(RouteTerms { cost: 0, flags: 1, expires_unix_ms: None, lifetime_ms: None }.remaining_ms(REAL), None);
 }
