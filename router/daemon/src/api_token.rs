@@ -1,7 +1,8 @@
-//! The token of the HTTP API: read from the file that the configuration names, or made by the router.
+//! The token of the HTTP API: read from the configured file, or created by the router.
 //!
-//! A token that the router makes outlives a restart, so that programs need not read it anew. Only the router's own user can read its
-//! file. When it cannot be made, on a full disk for instance, the router works all the same, and nobody can change it over HTTP.
+//! A token that the router creates survives a restart, so that programs need not read it again. Only the router's own
+//! user can read its file. If no token can be created, for example on a full disk, the router still runs, and nothing
+//! can be changed over HTTP.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,17 +19,17 @@ use crate::config::{AutoPath, Config};
 use crate::paths;
 use crate::state::{open, sibling};
 
-/// Ending of the file that the router makes, behind the path of the state file.
+/// Extension of the created file, appended to the path of the state file.
 const ENDING: &str = "api-token";
-/// Permissions of that file: the owner's alone.
+/// Permissions of that file: access for the owner only.
 const MODE: u32 = 0o600;
-/// Random bytes of a token that the router makes; in the file they stand as hexadecimal digits.
+/// Random bytes of a created token; the file holds them as hexadecimal digits.
 const RANDOM_BYTES: usize = 32;
-/// Characters that a token may have.
+/// Shortest and longest token, in characters.
 const MIN_CHARACTERS: usize = 16;
 const MAX_CHARACTERS: usize = 1024;
 
-/// A token, and where it is from.
+/// A token and its file.
 #[derive(Debug)]
 pub struct TokenFile {
     /// The token.
@@ -37,7 +38,7 @@ pub struct TokenFile {
     pub path: PathBuf,
 }
 
-/// Why a token cannot be used.
+/// The reason why a token cannot be used.
 #[derive(Debug, Error)]
 #[error("cannot use the token of the API in {}: {reason}", path.display())]
 pub struct TokenError {
@@ -45,10 +46,10 @@ pub struct TokenError {
     reason: String,
 }
 
-/// The token that the configuration names; `None` when the router is to make one, and cannot.
+/// Returns the configured token, or a created one. `None` if the router should create one and cannot.
 ///
 /// # Errors
-/// The file that the configuration names cannot be used.
+/// The configured file cannot be used.
 pub fn of(config: &Config) -> Result<Option<TokenFile>, TokenError> {
     if let AutoPath::Path(path) = &config.api.token_file {
         let token = ApiToken::new(&read(path)?);
@@ -74,10 +75,10 @@ pub fn of(config: &Config) -> Result<Option<TokenFile>, TokenError> {
     }
 }
 
-/// The token in a file that somebody else has made.
+/// Reads the token in a configured file.
 ///
 /// # Errors
-/// It cannot be read, or holds no token.
+/// The file cannot be read, or does not hold a token.
 pub fn read(path: &Path) -> Result<String, TokenError> {
     let fault = |reason: String| TokenError { path: path.to_owned(), reason };
     let file = fs::File::open(path).map_err(|error| fault(format!("{error}; correct the path or its permissions")))?;
@@ -96,7 +97,7 @@ fn read_text(file: fs::File) -> io::Result<String> {
     Ok(text)
 }
 
-/// The token in the text of a file.
+/// Returns the token in the text of a file, if valid.
 fn checked(text: &str) -> Option<String> {
     let token = text.trim_ascii();
     let is_token =
@@ -104,19 +105,19 @@ fn checked(text: &str) -> Option<String> {
     is_token.then(|| token.to_owned())
 }
 
-/// The token that a router made before, unless others can know it; else a new one.
+/// Returns the token that the router created earlier, if it is still secret; else a new one.
 fn kept_or_made(path: &Path) -> io::Result<String> {
     match kept(path) {
         Ok(Some(token)) => return Ok(token),
         Ok(None) => info!(file = %path.display(), "the token of the API is made anew"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        // What is there is replaced, be it a link to somewhere else.
+        // Replaces whatever is at the path, even a symbolic link.
         Err(error) => info!(file = %path.display(), %error, "the token of the API is made anew"),
     }
     let mut random = [0; RANDOM_BYTES];
     SystemRandom::new().fill(&mut random).map_err(|_| io::Error::other("the system gives no random numbers"))?;
     let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    // Written beside it first, so that a full disk leaves no half of a token.
+    // Written to a temporary file first, so that a full disk leaves no partial token.
     let unfinished = sibling(path, "new");
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -125,14 +126,14 @@ fn kept_or_made(path: &Path) -> io::Result<String> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&unfinished)?;
     let written = file.write_all(format!("{token}\n").as_bytes()).and_then(|()| file.sync_all());
     if let Err(error) = written.and_then(|()| fs::rename(&unfinished, path)) {
-        // It may be gone already; what counts is the first error.
+        // The file may be gone already; report the first error.
         let _ = fs::remove_file(&unfinished);
         return Err(error);
     }
     Ok(token)
 }
 
-/// The token of an earlier start; `None` when others can read or write its file, or when it holds none.
+/// Returns the token of an earlier start; `None` if other users can access its file, or if it holds no valid token.
 fn kept(path: &Path) -> io::Result<Option<String>> {
     let file = open(path, false)?;
     let found = file.metadata()?;
@@ -178,7 +179,7 @@ mod tests {
             fs::write(&path, broken).expect("written");
             assert_eq!(kept_or_made(&path).expect("made").len(), 2 * RANDOM_BYTES, "{broken:?}");
         }
-        // A link could lead to a file of somebody else.
+        // A link could lead to a file of another user.
         let foreign = folder.path().join("foreign");
         fs::write(&foreign, "x".repeat(64)).expect("written");
         fs::remove_file(&path).expect("removed");

@@ -1,5 +1,5 @@
-//! Moves names from worker to worker: by itself where their loads differ, or how full their Content Stores are, and by command. All of
-//! it on the control thread.
+//! Moves names between workers: automatically if the loads or Content Stores of workers are unbalanced, and by command.
+//! Runs on the control thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -17,35 +17,36 @@ use namehop_wire::NameRef;
 
 use crate::worker::{WorkerGone, WorkerHandles};
 
-/// Time between two looks at how names are divided among workers.
+/// Time between two measurements of the load.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Least packets per second for which one-sided load is worth a warning: below it one worker has time enough.
+/// Unbalanced load causes a warning from this many packets per second; below it one worker has spare time.
 const LEAST_PACKETS_PER_S: u64 = 20_000;
-/// How many measurements in a row must show one-sided load before the warning, and how many pass before the next one.
+/// Number of consecutive unbalanced measurements before the warning, and number of measurements until it is repeated.
 const LOPSIDED_MEASUREMENTS: u32 = 6;
 const WARNING_EVERY: u32 = 720;
 
-/// How names are divided, and who changes that.
+/// The state of balancing.
 pub struct Balancing {
     dispatch: Arc<NameDispatch>,
     balancer: RefCell<Balancer>,
     started: Instant,
     /// Whether names are moved without a command.
     moves_by_itself: bool,
-    /// Measurements in a row in which one entry had most packets.
+    /// Number of consecutive measurements in which one entry had most packets.
     lopsided: Cell<u32>,
-    /// Packets that each worker's Content Store had evicted at the last look.
+    /// Packets evicted by each worker's Content Store up to the last measurement.
     evictions: RefCell<Vec<u64>>,
 }
 
-/// Whether the entry with most samples has more than half of many packets.
+/// Returns whether the entry with most samples has more than half of all packets, and there are enough packets to
+/// matter.
 fn is_lopsided(most: u64, all: u64) -> bool {
     let packets_per_s = all * u64::from(SAMPLED.get()) / INTERVAL.as_secs();
     packets_per_s >= LEAST_PACKETS_PER_S && 2 * most > all
 }
 
 impl Balancing {
-    /// Of the names in this table.
+    /// Creates the state for the names in this table.
     pub fn new(dispatch: Arc<NameDispatch>, moves_by_itself: bool) -> Self {
         Balancing {
             dispatch,
@@ -57,8 +58,8 @@ impl Balancing {
         }
     }
 
-    /// Warns when most packets belong to one entry that no worker can share with another: it is not to be divided, or its packets
-    /// have the same name.
+    /// Warns if most packets belong to one entry that cannot be spread over workers: either dividing is off, or the
+    /// packets have the same name.
     fn warn_if_lopsided(&self) {
         let balancer = self.balancer.borrow();
         let loads = balancer.loads();
@@ -89,7 +90,7 @@ impl Balancing {
         Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Measures loads from time to time, and evens them out where that is wanted. Ends when a worker has ended.
+    /// Measures loads at intervals, and balances them if enabled. Ends when a worker has ended.
     pub async fn run(&self, workers: &WorkerHandles) {
         loop {
             sleep(INTERVAL).await;
@@ -106,14 +107,14 @@ impl Balancing {
         }
     }
 
-    /// Changes what should be changed after the last measurement. Returns how many entries were.
+    /// Moves and divides entries according to the last measurement. Returns the number of changed entries.
     async fn even_out(&self, workers: &WorkerHandles) -> Result<usize, WorkerGone> {
         let stores = self.store_uses(&workers.cs_infos().await?);
         let plan = self.balancer.borrow_mut().plan(&self.dispatch, &stores);
         self.carry_out(workers, &plan).await
     }
 
-    /// How much each worker uses of its part of the Content Store.
+    /// Returns how much each worker uses of its part of the Content Store.
     fn store_uses(&self, infos: &[CsInfo]) -> Vec<StoreUse> {
         let evictions: Vec<u64> = infos.iter().map(|info| info.by_policy.total().evictions).collect();
         let before = self.evictions.replace(evictions.clone());
@@ -125,8 +126,8 @@ impl Balancing {
         infos.iter().enumerate().map(store_use).collect()
     }
 
-    /// Moves and divides entries, after those have erased what they had cached of them to whom names come. Returns how many were
-    /// changed.
+    /// Moves and divides entries, after each receiving worker has erased its cached Data of them. Returns the number of
+    /// changed entries.
     async fn carry_out(&self, workers: &WorkerHandles, plan: &Plan) -> Result<usize, WorkerGone> {
         for worker in 0..workers.count() {
             let to_worker = plan.moves.iter().filter(|moved| usize::from(moved.to) == worker).map(|moved| moved.entry);
@@ -141,8 +142,8 @@ impl Balancing {
         Ok(self.balancer.borrow_mut().carry_out(self.now(), &self.dispatch, plan))
     }
 
-    /// Gives the names that are divided together with this one to a worker. It is done when this returns; whose they were before
-    /// is the result.
+    /// Moves the dispatch entry of this name to a worker. The move is complete on return; the result describes the
+    /// entry.
     ///
     /// # Errors
     /// See [`DispatchError`].
@@ -161,7 +162,7 @@ impl Balancing {
         if owner != to {
             let plan = Plan { moves: vec![EntryMove { entry, to }], divide: None };
             let moved = self.carry_out(workers, &plan).await;
-            // Something else may have moved it while its new owner was busy.
+            // Another move may have come first while the new owner erased its Data.
             if moved.unwrap_or(0) == 0 {
                 return Err(DispatchError::MovedLately);
             }
@@ -169,7 +170,8 @@ impl Balancing {
         Ok(self.describe(entry, 0))
     }
 
-    /// Entries that had packets between the last two measurements, with most first, and the divided ones.
+    /// Returns the entries that had packets between the last two measurements, with most packets first, then the other
+    /// divided entries.
     pub fn entries(&self) -> Vec<DispatchEntry> {
         let balancer = self.balancer.borrow();
         let loads = balancer.loads();
@@ -182,7 +184,7 @@ impl Balancing {
     fn describe(&self, entry: usize, samples: u32) -> DispatchEntry {
         DispatchEntry {
             entry: entry as u64,
-            // It may have been moved since its load was measured.
+            // The entry may have been moved since its load was measured.
             worker: self.dispatch.owner_of(entry).into(),
             former_worker: self.dispatch.former_owner_of(entry).map(u64::from),
             is_divided: self.dispatch.is_divided(entry),

@@ -1,4 +1,4 @@
-//! Capture of frames, by all workers together.
+//! Capturing frames in all workers.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use namehop_face::capture::{CaptureClock, CaptureRecorder, CaptureRequest};
 
 use crate::worker::WorkerHandles;
 
-/// The control thread's side of a capture.
+/// The control thread's side of frame captures.
 pub struct Capture {
     workers: WorkerHandles,
-    /// Recorders that no worker has, as many as there are workers, while frames are captured; none otherwise. Held while the workers
-    /// are asked, so that they do not get recorders of two captures.
+    /// While frames are captured: spare recorders, one for each worker. Locked while recorders are swapped, so that
+    /// workers never have recorders of two captures.
     #[expect(clippy::vec_box, reason = "workers get and give boxes, so that a command is small")]
     spare: Mutex<Vec<Box<CaptureRecorder>>>,
 }
 
 impl Capture {
-    /// Nothing is captured yet.
+    /// Creates the state without a capture.
     pub fn new(workers: WorkerHandles) -> Self {
         Capture { workers, spare: Mutex::default() }
     }
 
-    /// Captures such frames from now on, or none; forgets what was captured before.
+    /// Starts capturing the requested frames, or stops. Discards frames that were captured before.
     pub async fn set(&self, request: Option<CaptureRequest>) {
         let mut spare = self.spare.lock().await;
         let recorders = |request: Arc<CaptureRequest>, clock| {
@@ -37,7 +37,7 @@ impl Capture {
         *spare = request.map_or_else(Vec::new, |request| recorders(request, clock));
     }
 
-    /// Gives `take` what each worker has captured since the last time.
+    /// Calls `take` with the frames that each worker captured since the last call.
     pub async fn collect(&self, mut take: impl FnMut(&CaptureRecorder)) {
         let mut spare = self.spare.lock().await;
         if spare.is_empty() {

@@ -1,4 +1,5 @@
-//! The file with the newest time of a signed command, beside the state file: after a restart, recorded commands are refused.
+//! The file with the newest timestamp of a signed command, beside the state file. After a restart, replayed commands
+//! are rejected by it.
 
 use std::io;
 
@@ -9,11 +10,11 @@ use crate::config::Config;
 use crate::paths;
 use crate::state::{open_own, sibling};
 
-/// Ending of the file, behind the path of the state file.
+/// Extension of the file, appended to the path of the state file.
 const ENDING: &str = "command-time";
 
-/// Opens the file, or makes it. `None` where nothing outlives a restart, or where it cannot be used: then commands that were signed before
-/// the start are refused by the clock alone.
+/// Opens or creates the file. `None` if saving is disabled or the file cannot be used: then only the clock protects
+/// against commands that were signed before the start.
 pub fn record(config: &Config) -> Option<TimeRecord> {
     let state = config.state.enabled.then(|| paths::state_file(&config.state.file).ok()).flatten()?;
     let path = sibling(&state, ENDING);

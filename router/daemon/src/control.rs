@@ -1,4 +1,4 @@
-//! The router as the management server sees it: the control thread's hold on faces, FIB, workers and saved state.
+//! The control plane as the management server sees it: access to faces, FIB, workers and saved state.
 
 use std::cell::RefCell;
 use std::num::NonZeroU32;
@@ -31,11 +31,11 @@ use crate::ports::PortService;
 use crate::saving::Saving;
 use crate::worker::WorkerHandles;
 
-/// How long the creation of a face waits for its link, and how often it looks.
+/// Longest time for which creating a face waits until its link is up, and the interval of checks.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 const CONNECT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What the control thread holds. All methods run on that thread.
+/// The objects that the control thread owns. All methods run on that thread.
 pub struct Control {
     faces: Arc<FaceTable>,
     sockets: mpsc::Sender<SocketCommand>,
@@ -53,7 +53,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// `channels` are the addresses listened on.
+    /// Creates the control plane. `channels` are the addresses that the router listens on.
     #[expect(clippy::too_many_arguments, reason = "the parts of a router, each of a type of its own")]
     pub fn new(
         faces: Arc<FaceTable>,
@@ -82,44 +82,44 @@ impl Control {
         }
     }
 
-    /// The workers.
+    /// Returns the handles of the workers.
     pub fn workers(&self) -> &WorkerHandles {
         &self.workers
     }
 
-    /// Evens out the load of the workers for as long as they live.
+    /// Balances the load of the workers until they end.
     pub async fn balance(&self) {
         self.balancing.run(&self.workers).await;
     }
 
-    /// Notes what the computer takes of power.
+    /// Sets the latest power measurement of the host.
     pub fn set_power(&self, power: Option<PowerStatus>) {
         self.power.replace(power);
     }
 
-    /// Waits until the faces are there that the socket service makes by itself.
+    /// Waits until the socket service has created the faces of its configuration.
     pub async fn await_sockets(&self) {
         let (reply, answer) = oneshot::channel();
-        // Without an answer the service has ended, and the router is about to.
+        // Without an answer the service has ended, and the router is about to end.
         if self.sockets.send(SocketCommand::AwaitStart { reply }).await.is_ok() {
             let _ = answer.await;
         }
     }
 
-    /// Has the socket service listen.
+    /// Makes the socket service listen.
     ///
     /// # Errors
-    /// What could not be opened.
+    /// A listener could not be opened.
     pub async fn open_sockets(&self) -> Result<(), ListenError> {
         let (reply, answer) = oneshot::channel();
-        // Without an answer the service has ended, and the router is about to.
+        // Without an answer the service has ended, and the router is about to end.
         match self.sockets.send(SocketCommand::Open { reply }).await {
             Ok(()) => answer.await.unwrap_or(Ok(())),
             Err(_) => Ok(()),
         }
     }
 
-    /// Opens the ports that the configuration names.
+    /// Opens the configured ports.
     pub async fn open_ports(&self) {
         self.port_policy.make_folders_of_configured_ports();
         self.ports.open_configured().await;
@@ -144,11 +144,11 @@ impl Control {
 
     /// Ends the socket service.
     pub async fn shut_down_sockets(&self) {
-        // It may have ended already, which is what is wanted.
+        // Fails if the service has ended already.
         let _ = self.sockets.send(SocketCommand::Shutdown).await;
     }
 
-    /// What outlives a restart.
+    /// Returns the state of saving.
     pub fn saving(&self) -> &Saving {
         &self.saving
     }
@@ -173,7 +173,7 @@ impl ControlPlane for Control {
         local_uri: Option<FaceUri>,
         params: FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
-        // A UDP face on a port may have been made with a local URI, and is meant without one, too.
+        // A UDP face on a port may have been created with a local URI; a request without one means the same face.
         if local_uri.is_none()
             && let Some(face) = self.faces.find_by_remote(&uri).into_iter().find(|face| is_udp_on_port(face))
         {
@@ -187,7 +187,7 @@ impl ControlPlane for Control {
             false => self.create_socket_face(uri, local_uri, params).await?,
         };
         self.workers.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
-        // A permanent face to a live peer is up in a moment: whoever asked for it can use it then.
+        // A permanent face to a live peer is up within moments; waiting lets the client use it at once.
         let _ = timeout(CONNECT_TIMEOUT, async {
             while !face.is_up() {
                 sleep(CONNECT_POLL_INTERVAL).await;
@@ -203,7 +203,7 @@ impl ControlPlane for Control {
 
     async fn update_face(&self, face: &Arc<Face>, change: FaceUpdate) -> Result<(), RejectedProperties> {
         face.update(&change)?;
-        // Without a worker there is nobody who could notice.
+        // Fails only if a worker has ended.
         let _ = self.workers.update_face(face.id()).await;
         Ok(())
     }
@@ -212,7 +212,7 @@ impl ControlPlane for Control {
         let (reply, answer) = oneshot::channel();
         let sent = self.sockets.send(SocketCommand::DestroyFace { id, reply }).await.is_ok();
         if sent && answer.await == Ok(true) || self.ports.destroy_face(id).await {
-            // Without workers there is nobody who could use it.
+            // Fails only if a worker has ended.
             let _ = self.workers.remove_face(id).await;
         }
     }
@@ -266,7 +266,7 @@ impl ControlPlane for Control {
     }
 
     async fn trace(&self, request: Option<TraceRequest>) {
-        // A worker that is gone traces nothing.
+        // A worker that has ended traces nothing.
         let _ = self.workers.trace(request).await;
     }
 

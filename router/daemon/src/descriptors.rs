@@ -1,14 +1,15 @@
-//! File descriptors: as many as the system allows, and how many of them connections may take.
+//! File descriptors: raises the limit, and calculates how many connections it allows.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tracing::{debug, warn};
 
-/// Descriptors for everything but connections: listeners, second sockets of UDP peers, ports, the state file, HTTP, the runtime.
+/// Descriptors reserved for everything except connections: listeners, second sockets of UDP peers, ports, the state
+/// file, HTTP, the runtime.
 const RESERVED: usize = 256;
-/// A connection takes one, and another one while it waits for a peer that reads slowly.
+/// Descriptors for each connection: one, and another one while it waits for a slow peer.
 const PER_CONNECTION: usize = 2;
 
-/// Raises this process's limit of file descriptors to what it may have at most. Returns how many those are.
+/// Raises the soft limit of file descriptors to the hard limit. Returns the limit in effect.
 pub fn raise_limit() -> usize {
     let (soft, hard) = match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok(limits) => limits,
@@ -28,7 +29,7 @@ pub fn raise_limit() -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// How many connections there may be with so many file descriptors.
+/// Returns how many connections this number of file descriptors allows; at least one.
 pub fn connections_for(descriptors: usize) -> usize {
     (descriptors.saturating_sub(RESERVED) / PER_CONNECTION).max(1)
 }

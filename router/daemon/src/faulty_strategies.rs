@@ -1,7 +1,7 @@
-//! Loaded strategies that ended the router by a signal: the next start does not load them by itself.
+//! Loaded strategies that ended the router by a signal: the next start does not load them automatically.
 //!
-//! Their labels ([`namehop_engine::strategy::program::label`]) are lines of a file beside the state file, to which the handler of
-//! fatal signals appends. A label is removed when its strategy is loaded or unloaded by command.
+//! A file beside the state file holds their labels ([`namehop_engine::strategy::program::label`]), one per line. The
+//! handler of fatal signals appends to it. Loading or unloading the strategy by command removes the label.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,22 +14,22 @@ use tracing::warn;
 
 use crate::state::{open_own, sibling};
 
-/// Ending of the file, behind the name of the state file.
+/// Extension of the file, appended to the path of the state file.
 const ENDING: &str = "faulty-strategies";
-/// Longest file that is read, in bytes.
+/// Longest part of the file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 16;
 
 /// The strategies that ended the router.
 #[derive(Debug, Default)]
 pub struct FaultyStrategies {
-    /// `None` where nothing is remembered.
+    /// `None` if nothing is recorded.
     file: Option<File>,
     labels: RefCell<BTreeSet<String>>,
 }
 
 impl FaultyStrategies {
-    /// Reads the file beside the state file, and has further labels appended to it from now on. Without access to the file, nothing is
-    /// remembered; the log says so.
+    /// Reads the file beside the state file, and makes the signal handler append to it from now on. If the file cannot
+    /// be used, logs a warning and records nothing.
     pub fn beside(state: &Path) -> Self {
         let path = sibling(state, ENDING);
         let opened = open_own(&path, true).and_then(|mut file| {
@@ -45,12 +45,12 @@ impl FaultyStrategies {
         })
     }
 
-    /// Did this program, under this name, end the router?
+    /// Returns whether this program ended the router under this name.
     pub fn contains(&self, name: &str, object: &[u8]) -> bool {
         self.labels.borrow().contains(&label(name, object))
     }
 
-    /// Forgets all programs of a name: an operator has loaded or unloaded a strategy of this name.
+    /// Removes all programs of this name, because an operator has loaded or unloaded a strategy of this name.
     pub fn forget(&self, name: &str) {
         let mut labels = self.labels.borrow_mut();
         let before = labels.len();

@@ -1,8 +1,8 @@
-//! Loads the file of FIB entries that the configuration names, while the router is running already.
+//! Loads the configured file of FIB entries while the router is running.
 //!
-//! A thread of its own reads the file; the control thread makes the faces and adds the prefixes, a block at a time, and does
-//! everything else in between. Faces whose peers do not answer yet are tried again; when one is there, the file is read
-//! once more, which changes nothing but what was left out.
+//! A separate thread reads the file. The control thread creates the faces and adds the prefixes block by block, and
+//! serves commands in between. Creating faces is retried while peers do not answer. When such a face exists, the file
+//! is read again, which adds the entries left out before.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,31 +26,32 @@ use crate::control::Control;
 use crate::restore::{RETRY_PAUSE, RETRY_PAUSE_MAX};
 use crate::supervise::fault_point;
 
-/// Parts that the reading thread may be ahead.
+/// Most parts that the reading thread is ahead.
 const PARTS_AHEAD: usize = 16;
-/// How often progress is logged.
+/// Interval of progress messages in the log.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// Faults of one kind that are logged; more are counted.
+/// Most faults of each kind that are logged; more are only counted.
 const MAX_LOGGED_FAULTS: u64 = 10;
-/// Bytes of the shortest record of a snapshot, a name without components and one next hop, and of the shortest line, `/ 1`.
+/// Bytes of the shortest record of a snapshot (a name without components and one next hop), and of the shortest line
+/// (`/ 1`).
 const MIN_RECORD_BYTES: u64 = 4;
 
-/// What the reading thread sends.
+/// A message of the reading thread.
 enum Message {
-    /// About how many prefixes the file holds.
+    /// Approximate number of prefixes in the file.
     Expected(u64),
     Part(Part),
 }
 
-/// One reading of the file.
+/// One pass over the file.
 struct Loading<'a> {
     management: &'a Rc<Management<Control>>,
     file: &'a Path,
-    /// Is it the first reading? Only that one logs faults.
+    /// Whether this is the first pass; only this one logs faults.
     is_first: bool,
-    /// Faces by position of their word.
+    /// Face ids, by position of their word in the file.
     faces: Vec<Option<FaceId>>,
-    /// Peers that did not answer.
+    /// Peers that do not answer yet.
     unreachable: Vec<FaceUri>,
     prefixes: u64,
     left_out: u64,
@@ -58,7 +59,7 @@ struct Loading<'a> {
     refused: u64,
 }
 
-/// Loads the file, and again when faces come that were missing. Ends when nothing is missing.
+/// Loads the file, and reads it again when missing faces have been created. Ends when no face is missing.
 pub async fn load(management: Rc<Management<Control>>, file: PathBuf) {
     fault_point("FIB loader");
     let mut unreachable = load_once(&management, &file, true).await;
@@ -76,7 +77,7 @@ pub async fn load(management: Rc<Management<Control>>, file: PathBuf) {
     }
 }
 
-/// Returns the peers that did not answer.
+/// Reads the file once. Returns the peers that do not answer yet.
 async fn load_once(management: &Rc<Management<Control>>, file: &Path, is_first: bool) -> Vec<FaceUri> {
     let started = Instant::now();
     let mut loading = Loading {
@@ -134,7 +135,7 @@ impl Loading<'_> {
                             warn!(file = %self.file.display(), prefix = %refused.prefix, error = %refused.error, "not loaded");
                         }
                     }
-                    // Commands and packets to this thread go between two blocks.
+                    // Commands and packets for this thread are handled between two blocks.
                     tokio::task::yield_now().await;
                 }
                 Message::Part(Part::Faults(faults)) => {
@@ -151,7 +152,7 @@ impl Loading<'_> {
         reading.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread ended unexpectedly").into()))
     }
 
-    /// Logs what is wrong with a line.
+    /// Counts a fault, and logs it up to a limit.
     fn line_fault(&mut self, line: Option<u64>, message: &str) {
         self.faults += 1;
         if self.faults <= MAX_LOGGED_FAULTS && self.is_first {
@@ -160,13 +161,13 @@ impl Loading<'_> {
         }
     }
 
-    /// The face that a word means; one that is not there is made.
+    /// Returns the face that a word names; creates a missing face. Faults are counted.
     async fn find_face(&mut self, word: &FaceWord) -> Option<FaceId> {
         let found = self.face_of(&word.word).await;
         found.map_err(|message| self.line_fault(word.line, &message)).ok().flatten()
     }
 
-    /// `None` when the peer does not answer yet.
+    /// Returns the face that a word names, `None` if its peer does not answer yet.
     async fn face_of(&mut self, word: &str) -> Result<Option<FaceId>, String> {
         let control = self.management.control();
         if let Ok(number) = word.parse() {
@@ -204,7 +205,7 @@ impl Loading<'_> {
     }
 }
 
-/// Makes a permanent face, or finds the one that is there.
+/// Creates a permanent face, or returns the existing one.
 async fn make_face(management: &Rc<Management<Control>>, uri: &FaceUri) -> Result<FaceId, CreateError> {
     let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
     match management.control().create_face(uri.clone(), None, permanent).await {
@@ -213,12 +214,12 @@ async fn make_face(management: &Rc<Management<Control>>, uri: &FaceUri) -> Resul
     }
 }
 
-/// Reads the file, on a thread of its own, until the receiver is gone.
+/// Reads the file and sends its parts, until the receiver is gone. Runs on a separate thread.
 fn read(path: &Path, sender: &mpsc::Sender<Message>) -> Result<(), FileError> {
     fault_point("FIB file thread");
     let mut file = FibFile::open(path)?;
     if let Some(expected) = file.expected_prefixes() {
-        // Whoever writes a header with too large a number gets no more memory than the file could fill.
+        // A false number in the header must not reserve more memory than the file could fill.
         let possible = std::fs::metadata(path)?.len() / MIN_RECORD_BYTES;
         if sender.blocking_send(Message::Expected(expected.min(possible))).is_err() {
             return Ok(());

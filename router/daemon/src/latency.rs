@@ -1,4 +1,4 @@
-//! How long packets stay in the router, of all threads that receive and send them together.
+//! The time that packets stay in the router, combined from all threads that receive and send packets.
 
 use std::num::NonZeroU32;
 use std::time::Instant;
@@ -13,11 +13,12 @@ use crate::worker::WorkerHandles;
 
 /// The control thread's side of the measurement.
 pub struct Latency {
-    /// What the stamps of packets are told by.
+    /// The clock of packet stamps.
     clock: Instant,
     sockets: mpsc::Sender<SocketCommand>,
     workers: WorkerHandles,
-    /// Held while the threads are asked, so that nobody gets recorders of two measurements. Absent while nothing is measured.
+    /// Locked while recorders are swapped, so that no thread has a recorder of another measurement. `None` while
+    /// nothing is measured.
     measured: Mutex<Option<Measured>>,
 }
 
@@ -28,19 +29,19 @@ struct Measured {
 }
 
 impl Latency {
-    /// Nothing is measured yet.
+    /// Creates the state without a measurement.
     pub fn new(sockets: mpsc::Sender<SocketCommand>, workers: WorkerHandles) -> Self {
         Latency { clock: Instant::now(), sockets, workers, measured: Mutex::default() }
     }
 
-    /// Measures one in so many packets from now on, or none.
+    /// Starts measuring one in this many packets, or stops.
     pub async fn sample(&self, one_in: Option<NonZeroU32>) {
         let mut measured = self.measured.lock().await;
         self.swap(one_in).await;
         *measured = one_in.map(|one_in| Measured { one_in, since: Instant::now(), times: LatencyHistograms::new() });
     }
 
-    /// What was measured so far.
+    /// Returns the measurements so far.
     pub async fn status(&self) -> LatencyStatus {
         let mut measured = self.measured.lock().await;
         let Some(Measured { one_in, since, times }) = measured.as_mut() else { return LatencyStatus::default() };
@@ -50,7 +51,7 @@ impl Latency {
         LatencyStatus::new(*one_in, u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX), times)
     }
 
-    /// Gives each thread an empty recorder, or none, for the one that it has.
+    /// Replaces each thread's recorder by an empty one, or by none; returns the previous recorders.
     async fn swap(&self, one_in: Option<NonZeroU32>) -> Vec<Box<LatencyRecorder>> {
         let next = || one_in.map(|one_in| LatencyRecorder::new(self.clock, one_in));
         // A thread that has ended measures nothing.

@@ -1,26 +1,26 @@
-//! Puts a running router together from a configuration: worker, control thread, faces, saved state.
+//! Builds and runs a router from a configuration: workers, control thread, faces, saved state.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`config`] | the configuration file |
 //! | [`run`](mod@run) | the router as a process |
-//! | [`memory_budget`] | settings that bound memory, fitted to the memory that there is |
-//! | `startup` | its parts, made from the configuration |
-//! | [`worker`] | the engine between its rings |
-//! | `ports` | links that the worker polls by itself, through DPDK |
-//! | `api_token` | the token of the HTTP API, read or made |
-//! | `balancing` | names, moved from worker to worker |
-//! | `control` | the control thread's hold on everything |
-//! | `saving` | changes by command, put on file |
-//! | `command_times` | times of signed commands, for the next start |
+//! | [`memory_budget`] | settings that bound memory, fitted to the available memory |
+//! | `startup` | creates the parts from the configuration |
+//! | [`worker`] | the workers: between rings, ports and the engine |
+//! | `ports` | links that workers poll themselves, through DPDK |
+//! | `api_token` | the token of the HTTP API, read or created |
+//! | `balancing` | moves names between workers |
+//! | `control` | the control thread's access to everything |
+//! | `saving` | saves changes by command |
+//! | `command_times` | timestamps of signed commands, for the next start |
 //! | `faulty_strategies` | loaded strategies that ended the router, for the next start |
-//! | `neighbours` | other computers' commands, waiting for their turn |
-//! | [`power`] | power of the computer, measured or estimated |
-//! | `port_policy` | which ports commands may open |
-//! | `restore` | configured and saved settings, brought into effect |
-//! | `supervise` | signals, and the end of everything when a part fails |
+//! | `neighbours` | the queue of other hosts' commands |
+//! | [`power`] | power of the host, measured or estimated |
+//! | `port_policy` | the ports that commands may open |
+//! | `restore` | applies configured and saved settings |
+//! | `supervise` | signals, and ending the router when a part fails |
 //! | `fib_file` | FIB entries from a file |
-//! | [`state`] | what outlives a restart |
+//! | [`state`] | the state that survives a restart |
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! Writes the log on a thread of its own, so that nothing else waits when nobody reads it.
+//! Writes the log on a separate thread. Logging never blocks the router.
 //!
-//! Standard error may be a pipe that nobody empties, or a terminal that somebody has stopped. Lines wait in a bounded queue;
-//! when that is full they are left out and counted, and the count is written as soon as there is room again.
+//! Standard error may be a pipe without a reader, or a stopped terminal. Lines are queued up to a limit. Further lines
+//! are dropped and counted, and the count is written as soon as there is room again.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Bytes of lines that may wait.
+/// Most bytes of queued lines.
 const QUEUE_BYTES: usize = 1 << 20;
 
-/// The end of the queue that lines are put into.
+/// The writing end of the queue.
 #[derive(Debug, Clone)]
 pub struct LogWriter {
     shared: Arc<Shared>,
@@ -23,9 +23,9 @@ pub struct LogWriter {
 #[derive(Debug, Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// There are lines to write.
+    /// Signalled when there are lines to write.
     filled: Condvar,
-    /// All lines are written.
+    /// Signalled when all lines are written.
     emptied: Condvar,
 }
 
@@ -34,12 +34,12 @@ struct Queue {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     left_out: u64,
-    /// The thread is writing lines that it has taken.
+    /// Whether the thread is writing lines that it has dequeued.
     is_writing: bool,
 }
 
 impl Shared {
-    /// The lock is held for some instructions only, never while something is written.
+    /// Locks the queue. The lock is held for a few instructions only, never while writing.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -49,7 +49,7 @@ impl LogWriter {
     /// Starts the thread that writes to `output`.
     ///
     /// # Errors
-    /// The system refuses the thread.
+    /// The thread cannot be started.
     pub fn start(output: impl Write + Send + 'static) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let writer = LogWriter { shared: Arc::clone(&shared) };
@@ -57,7 +57,7 @@ impl LogWriter {
         Ok(writer)
     }
 
-    /// Takes a line, or leaves it out when too many wait.
+    /// Enqueues a line, or drops and counts it if the queue is full.
     fn push(&self, line: &[u8]) {
         let mut queue = self.shared.queue();
         if queue.bytes + line.len() > QUEUE_BYTES {
@@ -69,7 +69,7 @@ impl LogWriter {
         self.shared.filled.notify_one();
     }
 
-    /// Waits until all lines are written, no longer than `timeout`; returns whether they are.
+    /// Waits until all lines are written, at most for `timeout`. Returns whether they are.
     pub fn flush(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut queue = self.shared.queue();
@@ -92,7 +92,7 @@ impl<'a> MakeWriter<'a> for LogWriter {
     }
 }
 
-/// One call for each line, as the log layer makes them.
+/// The log layer calls `write` once for each line.
 impl Write for &LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.push(line);
@@ -119,7 +119,7 @@ fn write_lines(shared: &Shared, mut output: impl Write) {
         for line in &lines {
             // If standard error is closed, the lines are lost, and the router goes on.
             let _ = output.write_all(line);
-            // Room is made line by line: writing to a full pipe may take long.
+            // Frees room line by line, because writing to a full pipe may take long.
             shared.queue().bytes -= line.len();
         }
         if left_out > 0 {
@@ -164,13 +164,13 @@ mod tests {
             (&log).write_all(&line).expect("never fails");
         }
         assert!(!log.flush(Duration::from_millis(10)), "nothing was read yet");
-        // From here on everything is read.
+        // From here on all lines are written.
         drop(allow);
         assert!(log.flush(Duration::from_secs(60)));
         let whole: Vec<u8> = lines.try_iter().flatten().collect();
         let text = String::from_utf8(whole).expect("text");
         let kept = text.matches('x').count() / line.len();
-        // There are two counts when the thread took its first lines only after some had been left out already.
+        // There are two counts if the thread dequeued its first lines after some had been dropped.
         let counts: Vec<&str> = text
             .lines()
             .filter_map(|line| line.split_once(" log lines were left out"))

@@ -1,6 +1,6 @@
-//! Log output: levels per module, for people or as JSON, on standard error.
+//! Log output on standard error: levels per module, as readable text or as JSON.
 //!
-//! Lines go through `log_writer`, so that nothing waits when nobody reads them.
+//! Lines go through `log_writer`, so that logging never blocks.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -15,13 +15,13 @@ use tracing_subscriber::{Layer, fmt};
 use crate::config::{Log, LogFormat};
 use crate::log_writer::LogWriter;
 
-/// Environment variable that goes before the configured level.
+/// Environment variable that overrides the configured level.
 pub const LOG_VARIABLE: &str = "NAMEHOP_LOG";
 
-/// How long the end of the process waits for the last lines to be written.
+/// Longest time for which the end of the process waits for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the lines go through, once logging has started.
+/// The writer of log lines, once logging has started.
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
 const LEVELS: [(&str, LevelFilter); 6] = [
@@ -33,7 +33,7 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// Libraries whose log lines can be had besides Namehop's own.
+/// Libraries with modules that may be named in a filter, besides Namehop's own.
 const LIBRARIES: [&str; 2] = ["tokio_tungstenite", "tungstenite"];
 
 /// Starts logging for this process. A second call changes nothing.
@@ -52,28 +52,28 @@ pub fn start(config: &Log) -> Result<(), String> {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    // Failing means that a subscriber is set already, which is what the caller wants.
+    // Fails if a subscriber is set already, as intended for a second call.
     if tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().is_ok() {
-        // The first time, so there is none yet.
+        // First call, so `WRITER` is empty.
         let _ = WRITER.set(writer);
     }
     Ok(())
 }
 
-/// Waits until what was logged is written, but not long: perhaps nobody reads it.
+/// Waits until all lines are written, at most for [`FLUSH_TIMEOUT`], because standard error may have no reader.
 pub fn flush() {
     if let Some(writer) = WRITER.get() {
         writer.flush(FLUSH_TIMEOUT);
     }
 }
 
-/// Reads `level,module=level,…`.
+/// Parses `level,module=level,…`.
 ///
-/// Stricter than the parser of the logging library, to which any word is the name of a module: a misspelt level would
-/// turn all lines off, errors too.
+/// Stricter than the parser of the logging library, which takes any word for the name of a module: a misspelt level
+/// would turn off all lines, even errors.
 ///
 /// # Errors
-/// Names the part that is wrong and what would be right.
+/// Names the wrong part and the remedy.
 pub fn parse_filter(directives: &str) -> Result<Targets, String> {
     let mut filter = Targets::new();
     for directive in directives.split(',').map(str::trim) {

@@ -1,4 +1,4 @@
-//! Collects what the metrics server shows, on the control thread, where most of it lives.
+//! Collects the metrics on the control thread, where most of them are.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -15,28 +15,28 @@ use namehop_table::table_memory_in_use;
 use crate::control::Control;
 use crate::supervise::Supervisor;
 
-/// Requests for metrics that may wait.
+/// Most queued requests for metrics.
 const REQUESTS: usize = 16;
 
-/// Serves metrics for as long as the control thread lives.
+/// Serves metrics while the control thread runs.
 pub fn serve(server: HttpServer, management: &Rc<Management<Control>>, supervisor: Supervisor) {
     let started = Instant::now();
     let (requests, mut inbox) = mpsc::channel::<oneshot::Sender<Snapshot>>(REQUESTS);
     let management = Rc::clone(management);
     let collecting = async move {
         while let Some(reply) = inbox.recv().await {
-            // Whoever asked may have hung up.
+            // The client may have disconnected.
             let _ = reply.send(collect(&management, started).await);
         }
     };
     spawn_local(supervisor.clone().watch_endless("metrics collection", collecting));
     let serving = async move {
-        // Called on a thread for blocking work; the snapshot itself is made on the control thread.
+        // Called on a thread for blocking work; the control thread collects the snapshot.
         let ask = move || {
             let (reply, answer) = oneshot::channel();
             let sent = requests.blocking_send(reply);
             let snapshot = sent.ok().and_then(|()| answer.blocking_recv().ok()).unwrap_or_default();
-            // Takes some milliseconds where tables are large, so not on the control thread.
+            // Takes some milliseconds with large tables, so not on the control thread.
             Snapshot { table_memory: table_memory_in_use(), ..snapshot }
         };
         server.run(ask).await;

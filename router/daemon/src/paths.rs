@@ -1,4 +1,4 @@
-//! Where the application socket and the state file go when the configuration says "auto".
+//! Paths of the application socket and the state file if the configuration says "auto".
 
 use std::env;
 use std::fs;
@@ -11,21 +11,21 @@ use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::config::AutoPath;
 
-/// Where NDN applications on Linux look for their forwarder.
+/// The socket path where NDN applications on Linux look for their forwarder.
 const SYSTEM_SOCKET: &str = "/run/nfd/nfd.sock";
-/// Where system services keep state.
+/// The state file of a system service.
 const SYSTEM_STATE: &str = "/var/lib/namehop/state.json";
 
-/// No path can be used; the text says what was tried and what to do.
+/// No path can be used; the text names the attempts and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NoUsablePath(String);
 
-/// Path of the Unix socket.
+/// Returns the path of the Unix socket, with its folder created.
 ///
 /// # Errors
-/// `auto`, and neither `/run/nfd` nor `$XDG_RUNTIME_DIR/nfd` can be written; or the folder of the configured path cannot
-/// be made.
+/// With `auto`, neither `/run/nfd` nor `$XDG_RUNTIME_DIR/nfd` is writable; or the folder of the configured path cannot
+/// be created.
 pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
     if let AutoPath::Path(path) = configured {
         make_folder(path, "socket", "`path` in section [faces.unix]")?;
@@ -49,10 +49,10 @@ pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
     }
 }
 
-/// Path of the state file.
+/// Returns the path of the state file.
 ///
 /// # Errors
-/// There is neither a writable system folder nor a home for `auto`, or this user may not use the file.
+/// With `auto`, there is neither a writable system folder nor a home; or this user may not use the file.
 pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
     const KEY: &str = "`file` in section [state]";
     let path = match configured {
@@ -60,7 +60,7 @@ pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
         AutoPath::Auto => automatic_state_file()?,
     };
     match fs::create_dir_all(folder_of(&path)) {
-        // The router starts without saved state there.
+        // The router then starts without saved state.
         Err(error) if is_full_or_read_only(&error) => return Ok(path),
         made => made.map_err(|error| no_folder(&path, "state file", KEY, &error))?,
     }
@@ -71,7 +71,7 @@ pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
 }
 
 fn automatic_state_file() -> Result<PathBuf, NoUsablePath> {
-    // systemd names the folder that it made for the service.
+    // systemd sets this to the folder that it created for the service.
     if let Some(folder) = env::var_os("STATE_DIRECTORY").filter(|folder| !folder.is_empty()) {
         return Ok(PathBuf::from(folder).join("state.json"));
     }
@@ -79,7 +79,7 @@ fn automatic_state_file() -> Result<PathBuf, NoUsablePath> {
         return Ok(PathBuf::from(folder).join("namehop/state.json"));
     }
     let system = PathBuf::from(SYSTEM_STATE);
-    // A file of this user on a file system that is read-only for now is this router's, too.
+    // A file of this user counts even if the file system is read-only for now.
     if folder_is_usable(&system) || is_own_file(&system) {
         return Ok(system);
     }
@@ -92,7 +92,7 @@ fn automatic_state_file() -> Result<PathBuf, NoUsablePath> {
     }
 }
 
-/// Makes the folder of a file. `file` has a role and the configuration key that says where it is.
+/// Creates the folder of a file. `role` and the configuration key `key` are for the message.
 fn make_folder(file: &Path, role: &str, key: &str) -> Result<(), NoUsablePath> {
     fs::create_dir_all(folder_of(file)).map_err(|error| no_folder(file, role, key, &error))
 }
@@ -107,14 +107,14 @@ fn no_folder(file: &Path, role: &str, key: &str, error: &io::Error) -> NoUsableP
     ))
 }
 
-/// Whether something cannot be written because of the disk and not because of this user: that may change while the router
-/// runs, and is no reason not to start.
+/// Returns whether writing failed because of the disk and not because of this user. The disk may change while the
+/// router runs, so the router starts all the same.
 pub fn is_full_or_read_only(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
-/// Why no file can be made at `file`, as far as can be seen without making anything, and what to do.
+/// Returns why no file can be created at `file`, with a remedy; `None` if it can. Creates nothing.
 pub fn obstacle(file: &Path) -> Option<String> {
     let (existing, error) = match refusal(file)? {
         Refusal::Path(text) => return Some(text),
@@ -123,9 +123,9 @@ pub fn obstacle(file: &Path) -> Option<String> {
     Some(denied("write", &existing, error))
 }
 
-/// Why no file can be made somewhere.
+/// The reason why no file can be created.
 enum Refusal {
-    /// The path is wrong in the way that the text says.
+    /// The path is wrong; the text says why.
     Path(String),
     /// This user cannot write to the folder.
     Access(PathBuf, Errno),
@@ -147,8 +147,8 @@ fn refusal(file: &Path) -> Option<Refusal> {
     Some(Refusal::Access(existing.to_owned(), error))
 }
 
-/// Why the router cannot start with this state file, and what to do. One that is there and can be read is enough, and so is a
-/// read-only disk without one.
+/// Returns why the router cannot start with this state file, with a remedy. An existing readable file is enough, and so
+/// is a read-only disk without a file.
 pub fn state_obstacle(file: &Path) -> Option<String> {
     match file.is_file() || matches!(refusal(file), Some(Refusal::Access(_, Errno::EROFS))) {
         true => unreadable(file),
@@ -156,7 +156,7 @@ pub fn state_obstacle(file: &Path) -> Option<String> {
     }
 }
 
-/// Why a file that exists cannot be read, and what to do.
+/// Returns why an existing file cannot be read, with a remedy.
 pub fn unreadable(file: &Path) -> Option<String> {
     match access(file, AccessFlags::R_OK) {
         Ok(()) | Err(Errno::ENOENT) => None,
@@ -173,17 +173,17 @@ fn denied(permission: &str, path: &Path, error: Errno) -> String {
     )
 }
 
-/// The folder that a file is in; the working folder for a mere name.
+/// Returns the folder of a file; the working folder for a name without folder.
 fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether this is a file of this user.
+/// Returns whether this is a regular file of this user.
 fn is_own_file(file: &Path) -> bool {
     fs::symlink_metadata(file).is_ok_and(|found| found.is_file() && found.uid() == geteuid().as_raw())
 }
 
-/// Whether a file can be made there; makes its folder.
+/// Returns whether a file can be created there; creates its folder.
 fn folder_is_usable(file: &Path) -> bool {
     let Some(folder) = file.parent() else { return false };
     fs::create_dir_all(folder).is_ok() && access(folder, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()

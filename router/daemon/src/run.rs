@@ -1,4 +1,4 @@
-//! `namehop run`: a router from start to end in this process.
+//! `namehop run`: runs a router in this process, from start to end.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -41,24 +41,24 @@ use crate::worker::WorkerRings;
 
 use crate::{api_token, command_times, fib_file, logging, metrics, power, restore, worker};
 
-/// Commands that may wait for the socket service.
+/// Most commands that are queued for the socket service.
 const SOCKET_COMMANDS: usize = 256;
-/// Time between two checks whether somebody set the time of day or removed the state file.
+/// Time between two checks for a changed time of day or a removed state file.
 const SAVING_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// Frames that the control thread takes from its ring at once.
+/// Most frames that the control thread dequeues from its ring at once.
 const CONTROL_BURST: usize = 256;
-/// Commands of neighbours, and events of the engine, that it handles before applications of this computer have their turn
-/// again: each may have a signature to verify, which takes some tenths of a millisecond.
+/// Most commands of neighbours, and events of engines, that the control thread handles before it serves local
+/// applications again. Each may need a signature verification, which takes some tenths of a millisecond.
 const MAX_OTHERS_AT_ONCE: usize = 8;
 
-/// How to run.
+/// Options of `namehop run`.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// Configuration file; the defaults without one.
+    /// Configuration file; `None` for the defaults.
     pub config: Option<PathBuf>,
 }
 
-/// Why a router did not start, or ended.
+/// The reason why a router did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The configuration is wrong.
@@ -67,10 +67,10 @@ pub enum RunError {
     /// The log filter is wrong.
     #[error("{0}")]
     Log(String),
-    /// Something that the router needs cannot be had.
+    /// A resource that the router needs is not available.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A part of the router failed, and the router ended with it.
+    /// A part of the router failed, so the router ended.
     #[error("the router has ended because of a fault: {0}")]
     Fault(String),
 }
@@ -78,14 +78,15 @@ pub enum RunError {
 /// Runs a router until it is told to stop by SIGINT, SIGTERM or SIGHUP, or until a part of it fails.
 ///
 /// # Errors
-/// Why it could not start, or what failed. Nothing is left behind then, the saved state excepted.
+/// The reason why the router could not start, or the part that failed. Nothing is left behind then except the saved
+/// state.
 pub fn run(options: &RunOptions) -> Result<(), RunError> {
-    // Before there is anything that a signal could leave behind, such as the socket file.
+    // Start before creating anything that a signal could leave behind, such as the socket file.
     let supervisor = Supervisor::start()
         .map_err(|source| StartError::System { what: "cannot watch for signals and faults", source })?;
     let result = run_supervised(options, &supervisor);
     let result = match (result, supervisor.first_fault()) {
-        // The fault is what counts, whatever followed from it.
+        // The fault is the reason; other errors followed from it.
         (_, Some(fault)) => Err(RunError::Fault(fault)),
         // The router was told to end while it started.
         (Err(RunError::Start(StartError::Stopped)), None) => Ok(()),
@@ -109,7 +110,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         Authenticator::new(&startup::security_config(&config, &bounds)).map_err(StartError::Trust)?;
     let destinations = startup::readvertise_destinations(&config)?;
     let parts = startup::build(&config, &bounds, supervisor)?;
-    // The state file is locked now: no other router uses the file beside it.
+    // The state file is locked now, so no other router uses the file beside it.
     if authenticator.checks_times()
         && let Some(record) = command_times::record(&config)
     {
@@ -156,7 +157,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 let sockets = watching_sockets.watch("socket service", sockets.run(socket_inbox));
                 let sockets = tokio::task::spawn_local(sockets);
                 watching_worker.watch("forwarding worker", worker::serve(workers, processors, idling)).await;
-                // The sockets were told to end before the worker; how they ended is known already.
+                // The sockets were told to end before the worker; their result is already reported.
                 let _ = sockets.await;
             });
         })
@@ -211,12 +212,12 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             let restored = management.control().saving().description(&saved);
             restore::apply(&management, &config, saved).await;
             if let Some(file) = config.fib.file {
-                // It ends when all is loaded.
+                // This task ends when the file is loaded.
                 tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
             }
-            // Each worker has answered by then.
+            // All workers have answered when this returns.
             management.control().sample_latency(NonZeroU32::new(config.metrics.latency_sample)).await;
-            // From here on the router is found: everything that it takes to answer is there.
+            // The router opens its listeners last, when all parts are able to answer.
             management.control().open_sockets().await?;
             let metrics = metrics.map(BoundHttp::listen).transpose()?;
             announce(&channels, restored, metrics.as_ref().map(HttpServer::local_address), &config.api, token.as_ref());
@@ -254,18 +255,18 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         management.control().shut_down_sockets().await;
         started
     };
-    // A panic is known to the supervisor already. Here it only means that there is no control thread any more, and nobody
-    // who can send commands to the sockets, which end by that.
+    // The supervisor already knows of a panic here. The control thread is gone then, and with it the command channel of
+    // the sockets, which end for this reason.
     let started = panic::catch_unwind(AssertUnwindSafe(|| LocalSet::new().block_on(&control_runtime, control)));
     supervisor.expect_ends();
     workers_to_end.shutdown();
     let _ = forwarding.join();
-    // What the workers have evicted last is written.
+    // Writes the last Data that the workers have evicted.
     disk.into_iter().for_each(DiskCache::stop);
     Ok(started.unwrap_or(Ok(()))?)
 }
 
-/// Serves commands, and what the engines ask for, until the router ends.
+/// Serves management commands and events of the engines until the router ends.
 async fn serve(management: &Rc<Management<Control>>, rings: &WorkerRings, supervisor: &Supervisor) {
     let mut frames = Vec::with_capacity(CONTROL_BURST);
     let (from_worker, from_neighbours) = (&rings.to_control, &rings.to_control_from_neighbours);
@@ -301,18 +302,18 @@ async fn serve(management: &Rc<Management<Control>>, rings: &WorkerRings, superv
         for (worker, event) in std::iter::from_fn(next_event).take(MAX_OTHERS_AT_ONCE) {
             engine_event(management, worker, event);
         }
-        // Commands that wait for other threads go on in tasks of their own.
+        // Commands that wait for other threads continue in their own tasks.
         tokio::task::yield_now().await;
     }
 }
 
-/// A single-threaded runtime, one for each of the router's threads.
+/// Creates a single-threaded runtime; each of the router's threads with tasks has its own.
 fn new_runtime() -> Result<runtime::Runtime, StartError> {
     let system = |source| StartError::System { what: "cannot start the asynchronous runtime", source };
     runtime::Builder::new_current_thread().enable_all().build().map_err(system)
 }
 
-/// Puts a packet of the management server into the ring of the worker that it belongs to.
+/// Enqueues a packet of the management server to the worker that owns it.
 fn send_to_workers(pool: &BufferPool, inlet: &FrameInlet, frame: &[u8]) -> Result<(), LinkDrop> {
     let buffer = pool.copy_of(frame).ok_or(LinkDrop::NoBuffer)?;
     let pushed = inlet.push(Frame::new(FaceId::INTERNAL, 0, buffer));
@@ -320,7 +321,7 @@ fn send_to_workers(pool: &BufferPool, inlet: &FrameInlet, frame: &[u8]) -> Resul
     pushed.map_err(|_| LinkDrop::ReceiveRingFull)
 }
 
-/// Counts a command of a neighbour that is not looked at because there are too many.
+/// Counts a command of a neighbour that was dropped because the queue is full.
 fn count_refused(control: &Control, face: FaceId) {
     match control.faces().get(face) {
         Some(face) => face.counters.count_transport_drop(LinkDrop::TooManyCommands),
@@ -328,13 +329,13 @@ fn count_refused(control: &Control, face: FaceId) {
     }
 }
 
-/// Passes on what happens to faces, one by one in a task of its own: a flood of connections must not keep commands
-/// waiting.
+/// Forwards events of faces to workers and management, one by one in a separate task: a flood of connections must not
+/// delay commands.
 async fn follow_faces(management: Rc<Management<Control>>, mut events: mpsc::UnboundedReceiver<FaceEvent>) {
     while let Some(event) = events.recv().await {
         let workers = management.control().workers();
         match &event {
-            // Ports add and remove their faces themselves, but only at the worker that has the port.
+            // On a single worker, ports add and remove their faces themselves. Other workers need the event.
             FaceEvent::Created(face) | FaceEvent::Destroyed(face)
                 if face.remote_uri().is_on_port(Some(&face.local_uri())) && workers.count() == 1 => {}
             FaceEvent::Created(face) => workers.face_created(face),
@@ -366,14 +367,14 @@ fn engine_event(management: &Rc<Management<Control>>, worker: usize, event: Engi
     }
 }
 
-/// Tells systemd how far the router is, where it was started by a unit that wants to know (`Type=notify`).
+/// Reports the progress to systemd, if a unit of `Type=notify` started the router.
 fn tell_service_manager(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         warn!(%error, "the service manager could not be told how far the router is");
     }
 }
 
-/// Tells the person at the terminal where the router is.
+/// Prints the addresses of the router for the user at the terminal.
 fn announce(
     channels: &[FaceUri],
     restored: Option<String>,
@@ -399,7 +400,7 @@ fn announce(
         Some(unix) => text.push_str(&format!("Applications find it with\n  export NDN_CLIENT_TRANSPORT={unix}\n")),
         None => text.push_str("There is no Unix socket: applications need a transport line of their own.\n"),
     }
-    // A closed standard output is no reason to stop forwarding, and one that nobody reads is none to wait.
+    // On a separate thread: neither a closed standard output nor one without a reader may stop the router.
     let _ = thread::Builder::new().name("announcement".to_owned()).spawn(move || {
         let mut output = std::io::stdout().lock();
         let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());

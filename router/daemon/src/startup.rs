@@ -42,13 +42,13 @@ use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
 pub use workers::{engine_settings, processors, worker_count};
 use workers::{inlet, lookahead, port_set, rings, start_disk};
 
-/// One in this many small buffers may wait on congested ports, so that the others stay available.
+/// One in this many small buffers may be queued on congested ports, so that the others stay available.
 const QUEUED_SHARE: usize = 8;
 
-/// Why a router cannot start.
+/// The reason why a router cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// No place for the socket or state file.
+    /// No usable path for the socket or state file.
     #[error(transparent)]
     NoUsablePath(#[from] NoUsablePath),
     /// A listener cannot be opened.
@@ -78,65 +78,66 @@ pub enum StartError {
     /// The HTTP server cannot listen.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// It was told to end before it had started.
+    /// The router was told to end before it had started.
     #[error("told to end while starting")]
     Stopped,
-    /// The operating system refuses something else.
+    /// Another error of the operating system.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
-        /// What it said.
+        /// Error of the system.
         source: std::io::Error,
     },
 }
 
-/// All parts, ready to be put on their threads.
+/// All parts, ready to run on their threads.
 pub struct Parts {
     /// Serves sockets.
     pub sockets: SocketService,
     /// Opens and closes ports.
     pub ports: PortService,
-    /// Forward.
+    /// The workers, which forward packets.
     pub workers: Vec<Worker>,
-    /// How the control thread talks to the workers.
+    /// The control thread's handles to the workers.
     pub handles: WorkerHandles,
-    /// The rings of the first worker, of which those that lead away from it are the ones of all.
+    /// The rings of the first worker; all workers share the rings that lead away from it.
     pub rings: WorkerRings,
-    /// From the control thread to all workers.
+    /// Inlet from the control thread to all workers.
     pub from_control: FrameInlet,
-    /// Which names belong to which worker.
+    /// The name dispatch table: which worker owns which names.
     pub dispatch: Arc<NameDispatch>,
-    /// Packet memory.
+    /// Packet buffers.
     pub pool: BufferPool,
     /// All faces.
     pub faces: Arc<FaceTable>,
-    /// What happens to faces.
+    /// Events of faces.
     pub face_events: mpsc::UnboundedReceiver<FaceEvent>,
     /// The control thread's end of the FIB.
     pub fib: FibWriter<StrategyInstance>,
-    /// Where changes are saved, unless that is off.
+    /// The state file; `None` if saving is disabled.
     pub journal: Option<Journal>,
-    /// What was saved before.
+    /// The saved state at the start.
     pub saved: SavedState,
-    /// The second tier of the Content Store, if there is one.
+    /// The second tier of the Content Store; `None` if not configured.
     pub disk: Option<DiskCache>,
 }
 
-/// Opens the state file, makes all tables, and binds the sockets of listeners, on which nobody is heard yet.
+/// Opens the state file, creates all tables, and binds the listeners' sockets, which do not listen yet.
 ///
 /// # Errors
-/// The first thing that cannot be had; what was opened is closed again.
+/// The first resource that is not available; everything opened is closed again.
 pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Result<Parts, StartError> {
-    // Called between steps that take long, so that the router can be stopped while it starts.
+    // Called between slow steps, so that the router can be stopped while it starts.
     let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
     config.memory.huge_pages.use_from_now_on();
-    // Workers must not wait for the system to clear pages. Where sockets bring packets, the kernel keeps some while they do.
+    // Workers must not wait while the kernel clears pages. With sockets only, this also saves memory: pages are made
+    // ready after first uses.
     make_memory_ready_ahead(if config.has_ports() { Readiness::BeforeUse } else { Readiness::AfterFewUses });
     let key = HashKey::random();
     let pool = BufferPool::new(bounds.small_buffers, bounds.large_buffers);
     let faces = Arc::new(FaceTable::with_limit(bounds.max_faces));
-    // Fragments of packets that never become whole must not take all memory for large packets.
+    // Incomplete packets must not take all large buffers.
     faces.set_reassembly_limit(bounds.large_buffers / 4);
     faces.set_workers(worker_count(config));
     insert_internal_face(&faces);
@@ -179,7 +180,7 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
     }
     check_not_ending()?;
     let wakers: Vec<_> = rings.iter().map(|rings| Arc::clone(rings.from_control.waker())).collect();
-    // A single worker has nobody to hand anything to.
+    // A single worker transfers nothing.
     let handovers = if count > 1 { Handover::connect(&dispatch, &wakers) } else { Vec::new() };
     let mut handovers = handovers.into_iter();
     let lookahead = lookahead(config.forwarding.lookahead);
@@ -230,7 +231,7 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
     })
 }
 
-/// Logs on which pages the tables lie, and how they get faster ones where they have none that were set aside.
+/// Logs the page sizes of the tables, and a hint if no table is on reserved huge pages.
 fn report_memory(wanted: HugePages) {
     let by_pages = table_memory_by_pages();
     for (pages, count, bytes) in &by_pages {
@@ -245,14 +246,14 @@ fn report_memory(wanted: HugePages) {
     }
 }
 
-/// The face between engine and control thread.
+/// Inserts the face between the engine and the control thread.
 fn insert_internal_face(faces: &FaceTable) {
     let mut params = FaceParams::new(FaceUri::Internal, FaceUri::Internal);
     params.scope = FaceScope::Local;
     params.persistency = FacePersistency::Permanent;
     params.allowed_persistencies = &[FacePersistency::Permanent];
     params.flags = FaceFlags::LOCAL_FIELDS.union(FaceFlags::PIT_TOKENS_ON);
-    // The table is new, so the number is free.
+    // The table is new, so the id is free.
     let _ = faces.insert_reserved(FaceId::INTERNAL, params);
 }
 
@@ -302,7 +303,7 @@ fn socket_config(config: &Config, bounds: &Bounds) -> Result<SocketConfig, Start
     })
 }
 
-/// The settings of the management server's authenticator.
+/// Returns the settings of the management server's authenticator.
 pub fn security_config(config: &Config, bounds: &Bounds) -> SecurityConfig {
     let trust = |trust: &Trust| TrustConfig {
         anchors: trust.anchors.iter().map(Anchor::from).collect(),
@@ -331,10 +332,10 @@ pub fn security_config(config: &Config, bounds: &Bounds) -> SecurityConfig {
     }
 }
 
-/// Routing daemon and gateway to which routes are announced.
+/// Returns the routing daemon and the gateway to which routes are announced.
 ///
 /// # Errors
-/// When the key for a gateway cannot be used.
+/// The key for the gateway cannot be used.
 pub fn readvertise_destinations(config: &Config) -> Result<Vec<Destination>, StartError> {
     let (daemon, gateway) = (&config.routing.daemon, &config.routing.gateway);
     let numbers = |origins: &[OriginText]| origins.iter().map(|origin| origin.0).collect();

@@ -1,13 +1,12 @@
-//! Supervision: when a task or a thread of the router panics, or ends before its time, the whole router ends, with
-//! the reason in the log and an exit code other than 0, so that whoever started it can start it again. A router that
-//! runs without one of its parts would be worse than none.
+//! Supervision: when a task or thread of the router panics or ends unexpectedly, the whole router ends, with the reason
+//! in the log and a nonzero exit code, so that a service manager can restart it. A router without one of its parts
+//! would be worse than none.
 //!
-//! Panics anywhere in the process are noticed by the panic hook, whichever task or thread they end; tasks that must not end
-//! are run by [`Supervisor::watch`]. Tasks that may end (a face that is made, a connection that closes, the loading of a
-//! file) are not watched.
+//! The panic hook handles panics in all tasks and threads of the process. [`Supervisor::watch`] runs tasks that must
+//! not end. Tasks that may end (creating a face, a connection, loading a file) are not watched.
 //!
-//! Signals belong here, too: SIGTERM, SIGINT and SIGHUP end the router cleanly, whatever it is doing; a second SIGTERM or SIGINT
-//! ends the process at once.
+//! This module also handles signals. SIGTERM, SIGINT and SIGHUP end the router cleanly at any time; a second SIGTERM or
+//! SIGINT ends the process at once.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -24,21 +23,21 @@ use tracing::{error, info};
 
 use crate::logging;
 
-/// How long ending may take; then the process is ended as it is.
+/// Longest duration of a clean end; then the process is aborted.
 const ENDING_PATIENCE: Duration = Duration::from_secs(20);
-/// The same after a fault, when something may be stuck.
+/// The same after a fault, when a thread may be stuck.
 const FAULT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why the router is to end.
+/// The reason why the router ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// A signal asked for it.
+    /// A signal requested it.
     Asked,
-    /// A fault; the text names it.
+    /// A fault, described by the text.
     Fault(String),
 }
 
-/// Knows whether the router is to end, and why.
+/// Records whether the router must end, and why. Clones share one state.
 #[derive(Clone)]
 pub struct Supervisor {
     shared: Arc<Shared>,
@@ -46,26 +45,27 @@ pub struct Supervisor {
 
 struct Shared {
     end: watch::Sender<Option<End>>,
-    /// Tasks end by themselves from now on.
+    /// Tasks are expected to end from now on.
     is_ending: AtomicBool,
-    /// The first fault, also of those that come while the router is ending.
+    /// The first fault, even one that occurs while the router is ending.
     fault: Mutex<Option<String>>,
-    /// Whether the process is ended when ending takes too long.
+    /// Whether the process is aborted when ending takes too long.
     ends_process: bool,
 }
 
 impl Supervisor {
-    /// Watches for signals and panics of this process from now on. To be called before any thread is started: signals go
-    /// to the thread that waits for them only if all others have them blocked, as they inherit it from the first.
+    /// Starts handling signals and panics of this process. Must be called before any other thread is started: the
+    /// thread that waits for signals gets them only if all other threads block them, and threads inherit this from the
+    /// first one.
     ///
     /// # Errors
-    /// The system refuses the thread.
+    /// The thread cannot be started.
     pub fn start() -> io::Result<Self> {
         let supervisor = Supervisor::new(true);
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGTERM);
         signals.add(Signal::SIGINT);
-        // Whoever starts the router with nohup wants it to outlive the terminal.
+        // nohup ignores SIGHUP so that the router outlives the terminal.
         if !is_ignored(Signal::SIGHUP) {
             signals.add(Signal::SIGHUP);
         }
@@ -94,15 +94,15 @@ impl Supervisor {
                     self.end(End::Asked);
                     self.end_process_after(ENDING_PATIENCE);
                 }
-                // A terminal that closes may send it twice: by the kernel and by the shell.
+                // A closing terminal may cause two SIGHUPs, from the kernel and from the shell.
                 (false, Signal::SIGHUP) => {}
-                // Whoever asks twice does not want to wait for a state file or for peers.
+                // A second signal asks to end without waiting for the state file or for peers.
                 (false, _) => process::exit(128 + signal as i32),
             }
         }
     }
 
-    /// The panic hook. It must not wait for anything: the thread that panics may hold anything.
+    /// The panic hook. It must not wait for anything, because the panicking thread may hold any lock.
     fn panicked(&self, panic: &PanicHookInfo<'_>) {
         let thread = thread::current();
         let text = panic.payload_as_str().unwrap_or("no reason was given");
@@ -116,7 +116,7 @@ impl Supervisor {
         self.fault(reason);
     }
 
-    /// An essential part of the router has failed.
+    /// Reports that an essential part of the router has failed, and ends the router.
     pub fn fault(&self, reason: String) {
         let mut first = self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = first.is_none();
@@ -136,49 +136,49 @@ impl Supervisor {
         });
     }
 
-    /// Ends the process if it has not ended by then, because a thread is stuck.
+    /// Aborts the process after `timeout` if it has not ended by then, because a thread is stuck.
     fn end_process_after(&self, timeout: Duration) {
         if !self.shared.ends_process {
             return;
         }
-        // Without the thread, ending may take longer, and nothing else.
+        // Without this thread, ending may take longer; nothing else changes.
         let _ = thread::Builder::new().name("end".to_owned()).spawn(move || {
             thread::sleep(timeout);
             error!("the router could not end in time; the process is ended as it is");
             logging::flush();
-            // Not `exit`, which may wait for what is stuck.
+            // Not `exit`, which may wait for the stuck thread.
             process::abort();
         });
     }
 
-    /// Whether the router is to end; for work that looks from time to time.
+    /// Returns whether the router must end; for work that polls this.
     pub fn is_ending(&self) -> bool {
         self.shared.end.borrow().is_some()
     }
 
-    /// Waits until the router is to end.
+    /// Waits until the router must end, and returns the reason.
     pub async fn ended(&self) -> End {
         let mut end = self.shared.end.subscribe();
         loop {
             if let Some(end) = &*end.borrow_and_update() {
                 return end.clone();
             }
-            // The sender lives as long as `self`.
+            // The sender lives as long as `self`, so this cannot fail.
             let _ = end.changed().await;
         }
     }
 
-    /// From now on tasks end because they were told to.
+    /// Makes the end of watched tasks expected from now on.
     pub fn expect_ends(&self) {
         self.shared.is_ending.store(true, Ordering::Release);
     }
 
-    /// The first fault there was.
+    /// Returns the first fault, if any.
     pub fn first_fault(&self) -> Option<String> {
         self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs a task that must not end before the router does; `name` says what it is.
+    /// Runs a task that must not end before the router does; `name` identifies it in messages.
     pub async fn watch<E: Display>(self, name: &'static str, task: impl Future<Output = Result<(), E>>) {
         fault_point(name);
         let result = task.await;
@@ -193,7 +193,7 @@ impl Supervisor {
         self.fault(reason);
     }
 
-    /// The same for a task that has no reason to end.
+    /// Like [`watch`](Self::watch), for a task without an error.
     pub async fn watch_endless(self, name: &'static str, task: impl Future<Output = ()>) {
         let task = async {
             task.await;
@@ -203,7 +203,7 @@ impl Supervisor {
     }
 }
 
-/// Whether this process ignores a signal from its start on, as whoever started it wanted (proc(5), `SigIgn`).
+/// Returns whether this process has ignored a signal since its start (proc(5), `SigIgn`).
 fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -211,8 +211,8 @@ fn is_ignored(signal: Signal) -> bool {
     mask & 1 << (signal as u32 - 1) != 0
 }
 
-/// Panics here if the environment variable `NAMEHOP_FAULT` has this name: tests of what becomes of a router whose parts fail.
-/// Programs built for use have no such thing.
+/// Panics if the environment variable `NAMEHOP_FAULT` has this name, for tests of routers with failing parts. Does
+/// nothing in release builds.
 #[inline]
 pub fn fault_point(name: &str) {
     #[cfg(debug_assertions)]

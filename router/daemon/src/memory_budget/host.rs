@@ -1,5 +1,5 @@
-//! How much memory the host has for this process: the least of what the kernel calls available and of what the control groups of the
-//! process, and those above them, leave.
+//! The memory of the host that is available to this process: the minimum of the kernel's available memory and of the
+//! memory left in the control groups of the process and in their ancestors.
 
 use std::fmt;
 use std::fs;
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 
 use namehop_table::HugePages;
 
-/// From this limit on, a control group has none.
+/// Limits of control groups from this value on mean no limit.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
 
 /// Memory for this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostMemory {
-    /// Bytes that the process can take before something of it is refused or killed.
+    /// Bytes that the process can allocate before an allocation fails or the process is killed.
     pub available_bytes: usize,
-    /// What bounds them.
+    /// The limiting factor.
     pub source: Source,
-    /// Free bytes on huge pages that were set aside, of 2 MiB and of 1 GiB.
+    /// Free bytes on reserved huge pages of 2 MiB.
     pub huge_2m_bytes: usize,
-    /// See above.
+    /// Free bytes on reserved huge pages of 1 GiB.
     pub huge_1g_bytes: usize,
 }
 
-/// What bounds the memory of this process.
+/// The limiting factor of this process's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// What the host has left (`MemAvailable`, proc(5)).
+    /// The available memory of the host (`MemAvailable`, proc(5)).
     Host,
-    /// The limit of a control group, by its folder.
+    /// The limit of the control group with this folder.
     ControlGroup(PathBuf),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for HostMemory {
 }
 
 impl HostMemory {
-    /// Reads the files of the kernel below `root`. `None` where there are none.
+    /// Reads the kernel's files below `root`. `None` if there are none.
     pub fn read(root: &Path) -> Option<HostMemory> {
         let host = available_on_host(root).map(|bytes| (bytes, Source::Host));
         let (bytes, source) = groups(root)
@@ -62,7 +62,7 @@ impl HostMemory {
         })
     }
 
-    /// Bytes on huge pages that tables take where they may.
+    /// Returns the bytes on huge pages that tables use with this setting.
     pub fn pool_bytes_for(&self, huge_pages: HugePages) -> usize {
         match huge_pages {
             HugePages::Auto => self.huge_2m_bytes.saturating_add(self.huge_1g_bytes),
@@ -85,13 +85,13 @@ fn free_huge_pages(root: &Path, kibibytes: usize) -> usize {
     usize::try_from(count("free_hugepages").saturating_sub(count("resv_hugepages"))).unwrap_or(0)
 }
 
-/// A version of the memory controller: names of its files.
+/// A version of the memory controller, with the names of its files.
 #[derive(Debug, Clone, Copy)]
 struct Version {
-    /// Where the limits are, of which the smallest counts.
+    /// Files with the limits; the smallest limit applies.
     limits: &'static [&'static str],
     usage: &'static str,
-    /// Lines of `memory.stat` with what the kernel takes back before it refuses anything.
+    /// Lines of `memory.stat` with memory that the kernel reclaims before an allocation fails.
     file_cache: [&'static str; 2],
 }
 
@@ -106,7 +106,7 @@ const V2: Version = Version {
     file_cache: ["active_file", "inactive_file"],
 };
 
-/// A control group of this process.
+/// A control group of this process, or an ancestor of one.
 #[derive(Debug)]
 struct Group {
     folder: PathBuf,
@@ -116,7 +116,7 @@ struct Group {
 }
 
 impl Group {
-    /// Bytes up to the limit; `None` without one.
+    /// Returns the bytes left up to the limit; `None` without a limit.
     fn left_bytes(&self) -> Option<u64> {
         let limits = self.version.limits.iter().filter_map(|file| number(&self.folder.join(file)));
         let limit = limits.filter(|limit| *limit < NO_LIMIT_BYTES).min()?;
@@ -131,14 +131,15 @@ impl Group {
     }
 }
 
-/// The control groups of this process with a memory controller, and all above them, as far as they can be seen.
+/// Returns the control groups of this process with a memory controller, and their ancestors as far as visible.
 fn groups(root: &Path) -> Vec<Group> {
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
     let (mounts, own) = (read("proc/self/mountinfo"), read("proc/self/cgroup"));
     let mut groups = Vec::new();
     for mount in mounts.lines().filter_map(Mount::parse) {
         let Some(path) = own.lines().find_map(|line| mount.path_of(line)) else { continue };
-        // Where the mount shows another part of the hierarchy, as in some containers, the mount's own folder is the group.
+        // If the mount shows another part of the hierarchy, as in some containers, the group is the folder of the
+        // mount.
         let below = path.strip_prefix(mount.root).unwrap_or("");
         let top = Path::new(mount.point);
         let own: PathBuf = top.components().chain(Path::new(below.trim_start_matches('/')).components()).collect();
@@ -176,7 +177,8 @@ impl<'a> Mount<'a> {
         Some(Mount { root: if root == "/" { "" } else { root }, point, version })
     }
 
-    /// The group of this process, from a line of cgroups(7) "hierarchy:controllers:path" that is about this hierarchy.
+    /// Returns the path of this process's group in this hierarchy, if `line` is about it (cgroups(7):
+    /// "hierarchy:controllers:path").
     fn path_of<'b>(&self, line: &'b str) -> Option<&'b str> {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
@@ -188,7 +190,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The number in a file; `None` for "max" as well.
+/// Returns the number in a file; `None` also for "max".
 fn number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }

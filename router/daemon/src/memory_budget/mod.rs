@@ -1,8 +1,8 @@
-//! Fits the settings that bound memory to the memory that there is.
+//! Fits the settings that bound memory to the available memory.
 //!
-//! Every setting here has a usual value and a least value. [`Budget::fit`] gives each setting that the configuration leaves at `"auto"` the
-//! same part of the way from its least to its usual value: the largest part with which everything together fits. What the
-//! configuration says is kept. This is arithmetic only; [`host`] finds out what there is.
+//! Each setting has a usual value and a least value. [`Budget::fit`] places each setting that the configuration leaves
+//! at `"auto"` at the same fraction of the way from its least to its usual value: the largest fraction at which
+//! everything fits. Configured values are kept. This module only calculates; [`host`] reads the available memory.
 
 pub mod host;
 mod need;
@@ -17,16 +17,17 @@ use need::Need;
 
 use need::needs;
 
-/// Steps from the least to the usual values.
+/// Number of steps from the least to the usual values.
 const STEPS: usize = 1024;
-/// Of the memory that there is, the part that the settings may take: the rest is for the kernel, its socket buffers, and other programs.
+/// Fraction of the available memory that the settings may take. The rest is for the kernel, its socket buffers, and
+/// other programs.
 const PART: (usize, usize) = (3, 4);
-/// Address space for the table of names at most, in packets, so that the cache can be enlarged by command.
+/// Largest address space for the table of names, in packets, which allows commands to enlarge the cache.
 const MOST_RESERVED_PACKETS: usize = 4 << 20;
-/// Most routes where memory bounds none.
+/// Maximum number of routes, if memory allows more.
 const MOST_ROUTES: usize = 1 << 28;
 
-/// How much the router holds of everything that takes memory, all workers together.
+/// Upper bounds of everything that takes memory, for all workers together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bounds {
     /// Pending Interests.
@@ -35,7 +36,7 @@ pub struct Bounds {
     pub pit_memory_bytes: usize,
     /// Nonces in the Dead Nonce List.
     pub dead_nonce_capacity: usize,
-    /// Timers that one worker sets during 2.1 s.
+    /// Timers that one worker can set within 2.1 s.
     pub new_timers: usize,
     /// FIB prefixes with measurements.
     pub measurement_capacity: usize,
@@ -43,38 +44,38 @@ pub struct Bounds {
     pub small_buffers: usize,
     /// Packet buffers of 9 KiB.
     pub large_buffers: usize,
-    /// Cached Data.
+    /// Number of cached Data.
     pub capacity_packets: usize,
     /// Bytes of cached Data.
     pub capacity_bytes: usize,
-    /// Cached Data that a command may allow.
+    /// Largest number of cached Data that a command can configure.
     pub reserved_packets: usize,
-    /// Faces.
+    /// Number of faces.
     pub max_faces: usize,
     /// Bytes in the send queues of all connections.
     pub all_send_queues_bytes: usize,
-    /// Routes that other hosts registered.
+    /// Number of routes that other hosts registered.
     pub max_remote_routes: usize,
-    /// All routes.
+    /// Total number of routes.
     pub max_routes: usize,
 }
 
 /// A setting that bounds memory.
 struct Setting {
-    /// Section and key in the configuration; `None` for what always follows from the memory.
+    /// Section and key in the configuration; `None` for bounds that always follow from the memory.
     key: Option<(&'static str, &'static str)>,
     unit: Unit,
-    /// What the configuration says; `None` for `"auto"`.
+    /// Reads the configured value; `None` for `"auto"`.
     configured: fn(&Config) -> Option<usize>,
     usual: usize,
     least: usize,
     bound: fn(&mut Bounds) -> &mut usize,
 }
 
-/// What a setting counts.
+/// The unit of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Entries, packets, faces.
+    /// A number of entries, packets or faces.
     Number,
     /// Bytes.
     Bytes,
@@ -125,35 +126,35 @@ settings! {
     }
 }
 
-/// A setting that got less than usual.
+/// A setting with less than its usual value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shrunk {
     /// Section of the configuration.
     pub section: &'static str,
-    /// Key in it.
+    /// Key in the section.
     pub key: &'static str,
-    /// What it counts.
+    /// Unit of the values.
     pub unit: Unit,
     /// Its usual value.
     pub usual: usize,
-    /// What it got.
+    /// Its fitted value.
     pub value: usize,
 }
 
-/// Bounds that fit, and what was done for that.
+/// Bounds that fit, with the calculation behind them.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    /// What the router holds at most.
+    /// The bounds of the router.
     pub bounds: Bounds,
-    /// What got less than usual.
+    /// Settings with less than their usual value.
     pub shrunk: Vec<Shrunk>,
-    /// What everything may take, by what it is for; most first.
+    /// Maximum memory by purpose, largest first.
     pub needs: Vec<Need>,
-    /// The sum of it, without tables for which there are huge pages of the pool.
+    /// The sum of `needs`, without tables that fit on reserved huge pages.
     pub needed_bytes: usize,
-    /// Bytes that the settings may take together; `None` where nobody can tell.
+    /// Bytes that the settings may take together; `None` if the available memory is unknown.
     pub limit_bytes: Option<usize>,
-    /// Where the limit comes from.
+    /// Origin of the limit, for messages.
     pub source: String,
 }
 
@@ -163,7 +164,7 @@ impl Budget {
         Budget::fit(config, worker_count(config), HostMemory::read("/".as_ref()).as_ref())
     }
 
-    /// Fits `config`, for so many workers, to a host.
+    /// Fits `config`, for this number of workers, to a host.
     pub fn fit(config: &Config, workers: usize, host: Option<&HostMemory>) -> Budget {
         let (limit_bytes, source) = match (config.memory.limit.bytes(), host) {
             (Some(limit), _) => (Some(limit), "`limit` in section [memory]".to_owned()),
@@ -173,7 +174,7 @@ impl Budget {
         let pool_bytes = host.map_or(0, |host| host.pool_bytes_for(config.memory.huge_pages));
         let needed = |step| need::total(config, &bounds_at(config, step), workers, pool_bytes);
         let fits = |step: &usize| limit_bytes.is_none_or(|limit| needed(*step) <= limit);
-        // What is needed grows with each step.
+        // The need grows with each step, so a binary search works.
         let steps: Vec<usize> = (1..=STEPS).collect();
         let step = steps.partition_point(fits);
         let mut bounds = bounds_at(config, step);
@@ -191,13 +192,13 @@ impl Budget {
     }
 }
 
-/// The bounds some steps above the least values.
+/// Returns the bounds at `step`, where 0 stands for the least values and [`STEPS`] for the usual ones.
 fn bounds_at(config: &Config, step: usize) -> Bounds {
     let mut bounds = Bounds::default();
     for setting in SETTINGS {
         *(setting.bound)(&mut bounds) = (setting.configured)(config).unwrap_or_else(|| setting.at(step));
     }
-    // Unless configured, it grows into the memory that is left.
+    // Unless configured, `use_rest` raises this into the remaining memory.
     bounds.max_routes = config.management.max_routes.number().unwrap_or(bounds.max_routes);
     bounds.reserved_packets = bounds.capacity_packets;
     bounds.max_remote_routes = bounds.max_remote_routes.min(bounds.max_routes);
@@ -217,7 +218,7 @@ impl Setting {
 }
 
 impl Bounds {
-    /// Lets routes and the cache grow into memory that nothing else may take: half of it each.
+    /// Divides the remaining memory between routes and the cache, half each.
     fn use_rest(&mut self, config: &Config, left_bytes: usize) {
         let half = left_bytes / 2;
         if config.management.max_routes.number().is_none() {

@@ -1,4 +1,4 @@
-//! What a router with certain bounds takes of memory at most.
+//! The maximum memory use of a router with given bounds.
 
 use namehop_packet::BufferPool;
 
@@ -6,36 +6,38 @@ use super::Bounds;
 use crate::config::Config;
 use crate::startup::engine_settings;
 
-/// Program, heap, threads and what serves HTTP, of a router without traffic.
+/// Program, heap, threads and HTTP server of a router without traffic.
 const BASE_BYTES: usize = 20 << 20;
 /// Rings and lists of a worker.
 const WORKER_BYTES: usize = 2 << 20;
-/// DPDK with what its drivers take: some 14 MB measured with a TAP port. It has memory of its own for all packet buffers besides.
+/// DPDK with its drivers: about 14 MB measured with a TAP port. In addition it has its own memory for all packet
+/// buffers.
 const PORTS_BYTES: usize = 16 << 20;
-/// A face with its transport and its counters, and the 16 KiB that may wait for it beside the budget of all send queues.
+/// A face with its transport and counters, and the 16 KiB that it may queue beyond the budget of all send queues.
 const FACE_BYTES: usize = (16 << 10) + (6 << 10);
-/// A route in the RIB, in the FIB, and in the list of what is saved: a million with short names take 260 MB, and twice as much after a restart.
+/// A route in the RIB, in the FIB, and in the list of saved routes: a million with short names take 260 MB, and twice
+/// as much after a restart.
 pub(super) const ROUTE_BYTES: usize = 1 << 10;
-/// What a route that another host registered takes besides, with its announcement.
+/// Additional memory of a route that another host registered, with its announcement.
 const REMOTE_ROUTE_BYTES: usize = 3 << 10;
-/// What is kept of an incomplete packet beside its buffer.
+/// Memory of an incomplete packet besides its buffer.
 const INCOMPLETE_PACKET_BYTES: usize = 1_700;
-/// Index of the second tier of the Content Store for each GiB of it, and buffers of each worker.
+/// Index of the second tier of the Content Store for each GiB of it, and disk buffers of each worker.
 const DISK_INDEX_BYTES_PER_GIB: usize = 5 << 20;
 const DISK_WORKER_BYTES: usize = 7 << 20;
 
 /// Memory for one purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
-    /// What it is for.
+    /// The purpose, for messages.
     pub purpose: &'static str,
-    /// The settings that bound it.
+    /// The settings that bound this memory, for messages.
     pub settings: &'static str,
-    /// Most bytes.
+    /// Maximum number of bytes.
     pub bytes: usize,
 }
 
-/// What everything may take with these bounds, most first.
+/// Returns the maximum memory for each purpose with these bounds, largest first.
 pub fn needs(config: &Config, bounds: &Bounds, workers: usize) -> Vec<Need> {
     let Bounds { small_buffers, large_buffers, max_faces, max_routes, .. } = *bounds;
     let of_engine = engine_settings(config, bounds, 0, workers).memory();
@@ -71,7 +73,7 @@ pub fn needs(config: &Config, bounds: &Bounds, workers: usize) -> Vec<Need> {
     needs
 }
 
-/// Bytes that everything may take of memory that is not on huge pages of the pool, which has room for `pool_bytes` of tables.
+/// Returns the maximum memory in bytes, without tables on reserved huge pages, which have room for `pool_bytes`.
 pub(super) fn total(config: &Config, bounds: &Bounds, workers: usize, pool_bytes: usize) -> usize {
     let all = needs(config, bounds, workers).iter().map(|need| need.bytes).fold(0, usize::saturating_add);
     let tables = engine_settings(config, bounds, 0, workers).memory();
@@ -79,7 +81,7 @@ pub(super) fn total(config: &Config, bounds: &Bounds, workers: usize, pool_bytes
     all - on_pool
 }
 
-/// Bytes that one more cached packet takes besides the packet.
+/// Returns the bytes of one more cached packet, besides the packet itself.
 pub(super) fn cached_packet_bytes() -> usize {
     const MANY: usize = 1 << 20;
     use namehop_engine::{CsConfig, EngineConfig};

@@ -1,4 +1,4 @@
-//! Says what was fitted to the memory, in the log and for `namehop config check`.
+//! Reports the fitted settings, in the log and for `namehop config check`.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use tracing::{info, warn};
 
 use super::{Budget, Shrunk, Unit};
 
-/// Needs that a warning names: the largest.
+/// Number of the largest needs that a warning names.
 const NAMED_NEEDS: usize = 3;
 
 impl Unit {
-    /// The value as it is written for people.
+    /// Formats a value for people.
     fn show(self, value: usize) -> String {
         const MEBIBYTE: f64 = (1 << 20) as f64;
         match self {
@@ -29,7 +29,7 @@ impl fmt::Display for Shrunk {
 }
 
 impl Budget {
-    /// Logs what was made smaller than usual and why, and warns where the configuration asks for more than there is.
+    /// Logs which settings got less than usual, and warns if the configured settings exceed the available memory.
     pub fn log(&self) {
         if !self.shrunk.is_empty() {
             warn!("{}", self.heading());
@@ -42,7 +42,7 @@ impl Budget {
         }
     }
 
-    /// The same as text of several lines, with what everything may take.
+    /// Returns the same as text of several lines, with the maximum memory by purpose.
     pub fn describe(&self) -> String {
         let mebibytes = |bytes: usize| bytes.div_ceil(1 << 20);
         let mut text = match self.limit_bytes {

@@ -1,4 +1,4 @@
-//! Fitting to hosts of all sizes, and reading the files of the kernel.
+//! Fitting to hosts of all sizes, and reading the kernel's files.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn all_settings_fit_from_64_mebibytes_on_and_never_shrink_as_memory_grows() {
         let limit = budget.limit_bytes.expect("known");
         assert_eq!(limit, mebibytes * MEBIBYTE / 4 * 3);
         assert!(budget.needed_bytes <= limit, "{mebibytes} MiB: {budget:#?}");
-        // Whatever is left over for routes and the cache at run time fits as well.
+        // The memory left for routes and the cache at run time fits too.
         let Bounds { capacity_packets, reserved_packets, .. } = budget.bounds;
         let more_packets = (reserved_packets - capacity_packets) * need::cached_packet_bytes();
         let most = need::total(&Config::default(), &budget.bounds, 1, 0) + more_packets;
@@ -54,7 +54,7 @@ fn a_host_with_enough_memory_has_the_usual_values() {
         assert_eq!(budget.shrunk, [], "{mebibytes} MiB");
         assert!(budget.describe().contains("cached Data"), "{}", budget.describe());
     }
-    // The same where nobody can tell.
+    // The same if the available memory is unknown.
     let unknown = Budget::fit(&Config::default(), 1, None);
     assert_eq!((unknown.shrunk, unknown.bounds.max_faces), (Vec::new(), 16_384));
 }
@@ -87,7 +87,7 @@ fn a_warning_names_what_takes_most_where_the_configuration_asks_for_too_much() {
     let text = budget.describe();
     assert!(text.contains("warning: the settings may take 4"), "{text}");
     assert!(text.contains("cached Data ([content_store] capacity_bytes"), "{text}");
-    // There are least values, too.
+    // Settings do not go below their least values.
     assert!(fit("", 16).describe().contains("warning: "));
 }
 
@@ -110,7 +110,7 @@ fn tables_on_huge_pages_that_were_set_aside_take_no_other_memory() {
     assert_eq!(prepared.pool_bytes_for(HugePages::TwoMiB), 0);
 }
 
-/// Files of a kernel below a folder.
+/// Writes files of a kernel below a folder.
 fn written(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().expect("a folder");
     for (file, text) in files {
@@ -128,7 +128,7 @@ const V1_MOUNTS: &str = "\
     35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n";
 const V2_MOUNTS: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
 
-/// Bytes and where they are from.
+/// Returns the available bytes and their source.
 fn read(files: &[(&str, &str)]) -> (usize, String) {
     let memory = HostMemory::read(written(files).path()).expect("readable");
     let source = match memory.source {
@@ -155,7 +155,7 @@ fn version_1_with_groups_above() {
     assert_eq!(limits(none, small), (128 << 20, "/sys/fs/cgroup/memory/outer/inner".to_owned()));
     assert_eq!(limits(small, none), (128 << 20, "/sys/fs/cgroup/memory/outer".to_owned()));
     assert_eq!(limits("67108864", small), (64 << 20, "/sys/fs/cgroup/memory/outer".to_owned()));
-    // What others of the group have taken is gone; what the kernel only keeps of files is not.
+    // Memory used by other processes of the group is not available; the page cache is.
     let usage = ("sys/fs/cgroup/memory/outer/memory.usage_in_bytes", "50000000\n");
     let stat = (
         "sys/fs/cgroup/memory/outer/memory.stat",
@@ -194,19 +194,19 @@ fn version_2_with_max_and_high() {
 
 #[test]
 fn hybrid_and_containers() {
-    // Version 2 is mounted beside version 1, without a memory controller of its own.
+    // Version 2 is mounted beside version 1, without its own memory controller.
     let hybrid = format!("{V1_MOUNTS}41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
     let own = ("proc/self/cgroup", "4:memory:/service\n0::/service\n");
     let limit = ("sys/fs/cgroup/memory/service/memory.limit_in_bytes", "100000000\n");
     assert_eq!(read(&[MEMINFO, own, ("proc/self/mountinfo", &hybrid), limit]).0, 100_000_000);
-    // A container with a name space of control groups sees its own group as the root.
+    // A container with a cgroup namespace sees its own group as the root.
     let inside = [
         ("proc/self/cgroup", "0::/\n"),
         ("proc/self/mountinfo", V2_MOUNTS),
         ("sys/fs/cgroup/memory.max", "70000000\n"),
     ];
     assert_eq!(read(&[&[MEMINFO], &inside[..]].concat()), (70_000_000, "/sys/fs/cgroup".to_owned()));
-    // One without has the path on the host, and the mount shows its own group only.
+    // A container without one has the path on the host, and the mount shows its own group only.
     let mount = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
     let own = ("proc/self/cgroup", "4:memory:/docker/abc\n");
     let limit = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "80000000\n");

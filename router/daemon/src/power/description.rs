@@ -1,4 +1,4 @@
-//! The server that the power model works with, from the name of a published one or from a file.
+//! Reads the server description of the power model, by the name of a published server or from a file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,10 +10,10 @@ use namehop_model::power::servers;
 /// Longest description, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Why there is no server.
+/// The reason why there is no server description.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionError {
-    /// It is no published server, and there is no such file.
+    /// There is neither a published server nor a file of this name.
     #[error(
         "'{0}' is neither a published server ('namehop power server' lists them) nor a file; 'namehop power server NAME' prints a \
          description to start from"
@@ -24,20 +24,20 @@ pub enum DescriptionError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file is no description.
+    /// The file is not a valid description.
     #[error("{}: {source}", path.display())]
     Server {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the file.
         source: ServerError,
     },
 }
 
-/// The published server of this name, or the one that the file of this name describes.
+/// Returns the published server of this name, or the one described by the file of this name.
 pub fn read_server(name_or_path: &str) -> Result<Server, DescriptionError> {
     if let Some(server) = servers::published(name_or_path) {
         return Ok(server);

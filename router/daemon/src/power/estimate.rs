@@ -1,24 +1,24 @@
-//! Power by the model, from what workers do: for computers that do not count energy.
+//! Estimates power with the model, from the work of the workers: for hosts without energy counters.
 
 use namehop_manage::server::WorkerStatus;
 use namehop_model::power::router::TABLE_3_1;
 use namehop_model::power::server::{Load, Power, Server};
 
-/// Bytes of memory for each packet: the mean of an Interest that misses and a Data in the thesis (table 3.1). The router does not count
-/// its own; memory is a small part of the power.
+/// Bytes of memory traffic for each packet: the mean of an Interest that misses and a Data in the thesis (table 3.1).
+/// The router does not measure its own; memory is a small part of the power.
 const MEMORY_BYTES_PER_PACKET: f64 = (TABLE_3_1.interest_miss.bytes + TABLE_3_1.data.bytes) / 2.0;
 
-/// What workers have done since their start.
+/// The work of all workers since their start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Work {
-    /// Time in which they had something to do, of all together, in seconds.
+    /// Total busy time of all workers, in seconds.
     pub busy_s: f64,
-    /// Packets that they forwarded.
+    /// Number of packets that they forwarded.
     pub packets: u64,
 }
 
 impl Work {
-    /// Of all workers.
+    /// Sums up the work of all workers.
     pub fn of(workers: &[WorkerStatus]) -> Self {
         Work {
             busy_s: workers.iter().map(|worker| worker.busy.as_secs_f64()).sum(),
@@ -26,14 +26,14 @@ impl Work {
         }
     }
 
-    /// What was done since `before`.
+    /// Returns the work since `before`; never negative.
     pub fn since(&self, before: &Work) -> Work {
         Work { busy_s: (self.busy_s - before.busy_s).max(0.0), packets: self.packets.saturating_sub(before.packets) }
     }
 }
 
-/// Power while `work` was done in `elapsed_s` seconds. A busy worker is a core that is busy at the highest frequency; more of them than
-/// the server has cores are all its cores.
+/// Returns the power while `work` was done in `elapsed_s` seconds; `None` if the model has no result. A busy worker
+/// counts as a core busy at the highest frequency, at most as all cores of the server.
 pub fn estimate(server: &Server, work: &Work, elapsed_s: f64) -> Option<Power> {
     let busy_cores = work.busy_s / elapsed_s;
     let packets_per_second = work.packets as f64 / elapsed_s;
@@ -45,10 +45,10 @@ pub fn estimate(server: &Server, work: &Work, elapsed_s: f64) -> Option<Power> {
     server.power(&load)
 }
 
-/// The energy of each device over so many seconds, in microjoules.
+/// Returns the energy of each device over `elapsed_s` seconds, in microjoules.
 pub fn energies(power: &Power, elapsed_s: f64) -> [(&'static str, u64); 4] {
     let &Power { cpu_watts, memory_watts, nic_watts, chassis_watts } = power;
-    // A cast of what is too large gives the largest number.
+    // The cast saturates.
     [("cpu", cpu_watts), ("memory", memory_watts), ("nic", nic_watts), ("chassis", chassis_watts)]
         .map(|(name, watts)| (name, (watts * elapsed_s * 1e6).round() as u64))
 }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_busy_worker_is_a_busy_core() {
-        // Half a second in which two workers were busy for three quarters: 1.5 cores.
+        // Half a second with 0.75 s of busy time: 1.5 cores.
         let power = estimate(&server(), &Work { busy_s: 0.75, packets: 500_000 }, 0.5).expect("possible");
         assert!((power.cpu_watts - (10.40 + 5.71 * 0.5_f64.powf(0.59))).abs() < 1e-9, "{power:?}");
         assert!((power.nic_watts - 12.6).abs() < 1e-9 && (power.chassis_watts - 34.20).abs() < 1e-9, "{power:?}");

@@ -1,5 +1,5 @@
-//! The power meter: looks once a second at the energy counters, or at what workers do, and keeps what came of it. On the control
-//! thread; workers only say what they have done, as for `namehop status`.
+//! The power meter: reads the energy counters, or the work of the workers, once a second, and keeps the result. Runs on
+//! the control thread; workers only report their status, as for `namehop status`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ use namehop_model::power::server::Server;
 use super::estimate::{Work, energies, estimate};
 use super::powercap::{Powercap, PowercapError};
 
-/// Time between two looks.
+/// Time between two readings.
 pub const INTERVAL: Duration = Duration::from_secs(1);
-/// Looks between two searches for counters that have vanished.
+/// Number of readings between two searches for counters that vanished.
 const SEARCH_AFTER: u32 = 60;
-/// Longest time between two looks whose energy is taken: in more, a counter may have gone round more than once.
+/// Longest time between two readings for which energy is counted: a counter may wrap more than once in a longer time.
 const MAX_GAP: Duration = Duration::from_secs(30);
-/// Shortest: shorter ones say nothing of power.
+/// Shortest time: power over a shorter one is not meaningful.
 const MIN_GAP: Duration = Duration::from_millis(10);
 
-/// What the power of this computer is known from.
+/// The power meter of this host.
 pub struct Meter {
     root: PathBuf,
     counters: Option<Powercap>,
-    /// For estimates while there are no counters.
+    /// Server description, for estimates while there are no counters.
     server: Option<Server>,
-    /// When it was looked last, and what the workers had done by then.
+    /// Time of the last reading, and the work of the workers up to it.
     before: Option<(Instant, Work)>,
     looks_without_counters: u32,
-    /// Energy of each part so far, in microjoules.
+    /// Energy of each part since the start, in microjoules.
     totals: Vec<(String, u64)>,
 }
 
 impl Meter {
-    /// A meter, if there are counters below `root` that this user may read, or a description of the computer.
+    /// Creates a meter; `None` if there are neither readable counters below `root` nor a server description.
     pub fn new(root: &Path, server: Option<Server>) -> Option<Self> {
         let counters = find(root);
         match (&counters, &server) {
@@ -48,10 +48,11 @@ impl Meter {
         Some(Meter { root, counters, server, before: None, looks_without_counters: 0, totals: Vec::new() })
     }
 
-    /// Looks again. `None` when nothing can be told, as at the first look.
+    /// Takes a reading. `None` if no result is possible, as at the first reading.
     pub fn look(&mut self, now: Instant, work: Work) -> Option<PowerStatus> {
         let (then, before) = self.before.replace((now, work)).unzip();
-        // Counters are read at every look, so that the next one has a start. Those just found have been.
+        // Read counters at every reading, so that the next one has a starting value. Newly found counters have just
+        // been read.
         let measured = if self.search_again() { None } else { self.read_counters() };
         let elapsed = now.saturating_duration_since(then?);
         if !(MIN_GAP..=MAX_GAP).contains(&elapsed) {
@@ -68,7 +69,7 @@ impl Meter {
         Some(self.status(Some(name), used, elapsed_s, done.packets))
     }
 
-    /// Energy by the counters; `None` without them.
+    /// Returns the energy since the last reading by the counters; `None` without counters.
     fn read_counters(&mut self) -> Option<Vec<(String, u64)>> {
         match self.counters.as_mut()?.read() {
             Ok(used) => Some(used.into_iter().map(|zone| (zone.name, zone.microjoules)).collect()),
@@ -80,14 +81,14 @@ impl Meter {
         }
     }
 
-    /// Looks for counters that have vanished, from time to time; says whether they are there again.
+    /// Searches at intervals for counters that vanished. Returns whether there are counters that were just found.
     fn search_again(&mut self) -> bool {
         if self.counters.is_some() {
             return false;
         }
         self.looks_without_counters += 1;
         if self.looks_without_counters.is_multiple_of(SEARCH_AFTER) {
-            // What is wrong was said the first time.
+            // Errors were logged the first time.
             self.counters = Powercap::find(&self.root).ok().flatten();
         }
         self.counters.is_some()
@@ -134,7 +135,7 @@ fn find(root: &Path) -> Option<Powercap> {
     }
 }
 
-/// What to do next.
+/// Returns the remedy for an error, as the end of a message.
 fn remedy(error: &PowercapError) -> &'static str {
     match error.source.kind() {
         io::ErrorKind::PermissionDenied => "; docs/power.md says how the router's user may read it",

@@ -1,11 +1,11 @@
-//! Power of the computer: measured where its processors count energy, otherwise estimated where a description of it is configured.
+//! Power of the host: measured if its CPUs count energy, else estimated if a server description is configured.
 //!
 //! | file | what |
 //! |---|---|
-//! | `description` | the server that the model works with: a published one or a file |
-//! | `powercap` | the energy counters that Linux shows |
-//! | `estimate` | the model, with what workers do |
-//! | `meter` | both, looked at once a second |
+//! | `description` | the server description of the model: a published one or a file |
+//! | `powercap` | the energy counters of Linux |
+//! | `estimate` | the model, applied to the work of the workers |
+//! | `meter` | both, read once a second |
 
 mod description;
 mod estimate;
@@ -25,11 +25,11 @@ use estimate::Work;
 use meter::{INTERVAL, Meter};
 use powercap::POWERCAP;
 
-/// The meter of this computer, if its power can be measured, or estimated because there is a description of it.
+/// Returns the power meter of this host; `None` if power can be neither measured nor estimated.
 pub(crate) fn meter(config: &config::Power) -> Option<Meter> {
     let server = config.server.as_ref().and_then(|server| match read_server(server) {
         Ok(server) => Some(server),
-        // It could be read when the configuration was checked.
+        // The file was readable when the configuration was checked.
         Err(error) => {
             warn!("the power of this computer is not estimated: {error}");
             None
@@ -38,7 +38,7 @@ pub(crate) fn meter(config: &config::Power) -> Option<Meter> {
     Meter::new(Path::new(POWERCAP), server)
 }
 
-/// Looks at the meter once a second. Ends when a worker has ended.
+/// Reads the meter once a second. Ends when a worker has ended.
 pub(crate) async fn watch(mut meter: Meter, control: &Control) {
     while let Ok(workers) = control.workers().statuses().await {
         control.set_power(meter.look(Instant::now(), Work::of(&workers)));

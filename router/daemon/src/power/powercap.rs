@@ -1,58 +1,59 @@
-//! Energy counters of processors (RAPL), as Linux shows them in `/sys/class/powercap`: one folder for each zone, with its name, a counter
-//! of microjoules (`energy_uj`) and where that starts again from 0 (`max_energy_range_uj`).
+//! Energy counters of CPUs (RAPL), from `/sys/class/powercap`: one folder for each zone, with its name, a counter of
+//! microjoules (`energy_uj`) and the value at which it wraps to 0 (`max_energy_range_uj`).
 //!
-//! Zones `intel-rapl:N` are processors (`package-N`; AMD's, too), `intel-rapl:N:M` are within them, but for the memory beside them (`dram`).
-//! Packages and memory are counted; what is within a package (`core`, `uncore`), around all (`psys`), or shown a second time
-//! (`intel-rapl-mmio`) is not. Since Linux 5.10 only root can read the counters, unless their modes are changed.
+//! Zones `intel-rapl:N` are CPU packages (`package-N`; AMD's too). Zones `intel-rapl:N:M` are parts of a package,
+//! except for its memory (`dram`). Packages and memory are counted. Parts of a package (`core`, `uncore`), the whole
+//! platform (`psys`), and duplicates (`intel-rapl-mmio`) are not. Since Linux 5.10 only root can read the counters,
+//! unless their modes are changed.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where Linux shows them.
+/// Folder of the counters.
 pub const POWERCAP: &str = "/sys/class/powercap";
 
-/// Longest content of these files, in bytes.
+/// Most bytes that are read of each of these files.
 const MAX_BYTES: u64 = 64;
 
-/// Why energy cannot be read.
+/// The reason why energy cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct PowercapError {
     /// The file.
     path: PathBuf,
-    /// What the operating system says, or that it is no number.
+    /// Error of the operating system, or that the content is not a number.
     pub source: io::Error,
 }
 
-/// A counter.
+/// An energy counter.
 #[derive(Debug)]
 struct Zone {
     name: String,
     counter: PathBuf,
-    /// Where the counter starts again from 0, in microjoules.
+    /// The value at which the counter wraps to 0, in microjoules.
     range_uj: u64,
     last_uj: u64,
 }
 
-/// Energy that a zone has used since it was read last.
+/// Energy that a zone has used since the last reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZoneEnergy {
-    /// `package-0`, `dram-0`.
+    /// Name of the zone: `package-0`, `dram-0`.
     pub name: String,
-    /// In microjoules.
+    /// Energy in microjoules.
     pub microjoules: u64,
 }
 
-/// All counters of a computer.
+/// All energy counters of a host.
 #[derive(Debug)]
 pub struct Powercap(Vec<Zone>);
 
 impl Powercap {
-    /// Looks for the counters below `root`, which is [`POWERCAP`] but in tests. `None` where there are none.
+    /// Searches for the counters below `root`, which is [`POWERCAP`] except in tests. `None` if there are none.
     ///
     /// # Errors
-    /// There are some, and they cannot be read.
+    /// There are counters that cannot be read.
     pub fn find(root: &Path) -> Result<Option<Self>, PowercapError> {
         let Ok(entries) = fs::read_dir(root) else { return Ok(None) };
         let mut zones = Vec::new();
@@ -78,10 +79,10 @@ impl Powercap {
         Ok((!zones.is_empty()).then_some(Powercap(zones)))
     }
 
-    /// Energy since the last call, or since the counters were found.
+    /// Returns the energy since the last call, or since the counters were found.
     ///
     /// # Errors
-    /// A counter cannot be read any more; then all have to be found anew.
+    /// A counter can no longer be read; then call [`find`](Self::find) again.
     pub fn read(&mut self) -> Result<Vec<ZoneEnergy>, PowercapError> {
         let mut energies = Vec::with_capacity(self.0.len());
         for zone in &mut self.0 {
@@ -94,7 +95,7 @@ impl Powercap {
     }
 }
 
-/// What a counter has counted that goes from 0 to `range` and starts again.
+/// Returns the difference of two readings of a counter that wraps at `range`.
 fn since(last: u64, now: u64, range: u64) -> u64 {
     match now.checked_sub(last) {
         Some(counted) => counted,
@@ -124,7 +125,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A folder as Linux has it.
+    /// A folder like that of Linux.
     pub struct FakePowercap(tempfile::TempDir);
 
     impl FakePowercap {
@@ -179,7 +180,7 @@ pub(super) mod tests {
         let mut powercap = Powercap::find(fake.root()).expect("readable").expect("there");
         fake.zone("intel-rapl:0", "package-0", "262143328850", "150");
         assert_eq!(energies(&mut powercap), [("package-0".to_owned(), 1000)]);
-        // Above its own range: only what was counted since 0 is known.
+        // The last value is above the range: only the count since 0 is known.
         assert_eq!(since(200, 7, 100), 7);
     }
 
@@ -200,7 +201,7 @@ pub(super) mod tests {
         assert!(Powercap::find(Path::new("/nonexistent")).expect("readable").is_none());
         let fake = FakePowercap::new();
         assert!(Powercap::find(fake.root()).expect("readable").is_none());
-        // The folder of a zone without a name is none.
+        // The folder of a zone without a name is ignored.
         fs::create_dir(fake.root().join("intel-rapl:0")).expect("made");
         assert!(Powercap::find(fake.root()).expect("readable").is_none());
     }
@@ -214,7 +215,7 @@ pub(super) mod tests {
         fake.zone("intel-rapl:0", "package-0", "1000", &"9".repeat(100));
         assert!(Powercap::find(fake.root()).is_err());
         fs::remove_file(fake.root().join("intel-rapl:0/energy_uj")).expect("removed");
-        // Reading a folder fails for everybody, as reading a file without permission does for all but root.
+        // Reading a folder fails for every user, as reading a file without permission does for all except root.
         fs::create_dir(fake.root().join("intel-rapl:0/energy_uj")).expect("made");
         assert!(Powercap::find(fake.root()).is_err());
     }
@@ -222,7 +223,7 @@ pub(super) mod tests {
     proptest! {
         #[test]
         fn counted_is_what_was_added(start in 0..1000_u64, added in 0..1000_u64) {
-            // A counter of 0 to 999.
+            // A counter from 0 to 999.
             prop_assert_eq!(since(start, (start + added) % 1000, 1000), added);
         }
     }

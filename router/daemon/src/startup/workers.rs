@@ -1,4 +1,4 @@
-//! What workers are made from: how many there are, where they run, their rings, and their shares of what is limited.
+//! The settings of workers: their number, their CPUs, their rings, and their shares of limited resources.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +25,17 @@ use crate::config::{AutoNumber, Config, ContentStoreDisk, Processor};
 use crate::memory_budget::Bounds;
 use crate::worker::{Worker, WorkerRings, share, usable_processors};
 
-/// Workers when the configuration leaves their number to the machine, at most: memory for tables is divided among them.
+/// Most workers with `workers = "auto"`: the memory for tables is divided among them.
 const MAX_AUTO_WORKERS: usize = 8;
-/// Pending Interests of one worker, at least.
+/// Minimum PIT capacity of one worker.
 const MIN_PIT_CAPACITY: usize = 64;
-/// Frames that fit into the rings between sockets and worker: some milliseconds of traffic at full speed.
+/// Capacity of the rings between sockets and worker, in frames: some milliseconds of traffic at full speed.
 const SOCKET_RING_FRAMES: usize = 8192;
-/// Frames that fit into the rings between worker and control thread.
+/// Capacity of the rings between worker and control thread, in frames.
 const CONTROL_RING_FRAMES: usize = 4096;
 
-/// How many workers there are. Without ports in the configuration one is enough for what sockets bring, and costs least.
+/// Returns the number of workers. With `"auto"` and without ports it is one, which suffices for the traffic of sockets
+/// and costs least.
 pub fn worker_count(config: &Config) -> usize {
     match config.forwarding.workers {
         AutoNumber::Number(count) => count,
@@ -46,14 +47,14 @@ pub fn worker_count(config: &Config) -> usize {
     }
 }
 
-/// Where each worker runs: those that are listed, then the last ones that there are, each worker on one of its own as long as
-/// there are enough.
+/// Returns the CPU of each worker: first the configured ones, then the last usable ones. CPUs are shared only if there
+/// are too few.
 pub fn processors(config: &Config, workers: usize) -> Vec<Processor> {
     let listed = &config.forwarding.processors;
     if listed.is_empty() && workers == 1 {
         return vec![config.ports.worker_processor];
     }
-    // The first ones serve interrupts and everything else.
+    // The first CPUs serve interrupts and everything else.
     let usable = usable_processors().unwrap_or_default();
     let mut others: Vec<usize> = usable.into_iter().rev().filter(|number| !listed.contains(number)).collect();
     if others.is_empty() {
@@ -62,10 +63,10 @@ pub fn processors(config: &Config, workers: usize) -> Vec<Processor> {
     listed.iter().copied().chain(others.into_iter().cycle()).map(Processor::Number).take(workers).collect()
 }
 
-/// The rings of each worker.
+/// Creates the rings of each worker.
 pub(super) fn rings(workers: usize) -> Vec<WorkerRings> {
     let (sockets_waker, control_waker) = (Arc::new(Waker::new()), Arc::new(Waker::new()));
-    // Room for the answers to what waits in front of all workers.
+    // Has room for the answers to the packets queued for all workers.
     let to_sockets = Arc::new(FrameRing::new(workers * SOCKET_RING_FRAMES, sockets_waker));
     let to_control = Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&control_waker)));
     let to_control_from_neighbours = Arc::new(FrameRing::new(CONTROL_RING_FRAMES, control_waker));
@@ -83,8 +84,8 @@ pub(super) fn rings(workers: usize) -> Vec<WorkerRings> {
     (0..workers).map(of_worker).collect()
 }
 
-/// These rings as one. Packets in frames of the usual shapes go to the worker that they belong to, as it seems here; all other
-/// frames go to the home worker of their face, which knows the state of the link.
+/// Combines these rings into one inlet. Packets in frames of usual form go to the worker that seems to own them; all
+/// other frames go to the home worker of their face, which has the state of the link.
 pub(super) fn inlet(dispatch: &Arc<NameDispatch>, rings: Vec<Arc<FrameRing>>) -> FrameInlet {
     if let [only] = &rings[..] {
         return FrameInlet::new(Arc::clone(only));
@@ -114,7 +115,7 @@ pub(super) fn port_set(
     )
 }
 
-/// The settings of one of so many engines, which share what is limited.
+/// Returns the settings of one of `workers` engines, which share the limits.
 pub fn engine_settings(config: &Config, bounds: &Bounds, worker: usize, workers: usize) -> EngineConfig {
     let (forwarding, store) = (&config.forwarding, &config.content_store);
     let part = |total| share(total, worker, workers);
@@ -140,8 +141,8 @@ pub fn engine_settings(config: &Config, bounds: &Bounds, worker: usize, workers:
     }
 }
 
-/// Starts the second tier of the Content Store, and gives each worker its part. What was erased under some prefixes before the
-/// start is erased once more, because the disk may not have been told.
+/// Starts the second tier of the Content Store, and gives each worker its part. Erases the prefixes in `erased` again,
+/// because the disk may not have recorded their erasure.
 pub(super) fn start_disk(
     disk: &ContentStoreDisk,
     key: HashKey,
@@ -163,7 +164,7 @@ pub(super) fn start_disk(
     Ok(cache)
 }
 
-/// Packets to look at together ahead of their turn, as configured or as suits this machine's memory.
+/// Returns the number of packets to prefetch together: the configured number, or one that suits the host's memory.
 pub(super) fn lookahead(configured: AutoNumber) -> usize {
     if let AutoNumber::Number(packets) = configured {
         info!("memory is fetched for {packets} packets together, as configured");

@@ -1,4 +1,4 @@
-//! A meter over made-up counters, and without any.
+//! A meter with simulated counters, and without counters.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn power_and_energy_follow_from_the_counters() {
     let start = Instant::now();
     let mut meter = Meter::new(fake.root(), None).expect("counters");
     assert_eq!(meter.look(start, work(0.0, 100)), None, "there is nothing to compare with");
-    // 12 J with a wrap in between, and 3 J, in 2 s, in which 100,000 packets came.
+    // 12 J with a wrap in between, and 3 J, in 2 s with 100,000 packets.
     fake.zone("intel-rapl:0", "package-0", "100000000", "11000000");
     fake.zone("intel-rapl:0:1", "dram", "100000000", "3000005");
     let status = meter.look(seconds(start, 2), work(1.0, 100_100)).expect("measured");
@@ -32,7 +32,7 @@ fn power_and_energy_follow_from_the_counters() {
     assert_eq!(status.nanojoules_per_packet, Some(150_000));
     assert_eq!(status.parts, [part("dram-0", 1500, 3000), part("package-0", 6000, 12_000)]);
     assert_eq!(status.milliwatts(), 7500);
-    // Nothing is used any more, and no packets come: totals stay.
+    // With no energy used and no packets, totals stay.
     let status = meter.look(seconds(start, 3), work(1.0, 100_100)).expect("measured");
     assert_eq!(status.nanojoules_per_packet, None);
     assert_eq!(status.parts, [part("dram-0", 0, 3000), part("package-0", 0, 12_000)]);
@@ -58,7 +58,7 @@ fn counters_that_vanish_are_looked_for_and_estimated_meanwhile() {
         let status = meter.look(seconds(start, second), work(0.0, 0)).expect("known");
         if status.estimated_with.is_none() {
             found += 1;
-            // What was used while nobody looked is not counted, and the energy so far goes on.
+            // Energy used while there were no counters is not counted; totals continue.
             assert_eq!((status.parts.len(), status.parts[0].milliwatts), (1, 2_000), "{second}");
             assert_eq!(status.parts[0].millijoules, 1000 + found * 2_000);
         }
