@@ -142,8 +142,8 @@ impl Balancing {
         Ok(self.balancer.borrow_mut().carry_out(self.now(), &self.dispatch, plan))
     }
 
-    /// Moves the dispatch entry of this name to a worker. The move is complete on return; the result describes the
-    /// entry.
+    /// Moves the dispatch entry of this name to a worker. The move is complete on return. The result describes the
+    /// entry, with its former worker.
     ///
     /// # Errors
     /// See [`DispatchError`].

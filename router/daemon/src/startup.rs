@@ -131,8 +131,8 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
     // Called between slow steps, so that the router can be stopped while it starts.
     let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
     config.memory.huge_pages.use_from_now_on();
-    // Workers must not wait while the kernel clears pages. With sockets only, this also saves memory: pages are made
-    // ready after first uses.
+    // Workers must not wait while the kernel clears pages. With sockets only, the kernel's socket buffers hold packets
+    // during such waits, so pages may be made ready later.
     make_memory_ready_ahead(if config.has_ports() { Readiness::BeforeUse } else { Readiness::AfterFewUses });
     let key = HashKey::random();
     let pool = BufferPool::new(bounds.small_buffers, bounds.large_buffers);

@@ -1,4 +1,4 @@
-//! Doing what a plan says, step by step, and taking it back in the opposite order.
+//! Applies the steps of a plan in order, and undoes recorded changes in reverse order.
 
 use std::io;
 
@@ -9,14 +9,14 @@ use crate::plan::Plan;
 use crate::state::{Record, StateFile};
 use crate::step::{Change, StepError};
 
-/// What became of a change.
+/// The result of applying or undoing a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The change.
     pub change: Change,
-    /// What there is to say of it, if it is not simply done.
+    /// A remark for the user; `None` if the change simply succeeded.
     pub remark: Option<String>,
-    /// Why it failed.
+    /// The reason of failure; `None` on success.
     pub error: Option<String>,
 }
 
@@ -24,10 +24,11 @@ fn unsaved(error: &io::Error) -> StepError {
     StepError { what: format!("write {}", StateFile::PATH), reason: error.to_string() }
 }
 
-/// Does the steps of a plan in order, and tells `report` of each. What was before is on disk before a step begins.
+/// Applies the steps of a plan in order, and calls `report` for each. The previous state is recorded on disk before a
+/// step begins.
 ///
 /// # Errors
-/// The first step that failed; those before it are done and recorded, and the others are not begun.
+/// The first step that failed. Earlier steps are done and recorded; later steps are not begun.
 pub fn apply(
     system: &System,
     plan: &Plan,
@@ -44,7 +45,7 @@ pub fn apply(
                 report(&Outcome { change: step.change.clone(), remark, error: None });
             }
             Err(error) => {
-                // The record says again what is so: nothing of this step.
+                // Restores the previous record, because nothing of this step remains.
                 let restored = match known {
                     Some(record) => state.put(record),
                     None => state.forget(&step.change),
@@ -57,15 +58,15 @@ pub fn apply(
     Ok(())
 }
 
-/// Takes back what is recorded, the last change first. What cannot be taken back now stays recorded.
+/// Undoes the recorded changes, the last one first. Changes that cannot be undone now stay recorded.
 ///
 /// # Errors
-/// When the record cannot be written.
+/// The record cannot be written.
 pub fn undo(system: &System, state: &mut StateFile, mut report: impl FnMut(&Outcome)) -> io::Result<()> {
     let mut a_card_stays = false;
     for Record { change, before, made } in state.records().to_vec().into_iter().rev() {
         if a_card_stays && matches!(change, Change::LoadModule { .. }) {
-            // Unloading it would take the card from whoever uses it.
+            // Unloading the module would take the card from the program that uses it.
             report(&Outcome { change, remark: None, error: Some("a network card is still with it".to_owned()) });
             continue;
         }

@@ -1,4 +1,4 @@
-//! What was found, in sentences for people who run networks.
+//! Formats the detected properties of a host for network operators.
 
 use serde::Serialize;
 
@@ -6,18 +6,18 @@ use crate::detect::{Machine, ModuleState, Nic, Use};
 use crate::plan::{show_nic, show_size};
 use crate::system::show_list;
 
-/// One subject.
+/// The findings about one subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it is about.
+    /// The subject.
     pub subject: &'static str,
-    /// What is so, in lines.
+    /// The detected facts, one per line.
     pub found: Vec<String>,
-    /// What that means for a router, and what to do.
+    /// The consequences for a router, and the remedy.
     pub meaning: String,
 }
 
-/// All subjects.
+/// Returns the findings about all subjects.
 pub fn findings(machine: &Machine) -> Vec<Finding> {
     vec![huge_pages(machine), processors(machine), iommu(machine), cards(machine), limits(machine)]
 }

@@ -1,9 +1,9 @@
-//! Preparing a computer for fast forwarding: what is there ([`detect`]), what would be changed ([`plan`]), doing it
-//! ([`apply`]) and taking it back ([`undo`]).
+//! Prepares a host for fast forwarding: detection ([`detect`]), planning changes ([`plan`]), applying them ([`apply`])
+//! and undoing them ([`undo`]).
 //!
-//! Everything is read from and written to files below `/proc`, `/sys` and `/etc`, so the crate knows neither router nor
-//! DPDK: a made-up tree of such files stands in for a computer in tests. Nothing is changed that is not a numbered step
-//! of a plan, and each step first records in a file what was before ([`StateFile`]).
+//! The crate reads and writes only files below `/proc`, `/sys` and `/etc`, and depends on neither the router nor DPDK.
+//! Tests use a simulated tree of such files. Every change is a numbered step of a plan, and each step first records the
+//! previous state in a file ([`StateFile`]).
 #![forbid(unsafe_code)]
 
 mod apply;

@@ -1,4 +1,4 @@
-//! From what is wished and what is there to numbered steps, each with its exact file or command, and what stands in the way.
+//! Plans the numbered steps from wishes and detected state, each with its exact file or command, and lists obstacles.
 
 use serde::Serialize;
 
@@ -6,43 +6,43 @@ use crate::System;
 use crate::detect::{HugePagePool, Machine, ModuleState, Nic, Use, VFIO_MODULE, pool_folder};
 use crate::step::Change;
 
-/// Sets pages of the usual size aside at boot.
+/// File that reserves huge pages of the default size at boot.
 const SYSCTL_FILE: &str = "/etc/sysctl.d/60-namehop.conf";
-/// The same for other sizes, one file for each, with the size behind.
+/// Prefix of the files for other page sizes; the size follows.
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/namehop-huge-pages-";
-/// Gives a card to vfio-pci when the kernel finds it, one file for each, with the address behind.
+/// Prefix of the files that bind a card to vfio-pci when the kernel detects it; the PCI address follows.
 const UDEV_FILE: &str = "/etc/udev/rules.d/60-namehop-";
 
 const GIBIBYTE: u64 = 1 << 30;
-/// Room for what default settings make use of: a cache of 512 MiB, some 230 MiB for packets of ports, and the other tables.
+/// Memory that default settings use: a cache of 512 MiB, about 230 MiB for packets of ports, and the other tables.
 const AUTO_BYTES: u64 = GIBIBYTE;
-/// From so much on, pages of 1 GiB are worth their trouble.
+/// From this size on, pages of 1 GiB are worth their cost.
 const LARGE_BYTES: u64 = 8 * GIBIBYTE;
 
-/// How much memory to set aside in huge pages.
+/// How much memory to reserve in huge pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemoryWish {
-    /// What suits a router with default settings, less on small computers.
+    /// A size that suits a router with default settings, less on small hosts.
     #[default]
     Auto,
-    /// So many bytes in all.
+    /// This number of bytes in total.
     Bytes(u64),
-    /// As it is.
+    /// Leave the number of huge pages unchanged.
     Unchanged,
 }
 
-/// What is wanted of a computer.
+/// The requested configuration of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wishes {
     /// Memory in huge pages.
     pub memory: MemoryWish,
-    /// Size of a page, in bytes; otherwise what suits.
+    /// Page size in bytes; `None` for automatic choice.
     pub page_bytes: Option<u64>,
-    /// Network cards to drive without the kernel: PCI addresses or interfaces.
+    /// Network cards to use without the kernel: PCI addresses or interface names.
     pub nics: Vec<String>,
-    /// Such that may be taken although the default route or an SSH session uses them.
+    /// Cards to use without the kernel even if the default route or an SSH session depends on them.
     pub forced_nics: Vec<String>,
-    /// Whether it is to be so again after a restart of the computer.
+    /// Whether the changes also apply after a restart of the host.
     pub is_permanent: bool,
 }
 
@@ -58,39 +58,39 @@ impl Default for Wishes {
     }
 }
 
-/// One step.
+/// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What is changed.
+    /// The change.
     pub change: Change,
-    /// What for.
+    /// Its purpose, for the user.
     pub why: String,
 }
 
-/// What would be done.
+/// The planned steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Plan {
-    /// In this order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What makes a wish impossible, and what to do. With one of these nothing is done.
+    /// Reasons why a wish is impossible, with remedies. If there are any, no step may be applied.
     pub obstacles: Vec<String>,
-    /// What to know besides.
+    /// Further notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Whether it is a file that a plan writes.
+/// Returns whether plans write this file.
 pub(crate) fn is_own_file(path: &str) -> bool {
     path == SYSCTL_FILE || path.starts_with(TMPFILES_FILE)
 }
 
 impl Plan {
-    /// Plans what brings the computer to what is wished. There are no steps for what is so already.
+    /// Plans the steps from the detected state to the wishes. Wishes that are already fulfilled need no steps.
     pub fn new(system: &System, machine: &Machine, wishes: &Wishes) -> Plan {
         let mut plan = Plan::default();
         plan.add_huge_pages(system, machine, wishes);
         let mut done = Vec::new();
         for name in wishes.nics.iter().chain(&wishes.forced_nics) {
-            // A card may be named by its address and by its interface.
+            // The wishes may name one card both by its address and by its interface.
             let card = machine.nic(name).map_or(name, |nic| &nic.address);
             if !done.contains(&card) {
                 plan.add_nic(system, machine, wishes, name);
@@ -104,7 +104,7 @@ impl Plan {
         self.steps.push(Step { change, why: why.into() });
     }
 
-    /// A file that makes a change again at boot, unless it is there.
+    /// Adds a step that writes a file, which repeats a change at boot, unless the file exists with this text.
     fn file(&mut self, system: &System, path: String, text: String, why: impl Into<String>) {
         match system.contents(&path) {
             Ok(there) if there.as_ref() == Some(&text) => {}
@@ -130,7 +130,7 @@ impl Plan {
             return;
         };
         let page_bytes = pool.page_bytes;
-        // What is chosen for the operator is rounded down, what the operator chose up.
+        // Automatic sizes are rounded down, requested sizes up.
         let pages = if wishes.memory == MemoryWish::Auto { asked / page_bytes } else { asked.div_ceil(page_bytes) };
         let is_enough = pool.pages >= pages;
         if !is_enough {
@@ -222,7 +222,7 @@ impl Plan {
     }
 }
 
-/// The pool for so much memory.
+/// Returns the pool from which to reserve this much memory.
 fn choose_pool(machine: &Machine, bytes: u64, wanted: Option<u64>) -> Option<&HugePagePool> {
     let pages = &machine.huge_pages;
     if let Some(page_bytes) = wanted {
@@ -232,7 +232,7 @@ fn choose_pool(machine: &Machine, bytes: u64, wanted: Option<u64>) -> Option<&Hu
     large.or_else(|| pages.pool(2 << 20)).or_else(|| pages.pool(pages.default_page_bytes)).or(pages.pools.first())
 }
 
-/// What keeps a card from being given to programs.
+/// Returns the obstacle to using a card without the kernel, if any.
 fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
     let card = show_nic(nic);
     if let (Some(reason), false) = (nic.uses.first(), is_forced) {
@@ -278,7 +278,8 @@ fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&s
     None
 }
 
-/// A udev rule that does what [`Change::BindNic`] does. A card that vfio-pci has already is left alone, because it may be in use.
+/// Returns a udev rule with the effect of [`Change::BindNic`]. It leaves a card alone that vfio-pci has already,
+/// because it may be in use.
 fn udev_rule(address: &str) -> String {
     let device = format!("/sys/bus/pci/devices/{address}");
     format!(
@@ -290,7 +291,7 @@ fn udev_rule(address: &str) -> String {
     )
 }
 
-/// An address, with the interface where there is one.
+/// Formats the address of a card, with its interfaces.
 pub(crate) fn show_nic(nic: &Nic) -> String {
     match nic.interfaces.as_slice() {
         [] => nic.address.clone(),
@@ -298,7 +299,7 @@ pub(crate) fn show_nic(nic: &Nic) -> String {
     }
 }
 
-/// A number of bytes in the largest unit that it is at least one of.
+/// Formats a number of bytes in the largest unit that does not exceed it.
 pub(crate) fn show_size(bytes: u64) -> String {
     let units = [(1 << 40, "TiB"), (GIBIBYTE, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let Some((unit, name)) = units.into_iter().find(|&(unit, _)| bytes >= unit) else {

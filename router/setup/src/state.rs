@@ -1,5 +1,5 @@
-//! The file that says what was before each change, so that all can be taken back: also after the program was killed halfway,
-//! and after a restart of the computer.
+//! The file that records the state before each change, so that all changes can be undone, even after the program was
+//! killed or the host restarted.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::System;
 use crate::step::{Before, Change};
 
-/// Where it lies.
+/// Paths of the file and its folder.
 const FOLDER: &str = "/var/lib/namehop-setup";
 const FILE: &str = "/var/lib/namehop-setup/state.json";
 
-/// A change that was made, or was about to be when the program ended.
+/// A change that was made, or was being made when the program ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The change.
     pub change: Change,
-    /// What was before the first change of the same thing.
+    /// The state before the first change of the same object.
     pub before: Before,
-    /// The change as it turned out. Without that the program ended on the way, and it may be done in part.
+    /// The change as made. `None` if the program ended during the change, which may then be partly done.
     #[serde(default)]
     pub made: Option<Change>,
 }
@@ -30,7 +30,7 @@ pub struct Record {
 pub struct StateFile {
     system: System,
     records: Vec<Record>,
-    /// Keeps others away for as long as it is open.
+    /// Lock on the folder, which keeps other processes away while it is open.
     _lock: File,
 }
 
@@ -38,10 +38,10 @@ impl StateFile {
     /// The path of the file, for messages.
     pub const PATH: &'static str = FILE;
 
-    /// Reads the records, of which there are none at first.
+    /// Locks and reads the records; there are none at first.
     ///
     /// # Errors
-    /// When another set-up is under way, or the file cannot be read.
+    /// Another setup is running, or the file cannot be read.
     pub fn open(system: &System) -> io::Result<StateFile> {
         let folder = system.path(FOLDER);
         fs::create_dir_all(&folder)?;
@@ -55,27 +55,27 @@ impl StateFile {
         Ok(StateFile { system: system.clone(), records, _lock: lock })
     }
 
-    /// The records, for looking only.
+    /// Reads the records without locking.
     ///
     /// # Errors
-    /// When there are some and they cannot be read.
+    /// The file exists and cannot be read.
     pub fn read(system: &System) -> io::Result<Vec<Record>> {
         let Some(text) = system.contents(FILE)? else { return Ok(Vec::new()) };
         serde_json::from_str(&text).map_err(|error| io::Error::other(format!("{FILE}: {error}")))
     }
 
-    /// What was changed, in order.
+    /// Returns the recorded changes, in order.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Says that a change will be made. What was before the first of several changes of one thing stays.
+    /// Records that a change is about to be made. The state before the first change of an object is kept.
     pub(crate) fn note(&mut self, change: Change, before: Before) -> io::Result<()> {
         let before = self.record_of(&change).map_or(before, |record| record.before.clone());
         self.put(Record { change, before, made: None })
     }
 
-    /// Says how a change that was noted has turned out.
+    /// Records how a change was made.
     pub(crate) fn note_made(&mut self, made: Change) -> io::Result<()> {
         if let Some(record) = self.records.iter_mut().find(|record| record.change.is_of_same(&made)) {
             record.made = Some(made);
@@ -83,12 +83,12 @@ impl StateFile {
         self.save()
     }
 
-    /// What is recorded of the thing that a change is of.
+    /// Returns the record about the object of a change.
     pub(crate) fn record_of(&self, change: &Change) -> Option<&Record> {
         self.records.iter().find(|record| record.change.is_of_same(change))
     }
 
-    /// Puts a record in the place of the one of the same thing, or behind all others.
+    /// Replaces the record about the same object, or appends a new one.
     pub(crate) fn put(&mut self, record: Record) -> io::Result<()> {
         match self.records.iter_mut().find(|known| known.change.is_of_same(&record.change)) {
             Some(known) => *known = record,
@@ -97,7 +97,7 @@ impl StateFile {
         self.save()
     }
 
-    /// Forgets a change that was taken back.
+    /// Removes the record of a change that was undone.
     pub(crate) fn forget(&mut self, change: &Change) -> io::Result<()> {
         self.records.retain(|record| !record.change.is_of_same(change));
         self.save()
@@ -107,7 +107,7 @@ impl StateFile {
         if self.records.is_empty() {
             self.system.remove_file(FILE)?;
             self.system.remove_unfinished(FILE);
-            // Somebody may have put something else there.
+            // Fails if the folder has other files.
             let _ = fs::remove_dir(self.system.path(FOLDER));
             return Ok(());
         }

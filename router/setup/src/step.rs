@@ -1,4 +1,4 @@
-//! The changes that there are: what each is, doing it, and taking it back.
+//! The kinds of changes: how to apply and undo each.
 
 use std::fmt;
 
@@ -7,63 +7,63 @@ use serde::{Deserialize, Serialize};
 use crate::System;
 use crate::detect::{PCI_DEVICES, VFIO_MODULE, module_is_loaded, pool_folder, users_of_group};
 
-/// Writing an address here has the kernel look for a driver of the device.
+/// Writing a PCI address to this file makes the kernel probe drivers for the device.
 const PROBE: &str = "/sys/bus/pci/drivers_probe";
 
-/// One change of a computer.
+/// One change of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Change {
-    /// Set so many huge pages of this size aside.
+    /// Reserve huge pages of one size.
     HugePages {
         /// Size of a page, in bytes.
         page_bytes: u64,
-        /// Pages in all.
+        /// Total number of pages.
         pages: u64,
     },
     /// Load a kernel module.
     LoadModule {
-        /// Its name.
+        /// Name of the module.
         module: String,
     },
-    /// Take a device from its kernel driver and give it to vfio-pci, for programs.
+    /// Take a device from its kernel driver and bind it to vfio-pci, for use by programs.
     BindNic {
-        /// Its PCI address.
+        /// PCI address of the device.
         address: String,
     },
     /// Write a file.
     WriteFile {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// All of its text.
+        /// Complete text of the file.
         text: String,
     },
 }
 
-/// What was before a change.
+/// The state before a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Before {
-    /// So many pages.
+    /// Number of huge pages.
     HugePages {
-        /// Pages in all.
+        /// Total number of pages.
         pages: u64,
     },
-    /// The module was there or not.
+    /// State of the module.
     Module {
         /// Whether it was loaded.
         was_loaded: bool,
     },
-    /// The device had this driver.
+    /// Drivers of the device.
     Nic {
-        /// Its kernel driver.
+        /// The bound kernel driver.
         driver: Option<String>,
-        /// The driver that somebody had reserved it for.
+        /// The driver for which the device was reserved (`driver_override`).
         driver_override: Option<String>,
     },
-    /// The file had this text, or was not there.
+    /// State of the file.
     File {
-        /// All of its text.
+        /// Complete text; `None` if the file did not exist.
         text: Option<String>,
     },
 }
@@ -72,9 +72,9 @@ pub enum Before {
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {reason}")]
 pub struct StepError {
-    /// What was tried.
+    /// The attempted action.
     pub what: String,
-    /// Why it failed, and what to do.
+    /// The reason, with a remedy.
     pub reason: String,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    /// Whether two changes are of the same thing.
+    /// Returns whether two changes are about the same object.
     pub(crate) fn is_of_same(&self, other: &Change) -> bool {
         match (self, other) {
             (Change::HugePages { page_bytes: a, .. }, Change::HugePages { page_bytes: b, .. }) => a == b,
@@ -109,7 +109,7 @@ impl Change {
         StepError { what: self.to_string(), reason: reason.to_string() }
     }
 
-    /// What is there now.
+    /// Returns the current state of the object.
     pub(crate) fn before(&self, system: &System) -> Result<Before, StepError> {
         Ok(match self {
             Change::HugePages { page_bytes, .. } => Before::HugePages {
@@ -128,7 +128,8 @@ impl Change {
         })
     }
 
-    /// Makes the change. Returns it as it turned out (the kernel may have found fewer pages), with a remark if that matters.
+    /// Applies the change. Returns it as made (the kernel may have found fewer pages), with a remark for the user if
+    /// that matters.
     pub(crate) fn make(&self, system: &System) -> Result<(Change, Option<String>), StepError> {
         match self {
             Change::HugePages { page_bytes, pages: wanted } => {
@@ -153,7 +154,7 @@ impl Change {
                     return Ok((self.clone(), None));
                 };
                 if let Err(reason) = bind(system, address) {
-                    // The reason counts; what goes wrong on the way back is another matter.
+                    // Report the reason of the failure; errors while reverting do not matter.
                     let _ = release(system, address, driver.as_deref(), driver_override.as_deref());
                     return Err(self.error(reason));
                 }
@@ -165,8 +166,8 @@ impl Change {
         Ok((self.clone(), None))
     }
 
-    /// Takes the change back, unless somebody else has changed the same thing since: then it is theirs. `made` is the
-    /// change as it turned out, if it came to its end. Returns a remark on what happened, if it is not simply done.
+    /// Undoes the change, unless another program has changed the same object since. `made` is the change as made, if it
+    /// was completed. Returns a remark for the user, unless the change was simply undone.
     pub(crate) fn take_back(
         &self,
         system: &System,
@@ -187,9 +188,9 @@ impl Change {
                 Before::HugePages { pages: now },
             ) => {
                 let is_own = match made {
-                    // The kernel found fewer perhaps, and all of them at the next start of the computer.
+                    // The kernel may have found fewer pages, and all of them at the next start of the host.
                     Some(made) => now == *wanted || matches!(made, Change::HugePages { pages, .. } if *pages == now),
-                    // The kernel takes them one by one, and stops when the program that asked is killed.
+                    // The kernel reserves pages one by one, and stops when the requesting process is killed.
                     None => (*had.min(wanted)..=*had.max(wanted)).contains(&now),
                 };
                 if !is_own {
@@ -200,7 +201,7 @@ impl Change {
                 return Ok((left > 0).then(|| format!("{left} pages are in use, and go when their user ends")));
             }
             (Change::LoadModule { module }, ..) => {
-                // It may fail for a module that this one needs, and that others need as well: that one stays.
+                // May fail for a module that this one depends on and that others use: that one stays loaded.
                 let result = system.run("modprobe", &["-r", module]);
                 if module_is_loaded(system) {
                     result.map_err(|reason| self.error(reason))?;
@@ -241,7 +242,7 @@ fn driver_of(system: &System, address: &str) -> Option<String> {
     system.link_name(&format!("{PCI_DEVICES}/{address}/driver"))
 }
 
-/// Gives a device to vfio-pci.
+/// Binds a device to vfio-pci.
 fn bind(system: &System, address: &str) -> Result<(), String> {
     if driver_of(system, address).as_deref() == Some(VFIO_MODULE) {
         return Ok(());
@@ -257,10 +258,10 @@ fn bind(system: &System, address: &str) -> Result<(), String> {
     }
 }
 
-/// Gives a device back.
+/// Returns a device to its previous driver.
 fn release(system: &System, address: &str, driver: Option<&str>, driver_override: Option<&str>) -> Result<(), String> {
     if driver_of(system, address).as_deref() == Some(VFIO_MODULE) {
-        // The kernel would wait for them, for ever.
+        // While a program uses the device, unbinding would block for ever.
         let group =
             system.link_name(&format!("{PCI_DEVICES}/{address}/iommu_group")).and_then(|group| group.parse().ok());
         let users = group.map(|group| users_of_group(system, group)).unwrap_or_default();
@@ -268,7 +269,7 @@ fn release(system: &System, address: &str, driver: Option<&str>, driver_override
             return Err(format!("{} uses the device; stop that first", users.join(", ")));
         }
     }
-    // An empty line stands for none.
+    // An empty line means no reservation.
     let reserved = driver_override.unwrap_or("\n");
     system
         .write_setting(&format!("{PCI_DEVICES}/{address}/driver_override"), reserved)
@@ -279,7 +280,7 @@ fn release(system: &System, address: &str, driver: Option<&str>, driver_override
     let Some(driver) = driver else { return Ok(()) };
     probe(system, address);
     if driver_of(system, address).is_none() {
-        // The driver's module may have been unloaded; that it cannot be loaded shows below.
+        // The driver's module may have been unloaded; a failure to load it shows below.
         let _ = system.run("modprobe", &[driver]);
         probe(system, address);
     }
@@ -296,7 +297,7 @@ fn unbind(system: &System, address: &str) -> Result<(), String> {
     system.write_setting(&format!("{PCI_DEVICES}/{address}/driver/unbind"), address).map_err(|error| error.to_string())
 }
 
-/// Has the kernel look for a driver. Whether it found one shows in the device.
+/// Makes the kernel probe drivers. The result is visible at the device.
 fn probe(system: &System, address: &str) {
     let _ = system.write_setting(PROBE, address);
 }

@@ -1,42 +1,42 @@
-//! The files of a computer, below a root that tests replace by a made-up tree.
+//! Access to the files of a host, below a root that tests replace by a simulated tree.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where `/proc`, `/sys`, `/etc` and `/lib/modules` are.
+/// The root of `/proc`, `/sys`, `/etc` and `/lib/modules`.
 #[derive(Debug, Clone)]
 pub struct System {
     root: PathBuf,
 }
 
 impl System {
-    /// The computer whose files are below `root`; this one for `/`.
+    /// Creates access to the host with its files below `root`; `/` means this host.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         System { root: root.into() }
     }
 
-    /// Whether it is this computer, and not a made-up tree or a copy.
+    /// Returns whether this is the running host, not a simulated tree or a copy.
     pub fn is_this_computer(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// The path that `path`, which begins with `/`, has below the root.
+    /// Returns the path below the root for `path`, which begins with `/`.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// The text of a file without white space at its ends; `None` when it cannot be read.
+    /// Returns the text of a file, trimmed; `None` if it cannot be read.
     pub fn read(&self, path: &str) -> Option<String> {
         let bytes = fs::read(self.path(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// The text of a file as it is; `None` when there is no such file.
+    /// Returns the unmodified text of a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// The file exists and cannot be read.
     pub fn contents(&self, path: &str) -> io::Result<Option<String>> {
         match fs::read_to_string(self.path(path)) {
             Ok(text) => Ok(Some(text)),
@@ -45,12 +45,12 @@ impl System {
         }
     }
 
-    /// The number that a file holds.
+    /// Returns the number in a file.
     pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
         self.read(path)?.parse().ok()
     }
 
-    /// The names in a folder, in order; none when it cannot be read.
+    /// Returns the names in a folder, sorted; empty if it cannot be read.
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -58,35 +58,36 @@ impl System {
         names
     }
 
-    /// The last part of where a symbolic link leads.
+    /// Returns the last component of a symbolic link's target.
     pub fn link_name(&self, path: &str) -> Option<String> {
         let target = fs::read_link(self.path(path)).ok()?;
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
-    /// Where a symbolic link leads, as it is written.
+    /// Returns the target of a symbolic link, unresolved.
     pub fn link_target(&self, path: &str) -> Option<PathBuf> {
         fs::read_link(self.path(path)).ok()
     }
 
-    /// Whether there is something at this path.
+    /// Returns whether the path exists.
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
-    /// Writes to a file of the kernel, in one call, as the kernel wants it.
+    /// Writes to a kernel file in one call, as such files require.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn write_setting(&self, path: &str, value: &str) -> io::Result<()> {
         let mut file = File::options().write(true).truncate(!self.is_this_computer()).open(self.path(path))?;
         file.write_all(value.as_bytes())
     }
 
-    /// Replaces a file as a whole, or makes it with its folder: a reader sees the old or the new one, also after a power failure.
+    /// Atomically replaces a file, or creates it with its folder: readers see the old or the new text, even after a
+    /// power failure.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn replace_file(&self, path: &str, text: &str) -> io::Result<()> {
         let path = self.path(path);
         let folder = path.parent().unwrap_or(Path::new("/"));
@@ -98,22 +99,22 @@ impl System {
         });
         written.and_then(|()| fs::rename(&beside, &path)).and_then(|()| File::open(folder)?.sync_all()).inspect_err(
             |_| {
-                // What remains of it is of no use; the error that counts is the one above.
+                // Removes the partial file; the error above is reported.
                 let _ = fs::remove_file(&beside);
             },
         )
     }
 
-    /// Removes what [`replace_file`](Self::replace_file) has left beside a file when the program was killed on the way.
+    /// Removes the temporary file that [`replace_file`](Self::replace_file) leaves if the program is killed.
     pub(crate) fn remove_unfinished(&self, path: &str) {
-        // There is nearly always none.
+        // The file rarely exists.
         let _ = fs::remove_file(beside(&self.path(path)));
     }
 
-    /// Removes a file that may be gone already.
+    /// Removes a file, if it exists.
     ///
     /// # Errors
-    /// When it is there and stays.
+    /// The file exists and cannot be removed.
     pub fn remove_file(&self, path: &str) -> io::Result<()> {
         match fs::remove_file(self.path(path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -121,10 +122,10 @@ impl System {
         }
     }
 
-    /// Runs a program of this computer. In a made-up tree nothing is run.
+    /// Runs a program of this host. Does nothing in a simulated tree.
     ///
     /// # Errors
-    /// What it printed when it failed, or why it cannot be run.
+    /// The error output of the program, or the reason why it cannot be run.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
         if !self.is_this_computer() {
             return Ok(());
@@ -138,14 +139,14 @@ impl System {
     }
 }
 
-/// Where the new text of a file is written before it takes the place of the old one.
+/// Returns the path of the temporary file that replaces `path`.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     path.with_file_name(name)
 }
 
-/// Reads a list of numbers as the kernel writes it: `0-3,8`. Parts that are no numbers are left out.
+/// Parses a list of numbers in the kernel's format: `0-3,8`. Invalid parts are skipped.
 pub(crate) fn parse_list(text: &str) -> Vec<u32> {
     const MOST: usize = 65_536;
     let ranges = text.split(',').filter_map(|part| {
@@ -155,7 +156,7 @@ pub(crate) fn parse_list(text: &str) -> Vec<u32> {
     ranges.flatten().take(MOST).collect()
 }
 
-/// Writes a list as [`parse_list`] reads it.
+/// Formats a list in the format of [`parse_list`].
 pub(crate) fn show_list(numbers: &[u32]) -> String {
     let ranges = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b)).map(|range| match range {
         [only] => only.to_string(),

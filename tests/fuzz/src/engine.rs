@@ -1,4 +1,4 @@
-//! The whole engine: any packets on any faces at any time, and its tables stay consistent and empty themselves.
+//! The whole engine: with any packets on any faces at any time, its tables stay consistent and drain.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -27,30 +27,32 @@ const FACES: [FaceInfo; 6] = [
     face(261, FaceScope::Local, LinkType::PointToPoint),
 ];
 
-/// The key of all hashes of names.
+/// Key of all name hashes.
 const KEY: HashKey = HashKey::new(1, 2);
 
 const fn face(id: u32, scope: FaceScope, link_type: LinkType) -> FaceInfo {
     FaceInfo { id: FaceId(id), scope, link_type, is_up: true }
 }
 
-/// Each event is a packet on a face (bytes as on a link, with or without LpPacket), time that passes, or a change of
-/// faces, their links and routes. All schedules must send the same bytes: the router's is compared with one of the others, which the input
-/// chooses, so that the fuzzer tries more inputs than with all of them: in a release build some 10,000 a second of the corpus, and
-/// 3,800 with all (one core of an AMD EPYC at 2.6 GHz). Engines are made anew for each input, so nothing is left in them.
+/// Runs the engine on a list of events. Each event is a packet on a face (bytes as on a link, with or without
+/// LpPacket), passing time, or a change of faces, their links and routes.
+///
+/// All schedules must send the same bytes. The router's schedule is compared with one other, chosen by the input, so
+/// that the fuzzer tries more inputs. A release build runs about 10,000 inputs of the corpus per second, and 3,800 with
+/// all schedules (one core of an AMD EPYC at 2.6 GHz). Each input gets new engines, so no state remains in them.
 pub fn engine(bytes: &[u8]) {
     let other = bytes.iter().fold(0, |sum: u8, byte| sum.wrapping_mul(31).wrapping_add(*byte));
     compare(bytes, &[OTHERS[usize::from(other) % OTHERS.len()]]);
 }
 
-/// The same with all schedules: for the inputs that tests repeat.
+/// Like `engine`, with all schedules: for the inputs that tests repeat.
 pub fn engine_with_all_schedules(bytes: &[u8]) {
     compare(bytes, &OTHERS);
 }
 
 type Run = fn(&mut Routes, &[u8]) -> Vec<u8>;
 
-/// The schedules that are held against the router's.
+/// The schedules that are compared with the router's.
 const OTHERS: [(&str, Run); 4] = [
     ("naive", run::<Naive>),
     ("bucket-prefetch", run::<BucketPrefetch>),
@@ -62,7 +64,7 @@ fn compare(bytes: &[u8], others: &[(&str, Run)]) {
     thread_local!(static ROUTES: RefCell<Option<Routes>> = const { RefCell::new(None) });
     ROUTES.with_borrow_mut(|routes| {
         let routes = routes.get_or_insert_with(|| {
-            // Engines come and go with each input, so their memory is taken in small pieces.
+            // Engines are created for each input, so allocate their memory in small pieces.
             HugePages::Off.use_from_now_on();
             Routes::new()
         });
@@ -73,7 +75,7 @@ fn compare(bytes: &[u8], others: &[(&str, Run)]) {
     });
 }
 
-/// Runs the events; everything that the engine sends.
+/// Runs the events and returns all bytes that the engine sends.
 fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
     let mut sent = Vec::new();
     let pool = BufferPool::new(256, 64);
@@ -103,7 +105,7 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
                 if let Some(packet) = incoming(&pool, FACES[which].id, bytes) {
                     burst.push(packet);
                 }
-                // Half of the packets wait for others, so that there are bursts.
+                // Half of the packets are held back, so that bursts arise.
                 if kind & 8 == 0 {
                     engine.process(now, &mut burst, &mut out);
                 }
@@ -131,7 +133,7 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
         check_outgoing(&mut out, &mut sent);
         engine.check_invariants().unwrap_or_else(|fault| panic!("{fault}"));
     }
-    // Whatever came in, all that is pending ends with the longest lifetime.
+    // All pending state must end within the longest lifetime.
     for _ in 0..4 {
         now = now + Duration::from_secs(11);
         engine.process(now, &mut burst, &mut out);
@@ -145,12 +147,12 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
     sent
 }
 
-/// The FIB. Making one takes longer than most inputs, so it stays, and what an input adds is taken out again.
+/// The FIB. Creating it takes longer than most inputs, so it is reused, and additions of an input are removed.
 struct Routes {
     fib: FibWriter<StrategyInstance>,
-    /// Prefixes whose next hops inputs change, with those that they have at first.
+    /// Prefixes whose next hops inputs change, with their initial next hops.
     changing: [(Name, Vec<NextHop>); 2],
-    /// All next hops at first.
+    /// All initial next hops.
     at_first: Vec<(Name, Vec<NextHop>)>,
 }
 
@@ -165,7 +167,7 @@ impl Routes {
         Routes { at_first: all_of(&fib), fib, changing }
     }
 
-    /// Takes out what an input added, and makes sure that the next one finds the FIB as if it was new.
+    /// Removes the additions of an input, and checks that the FIB is as it was initially.
     fn restore(&mut self) {
         for (prefix, nexthops) in &self.changing {
             if !self.fib.nexthops(prefix.as_ref()).iter().eq(nexthops.iter().copied()) {
@@ -173,7 +175,7 @@ impl Routes {
             }
         }
         self.fib.reclaim();
-        // Fuzzers and tests are built with debug assertions; a plain release build only measures.
+        // Fuzzers and tests have debug assertions; a plain release build only measures.
         debug_assert!(all_of(&self.fib) == self.at_first, "an input has changed the FIB for those after it");
     }
 }
@@ -196,7 +198,7 @@ fn routes(key: HashKey) -> FibWriter<StrategyInstance> {
             fib.add_nexthop(prefix.as_ref(), FaceId(face), cost).expect("room");
         }
     }
-    // Every strategy gets names of its own, from /a/b on, and /a the first one.
+    // Each strategy has its own names below /a, from /a/b on.
     for (component, strategy) in ('b'..='z').zip(STRATEGIES) {
         let prefix: Name = format!("/a/{component}").parse().expect("a name");
         fib.set_strategy(prefix.as_ref(), strategy.with_defaults()).expect("room");
@@ -204,7 +206,7 @@ fn routes(key: HashKey) -> FibWriter<StrategyInstance> {
     fib
 }
 
-/// Does what a link service does: link headers off. What a link service would drop gives nothing.
+/// Removes link headers like a link service. Returns `None` for packets that a link service would drop.
 fn incoming(pool: &BufferPool, face: FaceId, bytes: &[u8]) -> Option<Incoming> {
     if bytes.first() != Some(&100) {
         return Some(Incoming { face, buffer: pool.copy_of(bytes)?, fields: LinkFields::default() });
@@ -223,7 +225,7 @@ fn incoming(pool: &BufferPool, face: FaceId, bytes: &[u8]) -> Option<Incoming> {
     Some(Incoming { face, buffer: pool.copy_of(packet.fragment?)?, fields })
 }
 
-/// What goes out is well formed, and `/localhost` stays on this computer. It is appended to `sent`.
+/// Checks that sent packets are well formed and that `/localhost` stays on local faces. Appends them to `sent`.
 fn check_outgoing(out: &mut Vec<Outgoing>, sent: &mut Vec<u8>) {
     for packet in out.drain(..) {
         let bytes = packet.buffer.bytes();
@@ -232,12 +234,12 @@ fn check_outgoing(out: &mut Vec<Outgoing>, sent: &mut Vec<u8>) {
         let name = match packet.kind {
             PacketKind::Interest | PacketKind::Nack => {
                 let interest = Interest::decode(bytes).expect("an Interest goes out whole");
-                // A Nack returns the Interest as it came, and an application may have left the nonce to the router.
+                // A Nack returns the Interest unmodified, and an application may have omitted the nonce.
                 let is_nack = packet.kind == PacketKind::Nack;
                 assert!(is_nack || interest.nonce.is_some(), "an Interest goes out with a nonce");
                 interest.name
             }
-            // The engine does not look at Content and signature.
+            // The engine does not check Content and signature.
             PacketKind::Data => match Data::decode(bytes) {
                 Ok(data) => data.name,
                 Err(_) => continue,

@@ -1,4 +1,5 @@
-//! Files of FIB entries: any bytes are read without harm, and what was read survives being saved, the order of next hops, too.
+//! Files of FIB entries: any bytes are read without harm, and entries that were read survive being saved, including the
+//! order of next hops.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use namehop_wire::Name;
 
 const KEY: HashKey = HashKey::new(5, 6);
 
-/// The bytes as a file, and as the contents of the blocks of a snapshot whose checks are right, without which nothing
-/// behind the checks would ever be reached.
+/// Checks the bytes as a file, and as the contents of snapshot blocks with valid checksums: without these, inputs would
+/// never reach the code behind the checksums.
 pub fn fib_file(bytes: &[u8]) {
     check(bytes);
     check(&sealed(bytes));
 }
 
-/// A snapshot from a list of kind (1 byte), length (2 bytes) and content.
+/// Builds a snapshot from a list of kind (1 byte), length (2 bytes) and content.
 fn sealed(mut bytes: &[u8]) -> Vec<u8> {
     let check = |kind: u64, number: u64, content: &[u8]| hash_name(&HashKey::new(number, kind), content);
     let mut file = b"\x89NHFIB\r\n\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x05".to_vec();
@@ -45,8 +46,8 @@ fn entries(fib: &FibWriter<()>) -> Entries {
         .collect()
 }
 
-/// Loads a file; gives the entries in front of the first fault, how many prefixes were left out, and the fault. The number of a face is
-/// the position of its word in the file.
+/// Loads a file. Returns the entries before the first fault, the number of prefixes left out, and the fault. Face ids
+/// are the positions of their words in the file.
 fn load_up_to_fault(file: &[u8]) -> (FibWriter<()>, u64, Result<(), FileError>) {
     let mut fib = FibWriter::new(KEY, ()).expect("memory");
     let mut words = 0;
@@ -66,10 +67,10 @@ fn load_up_to_fault(file: &[u8]) -> (FibWriter<()>, u64, Result<(), FileError>) 
     (fib, left_out, result)
 }
 
-/// Loads a file that has no fault.
+/// Loads a file without faults.
 ///
 /// # Errors
-/// Its first fault.
+/// The first fault.
 pub(crate) fn load(file: &[u8]) -> Result<(), FileError> {
     let (_, _, result) = load_up_to_fault(file);
     result
@@ -81,7 +82,7 @@ fn check(file: &[u8]) {
     assert!(expected.iter().all(|(name, hops)| name.len() <= MAX_PREFIX_COMPONENTS && hops.len() <= MAX_NEXTHOPS));
     let mut writer = SnapshotWriter::new(fib.len() as u64);
     let mut cursor = Some(FibCursor::default());
-    // Words in the order of their first use, so that positions differ from those of the file.
+    // Words are in the order of their first use, so positions differ from those of the file.
     let mut words = Vec::new();
     while let Some(from) = cursor {
         cursor = fib.visit_entries(from, 16, |name, hops| {

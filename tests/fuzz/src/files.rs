@@ -1,8 +1,8 @@
-//! A folder for one run of a check that needs files.
+//! A temporary folder for one run of a check that needs files.
 
 use std::path::{Path, PathBuf};
 
-/// Lives in memory where the system has a place for that: a fuzzer makes thousands in a second.
+/// In memory if the system has `/dev/shm`, because a fuzzer creates thousands per second.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {

@@ -1,9 +1,9 @@
-//! Cutting a stream into packets: what comes out does not depend on how the bytes arrive.
+//! Splitting a stream into packets: the result does not depend on how the bytes arrive.
 
 use namehop_wire::tlv::{frame_length, read_single_element};
 use namehop_wire::{DecodeError, MAX_PACKET_SIZE};
 
-/// Takes packets off the front of a stream as they become whole.
+/// Splits packets off the front of a stream as they become complete.
 #[derive(Default)]
 struct Cutter {
     received: Vec<u8>,
@@ -38,7 +38,7 @@ impl Cutter {
     }
 }
 
-/// The first byte says how many piece lengths follow it; the rest is the stream.
+/// The first byte is the number of piece lengths that follow; the rest is the stream.
 pub fn stream_framing(bytes: &[u8]) {
     let Some((&count, rest)) = bytes.split_first() else { return };
     let (lengths, stream) = rest.split_at(usize::from(count % 8).min(rest.len()));
@@ -49,7 +49,7 @@ pub fn stream_framing(bytes: &[u8]) {
     }
     let mut left = stream;
     let pieces = Cutter::all(lengths.iter().cycle().map_while(|&length| {
-        // Pieces of no length would never end.
+        // Pieces of length zero would never end.
         let piece = left.split_off(..usize::from(length).max(1).min(left.len()))?;
         (!piece.is_empty()).then_some(piece)
     }));

@@ -1,5 +1,5 @@
-//! The HTTP server over one connection: whatever comes, it closes, answers what HTTP and the API allow, and changes nothing for those without
-//! the token.
+//! The HTTP server on one connection: for any input it closes the connection, sends only answers that HTTP and the API
+//! allow, and changes nothing without the token.
 
 use namehop_manage::authentication::{Authenticator, SecurityConfig};
 use namehop_manage::http::{ApiToken, answer_stream};
@@ -9,14 +9,14 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::task::{LocalSet, spawn_local};
 
-/// The token of the API, which inputs may know.
+/// The token of the API; inputs may contain it.
 const TOKEN: &str = "0123456789abcdef";
-/// Bytes on their way in one direction: less than inputs and answers have, so that both ends wait for each other.
+/// Capacity of each direction in bytes: less than inputs and answers have, so that both ends block.
 const WINDOW_BYTES: usize = 256;
 
-/// The bytes are what a client sends before it waits for the end.
+/// Sends the bytes as a client and then waits for the end.
 pub fn http_request(bytes: &[u8]) {
-    // The clock moves only when everybody waits, so that nothing takes long.
+    // The clock only moves when all tasks wait, so that timeouts cost no time.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime"), run(bytes.to_vec()));
 }
@@ -31,7 +31,7 @@ async fn run(request: Vec<u8>) {
     spawn_local(answer_stream(server, inside, ApiToken::new(TOKEN)));
     let (mut from_server, mut to_server) = tokio::io::split(client);
     let sending = spawn_local(async move {
-        // The server may close before it has everything.
+        // The server may close before it has received everything.
         let _ = to_server.write_all(&request).await;
         to_server
     });
@@ -46,7 +46,7 @@ async fn run(request: Vec<u8>) {
     }
 }
 
-/// An answer is none, or one of HTTP 1.1 or 1.0 whose body is as it says.
+/// Checks that the answer is empty, or an HTTP 1.0 or 1.1 response with a body of its content type.
 fn check(answer: &[u8]) {
     if answer.is_empty() {
         return;

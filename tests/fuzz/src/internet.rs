@@ -1,4 +1,5 @@
-//! A port with Internet addresses and Ethernet faces, in a VLAN and in none: whatever frames come at whatever time, it makes no more faces than it may and leaks no buffer.
+//! A port with IP addresses and Ethernet faces, with and without a VLAN: for any frames at any time, it creates at most
+//! the permitted number of faces and leaks no buffers.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -21,7 +22,7 @@ const PORT: &str = "dev://port";
 const ADDRESSES: [&str; 2] = ["192.0.2.1/24", "2001:db8::1/64"];
 const GATEWAY: &str = "192.0.2.254";
 const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Faces with every way of telling senders apart.
+/// Faces of all kinds of sender addresses.
 const FACES: [(&str, &str); 9] = [
     ("udp4://192.0.2.2:6363", "dev://port?ip=192.0.2.1&port=6363"),
     ("udp4://198.51.100.2:6363", "dev://port?ip=192.0.2.1&port=6363&source_port=name"),
@@ -33,14 +34,14 @@ const FACES: [(&str, &str); 9] = [
     ("ether://[02:00:00:00:00:02]", "dev://port?vlan=7"),
     ("ether://[01:00:5e:00:17:aa]", "dev://port?vlan=7"),
 ];
-/// Faces that senders may make.
+/// Maximum number of faces that senders can create.
 const MAX_ON_DEMAND_FACES: usize = 4;
-/// Bit of an event's kind: the checksums of a frame are made right before it is received.
+/// Bit of an event's kind: the frame gets valid checksums before it is received.
 const RIGHT_CHECKSUMS: u8 = 0x80;
-/// Frames on the link: those of 1500 bytes behind an Ethernet header, with a VLAN tag at most.
+/// Valid frame lengths on the link, in bytes, up to 1500 bytes behind an Ethernet header with a VLAN tag.
 const FRAME_BYTES: RangeInclusive<usize> = 60..=1518;
 
-/// One end of a link: what is to be received, and nothing of what was sent.
+/// One end of a link: holds frames to receive, and discards sent frames.
 struct Link(Arc<Mutex<Vec<PacketBuffer>>>);
 
 impl PortQueue for Link {
@@ -58,7 +59,7 @@ impl PortQueue for Link {
     }
 }
 
-/// The port in a VLAN, or without a tag.
+/// Returns the settings of the port in a VLAN, or without a tag.
 fn network(vlan: Option<VlanId>) -> PortNetwork {
     PortNetwork {
         vlan,
@@ -85,7 +86,7 @@ impl FaceRecords for Records {
     }
 }
 
-/// Each event is a frame received, a packet sent by a face, or time that passes.
+/// Each event is a received frame, a packet sent by a face, or passing time.
 pub fn internet_frames(bytes: &[u8]) {
     let (pool, table, incoming) = (BufferPool::new(1024, 64), Arc::new(FaceTable::new()), Arc::default());
     let (events, _listener) = unbounded_channel();
@@ -155,7 +156,7 @@ pub fn internet_frames(bytes: &[u8]) {
     assert_eq!(pool.in_use(), 0, "buffers leaked");
 }
 
-/// Makes the checksums of a packet right as far as it has some, so that what is behind them is reached.
+/// Sets valid checksums in a packet as far as it has any, so that inputs reach the code behind the checks.
 fn set_checksums(frame: &mut [u8]) {
     let header_bytes = if frame.get(12..14) == Some(&[0x81, 0x00]) { 18 } else { 14 };
     let Some((ethernet, packet)) = frame.split_at_mut_checked(header_bytes) else { return };

@@ -8,7 +8,7 @@ use namehop_wire::security::{
 
 use crate::files::Folder;
 
-/// The first byte says what the rest is taken for.
+/// The first byte chooses the interpretation of the rest.
 pub fn keys(bytes: &[u8]) {
     let Some((&kind, bytes)) = bytes.split_first() else { return };
     match kind % 5 {
@@ -24,7 +24,7 @@ pub fn keys(bytes: &[u8]) {
     }
 }
 
-/// DER has one form for each value.
+/// DER has one encoding for each value.
 fn public_key(bytes: &[u8]) {
     let Ok(key) = PublicKey::from_der(bytes) else { return };
     assert_eq!(key.to_der(), bytes);
@@ -33,14 +33,14 @@ fn public_key(bytes: &[u8]) {
     }
 }
 
-/// A key that was read signs what its public key verifies.
+/// A decoded key creates signatures that its public key verifies.
 fn private_key(key: &PrivateKey, bytes: &[u8]) {
     assert_eq!(key.pkcs8(), bytes);
     let signature = key.sign(&[b"mess", b"age"]).expect("a signature");
     key.public_key().verify(key.signature_type(), &[b"message"], &signature).expect("own signature");
 }
 
-/// But for white space, base64 has one form for each value.
+/// Except for white space, base64 has one encoding for each value.
 fn text(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(decoded) = base64::decode(text) else { return };

@@ -1,7 +1,7 @@
-//! What every fuzz target checks. Each function takes any bytes and panics only when Namehop is wrong.
+//! The checks of all fuzz targets. Each function takes any bytes and panics only if Namehop is faulty.
 //!
-//! The fuzzer (`make fuzz`) calls them with inputs it evolves; the test beside this crate calls them with the kept corpus
-//! and a fixed number of mutations of it, so that every test run repeats what fuzzing has found.
+//! The fuzzer (`make fuzz`) calls them with evolving inputs. The test of this crate calls them with the stored corpus
+//! and a fixed number of mutations of it, so that every test run repeats the findings of fuzzing.
 
 #![forbid(unsafe_code)]
 
@@ -21,19 +21,19 @@ mod script;
 mod state;
 mod text;
 
-/// What a target does with its input.
+/// The check of a target.
 pub type Check = fn(&[u8]);
 
-/// One target.
+/// One fuzz target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name: that of the fuzz target and of its folder in the corpus.
+    /// Name of the fuzz target and of its corpus folder.
     pub name: &'static str,
-    /// What it does with an input.
+    /// The check that the fuzzer runs.
     pub check: Check,
-    /// What the test that repeats inputs does with them: the same, or more of it where the fuzzer has to be quick.
+    /// The check that the test runs: the same, or a more thorough one where the fuzzer must be fast.
     pub replay: Check,
-    /// By how much an input takes longer than one of a plain parser. Tests do so many fewer.
+    /// Cost of an input in relation to one of a plain parser. The test divides the number of mutations by it.
     pub cost: usize,
 }
 
@@ -41,7 +41,7 @@ const fn target(name: &'static str, check: Check, cost: usize) -> Target {
     Target { name, check, replay: check, cost }
 }
 
-/// Every target.
+/// All fuzz targets.
 pub const TARGETS: &[Target] = &[
     target("name", packets::name, 1),
     target("interest", packets::interest, 1),
@@ -60,7 +60,7 @@ pub const TARGETS: &[Target] = &[
     target("management", management::management, 4),
     target("management_messages", messages::management_messages, 1),
     target("datasets", messages::datasets, 1),
-    // Each input makes a runtime and the descriptions of all requests.
+    // Each input creates a runtime and the descriptions of all requests.
     target("http_request", http::http_request, 20),
     target("rdr_metadata", messages::rdr_metadata, 1),
     target("face_uri", text::face_uri, 1),
@@ -74,11 +74,11 @@ pub const TARGETS: &[Target] = &[
     target("state_record", state::state_record, 1),
     target("state_file", state::state_file, 4),
     target("fib_file", fib_file::fib_file, 2),
-    // Each input makes a tier with all its buffers.
+    // Each input creates a tier with all its buffers.
     target("cs_disk_file", namehop_disk::testing::check_file, 10),
-    // Each input is a program with its test, in a thread with a deep stack.
+    // Each input is a program with its test, run in a thread with a deep stack.
     target("p4_program", namehop_p4::testing::program, 40),
-    // Each input is undone in a program that runs.
+    // Each input is undone in a running program.
     target("p4_control", namehop_p4::testing::control, 40),
     target("p4runtime_messages", namehop_p4::testing::messages, 40),
     target("p4runtime_port", namehop_p4::testing::port, 100),
@@ -87,7 +87,7 @@ pub const TARGETS: &[Target] = &[
 /// Runs the check of one target.
 ///
 /// # Panics
-/// When Namehop is wrong, or there is no such target.
+/// Namehop is faulty, or there is no such target.
 pub fn run(target: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|known| known.name == target).expect("a known target");
     (target.check)(bytes);

@@ -1,4 +1,5 @@
-//! The NDNLPv2 link service: any frames at any time, and it neither leaks buffers nor sends what does not fit.
+//! The NDNLPv2 link service: with any frames at any time, it neither leaks buffers nor sends frames that exceed the
+//! MTU.
 
 use namehop_face::FaceUri;
 use namehop_face::link_service::{LinkService, MAX_PARTIAL_PACKETS, Reassembler};
@@ -8,7 +9,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::script::Events;
 
-/// Each event is a frame received, a packet sent, or time that passes; bits of the first event's kind choose the options.
+/// Each event is a received frame, a sent packet, or passing time; bits of the first event's kind select the options.
 pub fn link_service(bytes: &[u8]) {
     let pool = BufferPool::new(512, 256);
     let options = bytes.first().copied().unwrap_or(0) >> 3;

@@ -1,4 +1,4 @@
-//! The management server against a small router in memory: whatever it is asked, it answers what the protocol allows.
+//! The management server with a small simulated router: all its answers conform to the protocol.
 
 mod answers;
 mod requests;
@@ -23,16 +23,16 @@ use crate::script::Events;
 use answers::Answer;
 use requests::Request;
 
-/// Events of one input at most.
+/// Most events of one input.
 const MAX_EVENTS: usize = 100;
-/// Faces that the router has room for.
+/// Maximum number of faces of the router.
 const MAX_FACES: usize = 8;
 /// Data in its cache: more than one command erases.
 const CACHED_DATA: usize = 600;
-/// Bytes of the PIT tokens of Interests that this check made itself: other frames bring tokens of their own.
+/// Length of the PIT tokens of Interests that this check creates; other frames have their own tokens.
 const TOKEN_BYTES: usize = 5;
 
-/// Bits of the first byte: who may do what.
+/// Bits of the first byte, which select the permissions.
 mod option {
     /// Commands must be signed by the trusted key.
     pub const RULES: u8 = 1;
@@ -40,8 +40,7 @@ mod option {
     pub const ANCHORS: u8 = 2;
 }
 
-/// The first byte chooses who may do what; the events are frames, Interests, commands, time that passes, and what happens
-/// to faces.
+/// The first byte selects the permissions. The events are frames, Interests, commands, passing time, and face events.
 pub fn management(bytes: &[u8]) {
     let Some((&options, script)) = bytes.split_first() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -63,11 +62,11 @@ fn security(options: u8) -> SecurityConfig {
     security
 }
 
-/// The server, what it was asked, and what it sent.
+/// The server, with the Interests given to it and the frames that it sent.
 struct Scene {
     management: Rc<Management<FakeRouter>>,
     sent: Rc<RefCell<Vec<Vec<u8>>>>,
-    /// Interests given to it; the PIT token holds the index.
+    /// Interests given to the server; the PIT token holds the index.
     asked: Vec<Vec<u8>>,
     has_anchors: bool,
 }
@@ -78,7 +77,7 @@ async fn run(options: u8, script: &[u8]) {
     let authenticator = Authenticator::new(&security(options)).expect("the certificate is good");
     let router = FakeRouter::with_faces(FaceTable::with_limit(MAX_FACES));
     router.cached_data.set(CACHED_DATA);
-    // The clock stands still while an answer is waited for.
+    // The clock stands still while an answer is pending.
     router.connect_time.set(Duration::ZERO);
     let management = Management::new(router, authenticator, move |frame| output.borrow_mut().push(frame));
     spawn_local(Rc::clone(&management).run());
@@ -89,7 +88,7 @@ async fn run(options: u8, script: &[u8]) {
 }
 
 impl Scene {
-    /// The lowest three bits of `kind` say what happens; two higher ones, on which face.
+    /// Executes an event. The lowest three bits of `kind` select the event, and bits 5 and 6 the face.
     async fn happen(&mut self, kind: u8, bytes: &[u8]) {
         let face = [APP, NEIGHBOUR, FaceId(1), FaceId(258)][usize::from(kind >> 5 & 3)];
         let mut must_answer = None;
@@ -123,7 +122,7 @@ impl Scene {
                 }
             }
         }
-        // The clock moves only when everybody waits, so that everything is done by then.
+        // The clock only moves when all tasks wait, so all work is done when this returns.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let answers: Vec<_> = self.sent.take().iter().map(|frame| Answer::read(frame).check(&self.asked)).collect();
         if let Some(index) = must_answer {
@@ -133,7 +132,7 @@ impl Scene {
         }
     }
 
-    /// Does a well-formed command from this face get an answer, be it a refusal?
+    /// Returns whether a well-formed command from this face gets an answer, positive or negative.
     fn takes_commands(&self, interest: &[u8], face: FaceId) -> bool {
         let name = Interest::decode(interest).expect("an Interest").name;
         if name.get(0).is_some_and(|component| component.value == b"localhop") {

@@ -1,4 +1,4 @@
-//! What clients of management decode: datasets, notifications, answers, and metadata of versioned objects.
+//! Messages that management clients decode: datasets, notifications, responses, and metadata of versioned objects.
 
 use std::fmt::Debug;
 
@@ -11,10 +11,10 @@ use namehop_wire::security::NullSigner;
 use namehop_wire::tlv::Writer;
 use namehop_wire::{Data, DataBuilder, Name};
 
-/// The content of a dataset that is a list: its items encode to something that decodes to the same.
+/// Checks the content of a list dataset: its items decode, encode and decode to the same items.
 ///
 /// # Errors
-/// When it is no such list.
+/// The content is not such a list.
 pub(crate) fn list<T: DatasetItem + PartialEq + Debug>(content: &[u8]) -> Result<(), CodecError> {
     let items = decode_items::<T>(content)?;
     let mut writer = Writer::new();
@@ -23,7 +23,7 @@ pub(crate) fn list<T: DatasetItem + PartialEq + Debug>(content: &[u8]) -> Result
     Ok(())
 }
 
-/// Content of a dataset, taken for each of them.
+/// Checks the content as each of the datasets.
 pub fn datasets(bytes: &[u8]) {
     let _ = list::<FaceStatus>(bytes);
     let _ = list::<ChannelStatus>(bytes);
@@ -38,7 +38,7 @@ pub fn datasets(bytes: &[u8]) {
     }
 }
 
-/// A notification, an answer or a filter: what decodes encodes to something that decodes to the same.
+/// Checks notifications, filters and responses: encoding and decoding a decoded message gives the same message.
 pub fn management_messages(bytes: &[u8]) {
     if let Ok(event) = FaceEventNotification::decode(bytes) {
         assert_eq!(FaceEventNotification::decode(&event.to_vec()), Ok(event));
@@ -52,7 +52,7 @@ pub fn management_messages(bytes: &[u8]) {
     }
 }
 
-/// Metadata of a versioned object: a Data, or the Content of one.
+/// Checks metadata of a versioned object, given as a Data or as its Content.
 pub fn rdr_metadata(bytes: &[u8]) {
     let packet;
     let data = match Data::decode(bytes) {
@@ -66,7 +66,7 @@ pub fn rdr_metadata(bytes: &[u8]) {
     };
     let Some(metadata) = ObjectMetadata::read(&data) else { return };
     let again = DataBuilder::new(data.name).content(metadata.content()).sign(&NullSigner);
-    // The name was in the packet, perhaps with the LENGTH of its element in fewer bytes than that of the Content.
+    // The packet contained these elements, possibly with a shorter encoding of their TLV-LENGTHs than that of the Content.
     let Ok(again) = again else { return assert!(bytes.len() > 8000) };
     assert_eq!(ObjectMetadata::read(&Data::decode(&again).expect("own encoding")), Some(metadata));
 }

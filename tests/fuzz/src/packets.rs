@@ -1,4 +1,4 @@
-//! Parsers of packets: what decodes encodes to the same, and agrees with itself.
+//! Parsers of packets: decoding and encoding agree, and different decoders of a packet agree.
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group, hash_name, hash_prefixes};
 use namehop_manage::nfd::ControlParameters;
@@ -11,8 +11,8 @@ use namehop_wire::{
     SignatureInfo, ValidityPeriod, rewrite_interest,
 };
 
-/// A name: every prefix is a prefix, the URI form reads back, and the one-pass hashes, alone
-/// and in a group, are those of the prefixes.
+/// Checks a name: every prefix is a prefix, the URI parses to the same name, and the one-pass hashes, alone and in a
+/// group, are those of the prefixes.
 pub fn name(bytes: &[u8]) {
     let Ok(name) = NameRef::from_value(bytes) else { return };
     let count = name.components().count();
@@ -23,7 +23,7 @@ pub fn name(bytes: &[u8]) {
     let key = HashKey::new(1, 2);
     let mut hashes = PrefixHashes::default();
     let hashed = hash_prefixes(&key, bytes, &mut hashes);
-    // In a group, its neighbours being parts of it that need not be names.
+    // The neighbours in the group are parts of the name and need not be valid names.
     let group = [&bytes[..bytes.len() / 2], bytes, &bytes[bytes.len() / 3..], bytes, b""];
     for lanes in Lanes::available() {
         let mut results = [const { PrefixHashes::new() }; 5];
@@ -45,7 +45,7 @@ pub fn name(bytes: &[u8]) {
     }
 }
 
-/// An Interest: rewriting changes just what was asked for.
+/// Checks an Interest: rewriting changes only the requested fields.
 pub fn interest(bytes: &[u8]) {
     let _ = frame_length(bytes);
     let Ok(interest) = Interest::decode(bytes) else { return };
@@ -65,7 +65,7 @@ pub fn interest(bytes: &[u8]) {
     assert!(changed.forwarding_hint.is_none());
 }
 
-/// A Data: the short and the full decoder agree.
+/// Checks a Data: the header decoder and the full decoder agree.
 pub fn data(bytes: &[u8]) {
     let head = DataHeader::decode(bytes);
     let Ok(data) = Data::decode(bytes) else { return };
@@ -75,7 +75,7 @@ pub fn data(bytes: &[u8]) {
     assert_eq!(data.full_name().components().count(), data.name.len() + 1);
 }
 
-/// A link packet: its fields stay inside it.
+/// Checks a link packet: its fields are within the packet.
 pub fn link_packet(bytes: &[u8]) {
     let Ok(packet) = LpPacket::decode(bytes) else { return };
     assert!(bytes.len() <= MAX_PACKET_SIZE);
@@ -86,21 +86,21 @@ pub fn link_packet(bytes: &[u8]) {
     }
 }
 
-/// A certificate.
+/// Checks a certificate.
 pub fn certificate(bytes: &[u8]) {
     let Ok(certificate) = Certificate::decode(bytes) else { return };
     let _ = certificate.public_key();
     assert!(certificate.identity().is_prefix_of(certificate.key_name()));
 }
 
-/// Parameters of a management command: what decodes encodes to something that decodes to the same.
+/// Checks parameters of a management command: encoding and decoding them gives the same parameters.
 pub fn control_parameters(bytes: &[u8]) {
     let Ok(parameters) = ControlParameters::decode(bytes) else { return };
     let again = ControlParameters::decode(&parameters.to_vec()).expect("own encoding decodes");
     assert_eq!(again, parameters);
 }
 
-/// A SignatureInfo, of a Data or an Interest: what decodes encodes to something that decodes to the same.
+/// Checks a SignatureInfo, of a Data or an Interest: encoding and decoding it gives the same SignatureInfo.
 pub fn signature_info(bytes: &[u8]) {
     let Ok(info) = SignatureInfo::decode(bytes) else { return };
     let info = SignatureInfo { validity_period: info.validity_period.map(writable), ..info };
@@ -110,7 +110,7 @@ pub fn signature_info(bytes: &[u8]) {
     assert_eq!(SignatureInfo::decode(element.value), Ok(info));
 }
 
-/// A leap second at the end of the year 9999 can be read, but not written.
+/// Limits times to the end of the year 9999: a leap second there can be decoded, but not encoded.
 fn writable(validity: ValidityPeriod) -> ValidityPeriod {
     const LAST_SECOND: u64 = 253_402_300_799;
     ValidityPeriod {
@@ -119,7 +119,8 @@ fn writable(validity: ValidityPeriod) -> ValidityPeriod {
     }
 }
 
-/// A prefix announcement, or the Content of one: what decodes encodes to something that decodes to the same.
+/// Checks a prefix announcement, given as a Data or as its Content: encoding and decoding it gives the same
+/// announcement.
 pub fn prefix_announcement(bytes: &[u8]) {
     let packet;
     let data = match Data::decode(bytes) {
@@ -139,7 +140,7 @@ pub fn prefix_announcement(bytes: &[u8]) {
             let data = Data::decode(&packet).expect("own encoding");
             assert_eq!(PrefixAnnouncement::decode(&data), Ok(read));
         }
-        // A digest is longer than what may have been there.
+        // The digest may be longer than the original signature.
         Err(error) => assert!(bytes.len() + 100 > MAX_PACKET_SIZE, "{error}"),
     }
 }

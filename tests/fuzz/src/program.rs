@@ -5,8 +5,8 @@ use namehop_ebpf::testing::{BYTES, INTERFACE, Random, Shape, compare_forms, long
 use namehop_ebpf::verify;
 use namehop_engine::strategy::StrategyProgram;
 
-/// The bytes as an object file, as instructions, as choices of instructions, and as the seed of a long program: whatever the verifier
-/// lets pass does no harm, and the same in all forms.
+/// Uses the bytes as an object file, as instructions, as choices of instructions, and as the seed of a long program. A
+/// program that passes the verifier does no harm and behaves the same in all forms of execution.
 pub fn strategy_program(bytes: &[u8]) {
     let _ = StrategyProgram::load(bytes, None);
     let (instructions, _) = bytes.as_chunks::<INSTRUCTION_BYTES>();

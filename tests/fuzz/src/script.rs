@@ -1,7 +1,7 @@
-//! Reads fuzz input as a list of events, so that mutations of the input are mutations of what happens.
+//! Parses fuzz input as a list of events, so that mutations of the input are mutations of the events.
 
-/// Events of a fuzz input: each is a byte that says what, two bytes length (big endian), and that many bytes. A length
-/// beyond the input is cut to what is there.
+/// Iterates over the events of a fuzz input. Each is one byte for the kind, two bytes for the length (big endian), and
+/// the content. A length beyond the end of the input is truncated.
 pub struct Events<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Events<'a> {

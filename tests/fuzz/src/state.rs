@@ -1,4 +1,4 @@
-//! The saved state: any file can be opened, and what was read of it stays.
+//! The saved state: any file can be opened, and the state read from it is kept.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use namehop_daemon::state::{Journal, Record, SavedState, StateError};
 
 use crate::files::Folder;
 
-/// One record: what is read is written as one line that reads back as the same.
+/// Checks one record: a parsed record is written as one line, which parses to the same record.
 pub fn state_record(bytes: &[u8]) {
     let Ok(record) = serde_json::from_slice::<Record>(bytes) else { return };
     let line = serde_json::to_vec(&record).expect("a record can be written");
@@ -19,7 +19,7 @@ pub fn state_record(bytes: &[u8]) {
     assert_eq!(again, state);
 }
 
-/// A whole file: it opens unless a newer version wrote it, opens again with the same state, and takes a change.
+/// Checks a whole file: it opens unless its version is newer, opens again with the same state, and accepts a change.
 pub fn state_file(bytes: &[u8]) {
     let folder = Folder::new();
     let path = folder.path("state.json");

@@ -1,4 +1,4 @@
-//! Parsers of text: URIs, names of strategies, files of routes, and the configuration files of router and clients.
+//! Parsers of text: URIs, strategy names, route files, and the configuration files of router and clients.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use namehop_wire::{Name, NameRef};
 
 use crate::files::Folder;
 
-/// A face URI: its printed form reads back as the same.
+/// Checks a face URI: its printed form parses to the same URI.
 pub fn face_uri(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(uri) = text.parse::<FaceUri>() else { return };
@@ -22,7 +22,7 @@ pub fn face_uri(bytes: &[u8]) {
     assert_eq!(again, uri, "{printed}");
 }
 
-/// A name in URI form: its printed form reads back as the same.
+/// Checks a name in URI form: its printed form parses to the same name.
 pub fn name_uri(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(name) = text.parse::<Name>() else { return };
@@ -31,7 +31,7 @@ pub fn name_uri(bytes: &[u8]) {
     assert_eq!(again, name);
 }
 
-/// A configuration: valid, or an error that names the file; what is valid reads back from its printed form.
+/// Checks a configuration: it is valid and its printed form parses to the same, or the error names the file.
 pub fn configuration(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let file = Path::new("fuzz.toml");
@@ -45,7 +45,8 @@ pub fn configuration(bytes: &[u8]) {
     }
 }
 
-/// The name of a strategy behind its fixed prefix, as text, or a whole name: the full name means the same strategy.
+/// Checks a strategy name, given as text behind its fixed prefix or as a whole name: the full name gives the same
+/// strategy.
 pub fn strategy_name(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).ok();
     let named = text.and_then(|text| format!("/localhost/nfd/strategy/{text}").parse::<Name>().ok());
@@ -60,7 +61,7 @@ pub fn strategy_name(bytes: &[u8]) {
     }
 }
 
-/// Where a client connects to: the printed form reads back as the same.
+/// Checks a transport URI of a client: its printed form parses to the same URI.
 pub fn transport_uri(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(uri) = text.parse::<TransportUri>() else { return };
@@ -70,7 +71,8 @@ pub fn transport_uri(bytes: &[u8]) {
     assert_eq!(again, uri, "{printed}");
 }
 
-/// A file of routes: its routes written one on each line read back as the same, or the error names a line that is there.
+/// Checks a route file: its routes, printed one per line, parse to the same routes, or the error names an existing
+/// line.
 pub fn route_file(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let routes = match parse_route_file(text) {
@@ -94,7 +96,7 @@ pub fn route_file(bytes: &[u8]) {
     assert!(again.iter().map(without_line).eq(routes.iter().map(without_line)), "{printed}");
 }
 
-/// A `client.conf`: it names one transport, or none, or the error names the file.
+/// Checks a `client.conf`: it gives one transport, by itself or by default, or the error names the file.
 pub fn client_conf(bytes: &[u8]) {
     let folder = Folder::new();
     let path = folder.path("client.conf");

@@ -1,6 +1,6 @@
-//! Every fuzz target over its kept corpus and over mutations of it that are the same in every run.
+//! Runs every fuzz target on its stored corpus and on mutations of it, which are the same in every run.
 //!
-//! `NAMEHOP_FUZZ_ROUNDS` (default 20000) is the number of mutations for each target, less for those whose checks take long.
+//! `NAMEHOP_FUZZ_ROUNDS` (default 20000) is the number of mutations for each target, divided by the target's cost.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use namehop_fuzz_checks::{TARGETS, Target};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// SplitMix64 gives the same numbers everywhere and in every version.
+/// SplitMix64 gives the same numbers on all platforms and in all versions.
 struct Random(SplitMix64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// A few changes of the kinds that break parsers.
+/// Applies a few changes of kinds that break parsers.
 fn mutate(input: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..=random.below(4) {
@@ -56,7 +56,7 @@ fn every_target_holds_on_its_corpus_and_on_fixed_mutations() {
             holds(target, rounds / target.cost);
         }
     };
-    // A check that fails ends the test when all threads are joined, with its message.
+    // A failed check ends the test with its message when all threads are joined.
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(take_targets))));
 }
 

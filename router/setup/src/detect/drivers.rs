@@ -1,5 +1,6 @@
-//! Which network cards the installed DPDK drives: each of its drivers carries a list of PCI devices, in text that begins with
-//! `PMD_INFO_STRING= ` (what `dpdk-pmdinfo.py` prints). So nothing has to be kept in step with DPDK's releases.
+//! The network cards that the installed DPDK supports. Each DPDK driver contains a list of PCI devices as text that
+//! begins with `PMD_INFO_STRING= ` (`dpdk-pmdinfo.py` prints it). So Namehop needs no list of its own for each DPDK
+//! release.
 
 use std::fs;
 
@@ -8,27 +9,27 @@ use serde::{Deserialize, Serialize};
 use crate::System;
 
 const MARK: &[u8] = b"PMD_INFO_STRING= ";
-/// Where distributions and DPDK itself put libraries; those of an architecture are in a folder below.
+/// Library folders of distributions and of DPDK itself; libraries of an architecture are in subfolders.
 const LIBRARIES: [&str; 4] = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"];
-/// The number that stands for any subsystem in DPDK's lists.
+/// Wildcard for any subsystem in DPDK's lists.
 const ANY: u32 = 0xFFFF;
 
 /// One driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DpdkDriver {
-    /// Its name in DPDK.
+    /// Name of the driver in DPDK.
     pub name: String,
-    /// Whether the card stays with its kernel driver (NVIDIA): DPDK shares it then, and nothing has to be bound.
+    /// Whether the card stays with its kernel driver (NVIDIA): DPDK then shares it, and no binding is needed.
     pub shares_card: bool,
 }
 
-/// What a driver says of itself. Fields that other releases add do not matter.
+/// A driver's description of itself. Additional fields of other releases are ignored.
 #[derive(Deserialize)]
 struct Information {
     name: String,
     #[serde(default)]
     kmod: String,
-    /// Vendor, device, subsystem's vendor, subsystem.
+    /// Vendor, device, subsystem vendor, subsystem device.
     #[serde(default)]
     pci_ids: Vec<[u32; 4]>,
 }
@@ -36,20 +37,20 @@ struct Information {
 /// All drivers of network cards.
 #[derive(Default)]
 pub struct DpdkDrivers {
-    /// Where they are.
+    /// Folder of the drivers.
     pub folder: Option<String>,
     drivers: Vec<Information>,
 }
 
 impl DpdkDrivers {
-    /// Reads the drivers of the newest DPDK that is installed.
+    /// Reads the drivers of the newest installed DPDK.
     pub(super) fn read(system: &System) -> Self {
         let Some(folder) = plugin_folder(system) else { return DpdkDrivers::default() };
         let mut drivers = Vec::new();
         let is_library = |name: &String| name.starts_with("librte_net_") && name.contains(".so.");
         for name in system.names(&folder).into_iter().filter(is_library) {
             let file = system.path(&format!("{folder}/{name}"));
-            // Each library has its name and a link to it.
+            // Each library has a regular file and a symbolic link to it.
             if !file.is_symlink() {
                 drivers.extend(information(&fs::read(file).unwrap_or_default()));
             }
@@ -57,7 +58,7 @@ impl DpdkDrivers {
         DpdkDrivers { folder: Some(folder), drivers }
     }
 
-    /// The driver of a PCI device.
+    /// Returns the driver of a PCI device, if any.
     pub(super) fn driver_of(&self, vendor: u32, device: u32, subsystem: (u32, u32)) -> Option<DpdkDriver> {
         let fits = |wanted: u32, found: u32| wanted == ANY || wanted == found;
         let drives = |driver: &&Information| {
@@ -67,13 +68,13 @@ impl DpdkDrivers {
                 .any(|id| id[0] == vendor && id[1] == device && fits(id[2], subsystem.0) && fits(id[3], subsystem.1))
         };
         let driver = self.drivers.iter().find(drives)?;
-        // Modules that DPDK needs, as "* igb_uio | vfio-pci".
+        // `kmod` lists the kernel modules that DPDK needs, such as "* igb_uio | vfio-pci".
         let shares_card = !driver.kmod.is_empty() && !driver.kmod.contains("vfio");
         Some(DpdkDriver { name: driver.name.clone(), shares_card })
     }
 }
 
-/// The folder of the newest DPDK's drivers: `dpdk/pmds-VERSION` beside other libraries.
+/// Returns the driver folder of the newest DPDK: `dpdk/pmds-VERSION` beside other libraries.
 fn plugin_folder(system: &System) -> Option<String> {
     let below = |folder: &str| {
         let mut places = vec![folder.to_owned()];
@@ -98,7 +99,7 @@ fn plugin_folder(system: &System) -> Option<String> {
     folders.pop()
 }
 
-/// The texts in a library.
+/// Returns the descriptions in a library file.
 fn information(library: &[u8]) -> Vec<Information> {
     let mut found = Vec::new();
     let mut rest = library;
@@ -110,7 +111,7 @@ fn information(library: &[u8]) -> Vec<Information> {
     found
 }
 
-/// Where a mark first stands. Its first letter is rare enough in libraries that this is quick.
+/// Returns the offset of the first `mark`. Its first letter is rare enough in libraries that this is fast.
 fn find(text: &[u8], mark: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = text.get(from..)?.iter().position(|&byte| byte == mark[0]) {

@@ -1,4 +1,4 @@
-//! Huge pages: how many were set aside of each size, on which NUMA node, and who sets that at boot.
+//! Huge pages: reserved pages by size and NUMA node, and the files that set their number at boot.
 
 use serde::Serialize;
 
@@ -7,46 +7,46 @@ use crate::plan::is_own_file;
 
 const POOLS: &str = "/sys/kernel/mm/hugepages";
 const NODES: &str = "/sys/devices/system/node";
-/// Where the number of huge pages is set at boot.
+/// Folders with files that set the number of huge pages at boot.
 const SETTINGS: [&str; 5] =
     ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/etc/tmpfiles.d"];
 
-/// Pages of one size on one NUMA node.
+/// Reserved pages of one size on one NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodePool {
     /// Number of the node.
     pub node: u32,
-    /// Pages that are set aside.
+    /// Number of reserved pages.
     pub pages: u64,
-    /// Those that nobody uses.
+    /// Number of unused pages.
     pub free: u64,
 }
 
-/// Pages of one size.
+/// Reserved pages of one size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HugePagePool {
     /// Size of a page, in bytes.
     pub page_bytes: u64,
-    /// Pages that are set aside.
+    /// Number of reserved pages.
     pub pages: u64,
-    /// Those that nobody uses and nobody was promised.
+    /// Number of pages that are neither used nor promised to a mapping.
     pub free: u64,
-    /// The same for each NUMA node.
+    /// Pages of this size by NUMA node.
     pub nodes: Vec<NodePool>,
 }
 
-/// All sizes.
+/// Huge pages of all sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HugePages {
-    /// By size, smallest first. Empty when the kernel has none.
+    /// Pools by page size, smallest first. Empty if the kernel has no huge pages.
     pub pools: Vec<HugePagePool>,
     /// The size that `vm.nr_hugepages` counts, in bytes.
     pub default_page_bytes: u64,
-    /// Transparent huge pages: `always`, `madvise` or `never`; absent when the kernel has none.
+    /// Mode of transparent huge pages: `always`, `madvise` or `never`; `None` if the kernel has none.
     pub transparent: Option<String>,
 }
 
-/// The folder of the pool of one size.
+/// Returns the folder of the pool with this page size.
 pub(crate) fn pool_folder(page_bytes: u64) -> String {
     format!("{POOLS}/hugepages-{}kB", page_bytes >> 10)
 }
@@ -71,12 +71,12 @@ impl HugePages {
         HugePages {
             pools,
             default_page_bytes: meminfo_bytes(meminfo, "Hugepagesize"),
-            // The choice that counts is in brackets.
+            // The mode in effect is in brackets.
             transparent: transparent.and_then(|text| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())),
         }
     }
 
-    /// The pool of one size.
+    /// Returns the pool with this page size.
     pub fn pool(&self, page_bytes: u64) -> Option<&HugePagePool> {
         self.pools.iter().find(|pool| pool.page_bytes == page_bytes)
     }
@@ -104,14 +104,15 @@ fn nodes(system: &System, page_bytes: u64) -> Vec<NodePool> {
     pools
 }
 
-/// A line of `/proc/meminfo`, in bytes; 0 when it is not there.
+/// Returns a field of `/proc/meminfo` in bytes; 0 if missing.
 pub(super) fn meminfo_bytes(meminfo: &str, field: &str) -> u64 {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kibibytes.unwrap_or(0).saturating_mul(1024)
 }
 
-/// Files and kernel parameters other than ours that set the number of huge pages at boot: whoever comes last wins.
+/// Returns files and kernel parameters, other than Namehop's files, that set the number of huge pages at boot. The
+/// setting that is applied last takes effect.
 pub(super) fn other_settings(system: &System) -> Vec<String> {
     let folders = SETTINGS.iter().flat_map(|folder| {
         system

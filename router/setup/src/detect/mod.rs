@@ -1,4 +1,4 @@
-//! What a computer offers: read from its `/proc`, `/sys` and `/etc`, changing nothing.
+//! Detects the properties of a host from its `/proc`, `/sys` and `/etc`, without changing anything.
 
 mod drivers;
 mod huge_pages;
@@ -23,38 +23,38 @@ pub(crate) use vfio::{VFIO_MODULE, module_is_loaded, users_of_group};
 
 use crate::System;
 
-/// Everything that was found.
+/// All detected properties.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
     /// Release of the kernel.
     pub kernel: String,
-    /// All memory, in bytes.
+    /// Total memory, in bytes.
     pub memory_bytes: u64,
-    /// Memory that programs could take now, in bytes.
+    /// Memory available to programs now, in bytes.
     pub available_bytes: u64,
     /// Huge pages.
     pub huge_pages: HugePages,
-    /// Processors.
+    /// CPUs.
     pub processors: Processors,
-    /// What it takes to drive a network card from a program.
+    /// Requirements for driving a network card from a program.
     pub vfio: Vfio,
-    /// Folder of DPDK's drivers, if there is one.
+    /// Folder of DPDK's drivers; `None` if DPDK is not installed.
     pub dpdk_drivers: Option<String>,
     /// Network cards on PCI.
     pub nics: Vec<Nic>,
-    /// Memory that a process started here may lock, in bytes; absent when there is no limit.
+    /// Memory that a process started here may lock, in bytes; `None` for no limit.
     pub memory_lock_bytes: Option<u64>,
-    /// The installed service, if there is one.
+    /// The installed service; `None` if not installed.
     pub service: Option<Service>,
-    /// Whether changes can be made: the process belongs to root.
+    /// Whether the process belongs to root, so that changes are possible.
     pub is_root: bool,
-    /// Who else sets the number of huge pages at boot: files below `/etc` and `/usr/lib`.
+    /// Other files below `/etc` and `/usr/lib`, and kernel parameters, that set the number of huge pages at boot.
     pub other_huge_page_settings: Vec<String>,
 }
 
 impl Machine {
-    /// Looks at a computer. `ssh_connection` is the environment variable `SSH_CONNECTION`, which tells whom the operator's
-    /// session comes from.
+    /// Detects the properties of a host. `ssh_connection` is the environment variable `SSH_CONNECTION`, which contains
+    /// the peer address of the operator's session.
     pub fn detect(system: &System, ssh_connection: Option<&str>) -> Machine {
         let drivers = DpdkDrivers::read(system);
         let meminfo = system.read("/proc/meminfo").unwrap_or_default();
@@ -70,13 +70,13 @@ impl Machine {
             dpdk_drivers: drivers.folder,
             memory_lock_bytes: service::memory_lock_limit(&system.read("/proc/self/limits").unwrap_or_default()),
             service: Service::read(system),
-            // Real, effective, saved and filesystem user.
+            // Fields: real, effective, saved and filesystem user.
             is_root: service::status_field(&status, "Uid").and_then(|ids| ids.split_whitespace().nth(1)) == Some("0"),
             other_huge_page_settings: huge_pages::other_settings(system),
         }
     }
 
-    /// The network card with this PCI address or interface name.
+    /// Returns the network card with this PCI address or interface name.
     pub fn nic(&self, name: &str) -> Option<&Nic> {
         self.nics.iter().find(|nic| nic.address == name || nic.interfaces.iter().any(|interface| interface == name))
     }

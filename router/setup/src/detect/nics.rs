@@ -6,19 +6,19 @@ use super::drivers::{DpdkDriver, DpdkDrivers};
 use super::routes::Needed;
 use crate::System;
 
-/// Where the kernel lists devices on PCI.
+/// Folder in which the kernel lists PCI devices.
 pub(crate) const PCI_DEVICES: &str = "/sys/bus/pci/devices";
-/// The class of network controllers, and of bridges between parts of the bus.
+/// PCI classes of network controllers and of bridges.
 const NETWORK_CLASS: u32 = 0x02;
 const BRIDGE_CLASS: u32 = 0x06;
 
-/// Why a card must stay with the kernel.
+/// A reason to leave a card to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
-    /// The default route leads through it.
+    /// The default route uses it.
     DefaultRoute,
-    /// An SSH session comes in on it.
+    /// An SSH session uses it.
     SshSession,
 }
 
@@ -27,38 +27,38 @@ pub enum Use {
 pub struct Nic {
     /// PCI address, as `0000:03:00.0`.
     pub address: String,
-    /// Numbers of maker and model.
+    /// PCI ids of the vendor and of the device.
     pub vendor: u32,
     /// See `vendor`.
     pub device: u32,
-    /// The kernel's driver that has it.
+    /// The kernel driver bound to the card.
     pub driver: Option<String>,
     /// Names of its network interfaces.
     pub interfaces: Vec<String>,
-    /// Mbit/s, when the link is up and says so.
+    /// Speed in Mbit/s; `None` if the link is down or does not report it.
     pub speed_mbps: Option<u64>,
-    /// Whether a cable is plugged in and the other end answers; absent when the interface is down or gone.
+    /// Whether there is a link to the other end; `None` if the interface is down or missing.
     pub has_link: Option<bool>,
-    /// NUMA node, where the computer has several.
+    /// NUMA node; `None` on hosts with a single node.
     pub node: Option<u32>,
-    /// Its group for the IOMMU; absent without one.
+    /// IOMMU group; `None` without an IOMMU.
     pub iommu_group: Option<u32>,
-    /// Other devices of that group that the kernel uses, with their drivers: they would have to go as well.
+    /// Other devices of the IOMMU group with a kernel driver, with the driver's name: they would have to be taken too.
     pub group_neighbours: Vec<String>,
-    /// The driver that the installed DPDK has for it.
+    /// The driver of the installed DPDK for the card.
     pub dpdk_driver: Option<DpdkDriver>,
-    /// Why it must stay with the kernel.
+    /// Reasons to leave the card to the kernel.
     pub uses: Vec<Use>,
 }
 
 impl Nic {
-    /// Whether it was given to programs (vfio-pci).
+    /// Returns whether the card is bound to vfio-pci.
     pub fn is_taken(&self) -> bool {
         self.driver.as_deref() == Some(super::VFIO_MODULE)
     }
 }
 
-/// All network cards, by address.
+/// Returns all network cards, by address.
 pub(super) fn read(system: &System, drivers: &DpdkDrivers, ssh_connection: Option<&str>) -> Vec<Nic> {
     let needed = Needed::read(system, ssh_connection);
     let addresses = system.names(PCI_DEVICES).into_iter();
@@ -66,7 +66,7 @@ pub(super) fn read(system: &System, drivers: &DpdkDrivers, ssh_connection: Optio
     nics.filter_map(|address| read_one(system, address, drivers, &needed)).collect()
 }
 
-/// The first byte of the class.
+/// Returns the base class of a device, the first byte of its class.
 fn class(system: &System, address: &str) -> Option<u32> {
     Some(hex(system, address, "class")? >> 16)
 }
@@ -90,7 +90,7 @@ fn read_one(system: &System, address: String, drivers: &DpdkDrivers, needed: &Ne
         vendor,
         device,
         driver: system.link_name(&format!("{folder}/driver")),
-        // What is unknown is -1.
+        // -1 means unknown.
         speed_mbps: of_link("speed").and_then(|speed| u64::try_from(speed).ok()),
         has_link: of_link("carrier").map(|carrier| carrier == 1),
         node: system.number(&format!("{folder}/numa_node")),
@@ -103,7 +103,7 @@ fn read_one(system: &System, address: String, drivers: &DpdkDrivers, needed: &Ne
     })
 }
 
-/// Network interfaces of a device: its own, or those of the virtio device on it.
+/// Returns the network interfaces of a device: its own, or those of the virtio device on it.
 fn interfaces(system: &System, folder: &str) -> Vec<String> {
     let mut names = system.names(&format!("{folder}/net"));
     for virtio in system.names(folder).into_iter().filter(|name| name.starts_with("virtio")) {
@@ -112,7 +112,7 @@ fn interfaces(system: &System, folder: &str) -> Vec<String> {
     names
 }
 
-/// Devices of the same group that the kernel drives. Bridges stay with it and do not count.
+/// Returns the devices of the same group with a kernel driver. Bridges always keep theirs and do not count.
 fn group_neighbours(system: &System, address: &str, group: Option<u32>) -> Vec<String> {
     let Some(group) = group else { return Vec::new() };
     let others = system.names(&format!("/sys/kernel/iommu_groups/{group}/devices")).into_iter();

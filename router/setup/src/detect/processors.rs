@@ -1,4 +1,4 @@
-//! Processors: which share a core, which the scheduler leaves alone, and whether they save power by running slower.
+//! CPUs: which share a core, which are isolated from the scheduler, and whether they save power at lower frequencies.
 
 use serde::Serialize;
 
@@ -7,27 +7,27 @@ use crate::system::parse_list;
 
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
-/// One processor, as the kernel counts them.
+/// One CPU, as numbered by the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Processor {
-    /// Its number.
+    /// Number of the CPU.
     pub number: u32,
-    /// Its NUMA node.
+    /// NUMA node of the CPU.
     pub node: Option<u32>,
-    /// Those that share its core, itself included.
+    /// CPUs of the same core, including this one.
     pub siblings: Vec<u32>,
-    /// How its frequency is chosen; absent where the system does not choose.
+    /// Frequency governor; `None` if the system does not control the frequency.
     pub governor: Option<String>,
 }
 
-/// All that are switched on.
+/// All CPUs that are online.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Processors {
-    /// By number.
+    /// The CPUs, by number.
     pub online: Vec<Processor>,
-    /// Those that the scheduler gives to nobody who does not ask for them (`isolcpus`).
+    /// CPUs on which the scheduler runs only threads that request them (`isolcpus`).
     pub isolated: Vec<u32>,
-    /// Those without a regular tick when a single thread runs (`nohz_full`).
+    /// CPUs without a regular tick while a single thread runs (`nohz_full`).
     pub tickless: Vec<u32>,
 }
 
@@ -47,14 +47,14 @@ impl Processors {
         Processors { online: online.collect(), isolated: list("isolated"), tickless: list("nohz_full") }
     }
 
-    /// Cores: processors that share one count once.
+    /// Returns the number of cores.
     pub fn cores(&self) -> usize {
         let is_first =
             |processor: &&Processor| processor.siblings.first().is_none_or(|&first| first == processor.number);
         self.online.iter().filter(is_first).count()
     }
 
-    /// Those whose governor lets them run slower than they could.
+    /// Returns the CPUs whose governor allows lower frequencies.
     pub fn slowed(&self) -> Vec<u32> {
         let is_slowed = |processor: &&Processor| processor.governor.as_ref().is_some_and(|name| name != "performance");
         self.online.iter().filter(is_slowed).map(|processor| processor.number).collect()

@@ -1,16 +1,17 @@
-//! Which network interfaces carry the default route or somebody's SSH session: taking those away would cut the operator off.
+//! Detects the network interfaces of the default route and of SSH sessions: taking these away would disconnect the
+//! operator.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::System;
 
-/// Port of SSH, as `/proc/net/tcp` writes it.
+/// Port of SSH, in the format of `/proc/net/tcp`.
 const SSH_PORT: &str = "0016";
-/// A connection that is established, there.
+/// State of an established connection, in the same format.
 const ESTABLISHED: &str = "01";
-/// Routes that are up, in the flags of a route.
+/// Route flag: the route is up.
 const RTF_UP: u32 = 1;
-/// Interfaces may lie above others: VLANs on a bond on cards. Deeper than this nobody stacks them.
+/// Maximum depth of stacked interfaces, such as VLANs on a bond on cards.
 const MAX_DEPTH: usize = 8;
 
 /// A route of the main table.
@@ -39,9 +40,9 @@ impl Route {
 /// Interfaces that must stay with the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Needed {
-    /// Those of default routes, with what they lie on.
+    /// Interfaces of default routes, and their lower interfaces.
     pub(super) default_route: Vec<String>,
-    /// Those of SSH sessions, with what they lie on.
+    /// Interfaces of SSH sessions, and their lower interfaces.
     pub(super) session: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ impl Needed {
     }
 }
 
-/// Both families' routes, without those of the loopback interface.
+/// Reads the routes of IPv4 and IPv6, except those of the loopback interface.
 fn read_routes(system: &System) -> Vec<Route> {
     let v4 = system.read("/proc/net/route").unwrap_or_default();
     let v6 = system.read("/proc/net/ipv6_route").unwrap_or_default();
@@ -69,7 +70,7 @@ fn read_routes(system: &System) -> Vec<Route> {
     routes.filter(|route| route.interface != "lo").collect()
 }
 
-/// A line of `/proc/net/route`: interface, destination, gateway, flags, three numbers, mask.
+/// Parses a line of `/proc/net/route`: interface, destination, gateway, flags, three numbers, mask.
 fn route_v4(line: &str) -> Option<Route> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (&interface, &destination, &flags, &mask) = (words.first()?, words.get(1)?, words.get(3)?, words.get(7)?);
@@ -83,7 +84,7 @@ fn route_v4(line: &str) -> Option<Route> {
     })
 }
 
-/// A line of `/proc/net/ipv6_route`: destination, its length, six numbers, flags, interface.
+/// Parses a line of `/proc/net/ipv6_route`: destination, prefix length, six numbers, flags, interface.
 fn route_v6(line: &str) -> Option<Route> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (&destination, &bits, &flags, &interface) = (words.first()?, words.get(1)?, words.get(8)?, words.get(9)?);
@@ -97,12 +98,12 @@ fn route_v6(line: &str) -> Option<Route> {
     })
 }
 
-/// An IPv4 address that the kernel printed as a number in its own byte order.
+/// Parses an IPv4 address that the kernel printed as a number in native byte order.
 fn hex_v4(text: &str) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(u32::from_str_radix(text, 16).ok()?.to_ne_bytes()))
 }
 
-/// The same of IPv6: four such numbers. Addresses of IPv4 in them are given as such.
+/// Parses an IPv4 address, or an IPv6 address of four such numbers. IPv4-mapped addresses become IPv4 addresses.
 fn hex_address(text: &str) -> Option<IpAddr> {
     if text.len() != 32 || !text.is_ascii() {
         return hex_v4(text).map(IpAddr::V4);
@@ -114,8 +115,8 @@ fn hex_address(text: &str) -> Option<IpAddr> {
     Some(Ipv6Addr::from(bytes).to_canonical())
 }
 
-/// The other ends of SSH sessions: of the one that the environment names, and of all that the kernel has connections of, because
-/// `sudo` hides the environment.
+/// Returns the peers of SSH sessions: the one in the environment variable, and those of all connections in the kernel,
+/// because `sudo` hides the variable.
 fn ssh_peers(system: &System, ssh_connection: Option<&str>) -> Vec<IpAddr> {
     let named = ssh_connection.and_then(|text| text.split_whitespace().next()?.parse::<IpAddr>().ok());
     let mut peers: Vec<IpAddr> = named.map(|address| address.to_canonical()).into_iter().collect();
@@ -133,7 +134,7 @@ fn ssh_peers(system: &System, ssh_connection: Option<&str>) -> Vec<IpAddr> {
     peers
 }
 
-/// Interfaces and all that they lie on.
+/// Returns the interfaces together with all their lower interfaces.
 fn with_lower(system: &System, interfaces: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = interfaces.iter().map(|&name| name.to_owned()).collect();
     let mut latest = all.clone();

@@ -1,32 +1,32 @@
-//! The installed service: how much memory it may lock, and which privileges it has.
+//! The installed service: its memory lock limit and its privileges.
 
 use serde::Serialize;
 
 use crate::System;
 
-/// Where units are, those that count most first.
+/// Folders of units, in descending precedence.
 const UNITS: [&str; 4] =
     ["/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 const UNIT: &str = "namehop.service";
 const PROCESSES: &str = "/sys/fs/cgroup/system.slice/namehop.service/cgroup.procs";
-/// The capability to use network interfaces without the kernel's protocols: packet(7).
+/// The capability for packet sockets, with which a process uses network interfaces directly: packet(7).
 const CAP_NET_RAW: u32 = 13;
 
-/// What the unit `namehop.service` may do.
+/// The limits of the unit `namehop.service`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Service {
-    /// Its file.
+    /// Path of the unit file.
     pub unit: String,
-    /// Number of its process, when it runs.
+    /// Process id; `None` if it does not run.
     pub process: Option<u32>,
-    /// Memory that it may lock, in bytes; absent when there is no limit.
+    /// Memory that it may lock, in bytes; `None` for no limit.
     pub memory_lock_bytes: Option<u64>,
     /// Whether it may open ports on network interfaces (`dev://`).
     pub may_use_interfaces: bool,
 }
 
 impl Service {
-    /// Asks the running process; otherwise the unit with what was added to it.
+    /// Reads the limits of the running process, or else of the unit with its drop-in files.
     pub(super) fn read(system: &System) -> Option<Service> {
         let unit = UNITS.iter().map(|folder| format!("{folder}/{UNIT}")).find(|file| system.exists(file))?;
         let process = system.read(PROCESSES).and_then(|list| list.lines().next()?.parse::<u32>().ok());
@@ -39,7 +39,7 @@ impl Service {
             memory_lock_bytes: match (limits, last("LimitMEMLOCK")) {
                 (Some(limits), _) => memory_lock_limit(&limits),
                 (None, Some("infinity")) => None,
-                // What systemd gives otherwise.
+                // The default of systemd.
                 (None, text) => Some(text.and_then(parse_size).unwrap_or(8 << 20)),
             },
             may_use_interfaces: match status.as_deref().and_then(|status| status_field(status, "CapEff")) {
@@ -52,7 +52,7 @@ impl Service {
     }
 }
 
-/// Lines of a unit, and of the files that add to it.
+/// Returns the lines of a unit and of its drop-in files.
 fn settings(system: &System, unit: &str) -> Vec<String> {
     let mut files = vec![unit.to_owned()];
     for folder in UNITS.iter().rev() {
@@ -69,7 +69,7 @@ fn settings(system: &System, unit: &str) -> Vec<String> {
     texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()).collect()
 }
 
-/// A size as units write it: `64M`.
+/// Parses a size in the format of units, such as `64M`.
 fn parse_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match &text[digits.len()..] {
@@ -83,13 +83,13 @@ fn parse_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// From `/proc/PID/limits`: the soft limit, in bytes; `None` for none.
+/// Returns the soft limit of locked memory from `/proc/PID/limits`, in bytes; `None` for no limit.
 pub(super) fn memory_lock_limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// From `/proc/PID/status`.
+/// Returns a field of `/proc/PID/status`.
 pub(super) fn status_field<'t>(status: &'t str, field: &str) -> Option<&'t str> {
     status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).map(str::trim)
 }

@@ -1,30 +1,30 @@
-//! What it takes to drive a network card from a program: an IOMMU, and the kernel module vfio-pci.
+//! Requirements for driving a network card from a program: an IOMMU, and the kernel module vfio-pci.
 
 use serde::Serialize;
 
 use crate::System;
 
-/// The module, as `modprobe` and drivers on the PCI bus name it.
+/// Name of the module, for `modprobe` and as a PCI driver.
 pub(crate) const VFIO_MODULE: &str = "vfio-pci";
 
-/// What became of a kernel module.
+/// The state of a kernel module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModuleState {
-    /// It is there.
+    /// It is loaded.
     Loaded,
     /// It can be loaded.
     Available,
-    /// The kernel has none.
+    /// The kernel does not have it.
     Missing,
 }
 
-/// IOMMU and module.
+/// The state of the IOMMU and the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Vfio {
     /// The module vfio-pci.
     pub module: ModuleState,
-    /// Groups of devices that the IOMMU keeps apart; none when it is absent or off.
+    /// Number of IOMMU groups; 0 if the IOMMU is missing or off.
     pub iommu_groups: usize,
 }
 
@@ -34,7 +34,7 @@ impl Vfio {
     }
 }
 
-/// Whether the module is in the running kernel.
+/// Returns whether the module is loaded.
 pub(crate) fn module_is_loaded(system: &System) -> bool {
     system.exists("/sys/bus/pci/drivers/vfio-pci")
 }
@@ -51,7 +51,8 @@ fn module_state(system: &System) -> ModuleState {
     if !kernel.is_empty() && (has("/lib") || has("/usr/lib")) { ModuleState::Available } else { ModuleState::Missing }
 }
 
-/// Processes that have the VFIO group with this number open, with their names. The kernel takes no device away from them.
+/// Returns the processes, with names, that have the VFIO group with this number open. The kernel does not take a device
+/// from them.
 pub(crate) fn users_of_group(system: &System, group: u32) -> Vec<String> {
     let wanted = format!("/dev/vfio/{group}");
     let processes = system.names("/proc").into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));

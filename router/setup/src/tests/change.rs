@@ -1,4 +1,4 @@
-//! Changes are made, recorded and taken back exactly.
+//! Tests that changes are applied, recorded and undone exactly.
 
 use super::tree::{Tree, is_below};
 use crate::plan::{MemoryWish, Wishes};
@@ -28,7 +28,7 @@ fn take_back(tree: &Tree) -> Vec<Outcome> {
     outcomes
 }
 
-/// All files, without white space at their ends: the kernel adds and drops that.
+/// Returns all files, trimmed: the kernel adds and drops white space.
 fn contents(tree: &Tree) -> Vec<(std::path::PathBuf, String)> {
     let files = tree.files().into_iter().filter(|(path, _)| !is_below(path, "/var/lib/"));
     files.map(|(path, text)| (path, String::from_utf8_lossy(&text).trim().to_owned())).collect()
@@ -43,7 +43,7 @@ fn what_was_done_is_not_planned_again_and_is_undone_exactly() {
     assert_eq!(tree.text(PAGES).as_deref(), Some("512"));
     assert!(tree.text(SYSCTL).expect("written").ends_with("vm.nr_hugepages = 512\n"));
     assert!(tree.plan(&wishes(1024)).steps.is_empty());
-    // A second wish: what was before the first one counts.
+    // A second wish keeps the recorded state before the first one.
     assert_eq!(do_it(&tree, &wishes(2048)).len(), 2);
     assert_eq!(StateFile::read(&tree.system()).expect("read").len(), 2);
     let outcomes = take_back(&tree);
@@ -85,7 +85,7 @@ fn a_program_that_is_killed_halfway_leaves_a_record() {
     assert!(StateFile::open(&tree.system()).is_err(), "one at a time");
     state.note(change, Before::HugePages { pages: 0 }).expect("saved");
     drop(state);
-    // It ended before the step, on the way, or after it.
+    // The program was killed before the step, during it, or after it.
     for pages in ["0", "5", "9"] {
         tree.file(PAGES, pages);
         let saved = tree.text(StateFile::PATH).expect("written");
@@ -93,7 +93,7 @@ fn a_program_that_is_killed_halfway_leaves_a_record() {
         assert_eq!(tree.text(PAGES).as_deref(), Some("0"));
         tree.file(StateFile::PATH, &saved);
     }
-    // More than it asked for is somebody else's.
+    // More pages than requested were set by another program.
     tree.file(PAGES, "10");
     take_back(&tree);
     assert_eq!(tree.text(PAGES).as_deref(), Some("10"));

@@ -1,4 +1,4 @@
-//! Detection, plans, changes and undoing them, on made-up trees of `/proc` and `/sys`.
+//! Tests of detection, plans, changes and undoing them, on simulated trees of `/proc` and `/sys`.
 
 mod change;
 mod plan;

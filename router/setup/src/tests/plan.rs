@@ -1,4 +1,4 @@
-//! What is found, and what is planned for it.
+//! Tests of the detected properties and of the plans for them.
 
 use super::tree::{E1000E, MLX5, Tree, VMXNET3};
 use crate::detect::{Machine, ModuleState, Use};
@@ -83,14 +83,14 @@ fn cards_that_carry_a_session_or_the_default_route_are_known_through_what_lies_a
         |ssh| -> Vec<Vec<Use>> { Machine::detect(&tree.system(), ssh).nics.into_iter().map(|nic| nic.uses).collect() };
     assert_eq!(uses(None), [vec![], vec![Use::DefaultRoute]]);
 
-    // eth1 leads to 192.0.2.0/24, eth0 to everybody else.
+    // eth1 leads to 192.0.2.0/24, eth0 to all other addresses.
     let routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask\neth0 00000000 01 0003 0 0 0 00000000\n\
                   eth1 000200C0 00000000 0001 0 0 0 00FFFFFF\neth1 0000000A 00000000 0000 0 0 0 000000FF\nnonsense\n";
     tree.file("/proc/net/route", routes).file("/proc/net/ipv6_route", "");
     assert_eq!(uses(Some("192.0.2.9 50000 192.0.2.1 22")), [vec![Use::DefaultRoute], vec![Use::SshSession]]);
     assert_eq!(uses(Some("10.1.1.1 50000 10.0.0.1 22")), [vec![Use::DefaultRoute, Use::SshSession], vec![]]);
     assert_eq!(uses(Some("nonsense")), [vec![Use::DefaultRoute], vec![]]);
-    // sudo hides the variable, the kernel does not hide the connection: 192.0.2.1:22 from 192.0.2.9, also as IPv6.
+    // sudo hides the variable, but the kernel lists the connection: 192.0.2.1:22 from 192.0.2.9, also as IPv6.
     let tcp =
         "sl local_address rem_address st\n 0: 010200C0:0016 090200C0:C350 01\n 1: 010200C0:0050 0A00000A:C350 01\n";
     tree.file("/proc/net/tcp", tcp);

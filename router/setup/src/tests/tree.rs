@@ -1,4 +1,4 @@
-//! Made-up computers: files and links as Linux has them.
+//! Simulated hosts: files and links like those of Linux.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,18 +10,18 @@ use crate::System;
 use crate::detect::Machine;
 use crate::plan::{Plan, Wishes};
 
-/// A computer in a folder.
+/// A simulated host in a temporary folder.
 pub(super) struct Tree {
     folder: TempDir,
 }
 
-/// An Intel card as QEMU has it, one of VMware, and one of NVIDIA.
+/// A QEMU model of an Intel card, a VMware card, and an NVIDIA card.
 pub(super) const E1000E: (&str, &str) = ("0x8086", "0x10d3");
 pub(super) const VMXNET3: (&str, &str) = ("0x15ad", "0x07b0");
 pub(super) const MLX5: (&str, &str) = ("0x15b3", "0x1013");
 
 impl Tree {
-    /// A computer with so much memory, an empty pool of 2 MiB pages, and nothing else.
+    /// Creates a host with this memory, an empty pool of 2 MiB pages, and nothing else.
     pub(super) fn new(memory_gib: u64) -> Tree {
         let tree = Tree { folder: tempfile::tempdir().expect("folder") };
         let kib = memory_gib << 20;
@@ -64,7 +64,7 @@ impl Tree {
         fs::read_to_string(self.path(path)).ok()
     }
 
-    /// A pool of huge pages.
+    /// Adds a pool of huge pages.
     pub(super) fn pool(&self, kib: u64, pages: u64, free: u64) -> &Tree {
         let folder = format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB");
         for (file, number) in [("nr_hugepages", pages), ("free_hugepages", free), ("resv_hugepages", 0)] {
@@ -73,7 +73,7 @@ impl Tree {
         self
     }
 
-    /// A network card with a driver, an interface and an IOMMU group.
+    /// Adds a network card with a driver, an interface and an IOMMU group.
     pub(super) fn nic(&self, address: &str, ids: (&str, &str), interface: &str, group: Option<u32>) -> &Tree {
         let folder = format!("/sys/bus/pci/devices/{address}");
         self.device(address, "0x020000", "kernel_driver", group);
@@ -84,7 +84,7 @@ impl Tree {
         self.file(&format!("/sys/class/net/{interface}/carrier"), "1\n")
     }
 
-    /// Another device.
+    /// Adds another device.
     pub(super) fn device(&self, address: &str, class: &str, driver: &str, group: Option<u32>) -> &Tree {
         let folder = format!("/sys/bus/pci/devices/{address}");
         self.file(&format!("{folder}/class"), class);
@@ -96,7 +96,7 @@ impl Tree {
         self
     }
 
-    /// DPDK with drivers for all cards here, and the kernel module.
+    /// Adds DPDK with drivers for all cards here, and the kernel module.
     pub(super) fn with_dpdk(&self) -> &Tree {
         let folder = "/usr/lib/x86_64-linux-gnu/dpdk";
         let text = |name: &str, modules: &str, ids: &str| {
@@ -116,7 +116,7 @@ impl Tree {
         )
     }
 
-    /// A default route through an interface.
+    /// Adds a default route through an interface.
     pub(super) fn default_route(&self, interface: &str) -> &Tree {
         let head = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n";
         self.file(
@@ -139,7 +139,7 @@ impl Tree {
         Plan::new(&self.system(), &self.machine(), wishes)
     }
 
-    /// All files, with their texts.
+    /// Returns all files with their contents.
     pub(super) fn files(&self) -> Vec<(std::path::PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -158,7 +158,7 @@ impl Tree {
     }
 }
 
-/// Whether a path is below another.
+/// Returns whether a path is below another one.
 pub(super) fn is_below(path: &Path, folder: &str) -> bool {
     path.to_string_lossy().contains(folder)
 }

@@ -1,4 +1,4 @@
-//! What the management server sends: packets that answer what was asked, with contents that a client can decode.
+//! Checks the answers of the management server: they match the Interests, and clients can decode their contents.
 
 use namehop_manage::nfd::numbers::status_code;
 use namehop_manage::nfd::{
@@ -15,7 +15,7 @@ use super::requests::COMMANDS;
 use crate::fib_file::load;
 use crate::messages::list;
 
-/// Status codes that an answer may have.
+/// Permitted status codes of answers.
 const CODES: [u64; 10] = [
     status_code::OK,
     status_code::BAD_REQUEST,
@@ -32,7 +32,7 @@ const CODES: [u64; 10] = [
 /// A Data that the server sent.
 pub struct Answer<'a> {
     data: Data<'a>,
-    /// Which Interest of this check it answers; `None` for frames that were not made by it.
+    /// Index of the Interest that it answers; `None` for answers to other frames.
     index: Option<usize>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Answer<'a> {
         Answer { data, index }
     }
 
-    /// Returns the index of the Interest that it answers.
+    /// Checks the answer. Returns the index of the Interest that it answers.
     pub fn check(&self, asked: &[Vec<u8>]) -> Option<usize> {
         let name = self.data.name;
         assert_eq!(self.data.freshness_ms, Some(1000), "{name}");
@@ -86,7 +86,7 @@ impl<'a> Answer<'a> {
         }
         let last = self.data.final_block_id.and_then(|component| component.as_segment()).expect("a FinalBlockId");
         if last != 0 {
-            // Only a dataset in one piece can be decoded here.
+            // Only a dataset of one segment can be decoded here.
             return Ok(());
         }
         match (module, verb) {

@@ -1,4 +1,4 @@
-//! Interests to the management server, made from fuzz input so that it gets past the signature.
+//! Builds Interests for the management server from fuzz input, signed so that they pass authentication.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use namehop_wire::{Interest, InterestBuilder, Name, NameRef, PrefixAnnouncement,
 /// An Interest for the server.
 pub struct Request {
     pub interest: Vec<u8>,
-    /// Is it a signed command that the server knows?
+    /// Whether it is a signed command that the server supports.
     pub is_command: bool,
 }
 
@@ -48,14 +48,14 @@ const DATASETS: [(&str, &str); 13] = [
     (module::FIB, "snapshot"),
 ];
 
-/// Bit of an event: parameters are put into their element, names are asked for as prefixes.
+/// Bit of an event: parameters get their enclosing element, and dataset names are requested with CanBePrefix.
 const WRAPPED: u8 = 8;
-/// Bit of an event: `/localhop` in the place of `/localhost`.
+/// Bit of an event: `/localhop` instead of `/localhost`.
 const LOCALHOP: u8 = 16;
-/// Bit of the byte that chooses the command: signed by the trusted key.
+/// Bit of the byte that selects the command: sign with the trusted key.
 const BY_KEY: u8 = 128;
 
-/// The Interest of an event; `None` when the input does not make one. `number` is a new one each time.
+/// Returns the Interest of an event; `None` if the input gives none. `number` must be different each time.
 pub fn make(kind: u8, bytes: &[u8], number: u64) -> Option<Request> {
     if kind & 7 == 1 {
         Interest::decode(bytes).ok()?;
@@ -89,16 +89,16 @@ pub fn make(kind: u8, bytes: &[u8], number: u64) -> Option<Request> {
             sign(InterestBuilder::new(name).application_parameters(announcement), signer, number)?
         }
     };
-    // A builder may go beyond what a packet may be; such an Interest never gets as far as the server.
+    // A builder may exceed the packet limits; such an Interest would never reach the server.
     Interest::decode(&interest).ok()?;
     Some(Request { interest, is_command: true })
 }
 
-/// The key of the certificate in `trust-anchor.ndncert`.
+/// Returns the key of the certificate in `trust-anchor.ndncert`.
 pub fn trusted_key() -> &'static KeySigner {
     static KEY: OnceLock<KeySigner> = OnceLock::new();
     KEY.get_or_init(|| {
-        // PKCS#8 of an Ed25519 key (RFC 8410, section 7), in front of the key itself.
+        // PKCS#8 header of an Ed25519 key (RFC 8410, section 7).
         let head = [0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
         let key = PrivateKey::from_pkcs8(&[&head[..], &[7; 32]].concat()).expect("a key");
         KeySigner::new(key, "/fuzz/KEY/1".parse().expect("a name"))
@@ -111,7 +111,7 @@ fn sign(builder: InterestBuilder, signer: &dyn Signer, number: u64) -> Option<Ve
     builder.nonce(1).sign(signer, &options).ok()
 }
 
-/// The older form of a command: time, nonce and signature are name components.
+/// Builds the older form of a command, with time, nonce and signature as name components.
 fn v02(name: Name, signer: &dyn Signer, number: u64) -> Option<Vec<u8>> {
     let mut info = Writer::new();
     let signature_info = SignatureInfo {
@@ -129,7 +129,7 @@ fn v02(name: Name, signer: &dyn Signer, number: u64) -> Option<Vec<u8>> {
     InterestBuilder::new(name.append_generic(value.into_vec())).nonce(1).build().ok()
 }
 
-/// An announcement of the name in `bytes`, signed by the trusted key.
+/// Returns an announcement of the name in `bytes`, signed by the trusted key.
 fn announcement(bytes: &[u8], number: u64) -> Option<Vec<u8>> {
     let announcement = PrefixAnnouncement {
         prefix: NameRef::from_value(bytes).ok()?,
