@@ -111,7 +111,7 @@ fn kept_or_made(path: &Path) -> io::Result<String> {
         Ok(Some(token)) => return Ok(token),
         Ok(None) => info!(file = %path.display(), "the token of the API is made anew"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        // Replaces whatever is at the path, even a symbolic link.
+        // Replaces any file at the path, even a symbolic link.
         Err(error) => info!(file = %path.display(), %error, "the token of the API is made anew"),
     }
     let mut random = [0; RANDOM_BYTES];

@@ -58,8 +58,8 @@ impl Balancing {
         }
     }
 
-    /// Warns if most packets belong to one entry that cannot be spread over workers: either dividing is off, or the
-    /// packets have the same name.
+    /// Warns if most packets belong to one entry that cannot be spread over workers: either balancing is disabled, or
+    /// the packets have the same name.
     fn warn_if_lopsided(&self) {
         let balancer = self.balancer.borrow();
         let loads = balancer.loads();

@@ -106,7 +106,7 @@ impl Control {
         }
     }
 
-    /// Makes the socket service listen.
+    /// Commands the socket service to open its listeners.
     ///
     /// # Errors
     /// A listener could not be opened.

@@ -11,7 +11,7 @@ use namehop_manage::server::LatencyStatus;
 
 use crate::worker::WorkerHandles;
 
-/// The control thread's side of the measurement.
+/// The control thread's part of the measurement.
 pub struct Latency {
     /// The clock of packet stamps.
     clock: Instant,

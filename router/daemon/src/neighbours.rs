@@ -1,9 +1,9 @@
 //! The queue of commands from neighbours (`/localhop/nfd`) to the control thread.
 //!
-//! A command costs a signature verification, and any reachable host can send as many as the link carries. So commands
-//! of all neighbours together are limited to [`TURNS_PER_S`], and faces take turns in rotation: a face that sends too
-//! many delays only its own commands. The queue is bounded; when it is full, the face with the most queued commands
-//! loses its latest one.
+//! A command costs a signature verification, and any reachable host can send as many as the link carries. So the rate
+//! of all neighbours' commands together is limited ([`TURNS_PER_S`]), and faces take turns: a face that sends too many
+//! delays only its own commands. The queue is bounded; when it is full, the face with the most queued commands loses
+//! its latest one.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};

@@ -85,7 +85,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     plan_saved(&mut plan, &saved);
     management.control().await_sockets().await;
     let mut faces = JoinSet::new();
-    // Ports are opened before faces, whose ports might otherwise be opened without their configuration.
+    // Open ports before faces: a face might otherwise open its port without the port's configuration.
     let opening = Rc::clone(management);
     faces.spawn_local(async move { opening.control().open_ports().await });
     for ((uri, local), face) in &plan {
@@ -115,8 +115,8 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     add_saved_routes(management, &plan, saved.routes).await;
 }
 
-/// Loads configured and saved strategies, except those that ended the router by a fault. Configured ones were tested
-/// when the configuration was read, so errors are rare here: the file was changed since.
+/// Loads configured and saved strategies, except strategies that ended the router by a fault. Configured ones were
+/// tested when the configuration was read, so errors are rare here: the file was changed since.
 fn load_strategies(management: &Management<Control>, config: &Config, saved: &SavedState) {
     let restore = |name: &str, object: Vec<u8>| {
         if management.control().saving().faulty_strategies().contains(name, &object) {
@@ -235,7 +235,7 @@ fn plan_saved(plan: &mut Plan, saved: &SavedState) {
     }
 }
 
-/// Adds the saved routes to existing faces, and to the plan of faces whose creation is in progress.
+/// Adds the saved routes to existing faces, and to the plan of faces that are still being created.
 async fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes: BTreeMap<RouteKey, RouteTerms>) {
     let (now_ms, now_unix_ms) = (management.now_ms(), unix_time_ms());
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
@@ -280,7 +280,7 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
     }
 }
 
-/// Uses the existing multicast faces of a group: the one with this local URI, or those of all interfaces.
+/// Uses the existing multicast faces of a group: the face with this local URI, or the faces of all interfaces.
 async fn use_multicast_faces(
     management: &Management<Control>,
     uri: &FaceUri,

@@ -305,7 +305,7 @@ impl Saving {
         }
     }
 
-    /// Returns the record of a static route whose face can be created again after a restart; `None` for other routes.
+    /// Returns the record of a static route if its face can be created again after a restart; `None` for other routes.
     fn route_record(&self, prefix: NameRef<'_>, route: &Route, lifetime_ms: Option<u64>) -> Option<RouteRecord> {
         if route.origin != origin::STATIC {
             return None;

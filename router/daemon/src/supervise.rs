@@ -1,6 +1,6 @@
-//! Supervision: when a task or thread of the router panics or ends unexpectedly, the whole router ends, with the reason
-//! in the log and a nonzero exit code, so that a service manager can restart it. A router without one of its parts
-//! would be worse than none.
+//! Supervision: when a task or thread of the router panics or ends unexpectedly, the whole router ends. The reason is
+//! in the log, and the exit code is not 0, so that a service manager can restart the router. A router without one of
+//! its parts would be worse than none.
 //!
 //! The panic hook handles panics in all tasks and threads of the process. [`Supervisor::watch`] runs tasks that must
 //! not end. Tasks that may end (creating a face, a connection, loading a file) are not watched.
@@ -96,7 +96,7 @@ impl Supervisor {
                 }
                 // A closing terminal may cause two SIGHUPs, from the kernel and from the shell.
                 (false, Signal::SIGHUP) => {}
-                // A second signal asks to end without waiting for the state file or for peers.
+                // The user does not want to wait for the state file or for peers.
                 (false, _) => process::exit(128 + signal as i32),
             }
         }
@@ -212,7 +212,7 @@ fn is_ignored(signal: Signal) -> bool {
 }
 
 /// Panics if the environment variable `NAMEHOP_FAULT` has this name, for tests of routers with failing parts. Does
-/// nothing in release builds.
+/// nothing in builds without debug assertions.
 #[inline]
 pub fn fault_point(name: &str) {
     #[cfg(debug_assertions)]

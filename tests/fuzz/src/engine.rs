@@ -34,8 +34,8 @@ const fn face(id: u32, scope: FaceScope, link_type: LinkType) -> FaceInfo {
     FaceInfo { id: FaceId(id), scope, link_type, is_up: true }
 }
 
-/// Runs the engine on a list of events. Each event is a packet on a face (bytes as on a link, with or without
-/// LpPacket), passing time, or a change of faces, their links and routes.
+/// Runs the engine on a list of events. An event is a packet on a face (bytes as on a link, with or without LpPacket),
+/// passing time, or a change of faces, links or routes.
 ///
 /// All schedules must send the same bytes. The router's schedule is compared with one other, chosen by the input, so
 /// that the fuzzer tries more inputs. A release build runs about 10,000 inputs of the corpus per second, and 3,800 with
@@ -150,7 +150,7 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
 /// The FIB. Creating it takes longer than most inputs, so it is reused, and additions of an input are removed.
 struct Routes {
     fib: FibWriter<StrategyInstance>,
-    /// Prefixes whose next hops inputs change, with their initial next hops.
+    /// Prefixes that get next hops from inputs, with their initial next hops.
     changing: [(Name, Vec<NextHop>); 2],
     /// All initial next hops.
     at_first: Vec<(Name, Vec<NextHop>)>,

@@ -82,7 +82,7 @@ fn check(file: &[u8]) {
     assert!(expected.iter().all(|(name, hops)| name.len() <= MAX_PREFIX_COMPONENTS && hops.len() <= MAX_NEXTHOPS));
     let mut writer = SnapshotWriter::new(fib.len() as u64);
     let mut cursor = Some(FibCursor::default());
-    // Words are in the order of their first use, so positions differ from those of the file.
+    // Words are in the order of their first use, so their positions differ from the positions in the file.
     let mut words = Vec::new();
     while let Some(from) = cursor {
         cursor = fib.visit_entries(from, 16, |name, hops| {

@@ -1,7 +1,7 @@
 //! The checks of all fuzz targets. Each function takes any bytes and panics only if Namehop is faulty.
 //!
 //! The fuzzer (`make fuzz`) calls them with evolving inputs. The test of this crate calls them with the stored corpus
-//! and a fixed number of mutations of it, so that every test run repeats the findings of fuzzing.
+//! and a fixed number of its mutations. So every test run repeats the findings of fuzzing.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@ use namehop_wire::{
 };
 
 /// Checks a name: every prefix is a prefix, the URI parses to the same name, and the one-pass hashes, alone and in a
-/// group, are those of the prefixes.
+/// group, equal the hashes of the prefixes.
 pub fn name(bytes: &[u8]) {
     let Ok(name) = NameRef::from_value(bytes) else { return };
     let count = name.components().count();

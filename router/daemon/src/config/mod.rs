@@ -1,8 +1,8 @@
 //! The configuration file, in TOML.
 //!
 //! A file may hold any subset of the keys; missing keys have their defaults. Unknown keys and wrong values are errors
-//! that name the file, line, column and the remedy, and so are certificates, folders and network interfaces that this
-//! host does not have. `default.toml` documents every key; `namehop config show` prints it.
+//! that name the file, line, column and the remedy. Certificates, folders and network interfaces that this host does
+//! not have are errors too. `default.toml` documents every key; `namehop config show` prints it.
 
 mod automatic;
 mod check;
@@ -57,9 +57,9 @@ pub struct Config {
     pub faces: Faces,
     /// Links that workers poll themselves.
     pub ports: Ports,
-    /// Who may send management commands.
+    /// Permissions for management commands.
     pub management: Management,
-    /// Who is told of this router's routes.
+    /// The programs and routers to which routes are announced.
     pub routing: Routing,
     /// Prometheus metrics.
     pub metrics: Metrics,

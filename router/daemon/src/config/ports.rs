@@ -87,7 +87,7 @@ pub struct StaticPort {
     /// Gateways for packets to addresses beyond the link; one for each address family.
     #[serde(default)]
     pub gateways: Vec<IpText>,
-    /// Largest packet behind the Ethernet header, in bytes, for ports whose MTU the kernel does not set.
+    /// Largest packet behind the Ethernet header, in bytes, for ports with an MTU that the kernel does not set.
     #[serde(default)]
     pub mtu: Option<usize>,
     /// Number of queues, each served by another worker; `auto` = one for each worker, as far as the port has them.

@@ -327,7 +327,7 @@ impl Default for Management {
 pub struct Authorization {
     /// Certificate file of the client, or `"any"`.
     pub certificate: String,
-    /// Management modules whose commands the client may use.
+    /// Management modules that the client may command.
     pub modules: Vec<String>,
 }
 

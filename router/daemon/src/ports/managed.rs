@@ -305,7 +305,7 @@ impl ManagedPort {
     }
 
     /// Sets the filter of the device: packets to the port's addresses, and frames of VLANs that are configured or have
-    /// faces. The device receives nothing else besides untagged NDN frames.
+    /// faces. Besides these, the device receives only untagged NDN frames.
     fn receive_wanted(&mut self) -> Result<(), DpdkError> {
         let Some(device) = &self.device else { return Ok(()) };
         let identifier = |network: &PortNetwork| network.vlan.map(VlanId::get);

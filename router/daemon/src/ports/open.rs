@@ -173,7 +173,7 @@ pub(super) struct Place<'a> {
 /// Settings that only some devices support.
 #[derive(Clone, Copy)]
 pub(super) struct DeviceWishes {
-    /// MTU in bytes, for devices whose MTU the kernel does not set.
+    /// MTU in bytes, for devices with an MTU that the kernel does not set.
     pub(super) mtu_bytes: Option<usize>,
     /// Requested number of queues; the device may have fewer.
     pub(super) queues: usize,

@@ -25,7 +25,7 @@ use crate::config::{AutoNumber, Config, StaticPort};
 use crate::memory_budget::Bounds;
 use crate::supervise::fault_point;
 
-/// Interval between checks of links, and so the longest time until a broken link is noticed.
+/// Interval between checks of links: the longest time until a broken link is noticed.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
@@ -155,7 +155,7 @@ impl Ports {
         }
     }
 
-    /// Opens the configured ports in `missing`; ports whose interface is missing stay in the list.
+    /// Opens the configured ports in `missing`; ports with a missing interface stay in the list.
     fn open_missing(&mut self, is_first: bool) {
         for place in std::mem::take(&mut self.missing) {
             let port = self.configured[place].clone();

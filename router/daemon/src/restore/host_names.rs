@@ -1,7 +1,7 @@
 //! Configured faces to a peer that is named by host name.
 //!
 //! The name is resolved at the start, and again every 30 s. When the address of the face is not among the resolved
-//! ones, a face to a new address takes over the routes, and the old face is destroyed. Such faces are persistent, not
+//! ones, a face to a new address takes over the routes. The old face is destroyed. Such faces are persistent, not
 //! permanent: the configuration keeps the name across restarts, so the state file must not keep an address.
 
 use std::rc::Rc;

@@ -118,7 +118,7 @@ pub(super) fn lock(path: &Path) -> Result<Option<File>, LockFault> {
     };
     let found = file.metadata().map_err(LockFault::Io)?;
     let user = geteuid().as_raw();
-    // Root may use files of every user: the owner of a folder can stop a router of root there in other ways too.
+    // Root may use files of every user: the owner of a folder has other ways to stop a router of root there anyway.
     if user != 0 && found.uid() != user {
         return Err(LockFault::Foreign(lock_path, found.uid()));
     }

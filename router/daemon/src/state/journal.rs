@@ -181,8 +181,8 @@ impl Journal {
         self.withdrawal = None;
     }
 
-    /// Returns whether the file has records about the face with this [`identity`]. May be `true` for a face whose
-    /// records are obsolete, but is never `false` for a face with current records.
+    /// Returns whether the file has records about the face with this [`identity`]. May be `true` for a face with
+    /// obsolete records only, but is never `false` for a face with current records.
     pub fn knows_face(&self, face: &str) -> bool {
         self.faces.contains(face)
     }

@@ -2,7 +2,7 @@
 //!
 //! The file is a journal with one JSON object per line: a header, then one record per change in the order of the
 //! changes. A change is saved before it is made, or undone if it cannot be saved; only then is its command answered. So
-//! a change answered with status 200 survives the end of the process, and a change that was not saved was not answered
+//! every change answered with status 200 survives the end of the process. A change that was not saved is never answered
 //! with 200, even if the disk fails. Reading folds the records into a state. Opening writes the folded journal to a
 //! temporary file and renames it over the old one, so a complete file exists at every moment. A long journal is
 //! shortened in the same way while the router runs. If lines cannot be parsed, the whole old file is copied aside.

@@ -1,4 +1,4 @@
-//! Tests that the journal keeps its records, whatever happens to the file.
+//! Tests that the journal keeps its records when its file is damaged, replaced or deleted.
 
 use std::fs;
 use std::io::Write;

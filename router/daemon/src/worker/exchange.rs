@@ -40,7 +40,7 @@ impl<S: Schedule> Worker<S> {
         end != own || self.outgoing.len() > to_send || has_frames || !self.handed.is_empty()
     }
 
-    /// Adds a face whose first packet from another worker arrived before the command to add the face.
+    /// Adds a face if its first packet from another worker arrived before the command to add the face.
     #[inline]
     fn expect_face(&mut self, id: FaceId) {
         if !self.engine.has_face(id) {

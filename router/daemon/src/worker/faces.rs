@@ -2,8 +2,8 @@
 //!
 //! Only [`WorkerFaces::add`], [`WorkerFaces::note_link`] and [`WorkerFaces::remove`] add, change and remove faces. Each
 //! updates the engine together with the record, so that the two cannot disagree. The engine has its own array because
-//! it reads other faces than the one on which a packet arrived (downstreams and next hops), and needs only eight bytes
-//! of each. A cache line holds eight faces there, whereas a record here takes two lines.
+//! it mostly reads the faces of downstreams and next hops, not the incoming face, and needs only eight bytes of each. A
+//! cache line holds eight faces there, whereas a record here takes two lines.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ pub(super) struct FaceRecord {
     pub(super) info: FaceInfo,
     /// The NDNLPv2 link service of the face.
     pub(super) link: LinkService,
-    /// Where its frames go.
+    /// The destination of its frames.
     pub(super) output: Output,
     /// The face is listed in [`LinkTimers`].
     is_timed: bool,
@@ -165,7 +165,7 @@ impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
     }
 }
 
-/// The faces whose link services have a timer running: the few with unacknowledged packets under reliability.
+/// The faces with a running timer of their link service: the few with unacknowledged packets under reliability.
 pub(super) struct LinkTimers {
     timed: Vec<FaceId>,
     /// At or before the earliest deadline of the listed faces.
@@ -199,7 +199,7 @@ impl LinkTimers {
         self.next_deadline
     }
 
-    /// Runs due timers. Calls `send` with each face whose timer was due and with the resulting frames.
+    /// Runs due timers. Calls `send` with each face that had a due timer, and with the resulting frames.
     pub(super) fn run_due(
         &mut self,
         now: Timestamp,

@@ -1,7 +1,7 @@
 //! Transfers between workers: packets that arrived at one worker and belong to another, and packets to send on a face
 //! that another worker serves. Workers transfer network packets; frames are transferred only between the queues of a
-//! port. A frame that arrives on a further queue and needs the state of a link, or has no face, goes unmodified to the
-//! worker that has the port.
+//! port. A frame on a further queue that needs the state of a link, or has no face, goes unmodified to the worker that
+//! has the port.
 //!
 //! Each ordered pair of workers has two rings: one for usual packets, which take one cache line each ([`Parcel`]), and
 //! one for everything else. Nearly the whole cost of a transfer is cache lines that one core has written and another
@@ -12,7 +12,7 @@
 //! A transfer carries the buffer and link fields but no parse results, because they would save next to nothing: the
 //! receiving worker parses only the first components of a name, and the owner decodes the packet.
 //!
-//! A ring whose packets wait too long marks them as congested, by the CoDel control law (RFC 8289).
+//! Packets that wait too long in a ring are marked as congested, by the CoDel control law (RFC 8289).
 
 mod parcel;
 #[cfg(test)]
@@ -60,7 +60,7 @@ pub(super) enum Handed {
     Outgoing(Outgoing),
     /// An Interest of the receiving worker that link reliability declared lost.
     Dropped(DroppedInterest),
-    /// A face whose first frame arrived at the sending worker.
+    /// A face of which the first frame arrived at the sending worker.
     NewFace(FaceId),
     /// A frame of a port of the receiving worker that arrived on a further queue.
     Frame(PortId, PacketBuffer),
@@ -128,14 +128,14 @@ impl FromWorker {
     }
 }
 
-/// What a worker received from the others in one poll iteration, apart from packets.
+/// Items that a worker received from the others in one poll iteration, except its own packets and packets to send.
 #[derive(Default)]
 pub(super) struct Received {
     /// Data that Interests of this worker may be waiting for.
     pub(super) offered: Vec<Incoming>,
     /// Interests of this worker that link reliability declared lost.
     pub(super) dropped: Vec<DroppedInterest>,
-    /// Faces whose first frames arrived at other workers.
+    /// Faces of which the first frame arrived at another worker.
     pub(super) faces: Vec<FaceId>,
     /// Frames of this worker's ports that arrived on further queues.
     pub(super) frames: Vec<(PortId, PacketBuffer)>,
@@ -320,8 +320,8 @@ impl Handover {
     }
 
     /// Announces a face to all other workers when its first frame arrived here. Otherwise the peer could register a
-    /// prefix and an Interest for it could arrive before they hear of the face from the control thread, and they would
-    /// have no next hop. If a ring is full, the worker there hears of the face from the control thread only.
+    /// prefix, and an Interest for it could reach a worker before the control thread's command to add the face: the
+    /// worker would have no next hop. If a ring is full, the command alone adds the face there.
     #[cold]
     pub(super) fn announce_face(&mut self, now: Timestamp, face: FaceId) {
         for to in self.to.iter_mut().flatten() {

@@ -1,10 +1,10 @@
 //! The forwarding worker: moves packets between the rings, the ports and the engine.
 //!
-//! In one poll iteration a worker takes a burst of frames from its rings and ports, runs them through the link services
-//! and the engine, and enqueues the resulting frames to the rings of the links; it polls and fills its ports itself.
-//! [`serve`] decides when the worker iterates and when it sleeps: it runs a worker as a task (see `task`), or on a
-//! thread of its own (see `polling`) once there is a port, or when there are several workers. Several workers transfer
-//! packets to each other (see `handover`).
+//! In one poll iteration a worker takes a burst of frames from its rings and ports and runs them through the link
+//! services and the engine. It enqueues the resulting frames to the rings of the links, or sends them on its ports.
+//! [`serve`] decides when a worker iterates and when it sleeps. It runs a single worker as a task (see `task`), and on
+//! its own thread once there is a port (see `polling`). A single worker that never sleeps, and each of several workers,
+//! has its own thread from the start. Several workers transfer packets to each other (see `handover`).
 
 mod command;
 mod exchange;
@@ -333,7 +333,7 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
-    /// Adds a face whose first frame arrived before the control thread's command to add it. Returns whether the face
+    /// Adds a face if its first frame arrived before the control thread's command to add it. Returns whether the face
     /// exists.
     #[cold]
     fn add_face_of_first_frame(&mut self, id: FaceId) -> bool {

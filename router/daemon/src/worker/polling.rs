@@ -28,7 +28,7 @@ const PAUSES: [(Duration, Duration); 3] = [
     (Duration::from_millis(50), Duration::from_micros(100)),
     (Duration::from_secs(1), Duration::from_millis(1)),
 ];
-/// Pause of a worker whose attempt to sleep failed.
+/// Pause of a worker after an attempt to sleep failed.
 const FAULT_PAUSE: Duration = Duration::from_millis(1);
 /// The shortest sleep.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);

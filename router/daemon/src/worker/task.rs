@@ -70,7 +70,7 @@ impl Worker {
         match self.next_deadline() {
             Timestamp::NEVER => wait.await,
             deadline => {
-                // Timers are exact to a millisecond, as are those of the tokio runtime.
+                // Timers are exact to a millisecond, as in the tokio runtime.
                 let pause = Duration::from_nanos(deadline.since_ns(self.now())).max(Duration::from_millis(1));
                 tokio::select! {
                     biased;

@@ -103,7 +103,7 @@ fn read_one(system: &System, address: String, drivers: &DpdkDrivers, needed: &Ne
     })
 }
 
-/// Returns the network interfaces of a device: its own, or those of the virtio device on it.
+/// Returns the network interfaces of a device: its own, or the interfaces of the virtio device on it.
 fn interfaces(system: &System, folder: &str) -> Vec<String> {
     let mut names = system.names(&format!("{folder}/net"));
     for virtio in system.names(folder).into_iter().filter(|name| name.starts_with("virtio")) {

@@ -54,7 +54,7 @@ impl Processors {
         self.online.iter().filter(is_first).count()
     }
 
-    /// Returns the CPUs whose governor allows lower frequencies.
+    /// Returns the CPUs with a governor that allows lower frequencies.
     pub fn slowed(&self) -> Vec<u32> {
         let is_slowed = |processor: &&Processor| processor.governor.as_ref().is_some_and(|name| name != "performance");
         self.online.iter().filter(is_slowed).map(|processor| processor.number).collect()

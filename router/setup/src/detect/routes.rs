@@ -62,7 +62,7 @@ impl Needed {
     }
 }
 
-/// Reads the routes of IPv4 and IPv6, except those of the loopback interface.
+/// Reads the routes of IPv4 and IPv6, except routes of the loopback interface.
 fn read_routes(system: &System) -> Vec<Route> {
     let v4 = system.read("/proc/net/route").unwrap_or_default();
     let v6 = system.read("/proc/net/ipv6_route").unwrap_or_default();
@@ -115,8 +115,8 @@ fn hex_address(text: &str) -> Option<IpAddr> {
     Some(Ipv6Addr::from(bytes).to_canonical())
 }
 
-/// Returns the peers of SSH sessions: the one in the environment variable, and those of all connections in the kernel,
-/// because `sudo` hides the variable.
+/// Returns the peers of SSH sessions: the peer in the environment variable, and the peers of all connections in the
+/// kernel, because `sudo` hides the variable.
 fn ssh_peers(system: &System, ssh_connection: Option<&str>) -> Vec<IpAddr> {
     let named = ssh_connection.and_then(|text| text.split_whitespace().next()?.parse::<IpAddr>().ok());
     let mut peers: Vec<IpAddr> = named.map(|address| address.to_canonical()).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Simulated hosts: files and links like those of Linux.
+//! Simulated hosts: files and links as on Linux.
 
 use std::fs;
 use std::os::unix::fs::symlink;

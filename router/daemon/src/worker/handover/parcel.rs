@@ -5,7 +5,7 @@ use namehop_packet::{FaceId, Incoming, LinkFields, Outgoing, PacketBuffer, Packe
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_wire::lp::PitToken;
 
-/// Longest PIT token in a parcel, in bytes. Tokens of forwarders are no longer; those of other peers may be.
+/// Longest PIT token in a parcel, in bytes. Tokens of forwarders are not longer; tokens of other peers may be.
 const TOKEN_BYTES: usize = 8;
 
 /// One cache line with the buffer and the common link fields of a packet.
@@ -44,7 +44,7 @@ pub(super) enum Unpacked {
     Outgoing(Outgoing),
 }
 
-/// Returns whether the packet has no link fields other than those that a parcel holds.
+/// Returns whether a parcel can hold all link fields of the packet.
 #[inline(always)]
 fn is_usual(fields: &LinkFields) -> bool {
     let LinkFields {
