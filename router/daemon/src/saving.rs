@@ -152,7 +152,7 @@ impl Saving {
         self.follow_clock();
         let Some(journal) = &mut *self.journal.borrow_mut() else { return Ok(()) };
         let Some(record) = self.record_of(journal, change) else {
-            // Nothing to withdraw.
+            // Nothing is saved, so `withdraw` must remove nothing.
             journal.keep();
             return Ok(());
         };

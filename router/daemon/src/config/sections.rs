@@ -74,7 +74,7 @@ pub struct Forwarding {
     pub default_hop_limit: u8,
     /// Longest name of a packet, in bytes.
     pub max_name_bytes: usize,
-    /// Limit in bytes per second for the name bytes beyond 256 of all long names together.
+    /// Limit in bytes per second for the parts of names beyond 256 bytes, all names together.
     pub long_name_bytes_per_s: u64,
     /// Longest InterestLifetime that is honoured, in milliseconds.
     pub max_interest_lifetime_ms: u64,

@@ -1,7 +1,7 @@
 //! Transfers between workers: packets that arrived at one worker and belong to another, and packets to send on a face
 //! that another worker serves. Workers transfer network packets; frames are transferred only between the queues of a
-//! port. A frame on a further queue that needs the state of a link, or has no face, goes unmodified to the worker that
-//! has the port.
+//! port. The worker that has a port serves its first queue, and other workers serve further queues. A frame on a
+//! further queue that needs the state of a link, or has no face, goes unmodified to the worker that has the port.
 //!
 //! Each ordered pair of workers has two rings: one for usual packets, which take one cache line each ([`Parcel`]), and
 //! one for everything else. Nearly the whole cost of a transfer is cache lines that one core has written and another
