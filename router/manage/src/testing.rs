@@ -1,8 +1,7 @@
-//! A small router in memory for tests and fuzzing of the management server: real faces and a real FIB, everything else
-//! is simulated and recorded.
+//! An in-memory router for tests and fuzzing of the management server. Faces and FIB are real; everything else is
+//! simulated and recorded.
 //!
-//! It has two faces from the start: that of a local application and that of a neighbour. It is not a router: no packet
-//! goes anywhere.
+//! It starts with two faces: one of a local application and one of a neighbour. It forwards no packets.
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroU32;
@@ -26,41 +25,41 @@ use crate::server::{
     WorkerStatus,
 };
 
-/// The face of a local application.
+/// Face of a local application.
 pub const APP: FaceId = FaceId(256);
-/// The face of a neighbour.
+/// Face of a neighbour.
 pub const NEIGHBOUR: FaceId = FaceId(257);
 
-/// The router.
+/// The simulated router.
 pub struct FakeRouter {
     faces: FaceTable,
     fib: RefCell<FibWriter<StrategyInstance>>,
     strategies: RefCell<StrategyRegistry>,
-    /// Data that `cs/erase` still finds, under every prefix.
+    /// Number of Data that `cs/erase` still finds, under any prefix.
     pub cached_data: Cell<usize>,
-    /// What `status/general`, `status/drops` and `cs/info` are made from.
+    /// Source of `status/general`, `status/drops` and `cs/info`.
     pub engine: Cell<EngineStatus>,
-    /// What workers do.
+    /// Status of the workers.
     pub workers: RefCell<Vec<WorkerStatus>>,
-    /// Entries of the name dispatch table. Whatever name is moved, it is the first that is moved, and without one none can be.
+    /// Entries of the name dispatch table. Every move applies to the first entry and fails if there is none.
     pub dispatch_entries: RefCell<Vec<DispatchEntry>>,
-    /// What the computer takes of power.
+    /// Power of the host.
     pub power: RefCell<Option<PowerStatus>>,
-    /// How long packets stay in it.
+    /// Times that packets stay in the router.
     pub latency: RefCell<LatencyStatus>,
-    /// What is to be traced.
+    /// The requested trace.
     pub traced: RefCell<Option<TraceRequest>>,
-    /// What is captured.
+    /// Recorder of the requested capture.
     pub captured: RefCell<Option<Box<CaptureRecorder>>>,
-    /// How long it takes to find out that a TCP peer does not answer: none does.
+    /// Time after which a TCP connection attempt fails; every attempt fails.
     pub connect_time: Cell<Duration>,
-    /// Next hops that were reported as new: prefix, face, cost.
+    /// Next hops reported as new: prefix, face, cost.
     pub added_next_hops: RefCell<Vec<(String, u32, u64)>>,
-    /// Changes that were saved, in words.
+    /// Saved changes, as text.
     pub changes: RefCell<Vec<String>>,
-    /// Whether saving fails, as on a full disk.
+    /// True if saving fails, as on a full disk.
     pub cannot_save: Cell<bool>,
-    /// Whether there is no memory for another policy of the Content Store.
+    /// True if there is no memory for another policy of the Content Store.
     pub has_no_memory: Cell<bool>,
 }
 
@@ -68,7 +67,7 @@ fn uri(text: &str) -> FaceUri {
     text.parse().expect("a FaceUri")
 }
 
-/// A face to another computer.
+/// Returns the parameters of a face to another host.
 fn neighbour(remote: FaceUri) -> FaceParams {
     FaceParams {
         is_datagram: true,
@@ -84,10 +83,10 @@ impl Default for FakeRouter {
 }
 
 impl FakeRouter {
-    /// A router with an empty table of faces, into which it puts its two.
+    /// Creates a router and inserts its two faces into an empty face table.
     ///
     /// # Panics
-    /// When there is no room for two.
+    /// When the table has no room for two faces.
     pub fn with_faces(faces: FaceTable) -> Self {
         let app =
             FaceParams { scope: FaceScope::Local, ..FaceParams::new(uri("fd://7"), uri("unix:///run/nfd/nfd.sock")) };
@@ -115,7 +114,7 @@ impl FakeRouter {
         }
     }
 
-    /// A face that exists.
+    /// Returns an existing face.
     pub fn face(&self, id: FaceId) -> Option<Arc<Face>> {
         self.faces.get(id)
     }

@@ -1,8 +1,9 @@
-//! Module `capture`: copies of frames, for whoever writes them to a file; Namehop's own addition to the NFD management protocol. Its verbs
-//! are commands, because what others ask for and get is nobody's business who may not command the router.
+//! Module `capture`: copies of frames, for clients that write them to a file. Namehop's own addition to the NFD
+//! management protocol. Its verbs are commands because only authorized requesters may see other hosts' traffic.
 //!
-//! One capture runs at a time. Whoever started it takes what there is from time to time; if nobody does, it ends. What was captured is a
-//! stream, and whoever takes a piece says where it begins: a response that was lost can be asked for again.
+//! One capture runs at a time. Its client fetches the captured frames periodically; a capture that is not read expires.
+//! The captured frames form a byte stream, and each request gives its offset. A client that lost a response repeats the
+//! request.
 
 use std::rc::Rc;
 
@@ -16,7 +17,7 @@ use crate::nfd::capture::{encode_frame, encode_piece};
 use crate::nfd::numbers::status_code;
 use crate::nfd::{CapturedFrame, ControlParameters, ControlResponse, FieldSet};
 
-/// A capture that nobody takes anything of ends after this time.
+/// A capture that is not read expires after this time, in milliseconds.
 const ABANDONED_AFTER_MS: u64 = 10_000;
 /// Bytes of the stream in a response, which has to fit into a Data packet.
 const PIECE_BYTES: usize = 7_000;
@@ -28,12 +29,12 @@ pub(super) struct Captures {
 }
 
 struct Running {
-    /// The part of the stream that was collected last. More is collected only when it was taken to its end, so it is bounded by what
-    /// workers have room for.
+    /// The part of the stream that was collected last. More is collected only after it was read to its end, so its size
+    /// is bounded by the workers' capture buffers.
     part: Vec<u8>,
-    /// Where in the stream it begins.
+    /// Offset of `part` in the stream, in bytes.
     begin: u64,
-    /// When somebody last took some.
+    /// Time of the last read.
     taken_ms: u64,
 }
 
@@ -42,7 +43,7 @@ impl Running {
         self.begin + self.part.len() as u64
     }
 
-    /// Appends what the workers have captured, in order of time.
+    /// Replaces the current part with frames that the workers have captured, in order of time.
     fn append(&mut self, mut frames: Vec<CapturedFrame>, lost: u64) {
         frames.sort_by_key(|frame| frame.unix_ns);
         self.begin = self.end();
@@ -55,7 +56,7 @@ impl Running {
 }
 
 impl Captures {
-    /// When the capture ends if nobody takes anything of it.
+    /// Returns the time at which the capture expires if it is not read.
     pub(super) fn next_expiry_ms(&self) -> Option<u64> {
         self.running.as_ref().map(|running| running.taken_ms + ABANDONED_AFTER_MS)
     }
@@ -66,14 +67,14 @@ impl<C: ControlPlane> Management<C> {
     pub(super) const CAPTURE_VERBS: &[Verb<C>] = &[
         Verb {
             name: "start",
-            // Count is the probability in millionths, Mtu the bytes of each frame that are kept.
+            // Count is the sampling probability in millionths, Mtu the number of bytes kept of each frame.
             required: FieldSet::NAME.with(FieldSet::COUNT),
             optional: FieldSet::FACE_ID.with(FieldSet::MTU),
             action: Action::Task(|this, parameters, _| Box::pin(async move { this.start_capture(parameters).await })),
         },
         Verb {
             name: "take",
-            // Count is the place in the stream.
+            // Count is the offset in the stream, in bytes.
             required: FieldSet::COUNT,
             optional: FieldSet::NONE,
             action: Action::Task(|this, parameters, _| Box::pin(async move { this.take_captured(parameters).await })),
@@ -110,7 +111,7 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&ControlParameters { mtu_bytes: Some(snap_bytes as u64), ..parameters })
     }
 
-    /// The stream from the place that was asked for, as much as fits.
+    /// Returns the stream from the requested offset, as much as fits.
     async fn take_captured(&self, parameters: ControlParameters) -> ControlResponse {
         let place = parameters.count.unwrap_or(0);
         let is_at_end = match &mut self.captures.borrow_mut().running {
@@ -135,7 +136,7 @@ impl<C: ControlPlane> Management<C> {
             };
             self.control.captured(collect).await;
         }
-        // It may have been stopped meanwhile.
+        // The capture may have been stopped meanwhile.
         let mut captures = self.captures.borrow_mut();
         let Some(running) = &mut captures.running else { return no_capture() };
         if !frames.is_empty() || lost > 0 {
@@ -160,14 +161,14 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&ControlParameters::default())
     }
 
-    /// Ends a capture that nobody takes anything of.
+    /// Ends a capture that was not read in time.
     pub(super) fn expire_capture(self: &Rc<Self>, now_ms: u64) {
         let mut captures = self.captures.borrow_mut();
         if captures.next_expiry_ms().is_some_and(|expiry_ms| expiry_ms <= now_ms) {
             captures.running = None;
             let this = Rc::clone(self);
             tokio::task::spawn_local(async move {
-                // Somebody may have started another one meanwhile.
+                // Another capture may have been started meanwhile.
                 if this.captures.borrow().running.is_none() {
                     this.control.capture(None).await;
                 }

@@ -1,7 +1,7 @@
-//! What management needs of the router around it.
+//! The interface between management and the router around it.
 //!
-//! All methods are called on the control thread. Futures complete when what they stand for has taken effect, so that a
-//! command answered with 200 is done.
+//! All methods are called on the control thread. A future completes when its operation has taken effect, so a command
+//! that is answered with 200 is done.
 
 use std::future::Future;
 use std::num::NonZeroU32;
@@ -50,26 +50,26 @@ impl AddAssign for EngineStatus {
     }
 }
 
-/// What one worker does besides forwarding its own packets.
+/// Load and state of one worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkerStatus {
-    /// Packets that its engine got.
+    /// Packets that its engine processed.
     pub packets: u64,
-    /// What it handed over.
+    /// Packets exchanged with other workers.
     pub handover: HandoverCounters,
-    /// Time in which it had something to do.
+    /// Time spent on work.
     pub busy: Duration,
     /// Time since it started.
     pub running: Duration,
-    /// Number of the processor that it is pinned to.
+    /// Number of the CPU that it is pinned to.
     pub processor: Option<usize>,
-    /// Its pending Interests.
+    /// Entries in its PIT.
     pub pit_entries: u64,
     /// Data in its Content Store.
     pub cs_entries: u64,
     /// Entries of the name dispatch table that it owns; 0 when there is only one worker.
     pub dispatch_entries: u64,
-    /// The queues of ports that it has.
+    /// The port queues that it serves.
     pub queues: Vec<QueueStatus>,
 }
 
@@ -121,33 +121,33 @@ impl HandoverCounters {
     }
 }
 
-/// An entry of the name dispatch table, which says which of several workers names belong to.
+/// An entry of the name dispatch table, which assigns names to workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DispatchEntry {
-    /// Its number.
+    /// Index of the entry.
     pub entry: u64,
-    /// The worker that its names belong to.
+    /// The worker that owns its names.
     pub worker: u64,
-    /// The one that they belonged to before, while that may still have Interests pending.
+    /// The previous owner, while it may still have pending Interests.
     pub former_worker: Option<u64>,
-    /// Do names with more components have entries of their own?
+    /// True if names with more components have entries of their own.
     pub is_divided: bool,
-    /// Packets a second, estimated from samples.
+    /// Packets per second, estimated from samples.
     pub packets_per_s: u64,
 }
 
-/// Why names stay with their worker.
+/// Why names were not moved to another worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DispatchError {
     /// There is no worker with this number.
     #[error("there is no worker with this number; 'namehop status' lists them")]
     NoSuchWorker,
-    /// They were moved less than half a minute ago, and their former worker may have Interests pending.
+    /// The names were moved less than half a minute ago, and their former worker may have pending Interests.
     #[error("names of this entry were moved less than half a minute ago; try again later")]
     MovedLately,
 }
 
-/// A change by command that may have to outlive a restart.
+/// A change by command that may have to survive a restart.
 #[derive(Debug)]
 pub enum StateChange<'a> {
     /// A face was created.
@@ -156,13 +156,13 @@ pub enum StateChange<'a> {
     FaceUpdated(&'a Face),
     /// A face will be destroyed.
     FaceDestroyed(&'a Face),
-    /// A route will be added or changed.
+    /// A route will be added or replaced.
     RouteRegistered {
         /// Its name.
         prefix: NameRef<'a>,
-        /// The route. Its expiry is on a clock that ends with the process.
+        /// The route. Its expiry refers to a clock that ends with the process.
         route: &'a Route,
-        /// How long it will live from now on; `None` = for ever.
+        /// Lifetime from now, in milliseconds; `None` = unlimited.
         lifetime_ms: Option<u64>,
     },
     /// A route will be removed.
@@ -183,18 +183,19 @@ pub enum StateChange<'a> {
     },
     /// The choice for this prefix will be removed.
     StrategyUnset(NameRef<'a>),
-    /// A strategy will be loaded, or take the place of the one with its name.
+    /// A strategy will be loaded, or replace the loaded one with its name.
     StrategyLoaded {
         /// Its name component.
         name: &'a str,
         /// The object file.
         object: &'a [u8],
     },
-    /// The strategy of this name will be unloaded.
+    /// The loaded strategy with this name will be unloaded.
     StrategyUnloaded(&'a str),
     /// The Content Store will be configured.
     ContentStore(CsChange),
-    /// Data under this prefix will be erased from the Content Store, of which a part may be on a disk that does not work now.
+    /// Data under this prefix will be erased from the Content Store. A second tier on a disk that fails or stalls has
+    /// to erase it later.
     CsErased(NameRef<'a>),
 }
 
@@ -203,18 +204,18 @@ pub enum StateChange<'a> {
 #[error("{0}")]
 pub struct NotSaved(pub String);
 
-/// The router, as management needs it.
+/// The router as management uses it.
 pub trait ControlPlane: 'static {
-    /// The faces that exist.
+    /// Returns the table of existing faces.
     fn faces(&self) -> &FaceTable;
 
-    /// May a command that no listed key has signed have this port opened, a `dev://` or `memif://` URI?
+    /// Checks whether a command without a listed key or token may have this port opened, a `dev://` or `memif://` URI.
     ///
     /// # Errors
     /// Why not, and what to do.
     fn may_open_port(&self, port: &FaceUri) -> Result<(), String>;
 
-    /// Makes a face. `uri` is canonical.
+    /// Creates a face. `uri` is canonical.
     fn create_face(
         &self,
         uri: FaceUri,
@@ -226,70 +227,71 @@ pub trait ControlPlane: 'static {
     fn update_face(&self, face: &Arc<Face>, change: FaceUpdate)
     -> impl Future<Output = Result<(), RejectedProperties>>;
 
-    /// Closes a face. Nothing happens when it is not there.
+    /// Closes a face. Does nothing if the face does not exist.
     fn destroy_face(&self, id: FaceId) -> impl Future<Output = ()>;
 
-    /// Addresses that are listened on.
+    /// Returns the addresses that the router listens on.
     fn channels(&self) -> Vec<FaceUri>;
 
-    /// Gives access to the FIB. Not nested, and `access` calls no other method than
+    /// Runs `access` on the FIB. Calls must not be nested, and `access` may call no other method than
     /// [`next_hop_added`](Self::next_hop_added).
     fn with_fib<R>(&self, access: impl FnOnce(&mut FibWriter<StrategyInstance>) -> R) -> R;
 
-    /// Gives access to the strategies that can be chosen. Not nested.
+    /// Runs `access` on the available strategies. Calls must not be nested.
     fn with_strategies<R>(&self, access: impl FnOnce(&mut StrategyRegistry) -> R) -> R;
 
-    /// A prefix has a next hop that it did not have; pending Interests may go there.
+    /// Reports that a prefix has a new next hop; pending Interests may be forwarded to it.
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop);
 
-    /// State of the Content Store.
+    /// Returns the state of the Content Store.
     fn cs_info(&self) -> impl Future<Output = CsInfo>;
 
-    /// Changes settings of the Content Store; returns its state after that.
+    /// Changes settings of the Content Store and returns its new state.
     fn configure_cs(&self, change: CsChange) -> impl Future<Output = CsInfo>;
 
-    /// Erases up to `limit` Data under `prefix` from the Content Store; returns how many.
+    /// Erases up to `limit` Data under `prefix` from the Content Store; returns how many were erased.
     fn erase_cs(&self, prefix: Name, limit: usize) -> impl Future<Output = usize>;
 
-    /// Counters and table sizes; brings the engine's drops of each face up to date in the face's counters.
+    /// Returns counters and table sizes, and copies the engine's drops for each face into the counters of the face.
     fn engine_status(&self) -> impl Future<Output = EngineStatus>;
 
-    /// What each worker does, by number of the worker.
+    /// Returns the status of each worker, indexed by worker.
     fn worker_statuses(&self) -> impl Future<Output = Vec<WorkerStatus>>;
 
-    /// What the computer takes of power, where that is measured or estimated.
+    /// Returns the power of the host, where it is measured or estimated.
     fn power(&self) -> Option<PowerStatus>;
 
-    /// Entries of the name dispatch table that had packets lately, with most first.
+    /// Returns the entries of the name dispatch table that had packets recently, busiest first.
     fn dispatch_entries(&self) -> Vec<DispatchEntry>;
 
-    /// Gives the names that belong together with this one to another worker.
+    /// Moves all names that share the dispatch entry of this name to another worker.
     fn move_name(&self, name: NameRef<'_>, worker: u64) -> impl Future<Output = Result<DispatchEntry, DispatchError>>;
 
-    /// Has all workers trace packets as asked for here from now on, or none. Each calls
-    /// [`Management::traced`](super::Management::traced) for every packet.
+    /// Starts tracing on all workers, or stops it (`None`). Each worker calls
+    /// [`Management::traced`](super::Management::traced) for every traced packet.
     fn trace(&self, request: Option<TraceRequest>) -> impl Future<Output = ()>;
 
-    /// Has all workers capture such frames from now on, or none; forgets what was captured before.
+    /// Starts capturing frames on all workers, or stops it (`None`). Discards frames captured earlier.
     fn capture(&self, request: Option<CaptureRequest>) -> impl Future<Output = ()>;
 
-    /// Gives `take` what each worker has captured since the last time.
+    /// Calls `take` with the frames that each worker has captured since the last call.
     fn captured(&self, take: impl FnMut(&CaptureRecorder)) -> impl Future<Output = ()>;
 
-    /// Measures how long packets stay in the router from now on, one in so many packets, or none; forgets what was measured before.
+    /// Starts measuring how long packets stay in the router, on average one packet in `one_in`, or stops it (`None`).
+    /// Discards earlier measurements.
     fn sample_latency(&self, one_in: Option<NonZeroU32>) -> impl Future<Output = ()>;
 
-    /// How long packets stay in the router.
+    /// Returns the measured times that packets stayed in the router.
     fn latency(&self) -> impl Future<Output = LatencyStatus>;
 
-    /// Saves a change if it has to outlive a restart. To be called before the change takes effect, so that no effect is
-    /// ever answered for that is not saved; where the outcome has to be known first, right after it, and when this fails
-    /// the change has to be undone.
+    /// Saves a change if it has to survive a restart. Called before the change takes effect, so that every effect that
+    /// is answered with success is saved. Where the outcome must be known first, it is called right after the change,
+    /// and the caller undoes the change if saving fails.
     ///
     /// # Errors
     /// The change cannot be saved.
     fn save(&self, change: StateChange<'_>) -> Result<(), NotSaved>;
 
-    /// Takes back what [`save`](Self::save) saved last, because it could not take effect after all.
+    /// Reverts the last [`save`](Self::save), because the change could not take effect.
     fn withdraw(&self);
 }

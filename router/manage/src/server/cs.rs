@@ -1,4 +1,4 @@
-//! Module `cs`: settings of the Content Store, and erasing from it.
+//! Module `cs`: settings of the Content Store, and erasing of Data.
 
 use namehop_engine::engine::{CsChange, CsCounters, CsInfo};
 use namehop_store::{PolicyChoice, PolicyKind};
@@ -9,7 +9,7 @@ use super::{ControlPlane, Management, StateChange};
 use crate::nfd::numbers::{cs_flags, status_code};
 use crate::nfd::{self, ControlParameters, ControlResponse, CsPolicyCounters, FieldSet};
 
-/// Data that one `cs/erase` erases at most, so that it never holds up forwarding for long.
+/// Maximum number of Data that one `cs/erase` erases, so that it never holds up forwarding for long.
 const ERASE_LIMIT: u64 = 256;
 
 fn flags(info: &CsInfo) -> u64 {
@@ -17,7 +17,7 @@ fn flags(info: &CsInfo) -> u64 {
     bit(info.admit, cs_flags::ADMIT) | bit(info.serve, cs_flags::SERVE)
 }
 
-/// What `cs/info` says.
+/// Converts to the dataset `cs/info`.
 pub(super) fn cs_info(info: &CsInfo) -> nfd::CsInfo {
     nfd::CsInfo {
         capacity: info.capacity as u64,
@@ -66,7 +66,7 @@ impl<C: ControlPlane> Management<C> {
             admit: wanted(cs_flags::ADMIT),
             serve: wanted(cs_flags::SERVE),
         };
-        // What was asked for is saved: how much of it takes effect depends on the room that there is.
+        // The requested settings are saved. How much of them takes effect depends on the available memory.
         if change != CsChange::default()
             && let Err(error) = self.control.save(StateChange::ContentStore(change))
         {
@@ -106,7 +106,7 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&ControlParameters {
             name: Some(name),
             count: Some(erased),
-            // Tells the commander that more may be left: it asks again.
+            // Tells the client that more Data may be left, so it repeats the command.
             capacity: (erased == ERASE_LIMIT && wanted > ERASE_LIMIT).then_some(ERASE_LIMIT),
             ..ControlParameters::default()
         })

@@ -1,9 +1,9 @@
 //! Status datasets as versioned, segmented Data.
 //!
-//! An Interest for a dataset makes a new version, and its segment 0 is the answer. The content stays for a second after it
-//! was last asked for, so that the other segments can be fetched; they are made and signed when asked for. Requests that
-//! come while a version is being built get that version. Datasets that may be very long are left to
-//! [`streams`](super::streams).
+//! An Interest for a dataset creates a new version and is answered with its segment 0. The content is kept for one
+//! second after the last request, so that the client can fetch the other segments. Segments are built and signed on
+//! request. Requests that arrive while a version is being built get that version. [`streams`](super::streams) serves
+//! datasets that may be very long.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -22,19 +22,19 @@ use super::verbs::bad_request;
 use super::{ControlPlane, Management};
 use crate::nfd::FaceQueryFilter;
 
-/// Payload of a segment.
+/// Payload of a segment, in bytes.
 pub(super) const SEGMENT_BYTES: usize = 8000;
-/// Longest name of a dataset with version, in bytes, for which a segment still fits into a packet.
+/// Maximum length of a dataset name with version, in bytes, for which a segment fits into a packet.
 const MAX_NAME_BYTES: usize = MAX_PACKET_SIZE - SEGMENT_BYTES - 200;
-/// How long a version is kept after it was last asked for.
+/// How long a version is kept after the last request, in milliseconds.
 const KEPT_MS: u64 = 1000;
-/// Contents kept at most, together; the oldest version goes first.
+/// Maximum size of all stored versions together, in bytes; the oldest is evicted first.
 const MAX_STORED_BYTES: usize = 256 << 20;
 
-/// Makes the content of a dataset as a whole.
+/// Builds the content of a dataset as a whole.
 type Make<C> = Box<dyn FnOnce(Rc<Management<C>>) -> Making>;
 
-/// What was asked for.
+/// The requested dataset.
 enum Wanted<C: 'static> {
     Whole(Make<C>),
     Stream(fn(&Management<C>) -> Source),
@@ -46,7 +46,7 @@ struct Version {
     expires_at_ms: u64,
 }
 
-/// Versions that can be fetched, and datasets being built.
+/// Stored versions, and datasets being built.
 #[derive(Debug, Default)]
 pub(super) struct DatasetStore {
     /// By name with version; versions increase with time.
@@ -57,7 +57,7 @@ pub(super) struct DatasetStore {
 }
 
 impl DatasetStore {
-    /// A version number: the time, and always a new one.
+    /// Returns a new version number: the time in microseconds, or the last number plus one if that is larger.
     pub(super) fn next_version(&mut self) -> u64 {
         self.last_version = unix_time_ms().saturating_mul(1000).max(self.last_version + 1);
         self.last_version
@@ -88,7 +88,7 @@ impl DatasetStore {
         self.versions.values().map(|version| version.expires_at_ms).min()
     }
 
-    /// One segment as Data; `None` when version or segment do not exist.
+    /// Returns one segment as Data; `None` if the version or segment does not exist.
     fn segment(&mut self, version: u64, name: &Name, segment: u64, now_ms: u64) -> Option<Vec<u8>> {
         let key = (version, name.clone());
         let stored = self.versions.get_mut(&key).filter(|stored| stored.expires_at_ms > now_ms)?;

@@ -1,7 +1,7 @@
-//! From a link-layer packet to the command or dataset it asks for.
+//! Maps link-layer packets to commands and datasets.
 //!
-//! What is not a well-formed request of the protocol gets no answer: unknown names, unsigned commands, commands whose
-//! signature cannot be decoded.
+//! Malformed requests get no answer: unknown names, unsigned commands, and commands with a signature that cannot be
+//! decoded.
 
 use std::rc::Rc;
 
@@ -35,7 +35,7 @@ const LOCALHOP_NFD: &[u8] = b"\x08\x08localhop\x08\x03nfd";
 pub(super) struct Request<'a> {
     pub(super) interest: Interest<'a>,
     pub(super) token: PitToken,
-    /// Face it came in on.
+    /// The incoming face.
     pub(super) face: FaceId,
 }
 
@@ -45,12 +45,12 @@ impl Request<'_> {
     }
 }
 
-/// Who sent a command that is accepted.
+/// The sender of an accepted command.
 #[derive(Debug, Clone)]
 pub(super) struct Requester {
-    /// Face it came in on.
+    /// The incoming face.
     pub(super) face: FaceId,
-    /// Why it is accepted.
+    /// Why the command is accepted.
     pub(super) authority: Authority,
 }
 
@@ -65,11 +65,11 @@ fn zone_of(name: NameRef<'_>) -> Option<Zone> {
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Takes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId, or the Data
-    /// or Nack that answers one of this router's own commands.
+    /// Processes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId, or the
+    /// Data or Nack that answers one of the router's own commands.
     pub fn receive(self: &Rc<Self>, frame: &[u8]) {
         let Ok(packet) = LpPacket::decode(frame) else { return };
-        // The answer to a command of this router's own.
+        // The answer to one of the router's own commands.
         if let Some(fragment) = packet.fragment
             && (packet.nack.is_some() || fragment.first() == Some(&DATA_TYPE))
         {
@@ -87,7 +87,7 @@ impl<C: ControlPlane> Management<C> {
             return;
         }
         match zone {
-            // The forwarding engine accepts /localhost on local faces only. This does not rely on it.
+            // The forwarding engine accepts /localhost on local faces only. This check does not rely on it.
             Zone::Localhost => match self.control.faces().get(request.face) {
                 Some(face) if face.scope() == FaceScope::Local => {}
                 _ => return,
@@ -140,7 +140,7 @@ impl<C: ControlPlane> Management<C> {
     }
 }
 
-/// The face that a FaceId field means: absent or 0 is the face that the command came in on.
+/// Resolves a FaceId field: absent or 0 means the incoming face.
 pub(super) fn face_or_incoming(face_id: Option<u64>, incoming: FaceId) -> Option<FaceId> {
     match face_id {
         None | Some(0) => Some(incoming),

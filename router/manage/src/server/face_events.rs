@@ -1,8 +1,8 @@
-//! The notification stream `faces/events`: one numbered Data for each thing that happens to a face.
+//! The notification stream `faces/events`: one numbered Data for each event of a face.
 //!
-//! A subscriber first asks for the newest by prefix and then for each following number. Interests for events
-//! that have not happened yet are kept here with their PIT tokens and answered when the event happens. The latest events are
-//! kept, so that a subscriber that is a little late misses nothing.
+//! A subscriber first requests the newest event by prefix and then each following number. Interests for future events
+//! wait here with their PIT tokens and are answered when the event happens. The latest events are kept for subscribers
+//! that are late.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::nfd::{FaceEventKind, FaceEventNotification, names};
 
 /// Events kept for subscribers that are late.
 const KEPT_EVENTS: usize = 1024;
-/// Interests that may wait for an event; the oldest is forgotten first.
+/// Interests that can wait for an event; the oldest is dropped first.
 const MAX_WAITING: usize = 1024;
 
 #[derive(Debug)]
 struct Waiting {
-    /// The number asked for; `None` = whichever comes next.
+    /// The requested number; `None` = the next event.
     sequence: Option<u64>,
     token: PitToken,
     until: Instant,
 }
 
-/// Events that happened and Interests for those that have not.
+/// Recent events, and Interests for future events.
 #[derive(Debug, Default)]
 pub(super) struct FaceEvents {
     /// Newest last. The number of the newest is `count - 1`.
@@ -48,7 +48,7 @@ impl FaceEvents {
         self.kept.get(index)
     }
 
-    /// The newest event while it is fresh. A new subscriber wants no older one.
+    /// Returns the newest event while it is fresh. A new subscriber does not want older ones.
     fn fresh(&self) -> Option<&Vec<u8>> {
         let is_fresh = self.newest_at?.elapsed() < Duration::from_millis(FRESHNESS_MS);
         self.kept.back().filter(|_| is_fresh)
@@ -72,7 +72,7 @@ impl FaceEvents {
         self.waiting.push_back(waiting);
     }
 
-    /// Removes the Interests that wait for this number, and returns their tokens.
+    /// Removes the Interests that wait for this number and returns their tokens.
     fn take_waiting(&mut self, sequence: u64) -> Vec<PitToken> {
         let now = Instant::now();
         let mut tokens = Vec::new();
@@ -90,7 +90,7 @@ impl FaceEvents {
     }
 }
 
-/// What applications hear of an event, if anything.
+/// Returns the notification for an event; `None` if applications are not notified of it.
 fn notification(event: &FaceEvent) -> Option<FaceEventNotification> {
     let (kind, face): (_, &Face) = match event {
         FaceEvent::Created(face) => (FaceEventKind::Created, face),
@@ -119,7 +119,7 @@ impl<C: ControlPlane> Management<C> {
         let name = names::face_events().append_sequence(sequence);
         let Some(packet) = data(name.as_ref(), content_type::BLOB, &notification.to_vec(), None) else { return };
         let mut tokens = events.take_waiting(sequence);
-        // Interests without token are all answered by one copy.
+        // One copy answers all Interests without a token.
         tokens.sort_unstable_by(|a, b| a.as_slice().cmp(b.as_slice()));
         tokens.dedup();
         events.push(packet.clone());
@@ -129,7 +129,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Answers or keeps an Interest under `/localhost/nfd/faces/events`.
+    /// Answers an Interest under `/localhost/nfd/faces/events`, or keeps it until its event happens.
     pub(super) fn serve_face_event(&self, request: &Request<'_>) {
         let interest = &request.interest;
         let mut rest = interest.name.suffix(VERB_END).components();
@@ -153,7 +153,8 @@ impl<C: ControlPlane> Management<C> {
             }
             None if sequence.is_some_and(|sequence| sequence < events.count) => {}
             None => {
-                // A day is longer than any forwarder keeps the Interest; much longer lifetimes do not fit the clock.
+                // A day is longer than any forwarder keeps the Interest; much longer lifetimes would overflow the
+                // clock.
                 let lifetime_ms = interest.lifetime_or_default_ms().min(86_400_000);
                 let until = Instant::now() + Duration::from_millis(lifetime_ms);
                 events.wait(Waiting { sequence, token: request.token, until });

@@ -16,7 +16,7 @@ use crate::authentication::Authority;
 use crate::nfd::numbers::status_code;
 use crate::nfd::{Code, ControlParameters, ControlResponse, FaceStatus, FieldSet};
 
-/// Properties of a face that can be chosen.
+/// Fields of the configurable properties of a face.
 const FACE_PROPERTIES: FieldSet = FieldSet::FLAGS
     .with(FieldSet::MASK)
     .with(FieldSet::FACE_PERSISTENCY)
@@ -24,7 +24,7 @@ const FACE_PROPERTIES: FieldSet = FieldSet::FLAGS
     .with(FieldSet::DEFAULT_CONGESTION_THRESHOLD)
     .with(FieldSet::MTU);
 
-/// What `faces/list` says about a face.
+/// Converts to an entry of the dataset `faces/list`.
 pub(super) fn face_status(face: &Face) -> FaceStatus {
     let received = |count: fn(&DirectionCounters) -> u64| face.counters.sum(|worker| count(&worker.received));
     let sent = |count: fn(&DirectionCounters) -> u64| face.counters.sum(|worker| count(&worker.sent));
@@ -38,7 +38,7 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
         link_type: face.link_type(),
         base_congestion_marking_interval_ns: Some(face.base_congestion_marking_interval_ns()),
         default_congestion_threshold_bytes: Some(face.default_congestion_threshold_bytes()),
-        // A stream has no limit of its own: it carries every packet there can be.
+        // A stream carries packets of any size, so it has no MTU.
         mtu_bytes: face.is_datagram().then(|| face.mtu_bytes() as u64),
         in_interests: received(|counters| counters.interests.packets.get()),
         in_data: received(|counters| counters.data.packets.get()),
@@ -53,8 +53,8 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
     }
 }
 
-/// Properties of a face in the answer to a command. Optional ones are included only if the command had them, because some clients
-/// do not know the others.
+/// Returns the properties of a face for the response to a command. Optional ones are included only if the command had
+/// them, because some clients do not know the others.
 fn properties(face: &Face, asked: &ControlParameters) -> ControlParameters {
     ControlParameters {
         face_id: Some(face.id().0.into()),
@@ -97,12 +97,12 @@ fn to_update(parameters: &ControlParameters) -> Result<FaceUpdate, ControlRespon
     })
 }
 
-/// The change that undoes `update`.
+/// Returns the change that reverts `update`.
 fn undoing(face: &Face, update: &FaceUpdate) -> FaceUpdate {
     FaceUpdate {
         persistency: update.persistency.map(|_| face.persistency()),
         flags: face.flags(),
-        // A persistency may bring this flag with it.
+        // A change of persistency may also change this flag.
         flags_mask: update.flags_mask | update.persistency.map_or(0, |_| FaceFlags::KEEP_ALIVE.0),
         base_congestion_marking_interval_ns: update
             .base_congestion_marking_interval_ns
@@ -128,7 +128,7 @@ fn not_acceptable(text: &str) -> ControlResponse {
     ControlResponse::new(status_code::NOT_ACCEPTABLE, text)
 }
 
-/// Rules of face creation that hold for every transport.
+/// Checks the rules of face creation that apply to every transport.
 fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdate) -> Result<(), ControlResponse> {
     if update.persistency == Some(FacePersistency::OnDemand) {
         return Err(not_acceptable("on-demand faces are made by incoming packets, not by commands"));
@@ -155,7 +155,7 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
     }
 }
 
-/// The properties that were refused, with the values that were asked for.
+/// Returns the rejected properties with the requested values.
 fn refused(rejected: &RejectedProperties, asked: &ControlParameters) -> ControlParameters {
     ControlParameters {
         face_persistency: asked.face_persistency.filter(|_| rejected.persistency),
@@ -196,7 +196,8 @@ impl<C: ControlPlane> Management<C> {
         },
     ];
 
-    /// A port is opened with the rights of the router, which may be more than those of the requester.
+    /// Checks that the requester may have the port opened. The router opens ports with its own rights, which may exceed
+    /// those of the requester.
     fn check_port(
         &self,
         uri: &FaceUri,
@@ -209,9 +210,9 @@ impl<C: ControlPlane> Management<C> {
             | (_, Some(local @ (FaceUri::Device { .. } | FaceUri::Memif { .. }))) => local,
             _ => return Ok(()),
         };
-        // If the face exists, the answer is its number, and nothing is opened.
+        // If the face exists, the response is its id, and no port is opened.
         let exists = self.control.faces().find_by_remote(uri).iter().any(|face| *face.local_uri() == *port);
-        // Files are read and written as the configuration says, whoever asks.
+        // Only the configuration decides which files are read and written, even for authorized requesters.
         let is_file = matches!(port, FaceUri::Pcap { .. });
         if matches!(authority, Authority::ListedKey | Authority::Token) && !is_file || exists {
             return Ok(());
@@ -265,7 +266,7 @@ impl<C: ControlPlane> Management<C> {
         match self.control.update_face(&face, update).await {
             Ok(()) => {
                 if let Err(error) = self.control.save(StateChange::FaceUpdated(&face)) {
-                    // It had these properties a moment ago, so it does not refuse them.
+                    // The face had these properties a moment ago, so it does not reject them.
                     let _ = self.control.update_face(&face, before).await;
                     return not_saved(&error);
                 }
@@ -293,10 +294,10 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&done)
     }
 
-    /// Destroys a face with its routes and next hops.
+    /// Destroys a face and removes its routes and next hops.
     async fn remove_face(&self, face: &Face) {
         self.control.destroy_face(face.id()).await;
-        // The event that the face is gone may still be on its way; its routes shall be gone with the answer.
+        // The event of the destruction may still be on its way; the routes must be removed before the response.
         self.forget_face(face.id());
     }
 

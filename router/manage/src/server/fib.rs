@@ -1,4 +1,4 @@
-//! Module `fib`: next hops set directly, beside those that follow from routes.
+//! Module `fib`: next hops set by command, in addition to those from routes.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -13,10 +13,10 @@ use super::{ControlPlane, Management};
 use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
-/// Prefixes by face for which a next hop was set directly. Kept because looking for a face in the whole FIB takes long.
+/// Prefixes with a next hop set by command, by face. Kept because searching the whole FIB for a face takes long.
 pub(super) type DirectNextHops = HashMap<FaceId, HashSet<Name>>;
 
-/// The answer when the FIB refuses a change.
+/// Returns the response to a change that the FIB refuses.
 pub(super) fn refused(error: &FibError) -> ControlResponse {
     let code = match error {
         FibError::PrefixTooLong => status_code::PREFIX_TOO_LONG,
@@ -101,7 +101,7 @@ impl<C: ControlPlane> Management<C> {
         self.next_hops_changed(name.as_ref());
     }
 
-    /// Removes the next hops of a face that were set directly. Those that follow from routes go with the routes.
+    /// Removes the next hops of a face that were set by command. Next hops from routes are removed with the routes.
     pub(super) fn remove_direct_next_hops(&self, face: FaceId) {
         let names = self.direct_next_hops.borrow_mut().remove(&face).unwrap_or_default();
         for name in &names {

@@ -1,7 +1,7 @@
 //! Applies changes of the RIB to the FIB, and reports them to readvertising.
 //!
-//! A FIB entry has room for a limited number of next hops. If the routes of a name give more, the cheapest are used. Such names
-//! are remembered, so that another next hop can take the place of one that is removed.
+//! A FIB entry holds a limited number of next hops. If the routes of a name give more, the cheapest are used. Such
+//! names are recorded, so that another next hop can replace one that is removed.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ pub(super) struct FibUpdate<'a, C> {
     overfull: &'a mut OverfullNames,
     readvertise: &'a mut Readvertise,
     now_ms: u64,
-    /// Overfull names whose next hops have to be chosen anew.
+    /// Overfull names with next hops to be selected again.
     to_choose: Vec<Name>,
 }
 
@@ -40,7 +40,7 @@ impl<'a, C: ControlPlane> FibUpdate<'a, C> {
         FibUpdate { control, fib, overfull, readvertise, now_ms, to_choose: Vec::new() }
     }
 
-    /// Must be called after all changes: chooses the next hops of overfull names.
+    /// Selects the next hops of overfull names; must be called after all changes.
     pub(super) fn finish(mut self, rib: &Rib) {
         let mut names = std::mem::take(&mut self.to_choose);
         names.sort_unstable();

@@ -1,7 +1,7 @@
-//! Commands and questions that come from this process and in no packet: those of the HTTP API.
+//! Commands and queries from this process, without packets: those of the HTTP API.
 //!
-//! The verbs and datasets of the management protocol carry them out, so that both ways have the same checks, answers and saved state.
-//! [`Inside`] may be used on every thread; what it asks is done on the control thread, in a task for each question.
+//! The verbs and datasets of the management protocol carry them out, so both ways share checks, answers and saved
+//! state. [`Inside`] may be used on any thread. The control thread answers each query in its own task.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -22,25 +22,25 @@ use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse, FaceQueryFilter};
 use crate::rib::Cursor;
 
-/// Questions that may wait for the control thread; who has more waits.
+/// Queries that can wait for the control thread. When the queue is full, the sender waits.
 const QUESTIONS: usize = 64;
 
-/// There is no answer, because the router is about to end.
+/// There is no answer because the router is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the router is shutting down")]
 pub struct RouterEnds;
 
-/// Where a walk over a table that may have millions of entries goes on.
+/// Position at which a walk over a table with possibly millions of entries continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceInTable {
-    /// In the FIB. Prefixes that it has during the whole walk are shown at least once.
+    /// In the FIB. Prefixes that are present during the whole walk are shown at least once.
     Fib(FibCursor),
     /// In the RIB.
     Rib(Cursor),
 }
 
 impl PlaceInTable {
-    /// The place as a number, to be given to somebody outside.
+    /// Returns the position as a number, for clients of the API; `None` where the cursor has none.
     pub fn number(self) -> Option<u64> {
         match self {
             PlaceInTable::Fib(cursor) => cursor.number(),
@@ -49,7 +49,7 @@ impl PlaceInTable {
     }
 }
 
-/// One question, and where its answer goes. Whoever asked may have gone.
+/// A query and the channel for its answer. The receiver of the answer may be gone.
 enum Question {
     Command {
         module: &'static str,
@@ -75,7 +75,7 @@ enum Question {
     },
 }
 
-/// The management server, for other parts of this process.
+/// Handle to the management server for other parts of this process.
 #[derive(Debug, Clone)]
 pub struct Inside {
     questions: mpsc::Sender<Question>,
@@ -88,10 +88,11 @@ impl Inside {
         answer.await.map_err(|_| RouterEnds)
     }
 
-    /// Carries a command out, to the end even if nobody waits for that. `file` is what the command brings beside its parameters.
+    /// Carries out a command. The command completes even if the caller stops waiting. `file` is the file that the
+    /// command takes beside its parameters.
     ///
     /// # Errors
-    /// The router ends.
+    /// When the router shuts down.
     pub async fn command(
         &self,
         module: &'static str,
@@ -103,27 +104,28 @@ impl Inside {
         self.ask(|reply| Question::Command { module, verb, parameters, file, reply }).await
     }
 
-    /// The content of a dataset that is made as a whole; nothing of others.
+    /// Returns the encoded content of a dataset that is built as a whole; empty for any other dataset.
     ///
     /// # Errors
-    /// The router ends.
+    /// When the router shuts down.
     pub async fn dataset(&self, module: &'static str, verb: &'static str) -> Result<Vec<u8>, RouterEnds> {
         self.ask(|reply| Question::Dataset { module, verb, filter: Box::default(), reply }).await
     }
 
-    /// The faces that match a filter, as in `faces/query`.
+    /// Returns the encoded status of the faces that match a filter, as in `faces/query`.
     ///
     /// # Errors
-    /// The router ends.
+    /// When the router shuts down.
     pub async fn faces(&self, filter: FaceQueryFilter) -> Result<Vec<u8>, RouterEnds> {
         let filter = Box::new(filter);
         self.ask(|reply| Question::Dataset { module: module::FACES, verb: "query", filter, reply }).await
     }
 
-    /// About `portion` more entries of a table, as in its dataset, and where to go on.
+    /// Returns about `portion` more entries of a table, encoded as in its dataset, and the position to continue from;
+    /// `None` at the end.
     ///
     /// # Errors
-    /// The router ends.
+    /// When the router shuts down.
     pub async fn portion(
         &self,
         from: PlaceInTable,
@@ -132,18 +134,18 @@ impl Inside {
         self.ask(|reply| Question::Portion { from, portion, reply }).await
     }
 
-    /// The addresses of these faces' peers, of those that exist.
+    /// Returns the remote URI of each of these faces that exists, by face id.
     ///
     /// # Errors
-    /// The router ends.
+    /// When the router shuts down.
     pub async fn remote_uris(&self, faces: Vec<u64>) -> Result<HashMap<u64, String>, RouterEnds> {
         self.ask(|reply| Question::RemoteUris { faces, reply }).await
     }
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// A way to ask this server, and what answers for as long as there is somebody who can ask: to be spawned on the control
-    /// thread's `LocalSet`.
+    /// Returns a handle for queries, and the future that answers them until the last handle is dropped. The caller
+    /// spawns the future on the control thread's `LocalSet`.
     pub fn inside(self: &Rc<Self>) -> (Inside, impl Future<Output = ()> + 'static + use<C>) {
         let (questions, mut inbox) = mpsc::channel(QUESTIONS);
         let this = Rc::clone(self);
@@ -200,7 +202,7 @@ impl<C: ControlPlane> Management<C> {
             return ControlResponse::new(status_code::NOT_FOUND, "there is no such command");
         };
         if parameters.face_id == Some(0) {
-            // In a packet it would mean the face that the packet came in on.
+            // In a packet, 0 means the incoming face.
             return bad_request("0 is the number of no face".to_owned());
         }
         if let Err(response) = verb.check(&parameters) {

@@ -1,5 +1,5 @@
-//! Module `latency`: how long packets stay in the router, Namehop's own addition to the NFD management protocol. Measuring is switched by
-//! command; what was measured is the dataset `status/latency`.
+//! Module `latency`: how long packets stay in the router. Namehop's own addition to the NFD management protocol. A
+//! command starts and stops the measurement; the results are the dataset `status/latency`.
 
 use std::num::NonZeroU32;
 
@@ -10,28 +10,28 @@ use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management};
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
-/// How long packets were in the router, from reception to transmission, of a sample of those since the measurement was switched on.
+/// Times from reception to transmission of a sample of the packets since the measurement was started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LatencyStatus {
-    /// One in so many packets is measured on average; `None` when none is.
+    /// On average, one packet in this many is measured; `None` = measurement is off.
     pub one_in: Option<NonZeroU32>,
-    /// For how long, in milliseconds.
+    /// Duration of the measurement, in milliseconds.
     pub measured_ms: u64,
-    /// Times of Interests that the Content Store could not answer.
+    /// Times of Interests that missed in the Content Store.
     pub cache_miss: LatencyCounts,
-    /// Times of Interests that it answered.
+    /// Times of Interests that hit in the Content Store.
     pub cache_hit: LatencyCounts,
     /// Times of Data.
     pub data: LatencyCounts,
 }
 
-/// How many packets took how long: steps of one percent, each with its longest time in nanoseconds and the number of its packets. In order
-/// of time; those without packets are left out.
+/// Histogram of times: buckets about one percent wide, as (upper bound in nanoseconds, number of packets), in ascending
+/// order. Empty buckets are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LatencyCounts(pub Vec<(u64, u64)>);
 
 impl LatencyStatus {
-    /// With these times.
+    /// Creates a status from recorded histograms.
     pub fn new(one_in: NonZeroU32, measured_ms: u64, times: &LatencyHistograms) -> Self {
         let counts = |way| {
             let steps = times.of(way).iter_recorded();
@@ -46,12 +46,12 @@ impl LatencyStatus {
         }
     }
 
-    /// The times of each kind, with the name of the kind.
+    /// Returns the counts of each kind of packet, with the name of the kind.
     pub fn ways(&self) -> [(&'static str, &LatencyCounts); 3] {
         [("cs_miss", &self.cache_miss), ("cs_hit", &self.cache_hit), ("data", &self.data)]
     }
 
-    /// Adds what was measured of other packets.
+    /// Adds the measurements of another worker.
     pub fn add(&mut self, other: &LatencyStatus) {
         self.measured_ms = self.measured_ms.saturating_add(other.measured_ms);
         self.cache_miss.add(&other.cache_miss);
@@ -59,7 +59,7 @@ impl LatencyStatus {
         self.data.add(&other.data);
     }
 
-    /// What was measured after `earlier`. All, where the measurement has begun anew since.
+    /// Returns the measurements made after `earlier`; all of them if the measurement was restarted since.
     pub fn since(&self, earlier: &LatencyStatus) -> LatencyStatus {
         if self.one_in != earlier.one_in || self.measured_ms < earlier.measured_ms {
             return self.clone();
@@ -75,23 +75,23 @@ impl LatencyStatus {
 }
 
 impl LatencyCounts {
-    /// Number of packets.
+    /// Returns the number of packets.
     pub fn packets(&self) -> u64 {
         self.0.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
-    /// Sum of all times, in nanoseconds, each as that of its step.
+    /// Returns the sum of all times in nanoseconds, each counted as the upper bound of its bucket.
     pub fn total_ns(&self) -> u64 {
         self.0.iter().fold(0, |sum, &(time_ns, count)| sum.saturating_add(time_ns.saturating_mul(count)))
     }
 
-    /// Packets that took no longer than this.
+    /// Returns the number of packets that took at most `limit_ns` nanoseconds.
     pub fn within(&self, limit_ns: u64) -> u64 {
         let within = self.0.iter().take_while(|&&(time_ns, _)| time_ns <= limit_ns);
         within.fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
-    /// The time that a share of the packets, from 0 to 1, did not exceed, in nanoseconds; `None` without packets.
+    /// Returns the quantile for a share from 0 to 1, in nanoseconds; `None` without packets.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let rank = (share * self.packets() as f64).ceil().max(1.0);
         let mut seen = 0.0;
@@ -125,7 +125,7 @@ impl<C: ControlPlane> Management<C> {
     /// Verbs of the module.
     pub(super) const LATENCY_VERBS: &[Verb<C>] = &[Verb {
         name: "sample",
-        // One in so many packets; 0 ends the measurement.
+        // One packet in Count is measured; 0 ends the measurement.
         required: FieldSet::COUNT,
         optional: FieldSet::NONE,
         action: Action::Task(|this, parameters, _| Box::pin(async move { this.sample_latency(parameters).await })),
@@ -159,7 +159,7 @@ mod tests {
         }
         assert_eq!([999, 1_000, 89_999, u64::MAX].map(|limit_ns| times.within(limit_ns)), [0, 98, 99, 100]);
         assert_eq!((counts(&[]).quantile_ns(0.5), counts(&[]).packets()), (None, 0));
-        // Another forwarder may say anything.
+        // Another forwarder may report any numbers.
         assert_eq!(counts(&[(u64::MAX, u64::MAX), (5, 7)]).total_ns(), u64::MAX);
     }
 

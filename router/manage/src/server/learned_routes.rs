@@ -1,7 +1,7 @@
 //! Routes from prefix announcements: by command (`rib/announce`) and learned by the self-learning strategy.
 //!
-//! Both are child-inherit routes of origin "prefix announcement" with a fixed cost, and live no longer than the
-//! announcement says. What is learned without a command lives for ten minutes at most.
+//! Both are child-inherit routes of origin "prefix announcement" with a fixed cost. They expire with the announcement
+//! at the latest. Routes learned without a command live for at most ten minutes.
 
 use namehop_packet::FaceId;
 use namehop_wire::security::unix_time_ms;
@@ -18,48 +18,48 @@ use crate::rib::Route;
 
 /// Cost of routes from prefix announcements (NFD self-learning).
 const ANNOUNCED_COST: u64 = 2048;
-/// Longest life of a route learned without a command, in milliseconds (NFD self-learning).
+/// Maximum lifetime of a route learned without a command, in milliseconds (NFD self-learning).
 const MAX_LEARNED_LIFETIME_MS: u64 = 600_000;
 
-/// Why a prefix announcement makes no route.
+/// Why a prefix announcement creates no route.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AnnouncementError {
-    /// It is not a prefix announcement.
+    /// The packet is not a prefix announcement.
     #[error("malformed prefix announcement: {0}")]
     Malformed(#[from] DecodeError),
-    /// Its key is not trusted to announce this prefix.
+    /// The key of the announcement is not trusted for this prefix.
     #[error("prefix announcement refused: {0}")]
     Refused(#[from] Rejection),
-    /// It may not be used yet or not any more.
+    /// The validity period has not begun or has ended.
     #[error("the prefix announcement is not valid at this time")]
     NotValidNow,
-    /// The route is not possible.
+    /// The route cannot be added.
     #[error(transparent)]
     Route(#[from] RouteError),
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Makes a route from an announcement that came on a Data from `face`; returns its prefix. The self-learning strategy
-    /// of the forwarding engine passes such announcements on.
+    /// Adds a route from an announcement in a Data from `face`; returns its prefix. The self-learning strategy of the
+    /// forwarding engine passes such announcements on.
     ///
     /// # Errors
-    /// Why no route was made.
+    /// Why no route was added.
     pub fn learn_route(&self, announcement: &[u8], face: FaceId) -> Result<Name, AnnouncementError> {
         self.route_from_announcement(announcement, face, MAX_LEARNED_LIFETIME_MS, true).map(|(prefix, ..)| prefix)
     }
 
-    /// Removes a learned route, because its face answered that it has no route. `false` when there was none.
+    /// Removes a learned route because its face returned a no-route Nack. Returns false if there was no such route.
     pub fn forget_learned_route(&self, prefix: NameRef<'_>, face: FaceId) -> bool {
         self.remove_route(prefix, face, origin::PREFIX_ANNOUNCEMENT)
     }
 
-    /// The announcement (a complete Data) that covers a Data name, for the self-learning strategy to attach.
+    /// Returns the announcement (a complete Data) that covers a Data name, for the self-learning strategy to attach.
     pub fn find_announcement(&self, name: NameRef<'_>) -> Option<Vec<u8>> {
         self.routes.borrow().rib.find_announcement(name, self.now_ms()).map(<[u8]>::to_vec)
     }
 
     pub(super) fn announce(&self, announcement: &[u8], requester: Requester) -> ControlResponse {
-        // The key of the command has to cover the prefix as well: anybody can repeat the announcement of another.
+        // The key of the command must cover the prefix as well, because any peer can replay another's announcement.
         let covered = Data::decode(announcement).and_then(|data| {
             let prefix = PrefixAnnouncement::decode(&data)?.prefix;
             Ok(check_neighbour(&requester, prefix, requester.face))

@@ -1,7 +1,7 @@
 //! Prefixes that were loaded from a file into the FIB, below the routes.
 //!
-//! They are too many to be remembered by name and face, as next hops set by command are. Only the faces that they lead to are
-//! remembered. When such a face is destroyed, the whole FIB is searched for it, in portions.
+//! They are too many to be recorded by name and face, as next hops set by command are. Only their faces are recorded.
+//! When such a face is destroyed, the whole FIB is searched for it, in portions.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -12,31 +12,31 @@ use namehop_engine::fib::{FibCursor, FibError};
 
 use super::{ControlPlane, Management};
 
-/// Prefixes that are looked at between two pauses, while a face is removed from all of them.
+/// Prefixes processed between two pauses while a destroyed face is removed from all of them.
 const PORTION: usize = 4096;
 
 /// Faces of loaded prefixes.
 #[derive(Debug, Default)]
 pub(super) struct LoadedPrefixes {
     faces: HashSet<FaceId>,
-    /// Faces that are gone, and how far each is removed.
+    /// Destroyed faces, and how far the removal of each has progressed.
     removals: VecDeque<(FaceId, FibCursor)>,
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Makes room in the FIB for so many more prefixes.
+    /// Reserves room in the FIB for `prefixes` more prefixes.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// When memory is insufficient.
     pub fn reserve_prefixes(&self, prefixes: usize) -> Result<(), FibError> {
         self.control.with_fib(|fib| fib.reserve(prefixes))
     }
 
-    /// Adds the prefixes of a block; `faces` are the faces that the file's words stand for. Next hops through faces that do not
-    /// exist are left out. Pending Interests are not sent to the new next hops.
+    /// Adds the prefixes of a block. `faces` maps the file's words to faces. Next hops through faces that do not exist
+    /// are left out. Pending Interests are not sent to the new next hops.
     ///
     /// # Errors
-    /// The block is damaged; what came before the fault is added.
+    /// When the block is damaged; prefixes before the fault are added.
     pub fn add_prefixes(&self, block: &PrefixBlock, faces: &[Option<FaceId>]) -> Result<Added, FileError> {
         let loaded = &mut self.loaded_prefixes.borrow_mut().faces;
         for &face in faces.iter().flatten() {
@@ -50,7 +50,7 @@ impl<C: ControlPlane> Management<C> {
         added
     }
 
-    /// Must be called when a face is gone.
+    /// Starts removing a destroyed face from the loaded prefixes; must be called for each destroyed face.
     pub(super) fn start_removing_loaded(&self, face: FaceId) {
         let loaded = &mut *self.loaded_prefixes.borrow_mut();
         if loaded.faces.remove(&face) {
@@ -59,7 +59,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Continues to remove faces that are gone; `false` when there is none.
+    /// Removes destroyed faces from the next portion of the FIB; returns false if there are none to remove.
     pub(super) fn remove_loaded_portion(&self) -> bool {
         let Some((face, from)) = self.loaded_prefixes.borrow_mut().removals.pop_front() else {
             return false;

@@ -1,7 +1,7 @@
-//! Strategies that are loaded at run time: the commands `strategy-choice/load` and `unload`.
+//! Strategies loaded at run time: the commands `strategy-choice/load` and `unload`.
 //!
-//! Prefixes that have chosen a program go over to the one that takes its place, with the same parameters. Workers use the old one
-//! until they have passed a quiescent state; then its memory is freed.
+//! When a program replaces another of the same name, prefixes that have chosen the old one switch to the new one with
+//! the same parameters. Workers use the old one until they have passed a quiescent state; then its memory is freed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::authentication::Authority;
 use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse};
 
-/// The name of a strategy, which is the only component of a Name.
+/// Returns the strategy name in a Name, which must be its only component.
 fn strategy_name(name: &Name) -> Option<&str> {
     let name: NameRef<'_> = name.as_ref();
     let component = name.get(0).filter(|component| component.is_generic() && name.len() == 1)?;
@@ -35,7 +35,7 @@ fn warn_if_interpreted(program: &StrategyProgram) {
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Loads a program that was saved, before any choice is made.
+    /// Loads a saved program, before any strategy choice is restored.
     ///
     /// # Errors
     /// Why it cannot be loaded.
@@ -46,7 +46,8 @@ impl<C: ControlPlane> Management<C> {
         self.control.with_strategies(|strategies| strategies.insert(program))
     }
 
-    /// Loads a program for a requester who may do so: code that runs inside the router takes more than being an application.
+    /// Loads a program if the requester is authorized. Code that runs inside the router takes a listed key or the token
+    /// of the HTTP API; being a local application is not enough.
     pub(super) fn load_strategy(
         &self,
         parameters: ControlParameters,
@@ -88,7 +89,7 @@ impl<C: ControlPlane> Management<C> {
         }
         warn_if_interpreted(&program);
         for (prefix, instance) in choices {
-            // The prefix has a choice already, which is replaced in place.
+            // The prefix already has a choice, which is replaced in place.
             if let Err(error) = self.control.with_fib(|fib| fib.set_strategy(prefix.as_ref(), instance)) {
                 return fib::refused(&error);
             }
@@ -116,7 +117,7 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(parameters)
     }
 
-    /// Prefixes that have chosen the loaded strategy of this name.
+    /// Returns the prefixes that have chosen the loaded strategy with this name, and their choices.
     fn choices_of(&self, name: &str) -> Vec<(Name, StrategyInstance)> {
         self.control.with_fib(|fib| {
             let choices = fib.strategies();
@@ -125,7 +126,7 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    /// The choices that a program takes over, or the first that it does not go with.
+    /// Returns the choices that switch to a program, or the first choice that it rejects.
     fn choices_with(
         &self,
         program: &Arc<StrategyProgram>,

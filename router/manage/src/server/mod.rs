@@ -1,9 +1,10 @@
 //! The management server: answers the NFD management protocol on the router's internal face and owns the RIB.
 //!
-//! [`Management`] lives on the control thread (a tokio current-thread runtime with a `LocalSet`). It is given the
-//! link-layer packets that the forwarding engine sends to the internal face and hands its answers to a function. Commands
-//! that need nobody else (routes, next hops, strategies) are carried out before [`Management::receive`] returns; those
-//! that wait for another thread run as local tasks, so that a slow connection attempt delays nobody.
+//! [`Management`] lives on the control thread (a tokio current-thread runtime with a `LocalSet`). It receives the
+//! link-layer packets that the forwarding engine sends to the internal face, and passes its answers to a function.
+//! [`Management::receive`] carries out commands that need no other thread (routes, next hops, strategies) before it
+//! returns. Commands that wait for another thread run as local tasks, so a slow connection attempt delays no other
+//! command.
 
 mod capture;
 mod control_plane;
@@ -82,12 +83,12 @@ pub struct Management<C> {
     output: Box<dyn Fn(Vec<u8>)>,
     started: Instant,
     start_unix_ms: Cell<u64>,
-    /// Something may be due earlier than what [`run`](Self::run) waits for.
+    /// Wakes [`run`](Self::run): a deadline may be earlier than the one it sleeps until.
     due_earlier: Notify,
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// A server without routes. `output` takes the frames for the internal face.
+    /// Creates a server without routes. `output` receives the frames for the internal face.
     pub fn new(control: C, authenticator: Authenticator, output: impl Fn(Vec<u8>) + 'static) -> Rc<Self> {
         let routes = Routes::with_limits(authenticator.remote_route_limits());
         Rc::new(Management {
@@ -110,29 +111,30 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    /// The router.
+    /// Returns the router that this server manages.
     pub fn control(&self) -> &C {
         &self.control
     }
 
-    /// Milliseconds since the server was made: the clock of route expiry.
+    /// Returns the milliseconds since the server was created: the clock of route expiry.
     pub fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Sums over on-demand faces that are gone.
+    /// Returns the summed counters of destroyed on-demand faces.
     pub fn gone_faces(&self) -> GoneFaces {
         self.gone.borrow().clone()
     }
 
-    /// Number of routes and of names that have some.
+    /// Returns the number of routes, and the number of names that have routes.
     pub fn rib_sizes(&self) -> (usize, usize) {
         let routes = self.routes.borrow();
         (routes.rib.route_count(), routes.rib.entry_count())
     }
 
-    /// Lets routes expire, announces routes, forgets what is out of date, and removes faces that are gone from loaded
-    /// prefixes, for ever. To be spawned on the control thread's `LocalSet`.
+    /// Runs the server's background work, without end: expires routes, datasets, traces and captures, sends readvertise
+    /// commands, and removes destroyed faces from loaded prefixes. The caller spawns it on the control thread's
+    /// `LocalSet`.
     pub async fn run(self: Rc<Self>) {
         loop {
             self.send_readvertise_commands();
@@ -145,7 +147,7 @@ impl<C: ControlPlane> Management<C> {
                 self.captures.borrow().next_expiry_ms(),
             ];
             if self.remove_loaded_portion() | self.search_left_out_portion() {
-                // Long work: everything else goes on between its portions.
+                // Long work runs in portions; other tasks run in between.
                 yield_now().await;
             } else if let Some(due_ms) = due_ms.into_iter().flatten().min() {
                 let due = self.started + Duration::from_millis(due_ms);
@@ -165,8 +167,8 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Must be called for every event of a face: publishes it, removes the routes and next hops of a face that is
-    /// gone, and announces routes again to a destination whose link is back.
+    /// Handles a face event; must be called for each. Publishes it, removes the routes and next hops of a destroyed
+    /// face, and announces routes again to a destination whose link is up again.
     pub fn face_event(&self, event: &FaceEvent) {
         match event {
             FaceEvent::Destroyed(face) => {

@@ -1,4 +1,4 @@
-//! Module `ndt`: which names belong to which of several workers, Namehop's own addition to the NFD management protocol.
+//! Module `ndt`: which worker owns which names. Namehop's own addition to the NFD management protocol.
 
 use super::verbs::{Action, Verb};
 use super::{ControlPlane, DispatchError, Management};
@@ -9,7 +9,7 @@ impl<C: ControlPlane> Management<C> {
     /// Verbs of the module.
     pub(super) const NDT_VERBS: &[Verb<C>] = &[Verb {
         name: "move",
-        // Count is the number of the worker.
+        // Count is the index of the worker.
         required: FieldSet::NAME.with(FieldSet::COUNT),
         optional: FieldSet::NONE,
         action: Action::Task(|this, parameters, _| Box::pin(async move { this.move_name(parameters).await })),

@@ -1,21 +1,22 @@
-//! What the computer takes of power, as the control plane tells it.
+//! Power of the host, as the control plane reports it.
 
-/// Power over the last second or so, and energy since the start of the router. Whole numbers, as datasets have.
+/// Power over about the last second, and energy since the start of the router. Whole numbers, because datasets hold
+/// integers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PowerStatus {
-    /// The server whose description the figures were computed with; `None` where energy was measured.
+    /// The server model that the figures were estimated with; `None` where energy was measured.
     pub estimated_with: Option<String>,
-    /// Energy of a packet that the router forwarded, in nanojoules: all energy of the parts, whoever used it, divided by these packets.
-    /// `None` when there were none.
+    /// Energy per forwarded packet, in nanojoules: the energy of all parts, including that used by other programs,
+    /// divided by the number of these packets. `None` without packets.
     pub nanojoules_per_packet: Option<u64>,
-    /// Parts of the computer; none is part of another.
+    /// Parts of the host; none contains another.
     pub parts: Vec<PowerPart>,
 }
 
-/// A part of the computer.
+/// A part of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PowerPart {
-    /// As the operating system calls it (`package-0`, `dram-0`), or the model (`cpu`, `memory`, `nic`, `chassis`).
+    /// Name given by the operating system (`package-0`, `dram-0`) or by the model (`cpu`, `memory`, `nic`, `chassis`).
     pub name: String,
     /// Power, in milliwatts.
     pub milliwatts: u64,
@@ -24,7 +25,7 @@ pub struct PowerPart {
 }
 
 impl PowerStatus {
-    /// Power of all parts, in milliwatts.
+    /// Returns the power of all parts, in milliwatts.
     pub fn milliwatts(&self) -> u64 {
         self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.milliwatts))
     }

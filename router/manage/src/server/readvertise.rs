@@ -1,8 +1,8 @@
-//! Announcing routes to a routing daemon and a gateway: reports changes of routes to [`crate::readvertise`], and sends the
-//! commands that follow.
+//! Announces routes to a routing daemon and a gateway: reports changes of routes to [`crate::readvertise`] and sends
+//! the resulting commands.
 //!
-//! The FIB says through which faces a destination is reached. It is looked up again when a prefix of the destination's commands
-//! gets or loses a next hop.
+//! The FIB determines the faces through which a destination is reached. It is looked up again when a prefix of the
+//! destination's command names gains or loses a next hop.
 
 use namehop_engine::fib::FibWriter;
 use namehop_engine::strategy::StrategyInstance;
@@ -15,23 +15,23 @@ use crate::nfd::ReadvertiseStatus;
 use crate::readvertise::{Destination, MAX_DESTINATIONS, read_token};
 use crate::rib::{Cursor, ReadvertisedCosts, RoutesView};
 
-/// Names that are looked at between two pauses when all routes are gone through.
+/// Names visited between two pauses while all routes are searched.
 const PORTION: usize = 4096;
 
-/// The destinations, and what has to be done for them.
+/// The destinations and the pending work for them.
 #[derive(Default)]
 pub(super) struct Readvertise {
     destinations: Vec<Destination>,
-    /// The FIB may lead to other faces than before.
+    /// The FIB may lead to other faces than at the last lookup.
     is_fib_changed: bool,
-    /// Something may be due earlier than before.
+    /// A deadline may be earlier than at the last report.
     is_due_changed: bool,
-    /// How far all routes are gone through for prefixes that were left out.
+    /// Position of the search through all routes for prefixes that were left out; `None` = no search.
     search: Option<Cursor>,
 }
 
 impl Readvertise {
-    /// Costs of a name with these routes.
+    /// Returns the cost that each destination gives a name with these routes.
     pub(super) fn costs(&self, routes: RoutesView<'_>) -> ReadvertisedCosts {
         let mut costs = ReadvertisedCosts::default();
         for (cost, destination) in costs.iter_mut().zip(&self.destinations) {
@@ -40,7 +40,7 @@ impl Readvertise {
         costs
     }
 
-    /// Takes a change of what [`costs`](Self::costs) says.
+    /// Applies a change of the costs that [`costs`](Self::costs) returns.
     pub(super) fn costs_changed(
         &mut self,
         prefix: NameRef<'_>,
@@ -56,7 +56,7 @@ impl Readvertise {
         }
     }
 
-    /// The next hops of a prefix have changed.
+    /// Records that the next hops of a prefix have changed.
     pub(super) fn next_hops_changed(&mut self, prefix: NameRef<'_>) {
         self.is_fib_changed |=
             self.destinations.iter().any(|destination| prefix.is_prefix_of(destination.prefix().as_ref()));
@@ -66,13 +66,13 @@ impl Readvertise {
         self.destinations.iter().filter_map(Destination::next_due_ms).min()
     }
 
-    /// Whether [`Management::run`] has something new to do. Reports a change of due times once.
+    /// Returns true if [`Management::run`] has new work. Reports a change of deadlines once.
     fn take_changes(&mut self) -> bool {
         std::mem::take(&mut self.is_due_changed) || self.is_fib_changed
     }
 }
 
-/// Faces to which commands of a destination go.
+/// Returns the faces to which commands for a destination are sent.
 fn faces_of<C: ControlPlane>(control: &C, fib: &FibWriter<StrategyInstance>, destination: &Destination) -> Vec<FaceId> {
     let prefix = destination.prefix();
     for length in (destination.min_fib_components()..=prefix.len()).rev() {
@@ -91,7 +91,7 @@ fn faces_of<C: ControlPlane>(control: &C, fib: &FibWriter<StrategyInstance>, des
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Announces routes from now on. Must be called before there are any.
+    /// Announces routes to these destinations. Must be called before there are routes.
     ///
     /// # Panics
     /// With more than [`MAX_DESTINATIONS`] destinations.
@@ -101,26 +101,27 @@ impl<C: ControlPlane> Management<C> {
         self.due_earlier.notify_one();
     }
 
-    /// What each destination is doing.
+    /// Returns the status of each destination.
     pub fn readvertise_status(&self) -> Vec<ReadvertiseStatus> {
         let now_ms = self.now_ms();
         self.readvertise.borrow().destinations.iter().map(|destination| destination.status(now_ms)).collect()
     }
 
-    /// Must be called after changes of routes and of the FIB: wakes [`run`](Self::run) when it has to announce something.
+    /// Wakes [`run`](Self::run) if there is something to announce. Must be called after changes of routes and of the
+    /// FIB.
     pub(super) fn notify_readvertise(&self) {
         if self.readvertise.borrow_mut().take_changes() {
             self.due_earlier.notify_one();
         }
     }
 
-    /// Next hops of a prefix were changed otherwise than by routes.
+    /// Handles a change of a prefix's next hops that does not come from routes.
     pub(super) fn next_hops_changed(&self, prefix: NameRef<'_>) {
         self.readvertise.borrow_mut().next_hops_changed(prefix);
         self.notify_readvertise();
     }
 
-    /// Next hops of any prefixes were changed otherwise than by routes.
+    /// Handles a change of the next hops of any prefixes that does not come from routes.
     pub(super) fn fib_changed(&self) {
         let readvertise = &mut *self.readvertise.borrow_mut();
         if !readvertise.destinations.is_empty() {
@@ -129,7 +130,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// The link of a face works again.
+    /// Tells the destinations that the link of a face is up again.
     pub(super) fn readvertise_on(&self, face: FaceId) {
         let now_ms = self.now_ms();
         for destination in &mut self.readvertise.borrow_mut().destinations {
@@ -138,7 +139,7 @@ impl<C: ControlPlane> Management<C> {
         self.due_earlier.notify_one();
     }
 
-    /// Sends what is due.
+    /// Sends the commands that are due.
     pub(super) fn send_readvertise_commands(&self) {
         let now_ms = self.now_ms();
         let readvertise = &mut *self.readvertise.borrow_mut();
@@ -159,7 +160,7 @@ impl<C: ControlPlane> Management<C> {
         readvertise.is_due_changed = false;
     }
 
-    /// Continues the search for prefixes that were left out; `false` when there is nothing to search for.
+    /// Continues the search for prefixes that were left out; returns false if no search is running.
     pub(super) fn search_left_out_portion(&self) -> bool {
         let readvertise = &mut *self.readvertise.borrow_mut();
         let Some(from) = readvertise.search.take() else { return false };
@@ -172,7 +173,7 @@ impl<C: ControlPlane> Management<C> {
         true
     }
 
-    /// Takes a Data or Nack that came to the internal face.
+    /// Processes a Data or Nack that was sent to the internal face: the answer to a command.
     pub(super) fn command_ended(&self, packet: &LpPacket<'_>, answer: &[u8]) {
         let Some((number, id)) = read_token(&packet.pit_token) else { return };
         let now_ms = self.now_ms();

@@ -1,5 +1,5 @@
-//! Answers: Data signed with DigestSha256 in link-layer packets that return the PIT token. All stay out of caches: an answer says what was true
-//! when it was given, and a million answers would evict everything else.
+//! Answers: Data signed with DigestSha256, in link-layer packets that return the PIT token. All are marked as not to be
+//! cached, because an answer is valid only when given, and a million answers would evict everything else.
 
 use namehop_wire::data::content_type;
 use namehop_wire::lp::{self, CACHE_POLICY_NO_CACHE, LpHeader, PitToken};
@@ -10,20 +10,20 @@ use super::{ControlPlane, Management, NotSaved};
 use crate::nfd::ControlResponse;
 use crate::nfd::numbers::status_code;
 
-/// FreshnessPeriod of everything the server sends, in milliseconds.
+/// FreshnessPeriod of every Data that the server sends, in milliseconds.
 pub(super) const FRESHNESS_MS: u64 = 1000;
 
-/// Room for the link header of an answer: LpPacket, PIT token, CachePolicy, Fragment.
+/// Bytes reserved for the link header of an answer: LpPacket, PIT token, CachePolicy, Fragment.
 const LINK_HEADER_BYTES: usize = 64;
 
-/// Whom to answer, and how.
+/// Name and PIT token of the Interest to be answered.
 #[derive(Debug, Clone)]
 pub(super) struct ReplyTo {
     pub(super) name: Name,
     pub(super) token: PitToken,
 }
 
-/// Makes a Data of the server; `None` when it would be too large for a link packet.
+/// Builds a Data of the server; `None` if it would be too large for a link packet.
 pub(super) fn data(
     name: NameRef<'_>,
     content_type: u64,
@@ -37,7 +37,7 @@ pub(super) fn data(
     builder.sign(&DigestSigner).ok().filter(|packet| packet.len() <= MAX_PACKET_SIZE - LINK_HEADER_BYTES)
 }
 
-/// The answer to a command that was not carried out because it could not be saved.
+/// Returns the response to a command that was refused because its change could not be saved.
 pub(super) fn not_saved(error: &NotSaved) -> ControlResponse {
     ControlResponse::new(status_code::INTERNAL_ERROR, error.to_string())
 }
@@ -55,18 +55,18 @@ impl<C: ControlPlane> Management<C> {
         self.send_response(to, response, content_type::BLOB);
     }
 
-    /// Refuses to give a dataset.
+    /// Refuses a dataset request.
     pub(super) fn reject_dataset(&self, to: &ReplyTo, response: &ControlResponse) {
         self.send_response(to, response, content_type::NACK);
     }
 
     fn send_response(&self, to: &ReplyTo, response: &ControlResponse, content_type: u64) {
         let whole = data(to.name.as_ref(), content_type, &response.to_vec(), None);
-        // A body repeats long names of the command; without it the answer always fits where the command did.
+        // A body repeats long names of the command. Without it, the answer fits wherever the command did.
         let shorter = |text: &str| {
             data(to.name.as_ref(), content_type, &ControlResponse::new(response.code, text).to_vec(), None)
         };
-        // A text, too, may repeat what was asked for.
+        // A text, too, may repeat parts of the request.
         let fitting = whole
             .or_else(|| shorter(&response.text))
             .or_else(|| shorter("the answer is too long to be given in words"));

@@ -1,4 +1,4 @@
-//! Module `rib`: routes, and what they change in the FIB.
+//! Module `rib`: routes, and the changes of the FIB that they cause.
 
 use namehop_face::counters::LinkDrop;
 use namehop_packet::FaceId;
@@ -15,7 +15,7 @@ use crate::nfd::numbers::{origin, route_flags, status_code};
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 use crate::rib::{Rib, RibError, Route, RouteLimits};
 
-/// Routes, and what has to be remembered about carrying them into the FIB.
+/// Routes, and the state of transferring them to the FIB.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     pub(super) rib: Rib,
@@ -34,7 +34,7 @@ pub enum RouteError {
     /// The face does not exist.
     #[error("the face does not exist")]
     NoSuchFace,
-    /// The router itself answers such names. A route would take its commands away from it.
+    /// The router itself answers names under this prefix. A route would divert its commands.
     #[error("the router itself answers names under this prefix, which can have no routes")]
     Dedicated,
     /// The table refuses the route.
@@ -84,7 +84,7 @@ impl<C: ControlPlane> Management<C> {
         },
     ];
 
-    /// Changes the RIB by `change` and the FIB by what follows.
+    /// Applies `change` to the RIB and the resulting changes to the FIB.
     fn change_routes<R>(&self, change: impl FnOnce(&mut Rib, &mut FibUpdate<'_, C>) -> R) -> R {
         let Routes { rib, overfull } = &mut *self.routes.borrow_mut();
         let result = self.control.with_fib(|fib| {
@@ -102,7 +102,8 @@ impl<C: ControlPlane> Management<C> {
     /// [`now_ms`](Self::now_ms).
     ///
     /// # Errors
-    /// When the face does not exist, the prefix is too long or one that the router itself answers, or the table is full.
+    /// When the face does not exist, the prefix is too long or reserved for the router itself, or the table refuses the
+    /// route.
     pub fn add_route(&self, prefix: NameRef<'_>, route: Route) -> Result<(), RouteError> {
         if self.control.with_fib(|fib| fib.is_dedicated(prefix)) {
             return Err(RouteError::Dedicated);
@@ -118,7 +119,7 @@ impl<C: ControlPlane> Management<C> {
         Ok(())
     }
 
-    /// Removes a route; `false` when there was none.
+    /// Removes a route; returns false if there was none.
     pub fn remove_route(&self, prefix: NameRef<'_>, face: FaceId, origin: u64) -> bool {
         self.change_routes(|rib, update| rib.unregister(prefix, face, origin, update))
     }
@@ -130,7 +131,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Removes all routes and next hops of a face. Does nothing the second time.
+    /// Removes all routes and next hops of a face. A second call has no effect.
     pub(super) fn forget_face(&self, face: FaceId) {
         self.change_routes(|rib, update| rib.remove_face(face, update));
         self.remove_direct_next_hops(face);
@@ -157,7 +158,7 @@ impl<C: ControlPlane> Management<C> {
             announcement: None,
             is_remote: matches!(requester.authority, Authority::Neighbour(_)),
         };
-        // Nothing is written to the disk for what has no room.
+        // The room is checked first, so nothing is written to disk for a route that is refused.
         if let Err(error) = self.check_room(name.as_ref(), &route) {
             return refused(error);
         }
@@ -181,7 +182,7 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    /// Whether there may be this route, too; counts it with its face if not.
+    /// Checks the limits on routes for one more route. Counts a refusal on its face.
     pub(super) fn check_room(&self, name: NameRef<'_>, route: &Route) -> Result<(), RouteError> {
         self.routes.borrow().rib.check_limits(name, route).map_err(|error| {
             if let Some(face) = self.control.faces().get(route.face) {
@@ -224,7 +225,7 @@ pub(super) fn refused(error: RouteError) -> ControlResponse {
     ControlResponse::new(error.status_code(), error.to_string())
 }
 
-/// A neighbour has routes for its own face only, and for the names of its key.
+/// Checks that a neighbour commands routes only for its own face and for names of its key.
 pub(super) fn check_neighbour(requester: &Requester, name: NameRef<'_>, face: FaceId) -> Result<(), ControlResponse> {
     let forbidden = |text: String| Err(ControlResponse::new(status_code::FORBIDDEN, text));
     let Authority::Neighbour(namespace) = &requester.authority else { return Ok(()) };

@@ -2,8 +2,8 @@
 //!
 //! A new dataset is one more entry of the list, and a function.
 //!
-//! The list of faces is built in portions with a pause after each, so that commands are not held up. Faces that change
-//! meanwhile are listed as they were or as they are.
+//! The list of faces is built in portions with a pause after each, so that commands are not delayed. A face that
+//! changes meanwhile is listed in its old or its new state.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,35 +26,35 @@ use crate::nfd::{
 };
 use crate::rib::Cursor;
 
-/// Entries of a long list that are built between two pauses.
+/// Entries of a long list built between two pauses.
 const PORTION: usize = 2048;
-/// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
+/// The time of day counts as set if it deviates from the monotonic clock by at least this much, in milliseconds.
 const CLOCK_TOLERANCE_MS: u64 = 2000;
 
-/// Entries of the name dispatch table that `ndt/list` has at most.
+/// Maximum number of name dispatch table entries in `ndt/list`.
 const LISTED_ENTRIES: usize = 1024;
 
 /// A status dataset.
 pub(super) struct Dataset<C: 'static> {
-    /// As in its name.
+    /// First name component after the prefix of management.
     pub(super) module: &'static str,
-    /// Behind the module.
+    /// Name component after the module.
     pub(super) verb: &'static str,
-    /// How its content is made.
+    /// How its content is built.
     pub(super) content: Content<C>,
 }
 
-/// How the content of a dataset is made.
+/// How the content of a dataset is built.
 pub(super) enum Content<C: 'static> {
-    /// As a whole, as of now.
+    /// As a whole, from the current state.
     Whole(fn(Rc<Management<C>>) -> Making),
-    /// The same for those faces that match the filter behind its name.
+    /// As a whole, with only the faces that match the filter component of the name.
     Filtered(fn(Rc<Management<C>>, FaceQueryFilter) -> Making),
-    /// While it is fetched.
+    /// In portions while the client fetches it.
     Streamed(fn(&Management<C>) -> Source),
 }
 
-/// The content of a dataset, encoded.
+/// Future of the encoded content of a dataset.
 pub(super) type Making = Pin<Box<dyn Future<Output = Vec<u8>>>>;
 
 impl<C: ControlPlane> Management<C> {
@@ -138,7 +138,7 @@ impl<C: ControlPlane> Management<C> {
         },
     ];
 
-    /// The dataset with this name.
+    /// Returns the dataset with this name.
     pub(super) fn find_dataset(module: &[u8], verb: &[u8]) -> Option<&'static Dataset<C>> {
         let is_it = |dataset: &&Dataset<C>| (dataset.module.as_bytes(), dataset.verb.as_bytes()) == (module, verb);
         Self::DATASETS.iter().find(is_it)
@@ -170,7 +170,7 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    /// Totals first, then what each face has seen.
+    /// Builds the dataset `status/drops`: the totals, then the drops of each face.
     async fn drop_list(&self) -> Vec<u8> {
         let counters = self.control.engine_status().await.counters;
         let faces = self.control.faces();
@@ -199,8 +199,9 @@ impl<C: ControlPlane> Management<C> {
         writer.into_vec()
     }
 
-    /// The time of the start, as the clock is now: the time since then is that of the monotonic clock. It changes only when the time of day is
-    /// set, because programs take another start for a restart.
+    /// Returns the start of the router in Unix time, in milliseconds: the current time of day minus the uptime on the
+    /// monotonic clock. The value changes only when the time of day is set, because clients take a changed start for a
+    /// restart.
     fn start_unix_ms(&self, now_unix_ms: u64) -> u64 {
         let start_unix_ms = now_unix_ms.saturating_sub(self.now_ms());
         if start_unix_ms.abs_diff(self.start_unix_ms.get()) >= CLOCK_TOLERANCE_MS {

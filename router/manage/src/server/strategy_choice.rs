@@ -11,7 +11,7 @@ use super::{ControlPlane, Management, StateChange, fib};
 use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
-/// Entries of the FIB that are looked at between two pauses, which takes some tenths of a millisecond.
+/// Entries of the FIB processed between two pauses, which takes some tenths of a millisecond.
 const PORTION: usize = 16_384;
 
 impl<C: ControlPlane> Management<C> {
@@ -49,7 +49,7 @@ impl<C: ControlPlane> Management<C> {
         },
     ];
 
-    /// Responds when all prefixes have the strategies that were chosen for them, so that 200 means that they have.
+    /// Responds when all prefixes use the strategies that were chosen for them, so that 200 confirms it.
     fn after_strategies_settled(self: Rc<Self>, response: ControlResponse) -> Response {
         Box::pin(async move {
             while !self.control.with_fib(|fib| fib.settle_strategies(PORTION)) {
@@ -92,7 +92,7 @@ impl<C: ControlPlane> Management<C> {
         if name.is_empty() {
             return bad_request("the strategy of the name / can be changed and not unset".to_owned());
         }
-        // A prefix too long for the FIB has no choice to remove.
+        // A prefix that is too long for the FIB has no choice to remove.
         if self.control.with_fib(|fib| fib.has_strategy(name.as_ref())) {
             if let Err(error) = self.control.save(StateChange::StrategyUnset(name.as_ref())) {
                 return not_saved(&error);

@@ -1,9 +1,9 @@
-//! Datasets that may be gigabytes long: the FIB and the RIB, and `/localhost/nfd/fib/snapshot`, which only Namehop has: the FIB
-//! in the form that it is loaded from.
+//! Datasets that may be gigabytes long: the FIB, the RIB, and `/localhost/nfd/fib/snapshot`, Namehop's own dataset,
+//! which holds the FIB in the format of files to load.
 //!
-//! They are made as they are fetched, and only the latest segments are kept; segments are to be asked for about in order.
-//! A client costs the router a bounded amount of memory, and one Interest occupies the control thread for a small part of a
-//! millisecond: longer work is done with pauses.
+//! They are built while the client fetches them, and only the latest segments are kept; clients should request segments
+//! approximately in order. A client costs the router a bounded amount of memory. One Interest occupies the control
+//! thread for a small part of a millisecond; longer work pauses in between.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -27,22 +27,22 @@ use super::{ControlPlane, Management};
 use crate::nfd::{self, DatasetItem, FibEntry, NextHopRecord, RibEntry, encode_item};
 use crate::rib::Cursor;
 
-/// Segments behind the last one made that may be asked for.
+/// Maximum distance of a requested segment after the last one built.
 const AHEAD: u64 = 2048;
-/// Segments that can still be asked for.
+/// Number of latest segments kept per stream.
 const KEPT: usize = 2048;
-/// How long a stream goes on after it was last asked for, in milliseconds.
+/// How long a stream is kept after the last request, in milliseconds.
 const KEPT_MS: u64 = 10_000;
-/// Streams being fetched at a time; when there are more, the one that was asked for longest ago is dropped.
+/// Maximum number of streams; the least recently requested one is dropped first.
 const MAX_STREAMS: usize = 64;
-/// Segments kept of all streams together; likewise.
+/// Maximum size of the kept segments of all streams, in bytes; the least recently requested stream is dropped first.
 const MAX_KEPT_BYTES: usize = 128 << 20;
-/// Entries, or places where one could be, that are looked at together.
+/// Entries, or slots of a table, visited at once.
 const PORTION: usize = 256;
-/// Portions made for an Interest before others have their turn.
+/// Portions built for an Interest before other tasks run.
 const PORTIONS_AT_ONCE: usize = 8;
 
-/// What a stream is made of, and where it is to be read on.
+/// The table that a stream reads, and the position to continue from.
 #[derive(Debug)]
 pub(super) enum Source {
     Snapshot(SnapshotWriter, FibCursor),
@@ -55,7 +55,7 @@ pub(super) enum Source {
 struct Stream {
     dataset: Name,
     version: u64,
-    /// `None` when all is read.
+    /// `None` when everything has been read.
     source: Option<Source>,
     /// Content that is not in a segment yet.
     rest: Vec<u8>,
@@ -65,7 +65,7 @@ struct Stream {
     expires_at_ms: u64,
 }
 
-/// Datasets being fetched; the one last asked for is the last.
+/// Datasets being fetched, in order of the last request.
 #[derive(Debug, Default)]
 pub(super) struct Streams(VecDeque<Stream>);
 
@@ -78,13 +78,13 @@ impl Streams {
         self.0.iter().map(|stream| stream.expires_at_ms).min()
     }
 
-    /// Number of streams and bytes kept of them.
+    /// Returns the number of streams and their kept bytes.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize) {
         (self.0.len(), self.0.iter().map(Stream::kept_bytes).sum())
     }
 
-    /// The stream with this version, which is the last from now on.
+    /// Returns the stream with this version and moves it to the end of the list.
     fn find(&mut self, dataset: &Name, version: u64) -> Option<&mut Stream> {
         let position = self.0.iter().position(|stream| stream.version == version && stream.dataset == *dataset)?;
         let stream = self.0.remove(position)?;
@@ -92,7 +92,7 @@ impl Streams {
         self.0.back_mut()
     }
 
-    /// Drops streams until the limits are kept; the last one stays.
+    /// Drops the least recently requested streams until the limits are met; always keeps the last one.
     fn limit(&mut self) {
         let mut kept_bytes: usize = self.0.iter().map(Stream::kept_bytes).sum();
         while self.0.len() > MAX_STREAMS || (kept_bytes > MAX_KEPT_BYTES && self.0.len() > 1) {
@@ -111,8 +111,8 @@ impl Stream {
         self.segments.len() * SEGMENT_BYTES + self.rest.len()
     }
 
-    /// Makes segments of what there is. The last byte waits until it is known whether it is the end, so that the last segment
-    /// can say that it is the last.
+    /// Cuts the read content into segments. The last byte is held back until it is known whether more follows, so that
+    /// the last segment can be marked as the last.
     fn cut(&mut self) {
         let is_whole = self.source.is_none();
         let cut =
@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// One segment as Data; `None` when there is none, or none any more.
+    /// Returns one segment as Data; `None` if it does not exist or has been dropped.
     fn segment(&self, segment: u64) -> Option<Vec<u8>> {
         let index = usize::try_from(segment.checked_sub(self.first)?).ok()?;
         let payload = self.segments.get(index)?;
@@ -140,7 +140,8 @@ impl Stream {
     }
 }
 
-/// The word for a face in a snapshot: from which it can be found or made again. None for faces that others make.
+/// Returns the word for a face in a snapshot, from which the face can be found or created again. `None` for on-demand
+/// faces and the internal face.
 fn word_of(faces: &FaceTable, face: FaceId) -> Option<String> {
     let face = faces.get(face)?;
     let is_ours = face.persistency() != FacePersistency::OnDemand && *face.remote_uri() != FaceUri::Internal;
@@ -151,7 +152,7 @@ fn word_of(faces: &FaceTable, face: FaceId) -> Option<String> {
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Begins a new version of a dataset and answers with its first segment.
+    /// Starts a new version of a dataset and answers with its first segment.
     pub(super) fn start_stream(self: &Rc<Self>, source: Source, to: ReplyTo) {
         let version = self.datasets.borrow_mut().next_version();
         let dataset = to.name.clone();
@@ -168,13 +169,13 @@ impl<C: ControlPlane> Management<C> {
         self.due_earlier.notify_one();
     }
 
-    /// The FIB from its start, as a snapshot.
+    /// Returns the FIB from its start, as a snapshot.
     pub(super) fn snapshot_source(&self) -> Source {
         let prefixes = self.control.with_fib(|fib| fib.len() as u64);
         Source::Snapshot(SnapshotWriter::new(prefixes), FibCursor::default())
     }
 
-    /// Answers with a segment, if there is such a one.
+    /// Answers with a segment, if it exists.
     pub(super) fn answer_from_stream(self: &Rc<Self>, dataset: &Name, version: u64, segment: u64, to: ReplyTo) {
         for _ in 0..PORTIONS_AT_ONCE {
             if let Poll::Ready(packet) = self.poll_segment(dataset, version, segment) {
@@ -199,7 +200,8 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// One segment as Data, `None` when there is none, or none any more; if it is not made yet, makes another portion.
+    /// Returns one segment as Data; `None` if it does not exist or has been dropped. If the segment is not built yet,
+    /// builds another portion and returns `Pending`, unless it is complete then.
     fn poll_segment(&self, dataset: &Name, version: u64, segment: u64) -> Poll<Option<Vec<u8>>> {
         let mut streams = self.streams.borrow_mut();
         let Some(stream) = streams.find(dataset, version) else { return Poll::Ready(None) };
@@ -221,7 +223,7 @@ impl<C: ControlPlane> Management<C> {
         packet
     }
 
-    /// Appends the next portion of a source; gives where to go on.
+    /// Appends the next portion of a source; returns the position to continue from.
     fn read_portion(&self, source: Source, out: &mut Vec<u8>) -> Option<Source> {
         match source {
             Source::Snapshot(mut writer, from) => {
@@ -242,7 +244,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Appends about `portion` entries of the FIB, as in `fib/list`; gives where to go on.
+    /// Appends about `portion` entries of the FIB, encoded as in `fib/list`; returns the position to continue from.
     pub(super) fn read_fib(&self, from: FibCursor, portion: usize, out: &mut Vec<u8>) -> Option<FibCursor> {
         let mut writer = Writer::new();
         let next = self.control.with_fib(|fib| {
@@ -260,7 +262,8 @@ impl<C: ControlPlane> Management<C> {
         next
     }
 
-    /// Appends what is at `portion` places of the RIB, as in `rib/list`; gives where to go on.
+    /// Appends the entries in the next `portion` slots of the RIB, encoded as in `rib/list`; returns the position to
+    /// continue from.
     pub(super) fn read_rib(&self, from: Cursor, portion: usize, out: &mut Vec<u8>) -> Option<Cursor> {
         let mut writer = Writer::new();
         let now_ms = self.now_ms();

@@ -1,7 +1,7 @@
-//! Module `trace`: what workers decide about single packets, Namehop's own addition to the NFD management protocol. Its verbs are commands,
-//! because what others ask for is nobody's business who may not command the router.
+//! Module `trace`: the decisions of workers about single packets. Namehop's own addition to the NFD management
+//! protocol. Its verbs are commands because only authorized requesters may see other consumers' requests.
 //!
-//! One trace runs at a time. Whoever started it takes what there is from time to time; if nobody does, it ends.
+//! One trace runs at a time. Its client fetches the traced packets periodically; a trace that is not read expires.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -14,28 +14,28 @@ use super::{ControlPlane, Management};
 use crate::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet, TracedPacket, TracedStep, encode_item};
 
-/// A trace that nobody takes anything of ends after this time.
+/// A trace that is not read expires after this time, in milliseconds.
 const ABANDONED_AFTER_MS: u64 = 10_000;
-/// Bytes of traced packets in a response, which has to fit into a Data packet; one that is longer has some of its steps cut off.
+/// Bytes of traced packets in a response, which has to fit into a Data packet. A longer packet loses its last steps.
 const RESPONSE_BYTES: usize = 7_000;
 
-/// The trace that runs, or what is left of the last one.
+/// The running trace, or the unread rest of the last one.
 #[derive(Default)]
 pub(super) struct Traces {
     running: Option<Running>,
 }
 
 struct Running {
-    /// Packets that are still to come.
+    /// Packets still to be traced.
     left: u64,
-    /// Packets that wait to be taken, encoded.
+    /// Encoded packets waiting to be read.
     waiting: VecDeque<Vec<u8>>,
-    /// When somebody last took some.
+    /// Time of the last read.
     taken_ms: u64,
 }
 
 impl Traces {
-    /// When the trace ends if nobody takes anything of it.
+    /// Returns the time at which the trace expires if it is not read.
     pub(super) fn next_expiry_ms(&self) -> Option<u64> {
         self.running.as_ref().map(|running| running.taken_ms + ABANDONED_AFTER_MS)
     }
@@ -81,7 +81,7 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&ControlParameters { name, count, ..ControlParameters::default() })
     }
 
-    /// What there is, as much as fits. When all has been taken, the trace is over.
+    /// Returns as many waiting packets as fit. The trace ends when all have been read.
     fn take_traced(&self) -> ControlResponse {
         let mut traces = self.traces.borrow_mut();
         let Some(running) = &mut traces.running else {
@@ -106,10 +106,10 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&ControlParameters::default())
     }
 
-    /// Must be called for every packet that a worker has traced.
+    /// Records a packet that a worker has traced; must be called for each.
     pub fn traced(self: &Rc<Self>, worker: usize, trace: &PacketTrace) {
         let mut traces = self.traces.borrow_mut();
-        // Several workers may have found as many as were asked for.
+        // Several workers may each have traced the requested number.
         let Some(running) = traces.running.as_mut().filter(|running| running.left > 0) else { return };
         running.waiting.push_back(encoded(worker, trace));
         running.left -= 1;
@@ -118,7 +118,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Ends a trace that nobody takes anything of.
+    /// Ends a trace that was not read in time.
     pub(super) fn expire_trace(self: &Rc<Self>, now_ms: u64) {
         let mut traces = self.traces.borrow_mut();
         if traces.next_expiry_ms().is_some_and(|expiry_ms| expiry_ms <= now_ms) {
@@ -127,11 +127,11 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Has all workers stop, without waiting for it.
+    /// Stops tracing on all workers, without waiting for completion.
     fn end_tracing(self: &Rc<Self>) {
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            // Somebody may have started another one meanwhile.
+            // Another trace may have been started meanwhile.
             if this.traces.borrow().running.as_ref().is_none_or(|running| running.left == 0) {
                 this.control.trace(None).await;
             }
@@ -139,7 +139,7 @@ impl<C: ControlPlane> Management<C> {
     }
 }
 
-/// A packet in words, in not more than fits into a response.
+/// Encodes a packet as text that fits into a response; cuts off its last steps if necessary.
 fn encoded(worker: usize, trace: &PacketTrace) -> Vec<u8> {
     let words = |step: &namehop_engine::trace::TraceStep| TracedStep {
         stage: step.stage().name().to_owned(),

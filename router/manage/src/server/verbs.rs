@@ -1,7 +1,7 @@
-//! The commands of the management protocol: the list of all, and what is the same for each.
+//! The commands of the management protocol: the list of all, and what they have in common.
 //!
-//! A verb is defined in the file of its module, with the fields that it takes and the function that carries it out. A new verb is
-//! one more entry there; a new module is also a line in [`Management::MODULES`] and in [`module::WITH_COMMANDS`].
+//! Each verb is defined in the file of its module, with its fields and the function that carries it out. A new verb is
+//! one more entry there. A new module is also a line in [`Management::MODULES`] and in [`module::WITH_COMMANDS`].
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,36 +14,36 @@ use crate::nfd::{ControlParameters, ControlResponse, FieldSet, numbers::status_c
 
 /// A command.
 pub(super) struct Verb<C: 'static> {
-    /// As in its name, behind the module.
+    /// Name component after the module.
     pub(super) name: &'static str,
-    /// Fields that must be there.
+    /// Fields that must be present.
     pub(super) required: FieldSet,
-    /// Fields that may be there.
+    /// Fields that may be present.
     pub(super) optional: FieldSet,
-    /// Carries it out.
+    /// The function that carries it out.
     pub(super) action: Action<C>,
 }
 
-/// The response to a command that another thread has a part in.
+/// Future response to a command that waits for another thread.
 pub(super) type Response = Pin<Box<dyn Future<Output = ControlResponse>>>;
 
 /// How a command is carried out.
 pub(super) enum Action<C: 'static> {
-    /// At once.
+    /// Immediately.
     Now(fn(&Management<C>, ControlParameters, Requester) -> ControlResponse),
-    /// By a task, because it waits for other threads: everything else goes on meanwhile.
+    /// In a task, because it waits for other threads while other commands continue.
     Task(fn(Rc<Management<C>>, ControlParameters, Requester) -> Response),
-    /// At once. It takes ApplicationParameters in place of ControlParameters.
+    /// Immediately. The command takes ApplicationParameters instead of ControlParameters.
     WithApplicationParameters(fn(&Management<C>, &[u8], Requester) -> ControlResponse),
-    /// At once. It takes ControlParameters, and a file in ApplicationParameters.
+    /// Immediately. The command takes ControlParameters, and a file in ApplicationParameters.
     WithFile(fn(&Management<C>, ControlParameters, &[u8], Requester) -> ControlResponse),
 }
 
-/// How far a command is when it has been begun.
+/// State of a command after it has been started.
 pub(super) enum Begun {
-    /// It has been carried out, or refused.
+    /// Carried out or refused.
     Done(ControlResponse),
-    /// Another thread has a part in it.
+    /// Waits for another thread.
     Running(Response),
 }
 
@@ -61,13 +61,14 @@ impl<C: ControlPlane> Management<C> {
         (module::CAPTURE, Self::CAPTURE_VERBS),
     ];
 
-    /// The verb with this name.
+    /// Returns the verb with this name.
     pub(super) fn find_verb(module: &[u8], name: &[u8]) -> Option<&'static Verb<C>> {
         let (_, verbs) = Self::MODULES.iter().find(|(found, _)| found.as_bytes() == module)?;
         verbs.iter().find(|verb| verb.name.as_bytes() == name)
     }
 
-    /// Begins a command of somebody who may command it. `file` is what it brings beside its parameters, which are checked.
+    /// Starts a command whose requester is authorized and whose parameters are checked. `file` is the file that the
+    /// command takes beside its parameters.
     pub(super) fn begin(
         self: &Rc<Self>,
         verb: &Verb<C>,
@@ -85,14 +86,14 @@ impl<C: ControlPlane> Management<C> {
 }
 
 impl<C> Verb<C> {
-    /// Decodes the parameters, and checks them.
+    /// Decodes and checks the parameters.
     pub(super) fn decode(&self, wire: &[u8]) -> Result<ControlParameters, ControlResponse> {
         let parameters = ControlParameters::decode(wire)
             .map_err(|error| bad_request(format!("malformed ControlParameters: {error}")))?;
         self.check(&parameters).map(|()| parameters)
     }
 
-    /// Looks whether these are the fields of the command.
+    /// Checks that the required fields are present and no others than the command's.
     pub(super) fn check(&self, parameters: &ControlParameters) -> Result<(), ControlResponse> {
         let fields = parameters.fields();
         if let Some(field) = self.required.without(fields).names().next() {
