@@ -1,17 +1,17 @@
-//! Reading the signature of a command Interest, in both forms that are in use.
+//! Decodes the signature of a command Interest, in both formats in use.
 //!
-//! * v0.3: ApplicationParameters, InterestSignatureInfo and InterestSignatureValue, with the parameters digest as last name
-//!   component (NDN packet specification, signed-interest.rst).
-//! * v0.2: five name components behind the verb: ControlParameters, timestamp, nonce, SignatureInfo, SignatureValue. What is
-//!   signed is the name without its last component.
+//! * v0.3: ApplicationParameters, InterestSignatureInfo and InterestSignatureValue, with the parameters digest as last
+//!   name component (NDN packet specification, signed-interest.rst).
+//! * v0.2: five name components after the verb: ControlParameters, timestamp, nonce, SignatureInfo, SignatureValue. The
+//!   signature covers the name without its last component.
 
 use namehop_wire::tlv::{read_single_element, types};
 use namehop_wire::{Interest, SignatureInfo};
 
-/// Signature of a command: what was signed and with what.
+/// Signature of a command, with the signed bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandSignature<'a> {
-    /// Type, key locator, time, nonce and sequence number, wherever they stood.
+    /// Type, key locator, time, nonce and sequence number, from either format.
     pub info: SignatureInfo<'a>,
     /// The signature.
     pub value: &'a [u8],
@@ -19,19 +19,19 @@ pub struct CommandSignature<'a> {
     pub signed_portions: [&'a [u8]; 3],
 }
 
-/// A command Interest that is complete and whose digest, if it has one in its name, is right.
+/// A complete command Interest. If its name contains a parameters digest, the digest is correct.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedCommand<'a> {
-    /// VALUE of the component behind the verb; `None` for commands whose parameters are elsewhere (`rib/announce`).
+    /// TLV-VALUE of the component after the verb; `None` for commands with their parameters elsewhere (`rib/announce`).
     pub parameters: Option<&'a [u8]>,
     /// ApplicationParameters; empty in the v0.2 form.
     pub application_parameters: &'a [u8],
-    /// Its signature.
+    /// Its signature, not verified.
     pub signature: CommandSignature<'a>,
 }
 
 impl<'a> SignedCommand<'a> {
-    /// Reads what stands behind the first `verb_end` components. `None` when the Interest is not a signed command or its
+    /// Decodes the components after the first `verb_end`. `None` if the Interest is not a signed command or its
     /// signature cannot be decoded: such Interests get no answer.
     pub fn read(interest: &Interest<'a>, verb_end: usize) -> Option<Self> {
         match interest.application_parameters {

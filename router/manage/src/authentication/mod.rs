@@ -1,13 +1,14 @@
-//! Who may command the router: signed command Interests in both forms, protection against replay, and the policy.
+//! Authentication and authorization of commands: signed command Interests in both formats, replay protection, and the
+//! policy.
 //!
-//! * By default local applications may do everything and nobody else may do anything. A local command may then carry any
-//!   well-formed signature; a digest must be right, so that damaged commands are refused.
-//! * With configured [`Rule`]s a command must be signed by the key of a rule that lists its module, near the present, and is
-//!   accepted once.
-//! * `/localhop/nfd/rib` exists only with trust anchors: a command must be signed by a key that a chain of certificates ties
-//!   to one of them.
-//! * Prefix announcements are taken only when signed by such a key of their own anchors.
-//! * Both give routes only for names that the key may have routes for: its [`Namespace`].
+//! * By default, local applications may use all commands, and other peers none. A local command may then carry any
+//!   well-formed signature; a digest must be correct, so that damaged commands are refused.
+//! * With configured [`Rule`]s, a command must be signed by the key of a rule that lists its module. Its signature time
+//!   must be near the present, and it is accepted once.
+//! * `/localhop/nfd/rib` exists only with trust anchors. A command must be signed by a key that a certificate chain
+//!   links to one of them.
+//! * Prefix announcements are accepted only if signed by a key linked to one of their own anchors.
+//! * `/localhop` commands and prefix announcements add routes only for the [`Namespace`] of their key.
 
 mod command;
 mod policy;

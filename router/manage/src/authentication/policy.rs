@@ -14,35 +14,36 @@ use super::replay::{Moment, ReplayGuard, TimeRecord};
 use super::trust::{Namespace, TrustError, TrustStore, TrustedKey, UntrustedError};
 use crate::rib::RouteLimits;
 
-/// Whom a rule is about.
+/// The signers that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signer {
     /// Every local application.
     Any,
-    /// Whoever has the key of the certificate in this file.
+    /// The holder of the key of the certificate in this file.
     Certificate(PathBuf),
 }
 
-/// Who may command which modules under `/localhost/nfd`.
+/// Allows signers to command modules under `/localhost/nfd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Who may command them.
+    /// The signers that may command the modules.
     pub signer: Signer,
     /// Modules, as in [`module`](crate::nfd::names::module).
     pub modules: Vec<String>,
 }
 
-/// A certificate that is trusted as it is.
+/// A certificate that is trusted without an issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
-    /// Its file.
+    /// Path of its file.
     pub certificate: PathBuf,
-    /// Names under which it, and every key that it leads to, may have routes besides those of its own identity.
+    /// Names for which it, and every key that it leads to, may have routes, in addition to names under their own
+    /// identities.
     pub prefixes: Vec<Name>,
 }
 
 impl From<PathBuf> for Anchor {
-    /// An anchor whose keys have routes under their own identities only.
+    /// Creates an anchor that gives its keys only routes under their own identities.
     fn from(certificate: PathBuf) -> Self {
         Anchor { certificate, prefixes: Vec::new() }
     }
@@ -51,13 +52,13 @@ impl From<PathBuf> for Anchor {
 /// Trust anchors and certificates below them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrustConfig {
-    /// Certificates that are trusted as they are.
+    /// Certificates that are trusted without an issuer.
     pub anchors: Vec<Anchor>,
-    /// Folder of certificates that are trusted when a chain leads from them to an anchor.
+    /// Folder of certificates that are trusted if a chain links them to an anchor.
     pub certificates: Option<PathBuf>,
 }
 
-/// Everything that can be configured about who may do what.
+/// The complete configuration of authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SecurityConfig {
     /// Rules for `/localhost/nfd`. Empty: every local application may command everything.
@@ -66,11 +67,11 @@ pub struct SecurityConfig {
     pub localhop: TrustConfig,
     /// Trust for prefix announcements, which are refused without anchors.
     pub prefix_announcements: TrustConfig,
-    /// How many routes both may make.
+    /// Limits on routes from `/localhop` commands and prefix announcements.
     pub remote_routes: RouteLimits,
 }
 
-/// Under which prefix a command came.
+/// The prefix of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zone {
     /// `/localhost/nfd`, from a local face.
@@ -79,16 +80,17 @@ pub enum Zone {
     Localhop,
 }
 
-/// On what grounds a command is accepted, which decides what it may do.
+/// The ground on which a command is accepted, which determines its rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authority {
-    /// It comes from an application on this computer, and no rule asks for more.
+    /// It comes from a local application, and no rule requires more.
     Application,
     /// It is signed with the key of a certificate that a rule names.
     ListedKey,
-    /// It came over HTTP from whoever has the token of the API, and so the rights of the router's own user.
+    /// It came over HTTP with the token of the API, so it has the rights of the router's own user.
     Token,
-    /// It came under `/localhop/nfd`, signed with a key that a trust anchor leads to and that may have routes for these names.
+    /// It came under `/localhop/nfd`, signed with a key that a trust anchor leads to. The key may have routes for these
+    /// names.
     Neighbour(Arc<Namespace>),
 }
 
@@ -115,7 +117,7 @@ struct LoadedRule {
     modules: Vec<String>,
 }
 
-/// Decides on commands and prefix announcements.
+/// Authorizes commands and prefix announcements.
 #[derive(Debug)]
 pub struct Authenticator {
     rules: Vec<LoadedRule>,
@@ -123,12 +125,13 @@ pub struct Authenticator {
     prefix_announcements: TrustStore,
     remote_routes: RouteLimits,
     replay: ReplayGuard,
-    /// The start of the monotonic clock.
+    /// Origin of the monotonic clock.
     started: Instant,
 }
 
 impl Authenticator {
-    /// Reads the certificates that the configuration names. Commands signed before the present are refused from here on.
+    /// Reads the certificates that the configuration names. From now on, commands signed before the present are
+    /// refused.
     ///
     /// # Errors
     /// Names the file that cannot be read or is not a certificate.
@@ -154,12 +157,13 @@ impl Authenticator {
         })
     }
 
-    /// Whether commands have to be signed with certain keys, so that their times count.
+    /// Returns true if commands have to be signed with certain keys, so that their signature times are checked.
     pub fn checks_times(&self) -> bool {
         self.is_localhop_enabled() || self.rules.iter().any(|rule| matches!(rule.signer, LoadedSigner::Key(_)))
     }
 
-    /// Refuses what an earlier process has accepted, and notes there what this one accepts. To be called before the first command.
+    /// Refuses commands that an earlier process accepted, and records the times of accepted commands. Must be called
+    /// before the first command.
     pub fn remember_times(&mut self, record: TimeRecord) {
         self.replay = ReplayGuard::new(self.moment(unix_time_ms()), Some(record));
     }
@@ -169,21 +173,21 @@ impl Authenticator {
         Moment { unix_ms, monotonic_ms }
     }
 
-    /// Does `/localhop/nfd/rib` exist?
+    /// Returns true if `/localhop/nfd/rib` exists.
     pub fn is_localhop_enabled(&self) -> bool {
         !self.localhop.is_empty()
     }
 
-    /// How many routes other hosts may register.
+    /// Returns the limits on routes that other hosts register.
     pub fn remote_route_limits(&self) -> RouteLimits {
         self.remote_routes
     }
 
-    /// May this command to `module` be carried out? Remembers it against replay. `now_ms` is in milliseconds since the
-    /// Unix epoch.
+    /// Authorizes a command to `module`, and remembers it against replay. `now_ms` is in milliseconds since the Unix
+    /// epoch.
     ///
     /// # Errors
-    /// Why not.
+    /// Why the command is refused.
     pub fn authorize(
         &mut self,
         zone: Zone,
@@ -236,10 +240,10 @@ impl Authenticator {
             .unwrap_or_else(|| Rejection(format!("the signer of this command is not authorized for module {module}"))))
     }
 
-    /// Checks that the key that signed this prefix announcement is trusted to announce `prefix`. Looks at nothing else in it.
+    /// Checks that the key that signed this prefix announcement is trusted to announce `prefix`. Checks nothing else.
     ///
     /// # Errors
-    /// Why not.
+    /// Why the key is not trusted.
     pub fn verify_announcement(
         &self,
         announcement: &Data<'_>,
@@ -268,7 +272,7 @@ fn accept_once(
     replay.accept(key, signature, now).map_err(|error| Rejection(error.to_string()))
 }
 
-/// Accepts any local application; a digest must be right, so that damaged commands are refused.
+/// Accepts a command with any signature; a digest must be correct, so that damaged commands are refused.
 fn accept_any(signature: &CommandSignature<'_>) -> Result<(), Rejection> {
     if signature.info.signature_type != signature_type::DIGEST_SHA256 {
         return Ok(());

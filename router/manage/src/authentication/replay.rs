@@ -1,11 +1,12 @@
 //! Protection against replayed commands (NDN packet specification, signed-interest.rst; NFD command authentication).
 //!
-//! A command must be signed near the present, and each is accepted once. Of each key the accepted commands of the last hour are remembered by a
-//! digest of what was signed, so that commands of several programs with one key may arrive in any order (as in the anti-replay window of
-//! IPsec, RFC 4303). The memory is bounded: when it is full, the command that was signed first is forgotten, and those signed up to then
-//! are refused. So are commands signed before the router was started.
+//! The signature time of a command must be near the present, and each command is accepted once. For each key, the guard
+//! keeps a digest of every command accepted in the last hour. Commands of several programs with one key may therefore
+//! arrive in any order (as in the anti-replay window of IPsec, RFC 4303). The memory is bounded: when it is full, the
+//! command with the earliest signature time is forgotten, and commands signed up to that time are refused. Commands
+//! signed before the start of the router are refused, too.
 //!
-//! Both times move with the time of day: when it is set back, none of them is later than the present.
+//! When the time of day is set back, both limits are lowered to the present.
 
 mod record;
 #[cfg(test)]
@@ -20,87 +21,88 @@ use thiserror::Error;
 use super::command::CommandSignature;
 pub use record::TimeRecord;
 
-/// How far a SignatureTime may be from the present, in milliseconds.
+/// Maximum difference between a SignatureTime and the present, in milliseconds.
 pub const GRACE_MS: u64 = 120_000;
-/// Commands of one key that are remembered at most.
+/// Maximum number of remembered commands per key.
 pub const MAX_REMEMBERED: usize = 1024;
-/// Commands are remembered for this long after they were signed, in milliseconds: a replay is refused also when the time of day is set
-/// back by less.
+/// How long commands are remembered after their signature time, in milliseconds. A replay is also refused if the time
+/// of day was set back by less than this.
 const MEMORY_MS: u64 = 3_600_000;
 /// The time of day counts as set back if it falls behind the monotonic clock by at least this much, in milliseconds.
 const TOLERANCE_MS: u64 = 2000;
 
-/// Why a command is refused because of its time, or as a replay.
+/// Why a command is refused by its signature time or as a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReplayError {
     /// The signature has no time.
     #[error("the command has no SignatureTime")]
     NoTime,
-    /// It is too far in the future, by this many seconds.
+    /// The signature time is this many seconds in the future.
     #[error("the clock of the sender is {0} seconds ahead of this router's; at most {limit} are allowed", limit = GRACE_MS / 1000)]
     Ahead(u64),
-    /// It is too far in the past, by this many seconds.
+    /// The signature time is this many seconds in the past.
     #[error(
         "the command was signed {0} seconds ago, or the clock of the sender is behind this router's; at most {limit} are allowed",
         limit = GRACE_MS / 1000
     )]
     Behind(u64),
-    /// The router may have taken it before it was started.
+    /// The signature time is before the start of the router, so an earlier process may have accepted the command. Holds
+    /// the seconds after which the sender can sign it again.
     #[error(
         "the command was signed before this router was started, by the clock of the sender: sign it again in {0} seconds"
     )]
     BeforeStart(u64),
-    /// This very command was accepted before.
+    /// This command was accepted before.
     #[error("this command was seen before: sign a new one")]
     Repeated,
-    /// Too many commands that were signed later were accepted to know whether this one was.
+    /// Commands with this signature time may have been forgotten, so this one may have been accepted before.
     #[error("{MAX_REMEMBERED} commands of this key that were signed later were seen: sign a new one")]
     Forgotten,
 }
 
-/// The present, on both clocks.
+/// The present on both clocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// Time of day, in milliseconds since the Unix epoch.
     pub unix_ms: u64,
-    /// In milliseconds since any fixed moment.
+    /// Monotonic clock, in milliseconds since an arbitrary fixed moment.
     pub monotonic_ms: u64,
 }
 
-/// What tells a command from all others: a digest of what was signed.
+/// Digest of the signed bytes; identifies a command.
 type Fingerprint = [u8; 16];
 
 /// The accepted commands of one key.
 #[derive(Debug, Default)]
 struct Window {
-    /// By SignatureTime.
+    /// Signature time and fingerprint of each command, ordered by time.
     seen: BTreeSet<(u64, Fingerprint)>,
-    /// Of the commands signed up to this time, those that are not in `seen` may have been forgotten.
+    /// Commands signed up to this time that are not in `seen` may have been forgotten.
     forgotten_ms: u64,
 }
 
-/// What was accepted of each key. Keys are those of certificates, so there are few.
+/// Accepted commands of each key. Only keys of trusted certificates are recorded, so there are few.
 #[derive(Debug)]
 pub struct ReplayGuard {
     /// Commands signed before this time are refused.
     start_ms: u64,
     keys: HashMap<Name, Window>,
     record: Option<TimeRecord>,
-    /// Time of day minus monotonic clock, at the start and whenever the time of day was set.
+    /// Time of day minus monotonic clock, in milliseconds, at the start or when the time of day was last set.
     offset_ms: i128,
     /// Time of day at the last command.
     latest_ms: u64,
 }
 
 impl ReplayGuard {
-    /// A guard that has seen nothing, at the start of the router. With a `record`, commands that an earlier process accepted are refused
-    /// also if the time of day was set back by up to ten minutes since then.
+    /// Creates an empty guard at the start of the router. With a `record`, commands that an earlier process accepted
+    /// are refused even if the time of day was set back since then, by up to ten minutes.
     pub fn new(now: Moment, record: Option<TimeRecord>) -> Self {
         let start_ms = record.as_ref().map_or(0, |record| record.start_ms(now.unix_ms)).max(now.unix_ms);
         ReplayGuard { start_ms, keys: HashMap::new(), record, offset_ms: now.offset_ms(), latest_ms: now.unix_ms }
     }
 
-    /// Decides on a command with a verified signature, and remembers it if it is accepted.
+    /// Checks a command with a verified signature, and remembers it if it is accepted.
     ///
     /// # Errors
     /// Why it is refused.
@@ -129,10 +131,11 @@ impl ReplayGuard {
         Ok(())
     }
 
-    /// When the time of day was set back, what is behind it must not keep commands out until it has caught up.
+    /// Detects that the time of day was set back, and lowers the time limits to the present. Otherwise commands would
+    /// be refused until the clock catches up.
     fn follow_clock(&mut self, now: Moment) {
         let by_ms = now.offset_ms() - self.offset_ms;
-        // The second is for systems on which the monotonic clock is set back with the time of day.
+        // The second test is for systems on which the monotonic clock is set back with the time of day.
         let is_set_back =
             by_ms <= -i128::from(TOLERANCE_MS) || now.unix_ms.saturating_add(TOLERANCE_MS) <= self.latest_ms;
         self.latest_ms = now.unix_ms;
@@ -175,7 +178,8 @@ impl Window {
     }
 }
 
-/// What was signed identifies a command: nothing in it can be changed without the key, while one content has many valid signatures (ECDSA).
+/// Identifies a command by its signed bytes: they cannot be changed without the key, while the same bytes have many
+/// valid signatures (ECDSA).
 fn fingerprint(command: &CommandSignature<'_>) -> Fingerprint {
     let mut digest = Context::new(&SHA256);
     for portion in command.signed_portions {

@@ -1,11 +1,11 @@
-//! Keys that are trusted: from certificate files, and by chains of certificates from anchors.
+//! Trusted keys: from certificate files, and through certificate chains from anchors.
 //!
-//! Chains are verified once, when the files are read: what is left is every certificate that an anchor leads to, with the
-//! certificate above it. Whether those are valid at the moment is looked at with every signature.
+//! Chains are verified once, when the files are read. The store keeps every certificate that an anchor leads to, with
+//! its issuer. The validity periods of the chain are checked for every signature.
 //!
-//! A trusted key has a [`Namespace`]: names under its own identity, and names under the `prefixes` of its anchor. An anchor may issue a
-//! certificate for any identity, because the operator chose the anchor. Any other key may issue only for identities under its own: a
-//! certificate for another identity is not trusted.
+//! A trusted key has a [`Namespace`]: names under its own identity, and names under the `prefixes` of its anchor. An
+//! anchor may issue a certificate for any identity, because the operator chose the anchor. Any other key may issue only
+//! for identities under its own: a certificate for another identity is not trusted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use super::policy::{Rejection, TrustConfig};
 /// Why a file of trusted certificates cannot be used.
 #[derive(Debug, Error)]
 pub enum TrustError {
-    /// A certificate file that the configuration names.
+    /// A configured certificate file is unusable.
     #[error("cannot use the certificate {}: {source}", path.display())]
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: SecurityError,
     },
-    /// The folder of certificates.
+    /// The certificate folder cannot be read.
     #[error("cannot read the certificate folder {}: {source}", path.display())]
     Folder {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
@@ -46,10 +46,10 @@ pub enum UntrustedError {
     /// No chain of certificates leads from a trust anchor to the key.
     #[error("the key {0} is not trusted")]
     UnknownKey(Name),
-    /// A certificate is not valid yet or not any more.
+    /// A certificate is not yet valid or has expired.
     #[error("the certificate {0} is not valid at this time")]
     NotValidNow(Name),
-    /// The signature is wrong.
+    /// The signature is not by this key.
     #[error("the signature by {0} is wrong")]
     BadSignature(Name),
 }
@@ -82,17 +82,18 @@ impl TrustedKey {
         })
     }
 
-    /// Name of the key, without issuer and version.
+    /// Returns the name of the key, without issuer and version.
     pub fn key_name(&self) -> NameRef<'_> {
         self.name.as_ref().without_last(2)
     }
 
-    /// Name of the entity that the key belongs to: what comes before `/KEY`.
+    /// Returns the identity of the key: the name before `/KEY`.
     fn identity(&self) -> NameRef<'_> {
         self.name.as_ref().without_last(4)
     }
 
-    /// Does the signature name this key, or a certificate of it? Also one by another issuer: the key is the same.
+    /// Returns true if the signature names this key or a certificate of it. A certificate of another issuer also
+    /// counts, because the key is the same.
     pub fn is_located_by(&self, info: &SignatureInfo<'_>) -> bool {
         let Some(KeyLocator::Name(locator)) = info.key_locator else { return false };
         (locator.len() > self.identity().len() && locator.is_prefix_of(self.name.as_ref()))
@@ -103,7 +104,7 @@ impl TrustedKey {
         if self.validity.contains(now_ms / 1000) { Ok(()) } else { Err(UntrustedError::NotValidNow(self.name.clone())) }
     }
 
-    /// Is this a signature by this key, and its certificate valid?
+    /// Verifies a signature by this key, and checks that its certificate is valid at the moment.
     ///
     /// # Errors
     /// `NotValidNow`, `BadSignature`.
@@ -121,20 +122,20 @@ impl TrustedKey {
     }
 }
 
-/// The names that a trusted key may have routes for.
+/// The names for which a trusted key may have routes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// The key.
+    /// Name of the key.
     key_name: Name,
-    /// Its identity, and the `prefixes` of its anchor.
+    /// The identity of the key, and the `prefixes` of its anchor.
     prefixes: Vec<Name>,
 }
 
 impl Namespace {
-    /// Checks that `name` is one of them. Names under `/localhost` and `/localhop` never are.
+    /// Checks that `name` is in the namespace. Names under `/localhost` and `/localhop` never are.
     ///
     /// # Errors
-    /// Which names the key may have routes for.
+    /// The names that the key may have routes for.
     pub fn check(&self, name: NameRef<'_>) -> Result<(), Rejection> {
         if is_scoped(name) {
             return Err(Rejection("names under /localhost and /localhop belong to one host or link".to_owned()));
@@ -151,7 +152,7 @@ impl Namespace {
     }
 }
 
-/// Whether this is `/localhost` or `/localhop`, or a name below one of them.
+/// Returns true for `/localhost`, `/localhop` and names below them.
 fn is_scoped(name: NameRef<'_>) -> bool {
     name.get(0).is_some_and(|first| first.is_generic() && [&b"localhost"[..], b"localhop"].contains(&first.value))
 }
@@ -159,9 +160,9 @@ fn is_scoped(name: NameRef<'_>) -> bool {
 #[derive(Debug)]
 struct ChainLink {
     key: TrustedKey,
-    /// Index of the certificate whose key signed this one; `None` for an anchor.
+    /// Index of the issuer's certificate; `None` for an anchor.
     issuer: Option<usize>,
-    /// `prefixes` of the anchor that the chain leads to.
+    /// `prefixes` of the anchor at the end of the chain.
     anchor_prefixes: Arc<[Name]>,
     namespace: Arc<Namespace>,
 }
@@ -178,15 +179,15 @@ impl ChainLink {
     }
 }
 
-/// Everything that trust anchors lead to.
+/// All keys that trust anchors lead to.
 #[derive(Debug, Default)]
 pub struct TrustStore {
     links: Vec<ChainLink>,
 }
 
 impl TrustStore {
-    /// Reads anchors and certificates and verifies the chains between them. Files in the folder that are not certificates,
-    /// or that no anchor leads to, are left out with a warning.
+    /// Reads anchors and certificates, and verifies the chains between them. Files in the folder that are not
+    /// certificates, or that no anchor leads to, are left out with a warning.
     ///
     /// # Errors
     /// When an anchor cannot be used or the folder cannot be read.
@@ -234,15 +235,15 @@ impl TrustStore {
         true
     }
 
-    /// Are there no anchors?
+    /// Returns true if there are no anchors.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// The trusted key that made this signature, and the names that it may have routes for.
+    /// Returns the trusted key that made this signature, and its namespace.
     ///
     /// # Errors
-    /// Why it is not trusted.
+    /// Why the signature is not trusted.
     pub fn verify(
         &self,
         info: &SignatureInfo<'_>,
@@ -266,7 +267,7 @@ impl TrustStore {
     }
 
     fn check_chain(&self, mut issuer: Option<usize>, now_ms: u64) -> Result<(), UntrustedError> {
-        // An issuer always stands before what it issued, so this ends.
+        // An issuer always precedes the certificates that it issued, so the loop ends.
         while let Some(link) = issuer.and_then(|index| self.links.get(index)) {
             link.key.check_validity(now_ms)?;
             issuer = link.issuer;
@@ -288,7 +289,7 @@ fn read_folder(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, TrustError> {
             Err(error) => tracing::warn!(path = %path.display(), %error, "file is not a certificate"),
         }
     }
-    // The order of a folder is not fixed; that of the chains shall be.
+    // Directory order is not fixed; sorting makes the chains reproducible.
     packets.sort();
     Ok(packets)
 }

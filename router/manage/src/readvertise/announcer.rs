@@ -1,8 +1,8 @@
-//! Which prefixes a destination should know, which it knows, and the next command that brings the two together.
+//! Decides which command a destination gets next, from the wanted and the announced prefixes.
 //!
-//! A prefix has at most one command under way, and one that changes again and again gets two commands a second at most: changes
-//! in between are not sent. Commands of all prefixes are limited in number at a time and in rate, because a routing
-//! daemon passes each of them on to the whole network, and so are the prefixes.
+//! A prefix has at most one unanswered command. However often it changes, it gets at most two commands a second:
+//! intermediate changes are not sent. The unanswered commands of all prefixes are limited in number, and all commands in
+//! rate, because a routing daemon passes each on to the whole network. The number of prefixes is limited as well.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap};
@@ -13,44 +13,45 @@ use namehop_wire::{Name, NameRef};
 use super::entry::{Advertised, Due, Entry, Progress, pause_ms};
 use crate::nfd::ReadvertiseCounters;
 
-/// Commands to one destination at once, after a time with few of them.
+/// Maximum burst of commands to one destination.
 const BURST_COMMANDS: u64 = 1_000;
-/// Commands to one destination in the long run, by second.
+/// Long-term rate of commands to one destination, per second.
 const COMMANDS_PER_S: u64 = 100;
-/// Allowance that a command takes; a millisecond gives [`COMMANDS_PER_S`].
+/// Allowance that a command uses; each millisecond adds [`COMMANDS_PER_S`].
 const COMMAND_ALLOWANCE: u64 = 1_000;
-/// A prefix gets no second command within this time, unless the destination was restarted.
+/// Minimum time between two commands for a prefix in milliseconds, unless it was withdrawn or the destination restarted
+/// in between.
 const HOLD_MS: u64 = 1_000;
-/// Tries to withdraw a prefix, with or without an answer, before it is taken for withdrawn.
+/// Failed attempts to withdraw a prefix before it is regarded as withdrawn.
 const MAX_WITHDRAWALS: u32 = 8;
 
-/// What a destination can take.
+/// Limits of a destination.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Prefixes at most; further ones are not announced.
+    /// Maximum number of prefixes; further ones are not announced.
     pub(super) max_prefixes: usize,
-    /// Commands that may be unanswered at a time.
+    /// Maximum number of unanswered commands.
     pub(super) window: usize,
-    /// An announcement is repeated after this time.
+    /// Interval at which announcements are repeated, in milliseconds.
     pub(super) refresh_ms: u64,
-    /// A command without an answer after this time counts as unanswered.
+    /// Timeout of a command, in milliseconds.
     pub(super) timeout_ms: u64,
 }
 
-/// Numbers of prefixes by what the destination knows of them. Each prefix is in one of the numbers.
+/// Number of prefixes by state. Each prefix counts in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PrefixCounts {
-    /// Known to the destination as they should be.
+    /// Announced with the wanted cost.
     pub(super) announced: u64,
-    /// To be announced, or announced anew.
+    /// Waiting to be announced, or announced with a new cost.
     pub(super) waiting: u64,
-    /// Refused when they were last announced.
+    /// Refused at the last announcement.
     pub(super) refused: u64,
-    /// To be withdrawn.
+    /// Waiting to be withdrawn.
     pub(super) withdrawing: u64,
 }
 
-/// A command that was not accepted.
+/// The last command that was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) prefix: Name,
@@ -61,29 +62,29 @@ pub(super) struct Failure {
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Done.
+    /// The destination accepted the command.
     Accepted,
-    /// The destination refused.
+    /// The destination refused the command.
     Refused,
-    /// It cannot be reached.
+    /// The command came back as a Nack.
     Nacked,
-    /// Nothing came back.
+    /// The command was not answered in time.
     TimedOut,
 }
 
-/// What a command asks for.
+/// The action of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     /// Announce the prefix with this cost.
     Announce(u64),
-    /// Withdraw it.
+    /// Withdraw the prefix.
     Withdraw,
 }
 
 /// A command that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RibCommand {
-    /// To be given back with the answer.
+    /// Identifies the command when its answer arrives.
     pub(super) id: u64,
     pub(super) prefix: Name,
     pub(super) action: Action,
@@ -103,16 +104,16 @@ pub(super) struct Announcer {
     is_available: bool,
     entries: HashMap<Name, Entry>,
     agenda: BTreeMap<Due, Name>,
-    /// By number, which is the order of sending and so of deadlines, too.
+    /// By id, which is the order of sending and so the order of deadlines.
     under_way: BTreeMap<u64, UnderWay>,
     next_number: u64,
-    /// What the rate limit allows, in units of which a command takes [`COMMAND_ALLOWANCE`].
+    /// Remaining allowance of the rate limit; a command uses [`COMMAND_ALLOWANCE`].
     allowance: u64,
-    /// When that was true.
+    /// Time to which `allowance` refers.
     allowance_at_ms: u64,
     counters: ReadvertiseCounters,
     last_failure: Option<Failure>,
-    /// Some prefixes were left out.
+    /// True if prefixes were left out.
     is_incomplete: bool,
     random: RandomState,
 }
@@ -139,7 +140,7 @@ impl Announcer {
         self.counters
     }
 
-    /// The command that failed last.
+    /// Returns the last command that failed.
     pub(super) fn last_failure(&self) -> Option<&Failure> {
         self.last_failure.as_ref()
     }
@@ -148,12 +149,12 @@ impl Announcer {
         self.is_available
     }
 
-    /// Prefixes that are announced or waiting for it.
+    /// Returns the number of prefixes, announced or waiting.
     pub(super) fn prefix_count(&self) -> usize {
         self.entries.len()
     }
 
-    /// The same by what the destination knows of them. Takes a look at each prefix.
+    /// Counts the prefixes by state. Visits every prefix.
     pub(super) fn prefix_counts(&self) -> PrefixCounts {
         let mut counts = PrefixCounts::default();
         for entry in self.entries.values() {
@@ -167,7 +168,7 @@ impl Announcer {
         counts
     }
 
-    /// The prefix shall be known with this cost, or not at all.
+    /// Sets the cost with which a prefix shall be announced; `None` = not at all.
     pub(super) fn want(&mut self, prefix: NameRef<'_>, cost: Option<u64>, now_ms: u64) {
         if !self.entries.contains_key(prefix.value()) {
             if cost.is_none() {
@@ -192,16 +193,16 @@ impl Announcer {
         self.plan(prefix, now_ms);
     }
 
-    /// Whether there is room for prefixes that were left out. `true` once: the caller then calls [`want`](Self::want) for all
-    /// prefixes again.
+    /// Returns true, once, when there is room for prefixes that were left out. The caller then calls
+    /// [`want`](Self::want) for all prefixes again.
     pub(super) fn take_room_for_more(&mut self) -> bool {
-        // Not for each free place: finding a prefix that was left out takes a search of all routes.
+        // The search for a prefix that was left out visits all routes, so it does not start for every free slot.
         let has_room = self.is_incomplete && self.entries.len() < self.limits.max_prefixes / 4 * 3;
         self.is_incomplete &= !has_room;
         has_room
     }
 
-    /// The destination can be reached now, or has been restarted, and knows nothing.
+    /// Handles a destination that has become available or was restarted, and so knows no prefixes.
     pub(super) fn destination_began(&mut self, now_ms: u64) {
         self.forget_advertised();
         self.is_available = true;
@@ -211,7 +212,7 @@ impl Announcer {
         }
     }
 
-    /// The destination is gone, and with it what it knew.
+    /// Handles a destination that has become unavailable, and so has lost all prefixes.
     pub(super) fn destination_ended(&mut self) {
         self.is_available = false;
         self.forget_advertised();
@@ -226,7 +227,8 @@ impl Announcer {
         }
     }
 
-    /// When [`next_command`](Self::next_command) may have something, at the earliest.
+    /// Returns the earliest time at which [`next_command`](Self::next_command) may have a command or a command times
+    /// out.
     pub(super) fn next_due_ms(&self) -> Option<u64> {
         let timeout = self.under_way.first_key_value().map(|(_, command)| command.deadline_ms);
         let command = self.agenda.first_key_value().filter(|_| self.under_way.len() < self.limits.window);
@@ -236,7 +238,7 @@ impl Announcer {
         [timeout, command].into_iter().flatten().min()
     }
 
-    /// The next command, if one is due. The caller sends it.
+    /// Returns the next command if one is due. The caller sends it.
     pub(super) fn next_command(&mut self, now_ms: u64) -> Option<RibCommand> {
         self.time_out(now_ms);
         let gained = now_ms.saturating_sub(self.allowance_at_ms).saturating_mul(COMMANDS_PER_S);
@@ -263,7 +265,7 @@ impl Announcer {
         Some(RibCommand { id, prefix, action })
     }
 
-    /// Ends a command. Nothing happens when it has ended before. Gives what it was about.
+    /// Ends a command; returns its prefix. Does nothing if it has ended already.
     pub(super) fn ended(&mut self, id: u64, outcome: Outcome, now_ms: u64) -> Option<Name> {
         let UnderWay { prefix, action, .. } = self.under_way.remove(&id)?;
         match outcome {
@@ -292,7 +294,7 @@ impl Announcer {
                 entry.advertised = Advertised::Nothing;
             }
             (_, action) => {
-                // If another cost is wanted meanwhile, the failure does not count against it.
+                // If a different state is wanted meanwhile, the failure does not count against it.
                 let is_same = (entry.wanted.is_none()) == (action == Action::Withdraw);
                 if is_same {
                     entry.failures += 1;
@@ -316,7 +318,7 @@ impl Announcer {
         }
     }
 
-    /// Puts the prefix into the agenda by its due time, or forgets it when nothing is left to do for it.
+    /// Schedules the next command of the prefix, or removes the prefix if nothing is left to do.
     fn plan(&mut self, prefix: NameRef<'_>, now_ms: u64) {
         let Some(entry) = self.entries.get_mut(prefix.value()) else { return };
         if let Progress::Due(due) = entry.progress {
@@ -351,7 +353,7 @@ impl Announcer {
         self.next_number - 1
     }
 
-    /// The duration, changed at random by up to a tenth, so that prefixes and routers do not act in step.
+    /// Returns the duration, varied at random by up to a tenth, so that prefixes and routers do not synchronize.
     fn spread(&mut self, duration_ms: u64) -> u64 {
         let tenth_ms = duration_ms / 10;
         let number = self.number();

@@ -1,8 +1,8 @@
 //! The command Interests of readvertising: `rib/register` and `rib/unregister` under the destination's prefix (NFD
 //! management protocol, RIB management), as signed Interests of packet format v0.3.
 //!
-//! NLSR, ndn-dv and NFD all take the same form: `<prefix>/rib/<verb>/<ControlParameters>/<parameters digest>`. ndn-dv
-//! insists on just these six components.
+//! NLSR, ndn-dv and NFD accept the same form: `<prefix>/rib/<verb>/<ControlParameters>/<parameters digest>`. ndn-dv
+//! requires exactly these six components.
 
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::security::Signer;
@@ -13,16 +13,17 @@ use super::announcer::Action;
 use crate::nfd::ControlParameters;
 use crate::nfd::numbers::origin;
 
-/// Fields of a command beside name and cost.
+/// Fields of a command besides name and cost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RegistrationFields {
-    /// Says that the route is that of a client.
+    /// Includes the Origin field, with the value for clients.
     pub(super) has_origin: bool,
-    /// The registration ends by itself after this time.
+    /// Lifetime of the registration in milliseconds; `None` = no ExpirationPeriod field.
     pub(super) expiration_ms: Option<u64>,
 }
 
-/// Builds a command under the prefix of the destination's module `rib`. `time_ms` must be higher than in every command before that the signer signed.
+/// Builds a command under the prefix of the destination's module `rib`. `time_ms` must be higher than in all earlier
+/// commands of this signer.
 pub(super) fn build(
     destination: &Name,
     prefix: Name,

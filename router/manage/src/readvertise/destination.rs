@@ -1,4 +1,5 @@
-//! A destination: which routes it is told of, when it is there, and its commands and answers as packets.
+//! A destination of readvertising: the routes announced to it, its availability, and its commands and answers as
+//! packets.
 
 use std::time::Duration;
 
@@ -14,32 +15,33 @@ use crate::nfd::names::{self, module};
 use crate::nfd::{ControlResponse, ReadvertiseError, ReadvertiseStatus};
 use crate::rib::RoutesView;
 
-/// InterestLifetime of a command.
+/// InterestLifetime of a command, in milliseconds.
 const COMMAND_LIFETIME_MS: u64 = 4_000;
-/// Prefixes that a routing daemon is told at most.
+/// Maximum number of prefixes announced to a routing daemon.
 const MAX_PREFIXES: usize = 65_536;
-/// Commands to a routing daemon at a time. Their order does not matter, because it looks at no signature time.
+/// Maximum number of unanswered commands to a routing daemon. Their order does not matter, because it ignores signature
+/// times.
 const DAEMON_WINDOW: usize = 16;
-/// A routing daemon is told again after this time (as NFD).
+/// Refresh interval of announcements to a routing daemon (as in NFD).
 const DAEMON_REFRESH: Duration = Duration::from_secs(3_600);
-/// A gateway keeps a registration for so many refresh intervals, in case that this router ends without a word.
+/// Lifetime of a registration at a gateway, in refresh intervals, in case this router ends without unregistering.
 const GATEWAY_LIFETIME_REFRESHES: u64 = 12;
-/// A warning about refusals is followed by none for this time.
+/// Minimum time between two warnings about refusals, in milliseconds.
 const WARNING_PAUSE_MS: u64 = 60_000;
 
-/// How routes are announced to a routing daemon on this computer.
+/// Settings for announcing routes to a routing daemon on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaemonSettings {
-    /// Routes of these origins.
+    /// Origins of the announced routes.
     pub origins: Vec<u64>,
 }
 
-/// How routes are announced to a gateway.
+/// Settings for announcing routes to a gateway.
 #[derive(Debug)]
 pub struct GatewaySettings {
-    /// Signs the commands, and its identity is what is announced.
+    /// Key that signs the commands; its identity is the announced prefix.
     pub signing: SigningIdentity,
-    /// Routes of these origins.
+    /// Origins of the announced routes.
     pub origins: Vec<u64>,
     /// Cost of the route at the gateway.
     pub cost: u64,
@@ -47,16 +49,16 @@ pub struct GatewaySettings {
     pub refresh: Duration,
 }
 
-/// What is announced for a prefix that has routes.
+/// How the announced prefixes follow from the routes.
 #[derive(Debug)]
 enum Policy {
-    /// The prefix, with the lowest cost of its routes.
+    /// Each prefix, with the lowest cost of its routes.
     Each,
-    /// One prefix for all under it, with a fixed cost.
+    /// One prefix for all names under it, with a fixed cost.
     Aggregate {
         identity: Name,
         cost: u64,
-        /// Prefixes under it that have routes.
+        /// Number of prefixes under it that have routes.
         covered: usize,
     },
 }
@@ -64,9 +66,9 @@ enum Policy {
 /// A routing daemon or a gateway.
 pub struct Destination {
     name: &'static str,
-    /// Prefix of its commands, which their verb follows.
+    /// Name prefix of its commands, before the verb.
     prefix: Name,
-    /// It runs on this computer, and has registered its prefix.
+    /// The destination runs on this host and has registered its prefix.
     is_local: bool,
     origins: Vec<u64>,
     policy: Policy,
@@ -74,15 +76,15 @@ pub struct Destination {
     signer: Box<dyn Signer>,
     last_signature_time_ms: u64,
     announcer: Announcer,
-    /// Faces through which it was last reached.
+    /// Faces through which it was reached at the last lookup.
     faces: Vec<FaceId>,
     quiet_until_ms: u64,
-    /// Why a command was last refused.
+    /// Reason of the last refusal.
     last_refusal: String,
 }
 
 impl Destination {
-    /// A routing daemon on this computer.
+    /// Creates the destination for a routing daemon on this host.
     pub fn daemon(settings: DaemonSettings) -> Self {
         let limits = Limits {
             max_prefixes: MAX_PREFIXES,
@@ -106,12 +108,13 @@ impl Destination {
         }
     }
 
-    /// A gateway.
+    /// Creates the destination for a gateway.
     pub fn gateway(settings: GatewaySettings) -> Self {
         let refresh_ms = u64::try_from(settings.refresh.as_millis()).unwrap_or(u64::MAX / 100);
         let limits = Limits {
             max_prefixes: 1,
-            // Forwarders refuse a command that is signed earlier than one they have seen, and networks change the order.
+            // Forwarders refuse a command with an earlier signature time than the last one, and networks reorder
+            // packets.
             window: 1,
             refresh_ms,
             timeout_ms: COMMAND_LIFETIME_MS,
@@ -136,23 +139,23 @@ impl Destination {
         }
     }
 
-    /// Prefix of its commands, which their verb follows.
+    /// Returns the name prefix of its commands, before the verb.
     pub fn prefix(&self) -> &Name {
         &self.prefix
     }
 
-    /// Shortest FIB prefix that may lead there, in components. A daemon registers `/localhost/nlsr`; a gateway may be what
-    /// the default route leads to.
+    /// Returns the minimum length of a FIB prefix that leads to the destination, in components. A daemon registers
+    /// `/localhost/nlsr`; a gateway may be reached by the default route.
     pub fn min_fib_components(&self) -> usize {
         if self.is_local { self.prefix.len() - 1 } else { 0 }
     }
 
-    /// Is it on this computer?
+    /// Returns true if the destination is on this host.
     pub fn is_local(&self) -> bool {
         self.is_local
     }
 
-    /// What it is doing.
+    /// Returns its status.
     pub fn status(&self, now_ms: u64) -> ReadvertiseStatus {
         let PrefixCounts { announced, waiting, refused, withdrawing } = self.announcer.prefix_counts();
         let last_error = self.announcer.last_failure().map(|failure| ReadvertiseError {
@@ -177,12 +180,12 @@ impl Destination {
         }
     }
 
-    /// Lowest cost of the routes of a name that it is told of.
+    /// Returns the lowest cost of the routes that are announced to it; `None` if there are none.
     pub fn cost_of(&self, routes: RoutesView<'_>) -> Option<u64> {
         routes.lowest_cost(&self.origins)
     }
 
-    /// To be called when [`cost_of`](Self::cost_of) a name has changed.
+    /// Handles a change of the [`cost_of`](Self::cost_of) a name.
     pub fn routes_changed(&mut self, prefix: NameRef<'_>, before: Option<u64>, after: Option<u64>, now_ms: u64) {
         if is_scoped(prefix) {
             return;
@@ -203,21 +206,21 @@ impl Destination {
         }
     }
 
-    /// Is there room for prefixes that were left out? Says so once. The caller then calls
+    /// Returns true, once, when there is room for prefixes that were left out. The caller then calls
     /// [`found`](Self::found) for every name that has routes.
     pub fn take_room_for_more(&mut self) -> bool {
         self.announcer.take_room_for_more()
     }
 
-    /// A name with such a [`cost_of`](Self::cost_of) was found among all routes.
+    /// Announces a name that the search through all routes has visited. `cost` is its [`cost_of`](Self::cost_of).
     pub fn found(&mut self, prefix: NameRef<'_>, cost: Option<u64>, now_ms: u64) {
         if matches!(self.policy, Policy::Each) && !is_scoped(prefix) {
             self.announcer.want(prefix, cost, now_ms);
         }
     }
 
-    /// To be called with the faces to which the FIB sends commands. A face that is new means that the destination has begun
-    /// anew, or is another one: it is told everything.
+    /// Sets the faces to which the FIB sends commands. A new face means that the destination was restarted or replaced,
+    /// so everything is announced again.
     pub fn reached_through(&mut self, faces: Vec<FaceId>, now_ms: u64) {
         let is_new = faces.iter().any(|face| !self.faces.contains(face));
         self.faces = faces;
@@ -229,7 +232,7 @@ impl Destination {
         }
     }
 
-    /// To be called when the link of a face works again: who is behind it may have begun anew.
+    /// Handles a link that is up again: the peer may have been restarted, so everything is announced again.
     pub fn face_up(&mut self, face: FaceId, now_ms: u64) {
         if self.faces.contains(&face) {
             self.begin(now_ms);
@@ -242,13 +245,13 @@ impl Destination {
         tracing::info!(destination = self.name, prefixes, "routes are announced");
     }
 
-    /// When [`next_frame`](Self::next_frame) may have something, at the earliest.
+    /// Returns the earliest time at which [`next_frame`](Self::next_frame) may have a command.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.announcer.next_due_ms()
     }
 
-    /// The next command that is due, as a link-layer packet for the forwarding engine. Its PIT token is `number` and the
-    /// number of the command: see [`read_token`].
+    /// Returns the next command that is due, as a link-layer packet for the forwarding engine. Its PIT token holds
+    /// `number` and the id of the command: see [`read_token`].
     pub fn next_frame(&mut self, number: u8, now_ms: u64) -> Option<Vec<u8>> {
         loop {
             let RibCommand { id, prefix, action } = self.announcer.next_command(now_ms)?;
@@ -280,12 +283,12 @@ impl Destination {
         }
     }
 
-    /// Takes the Data that answers a command.
+    /// Processes the Data that answers a command.
     pub fn answered(&mut self, id: u64, packet: &[u8], now_ms: u64) {
         let response = Data::decode(packet)
             .map_err(|error| error.to_string())
             .and_then(|data| ControlResponse::decode(data.content).map_err(|error| error.to_string()));
-        // NLSR answers 204 when nothing had to be changed.
+        // NLSR answers 204 if nothing had to be changed.
         let refusal = match response {
             Ok(response) if (200..300).contains(&response.code) => None,
             Ok(response) => Some(format!("{} {}", response.code, response.text)),
@@ -306,7 +309,7 @@ impl Destination {
         self.last_refusal = refusal;
     }
 
-    /// Takes the Nack of a command.
+    /// Processes the Nack of a command.
     pub fn nacked(&mut self, id: u64, now_ms: u64) {
         if let Some(prefix) = self.announcer.ended(id, Outcome::Nacked, now_ms) {
             tracing::debug!(destination = self.name, %prefix, "command came back as a Nack");
@@ -314,13 +317,13 @@ impl Destination {
     }
 }
 
-/// Names that mean something on one computer or one link only.
+/// Returns true for names that are valid on one host or one link only.
 fn is_scoped(prefix: NameRef<'_>) -> bool {
     let first = prefix.get(0);
     first.is_some_and(|component| component.is_generic() && [&b"localhost"[..], b"localhop"].contains(&component.value))
 }
 
-/// PIT token of a command: the destination and the command.
+/// Returns the PIT token of a command: destination number and command id.
 fn token(number: u8, id: u64) -> Option<PitToken> {
     let mut bytes = [0; 9];
     bytes[0] = number;
@@ -328,7 +331,7 @@ fn token(number: u8, id: u64) -> Option<PitToken> {
     PitToken::from_slice(&bytes)
 }
 
-/// Destination and command that a PIT token stands for.
+/// Returns the destination number and the command id in a PIT token.
 pub fn read_token(token: &PitToken) -> Option<(usize, u64)> {
     let (&number, id) = token.as_slice().split_first()?;
     Some((number.into(), u64::from_be_bytes(id.try_into().ok()?)))

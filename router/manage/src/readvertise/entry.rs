@@ -1,21 +1,22 @@
-//! What an announcer keeps of one prefix, and how long it waits after a failure.
+//! State that an announcer keeps for one prefix, and the pauses after failures.
 
 use super::announcer::Outcome;
 
-/// First pause after a command without an answer, doubled with each further one: packets get lost.
+/// First pause after an unanswered command; doubled with each further one, because the cause may be packet loss.
 const UNANSWERED_PAUSE_MS: u64 = 1_000;
-/// Longest pause after a command without an answer.
+/// Longest pause after an unanswered command.
 const MAX_UNANSWERED_PAUSE_MS: u64 = 60_000;
-/// First pause after a refusal, doubled with each further one: asking again soon will not help (NFD has the same two).
+/// First pause after a refusal; doubled with each further one, because an early retry rarely helps (same two pauses as
+/// NFD).
 const REFUSED_PAUSE_MS: u64 = 50_000;
 /// Longest pause after a refusal.
 const MAX_REFUSED_PAUSE_MS: u64 = 3_600_000;
 
-/// What the destination knows of a prefix.
+/// Knowledge of the destination about a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Advertised {
     Nothing,
-    /// There was a command whose effect is not known.
+    /// A command was sent and its effect is not known.
     Unknown,
     Cost {
         cost: u64,
@@ -23,12 +24,12 @@ pub(super) enum Advertised {
     },
 }
 
-/// Place in the agenda: due time and a number that tells those of the same time apart.
+/// Key in the agenda: due time, and a number that makes keys with the same time unique.
 pub(super) type Due = (u64, u64);
 
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// Nothing to do as long as nothing changes and the destination is there.
+    /// Nothing to do until something changes or the destination becomes available.
     Idle,
     Due(Due),
     UnderWay,
@@ -36,15 +37,15 @@ pub(super) enum Progress {
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Cost with which the prefix should be known; `None` = it should not be.
+    /// Cost with which the prefix should be announced; `None` = it should not be announced.
     pub(super) wanted: Option<u64>,
     pub(super) advertised: Advertised,
     pub(super) progress: Progress,
-    /// Commands that failed one after the other.
+    /// Number of consecutive failed commands.
     pub(super) failures: u32,
-    /// The last of them was refused.
+    /// True if the last of them was refused.
     pub(super) is_refused: bool,
-    /// No command before this time.
+    /// Earliest time of the next command.
     pub(super) not_before_ms: u64,
     pub(super) last_sent_ms: Option<u64>,
 }
@@ -63,7 +64,7 @@ impl Entry {
     }
 }
 
-/// How long to wait after a command that failed, when so many before it had failed.
+/// Returns the pause after a failed command, given the number of consecutive failures before it.
 pub(super) fn pause_ms(outcome: Outcome, failures: u32) -> u64 {
     let (first_ms, longest_ms) = match outcome {
         Outcome::Refused => (REFUSED_PAUSE_MS, MAX_REFUSED_PAUSE_MS),

@@ -1,16 +1,16 @@
-//! Readvertising: telling others which prefixes can be reached through this router.
+//! Readvertising: announces the prefixes that can be reached through this router.
 //!
-//! There are two kinds of [`Destination`], both commanded with `rib/register` and `rib/unregister` of the NFD management
-//! protocol:
+//! There are two kinds of [`Destination`], both commanded with `rib/register` and `rib/unregister` of the NFD
+//! management protocol:
 //!
-//! * a **routing daemon** on this computer (NLSR, ndn-dv), which listens at `/localhost/nlsr` and takes each prefix as it
-//!   is, in commands signed with a digest;
-//! * a **gateway**, reached by the route for `/localhop/nfd`, which wants commands signed by a key. One prefix is
-//!   registered there for everything that lies under it: the identity of that key.
+//! * a **routing daemon** on this host (NLSR, ndn-dv). It listens at `/localhost/nlsr` and takes every prefix
+//!   unchanged, in commands signed with a digest;
+//! * a **gateway**, reached by the route for `/localhop/nfd`. It requires commands signed by a key. The router
+//!   registers one prefix there, the identity of that key, for all names under it.
 //!
-//! Here is what does not depend on the router around it: nothing in this module reads a clock or sends a packet. The server
-//! tells a destination how the routes of a name change and which next hops the FIB has for its commands, sends the Interests
-//! that it makes, and hands it the answers.
+//! This module does not depend on the router around it: it reads no clock and sends no packet. The server reports
+//! changes of a name's routes and the FIB next hops of the destination's commands. It sends the Interests that a
+//! destination creates and passes on the answers.
 
 mod announcer;
 mod command;
@@ -24,5 +24,5 @@ mod tests;
 pub use destination::{DaemonSettings, Destination, GatewaySettings, read_token};
 pub use signing::{IdentityError, SigningIdentity};
 
-/// Destinations that there can be: a routing daemon and a gateway.
+/// Maximum number of destinations: a routing daemon and a gateway.
 pub const MAX_DESTINATIONS: usize = 2;

@@ -12,30 +12,30 @@ pub enum IdentityError {
     /// The private key cannot be used.
     #[error("cannot use the key {}: {source}", path.display())]
     Key {
-        /// Its file.
+        /// Path of its file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: SecurityError,
     },
     /// The certificate cannot be used.
     #[error("cannot use the certificate {}: {source}", path.display())]
     Certificate {
-        /// Its file.
+        /// Path of its file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: SecurityError,
     },
-    /// The two do not belong together.
+    /// Key and certificate do not match.
     #[error("{} is the certificate of another key than {}", certificate.display(), key.display())]
     OtherKey {
-        /// File of the key.
+        /// Path of the key file.
         key: PathBuf,
-        /// File of the certificate.
+        /// Path of the certificate file.
         certificate: PathBuf,
     },
 }
 
-/// A private key with the identity that its certificate gives it.
+/// A private key with the identity in its certificate.
 #[derive(Debug)]
 pub struct SigningIdentity {
     pub(super) identity: Name,
@@ -46,7 +46,7 @@ impl SigningIdentity {
     /// Reads a key file and the file of its certificate.
     ///
     /// # Errors
-    /// When one of them cannot be used, or they do not belong together.
+    /// When one of them cannot be used, or they do not match.
     pub fn load(key: &Path, certificate: &Path) -> Result<Self, IdentityError> {
         let private_key =
             load_private_key(key).map_err(|source| IdentityError::Key { path: key.to_owned(), source })?;
@@ -58,12 +58,13 @@ impl SigningIdentity {
         }
         Ok(SigningIdentity {
             identity: decoded.identity().to_owned(),
-            // The name of the certificate, not of the key alone: validators look for a certificate under it.
+            // KeyLocator is the name of the certificate, not only of the key, because validators look for a certificate
+            // under it.
             signer: KeySigner::new(private_key, decoded.name().to_owned()),
         })
     }
 
-    /// The prefix that is announced for everything under it.
+    /// Returns the identity, which is announced for all prefixes under it.
     pub fn identity(&self) -> &Name {
         &self.identity
     }

@@ -1,15 +1,15 @@
-//! The Routing Information Base: which routes exist under which name, and what they mean for the FIB.
+//! The Routing Information Base: the routes of each name, and the FIB next hops that they give.
 //!
 //! A pure data structure: it reads no clock and sends nothing. Callers pass the time and a [`FibChanges`] sink, which
-//! receives exactly the next-hop changes that a modification makes necessary. Semantics (NFD management protocol, RIB):
+//! receives exactly the next-hop changes that a modification causes. Semantics (NFD management protocol, RIB):
 //!
 //! * A route is keyed by (face, origin) under a name. For each face the FIB gets the lowest cost.
 //! * *child-inherit*: the route also applies to longer names that have an entry of their own, unless that entry has a
-//!   route for the same face. The nearest name that offers a face wins.
-//! * *capture*: the name, and what is below it, takes nothing from shorter names.
-//! * Of next hops with equal cost those that a name's own routes give it come first; among these, and among the inherited
-//!   ones, the one that has had its cost the longest.
-//! * Only names with at least one route get a FIB entry; everything else follows from longest-prefix match.
+//!   route for the same face. If several names offer a face, the nearest one applies.
+//! * *capture*: the name and the names below it inherit nothing from shorter names.
+//! * Next hops with equal cost: those from the name's own routes come first, then the inherited ones. Within each
+//!   group, the next hop that has had its cost longest comes first.
+//! * Only names with at least one route get a FIB entry; longest-prefix match does the rest.
 //!
 //! The structure is sized for millions of routes: see [`tree`] for the layout and [`routes`] for the one-route form.
 
@@ -35,10 +35,10 @@ use routes::RouteLists;
 pub use routes::{FLAG_CAPTURE, FLAG_CHILD_INHERIT, Route, RoutesView};
 use tree::{NO_NODE, NameTree, NodeIndex, push_in_small_steps};
 
-/// Longest prefix that may be registered, in components.
+/// Maximum length of a prefix, in components.
 pub const MAX_PREFIX_COMPONENTS: usize = 32;
 
-/// Why a route was not taken.
+/// Why a route was not added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RibError {
     /// The prefix has more than [`MAX_PREFIX_COMPONENTS`] components.
@@ -47,48 +47,47 @@ pub enum RibError {
     /// More than four billion names or four gigabytes of name components.
     #[error("the routing table is full")]
     Full,
-    /// The face has as many routes that were registered from elsewhere as it may have.
+    /// The face has the maximum number of routes registered by other hosts.
     #[error(
         "this face has {0} routes that other computers registered, as many as `max_remote_routes_per_face` in [management] allows"
     )]
     TooManyOfFace(usize),
-    /// All faces together have as many.
+    /// All faces together have the maximum number of routes registered by other hosts.
     #[error(
         "there are {0} routes that other computers registered, as many as `max_remote_routes` in [management] allows"
     )]
     TooManyRemote(usize),
-    /// There are as many routes as there may be.
+    /// The table has the maximum number of routes.
     #[error("there are {0} routes, as many as `max_routes` in [management] or the memory of this host allows")]
     TooMany(usize),
 }
 
-/// What a registration did.
+/// The effect of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registration {
-    /// There was no route with this face and origin under the name.
+    /// The name had no route with this face and origin.
     New,
-    /// The route existed and now has these properties.
+    /// The route existed and was replaced.
     Updated,
 }
 
-/// Costs with which a name is readvertised, by destination.
+/// Costs with which a name is readvertised, indexed by destination; `None` = not readvertised.
 pub type ReadvertisedCosts = [Option<u64>; MAX_DESTINATIONS];
 
-/// Receives the changes to next hops that follow from a change to routes; and the changes of the
-/// costs with which names are readvertised.
+/// Receives the changes of next hops and of readvertised costs that a change of routes causes.
 pub trait FibChanges {
-    /// `prefix` shall have the next hop `face` with `cost`, whether it had it before or not: among those of equal cost before
-    /// the faces of `later` and behind all others.
+    /// Adds or updates the next hop `face` of `prefix`. Among next hops of equal cost, it is placed before the faces in
+    /// `later` and after all others.
     fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64, later: &[FaceId]);
-    /// `prefix` shall not have the next hop `face`.
+    /// Removes the next hop `face` of `prefix`.
     fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId);
 
-    /// The costs with which a name that has these routes is readvertised.
+    /// Returns the costs with which a name with these routes is readvertised.
     fn readvertised_costs(&self, _routes: RoutesView<'_>) -> ReadvertisedCosts {
         ReadvertisedCosts::default()
     }
 
-    /// What [`readvertised_costs`](Self::readvertised_costs) says of `prefix` has changed.
+    /// Reports that the [`readvertised_costs`](Self::readvertised_costs) of `prefix` have changed.
     fn readvertised_costs_changed(
         &mut self,
         _prefix: NameRef<'_>,
@@ -98,25 +97,25 @@ pub trait FibChanges {
     }
 }
 
-/// Where a walk over all entries stands. Entries added or removed during the walk may be missed or, when a place is
-/// used again, seen; every other entry is seen exactly once.
+/// Position of a walk over all entries. An entry added or removed during the walk may be missed or, if its slot is
+/// reused, seen. Every other entry is seen exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor(NodeIndex);
 
 impl Cursor {
-    /// The place as a number, to be kept outside of the program; `None` for the start.
+    /// Returns the position as a number that clients can keep; `None` at the start.
     pub fn number(self) -> Option<u64> {
         (self.0 != 0).then_some(self.0.into())
     }
 
-    /// The place with this number, which need not be from [`number`](Self::number): behind the end there is nothing.
+    /// Returns the position with this number. Any number is accepted; a number past the end gives an empty walk.
     pub fn from_number(number: u64) -> Self {
         Cursor(NodeIndex::try_from(number).unwrap_or(NodeIndex::MAX))
     }
 }
 
-/// Names that hold a route of a face. Entries are added at once and dropped lazily: one whose node has no route of the
-/// face any more is skipped, and when too many are stale the list is rebuilt.
+/// Nodes that hold a route of a face. Nodes are added at once and removed lazily: stale nodes without a route of the
+/// face are skipped, and the list is rebuilt when it holds too many of them.
 #[derive(Debug, Default)]
 struct FaceIndex {
     nodes: Vec<NodeIndex>,
@@ -132,38 +131,38 @@ pub struct Rib {
     tree: NameTree,
     lists: RouteLists,
     faces: HashMap<u32, FaceIndex>,
-    /// Soonest expiry first; records of routes that were refreshed or removed are skipped when they come up.
+    /// Soonest expiry first. Records of refreshed or removed routes are skipped when they come due.
     deadlines: BinaryHeap<Reverse<Deadline>>,
     expiring_routes: usize,
     remote: RemoteRoutes,
     routes: usize,
     entries: usize,
-    /// Inherited next hops of the name being changed; kept to save the allocation.
+    /// Inherited next hops of the name being changed; kept between calls to avoid an allocation.
     inherited: Vec<(FaceId, u64)>,
 }
 
 impl Rib {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty table with these limits.
+    /// Creates an empty table with these limits.
     pub fn with_limits(limits: RouteLimits) -> Self {
         Rib { remote: RemoteRoutes::new(limits), ..Rib::default() }
     }
 
-    /// Number of routes.
+    /// Returns the number of routes.
     pub fn route_count(&self) -> usize {
         self.routes
     }
 
-    /// Number of names with at least one route.
+    /// Returns the number of names with at least one route.
     pub fn entry_count(&self) -> usize {
         self.entries
     }
 
-    /// Memory held, in bytes, including what is reserved and not yet used.
+    /// Returns the allocated memory in bytes, including reserved capacity.
     pub fn memory_bytes(&self) -> usize {
         let faces: usize = self.faces.values().map(|index| index.nodes.capacity() * size_of::<NodeIndex>()).sum();
         self.tree.memory_bytes() + self.lists.memory_bytes() + faces + self.deadlines.capacity() * size_of::<Deadline>()
@@ -207,7 +206,7 @@ impl Rib {
         Ok(registration)
     }
 
-    /// Removes one route. `false` when there was none.
+    /// Removes a route; returns false if there was none.
     pub fn unregister(&mut self, name: NameRef<'_>, face: FaceId, origin: u64, changes: &mut impl FibChanges) -> bool {
         match self.tree.find(name) {
             Some(node) => self.remove_route(node, face, origin, changes),
@@ -215,13 +214,13 @@ impl Rib {
         }
     }
 
-    /// Removes all routes of a face; returns how many there were.
+    /// Removes all routes of a face; returns their number.
     pub fn remove_face(&mut self, face: FaceId, changes: &mut impl FibChanges) -> usize {
         let Some(index) = self.faces.get_mut(&face.0) else { return 0 };
         let mut nodes = std::mem::take(&mut index.nodes);
         nodes.sort_unstable();
         nodes.dedup();
-        // Shorter names first: what they no longer pass down is then not announced to longer names on the way.
+        // Shorter names first. Otherwise a longer name that lost its own route would inherit the face for a moment.
         nodes.sort_by_key(|&node| self.tree.depth(node));
         let mut removed = 0;
         for node in nodes {
@@ -242,7 +241,7 @@ impl Rib {
         removed
     }
 
-    /// Removes the routes whose time has come; returns how many.
+    /// Removes expired routes; returns their number.
     pub fn expire(&mut self, now_ms: u64, changes: &mut impl FibChanges) -> usize {
         let mut expired = 0;
         while let Some(&Reverse((deadline, node, face, origin))) = self.deadlines.peek() {
@@ -258,7 +257,7 @@ impl Rib {
         expired
     }
 
-    /// When the next route expires.
+    /// Returns the time at which the next route expires.
     pub fn next_expiry_ms(&mut self) -> Option<u64> {
         while let Some(&Reverse(deadline)) = self.deadlines.peek() {
             if self.is_current(deadline) {
@@ -269,10 +268,10 @@ impl Rib {
         None
     }
 
-    /// Whether the limits leave room for this route. One that exists can always be renewed.
+    /// Checks that the limits leave room for this route. An existing route can always be renewed.
     ///
     /// # Errors
-    /// Which limit is reached.
+    /// The limit that is reached.
     pub fn check_limits(&self, name: NameRef<'_>, route: &Route) -> Result<(), RibError> {
         let node = self.tree.find(name);
         let is_renewed = |node| self.tree.routes(node).has_remote(route.face, route.origin, &self.lists);
@@ -285,14 +284,14 @@ impl Rib {
         Ok(())
     }
 
-    /// One route.
+    /// Returns the route with this name, face and origin.
     pub fn route(&self, name: NameRef<'_>, face: FaceId, origin: u64) -> Option<Route> {
         let node = self.tree.find(name)?;
         self.tree.routes(node).iter(&self.lists).find(|route| route.face == face && route.origin == origin)
     }
 
-    /// Shows up to `limit` places of the table, entries among them, to `visit` and returns where to go on; `None` at the end.
-    /// The routes of an entry are in order of registration.
+    /// Calls `visit` with the entries in the next `limit` slots of the table. Returns the position to continue from;
+    /// `None` at the end. The routes of an entry are in order of registration.
     pub fn visit_entries(
         &self,
         from: Cursor,
@@ -302,7 +301,7 @@ impl Rib {
         self.visit_routes(from, limit, |name, routes| visit(name, &mut routes.set.iter(routes.lists)))
     }
 
-    /// Shows the routes of up to `limit` places of the table, as [`visit_entries`](Self::visit_entries), without copies.
+    /// Visits entries like [`visit_entries`](Self::visit_entries), without copying their routes.
     pub fn visit_routes(
         &self,
         from: Cursor,
@@ -326,7 +325,7 @@ impl Rib {
         RoutesView { set: self.tree.routes(node), lists: &self.lists }
     }
 
-    /// The prefix announcement that covers `name`: of the longest name at or above it that has one, unless it expired.
+    /// Returns the prefix announcement of the longest prefix of `name` that has an unexpired one.
     pub fn find_announcement(&self, name: NameRef<'_>, now_ms: u64) -> Option<&[u8]> {
         let mut node = self.tree.find_deepest(name);
         while node != NO_NODE {
@@ -342,7 +341,7 @@ impl Rib {
         self.tree.is_live(node) && self.tree.routes(node).expiry(FaceId(face), origin, &self.lists) == Some(deadline)
     }
 
-    /// Keeps records of refreshed routes from piling up.
+    /// Removes records of refreshed routes when they outnumber the current ones.
     fn drop_stale_deadlines(&mut self) {
         if self.deadlines.len() <= 2 * self.expiring_routes + 64 {
             return;
@@ -372,7 +371,8 @@ impl Rib {
         let Some(index) = self.faces.get_mut(&face.0) else { return };
         index.routes = index.routes.saturating_sub(1);
         if index.routes == 0 {
-            // Also while the face's list is out for `remove_face`: nothing is left to find then.
+            // This may happen while [`remove_face`](Self::remove_face) holds the list of the face; nothing is left to
+            // find then.
             self.faces.remove(&face.0);
         } else if index.nodes.len() > 2 * index.routes + 64 {
             let (tree, lists) = (&self.tree, &self.lists);

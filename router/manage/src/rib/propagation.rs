@@ -1,8 +1,8 @@
-//! What a change of one name's routes means for the next hops of that name and of the names below it.
+//! Propagates a change of one name's routes to the next hops of that name and of the names below it.
 //!
-//! Only two things matter to the names below: what the name passes down for the face that changed, and, when the name
-//! begins or ceases to capture, what it lets through for every other face. So the work is one visit to the ancestors, and
-//! a visit to those descendants that really change.
+//! Two changes affect the names below: the cost at which the name passes the changed face down, and, if the name starts
+//! or stops capturing, the inherited costs of every other face. So one pass over the ancestors and a visit to the
+//! affected descendants suffice.
 
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;
@@ -12,8 +12,8 @@ use super::tree::{NO_NODE, NodeIndex};
 use super::{FibChanges, ReadvertisedCosts, Rib};
 
 impl Rib {
-    /// Changes the routes of `node`, of `face` only, by `change` and reports what follows. Keeps the entry count; leaves an
-    /// empty node for the caller to prune.
+    /// Changes the routes of `node` for `face` only, by calling `change`, and reports the resulting changes. Updates
+    /// the entry count. Leaves an empty node for the caller to prune.
     pub(super) fn change_routes(
         &mut self,
         node: NodeIndex,
@@ -53,7 +53,8 @@ impl Rib {
         View { exists: !routes.is_empty(), captures: routes.is_capturing(&self.lists) }
     }
 
-    /// What shorter names offer to `node`: per face the cost at the nearest name that passes the face down.
+    /// Collects the costs that `node` inherits from shorter names: per face, the cost at the nearest name that passes
+    /// it down.
     fn collect_inherited(&self, node: NodeIndex, inherited: &mut Vec<(FaceId, u64)>) {
         inherited.clear();
         let mut ancestor = self.tree.parent(node);
@@ -63,7 +64,7 @@ impl Rib {
                 let nearer = inherited.len();
                 routes.for_each_inheritable(&self.lists, |face, cost| {
                     match inherited.iter_mut().position(|(known, _)| *known == face) {
-                        // The same name may offer a face with several origins: the lowest cost counts.
+                        // A name may offer a face with several origins; the lowest cost counts.
                         Some(index) if index >= nearer => inherited[index].1 = inherited[index].1.min(cost),
                         Some(_) => {}
                         None => inherited.push((face, cost)),
@@ -77,8 +78,8 @@ impl Rib {
         }
     }
 
-    /// The next hops that the routes give to `name`, lowest cost first, and of equal cost its own ones; empty when it has no
-    /// routes of its own.
+    /// Returns the next hops that the routes give to `name`, lowest cost first; among equal costs, those of its own
+    /// routes first. Empty if the name has no routes of its own.
     pub fn effective_nexthops(&self, name: NameRef<'_>) -> Vec<(FaceId, u64)> {
         let Some(node) = self.tree.find(name) else { return Vec::new() };
         let routes = self.tree.routes(node);
@@ -103,7 +104,7 @@ impl Rib {
     }
 }
 
-/// The two facts about a name, besides its costs, that decide what it takes and passes on.
+/// The properties of a name, besides its costs, that determine what it inherits and passes down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct View {
     exists: bool,
@@ -111,7 +112,7 @@ struct View {
 }
 
 impl View {
-    /// Next hop of a face at this name, from its own routes or else from what shorter names offer.
+    /// Returns the next hop of a face at this name: from its own routes, or else inherited.
     fn effective(self, own: Option<u64>, offered: Option<u64>) -> Option<Effective> {
         if !self.exists {
             return None;
@@ -120,17 +121,17 @@ impl View {
         own.or(if self.captures { None } else { offered.map(|cost| Effective { cost, is_own: false }) })
     }
 
-    /// Cost of a face that longer names are offered by way of this name.
+    /// Returns the cost at which this name offers a face to longer names.
     fn passed_down(self, inheritable: Option<u64>, offered: Option<u64>) -> Option<u64> {
         inheritable.or(if self.captures { None } else { offered })
     }
 }
 
-/// The next hop that a name has to a face.
+/// The next hop of a name to one face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Effective {
     cost: u64,
-    /// From a route of the name itself, and not inherited.
+    /// True if it comes from a route of the name itself; false if inherited.
     is_own: bool,
 }
 
@@ -149,8 +150,8 @@ impl<C: FibChanges> Report<'_, C> {
         self.changes.readvertised_costs_changed(name, before, after);
     }
 
-    /// What it means for one face that the node, or its costs for the face, have changed. `offered` is the cost at which shorter names
-    /// offer the face to the node, `inherited` everything that they offer.
+    /// Reports how a change of the node, or of its costs for the face, affects this face. `offered` is the cost at
+    /// which shorter names offer the face to the node; `inherited` holds all their offers.
     fn face(
         &mut self,
         face: FaceId,
@@ -172,7 +173,7 @@ impl<C: FibChanges> Report<'_, C> {
         );
     }
 
-    /// `inherited` is what shorter names offer to the node.
+    /// Reports a changed next hop of the node. `inherited` holds the next hops that shorter names offer to it.
     fn next_hop(
         &mut self,
         face: FaceId,
@@ -203,7 +204,7 @@ impl<C: FibChanges> Report<'_, C> {
         }
     }
 
-    /// Visits the names below the node that take the face from it.
+    /// Updates the names below the node that inherit the face from it.
     fn passed_down(&mut self, face: FaceId, before: Option<u64>, after: Option<u64>) {
         if before == after {
             return;
@@ -229,7 +230,7 @@ impl<C: FibChanges> Report<'_, C> {
                 node = first_child;
                 continue;
             }
-            // Next in order: a sibling of this node or of the nearest ancestor that has one.
+            // Continue with the next sibling of this node or of its nearest ancestor that has one.
             while node != self.node && tree.next_sibling(node) == NO_NODE {
                 node = tree.parent(node);
             }

@@ -1,7 +1,7 @@
-//! How many routes there may be, and how many of them other hosts may register.
+//! Limits on the number of routes, in total and registered by other hosts.
 //!
-//! A route takes some kilobytes in all tables together, and an application, or a neighbour with a trusted key, can register as many as
-//! it has time for.
+//! A route takes some kilobytes in all tables together. Without limits, an application, or a neighbour with a trusted
+//! key, could register any number of them.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use namehop_packet::FaceId;
 
 use super::RibError;
 
-/// Most routes at one time.
+/// Maximum numbers of routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteLimits {
-    /// That other hosts registered for one face.
+    /// Routes that other hosts registered for one face.
     pub per_face: usize,
-    /// That other hosts registered for all faces together.
+    /// Routes that other hosts registered for all faces together.
     pub remote: usize,
-    /// Of all, whoever registered them.
+    /// All routes.
     pub total: usize,
 }
 
@@ -26,7 +26,7 @@ impl Default for RouteLimits {
     }
 }
 
-/// Counts routes that other hosts registered, by face.
+/// Counts the routes that other hosts registered, by face.
 #[derive(Debug, Default)]
 pub(super) struct RemoteRoutes {
     pub(super) limits: RouteLimits,
@@ -39,7 +39,7 @@ impl RemoteRoutes {
         RemoteRoutes { limits, ..RemoteRoutes::default() }
     }
 
-    /// Whether the face may have one more.
+    /// Checks that the face may have one more route.
     pub(super) fn check(&self, face: FaceId) -> Result<(), RibError> {
         let of_face = self.by_face.get(&face).copied().unwrap_or_default();
         if of_face >= self.limits.per_face {
@@ -51,7 +51,8 @@ impl RemoteRoutes {
         }
     }
 
-    /// Notes that a route of the face, which `was` remote or did not exist, `is` remote or gone now.
+    /// Updates the counts after a route of the face changed. `was` and `is` say if it was and is remote; a missing
+    /// route is not.
     pub(super) fn count(&mut self, face: FaceId, was: bool, is: bool) {
         match (was, is) {
             (false, true) => {

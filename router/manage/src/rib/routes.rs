@@ -1,13 +1,14 @@
-//! The routes of one name, in 12 bytes when there is one ordinary route, which is nearly always.
+//! The routes of one name, in 12 bytes for the most frequent case of one ordinary route.
 //!
-//! A route that expires, carries an announcement, was registered from elsewhere, or has an unusually large origin or cost, and every second route,
-//! moves the name to a list elsewhere. A name whose list shrinks to one ordinary route moves back.
+//! The routes of a name move to a separate list when there is more than one, or when the route expires, has an
+//! announcement, was registered by another host, or has an unusually large origin or cost. They move back when the list
+//! shrinks to one ordinary route.
 
 use namehop_packet::FaceId;
 
 /// Route flag: also applies to longer names.
 pub const FLAG_CHILD_INHERIT: u64 = 1;
-/// Route flag: the name takes nothing from shorter names.
+/// Route flag: the name inherits nothing from shorter names.
 pub const FLAG_CAPTURE: u64 = 2;
 
 /// One route.
@@ -15,17 +16,18 @@ pub const FLAG_CAPTURE: u64 = 2;
 pub struct Route {
     /// Next hop.
     pub face: FaceId,
-    /// Who made the route (see [`crate::nfd::numbers::origin`]).
+    /// Origin of the route (see [`crate::nfd::numbers::origin`]).
     pub origin: u64,
     /// Lower is better.
     pub cost: u64,
-    /// [`FLAG_CHILD_INHERIT`], [`FLAG_CAPTURE`]; other bits are kept and mean nothing.
+    /// [`FLAG_CHILD_INHERIT`], [`FLAG_CAPTURE`]; other bits are kept and have no effect.
     pub flags: u64,
-    /// When the route ends, on the clock of the caller; `None` = never.
+    /// Expiry on the clock of the caller, in milliseconds; `None` = never.
     pub expires_at_ms: Option<u64>,
     /// The prefix announcement (a complete Data) that the route was made from.
     pub announcement: Option<Box<[u8]>>,
-    /// A peer on another host registered it, or it was learned from one: it counts against [`RouteLimits`](super::RouteLimits).
+    /// A peer on another host registered the route, or it was learned from one. It counts against
+    /// [`RouteLimits`](super::RouteLimits).
     pub is_remote: bool,
 }
 
@@ -57,7 +59,7 @@ pub(super) enum RouteSet {
     List(u32),
 }
 
-/// Lists of names that need one.
+/// Route lists of the names that need one.
 #[derive(Debug, Default)]
 pub(super) struct RouteLists {
     lists: Vec<Vec<Route>>,
@@ -90,7 +92,7 @@ impl RouteLists {
     }
 }
 
-/// The routes of one name, as a listener sees them.
+/// Read access to the routes of one name.
 #[derive(Debug, Clone, Copy)]
 pub struct RoutesView<'a> {
     pub(super) set: &'a RouteSet,
@@ -98,7 +100,7 @@ pub struct RoutesView<'a> {
 }
 
 impl RoutesView<'_> {
-    /// Lowest cost of the routes of these origins; `None` when there is none.
+    /// Returns the lowest cost of the routes of these origins; `None` if there are none.
     pub fn lowest_cost(&self, origins: &[u64]) -> Option<u64> {
         let mut lowest = None;
         self.set.for_each(self.lists, |_, origin, cost, _| {
@@ -110,7 +112,7 @@ impl RoutesView<'_> {
     }
 }
 
-/// What the routes of a name say about one face.
+/// Costs of one face at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FaceCosts {
     /// Lowest cost of all routes for the face.
@@ -139,7 +141,7 @@ impl RouteSet {
         }
     }
 
-    /// Copies of the routes, in order of registration.
+    /// Returns copies of the routes, in order of registration.
     pub(super) fn iter<'a>(&self, lists: &'a RouteLists) -> impl Iterator<Item = Route> + use<'a> {
         let (one, list) = match *self {
             RouteSet::Empty => (None, &[][..]),
@@ -204,7 +206,7 @@ impl RouteSet {
         lists.get(index).iter().find(|route| route.face == face && route.origin == origin)?.expires_at_ms
     }
 
-    /// Whether there is a route of this face and origin that was registered from elsewhere.
+    /// Returns true if another host registered the route of this face and origin.
     pub(super) fn has_remote(&self, face: FaceId, origin: u64, lists: &RouteLists) -> bool {
         let RouteSet::List(index) = *self else { return false };
         lists.get(index).iter().any(|route| route.face == face && route.origin == origin && route.is_remote)
@@ -241,7 +243,7 @@ impl RouteSet {
         old
     }
 
-    /// Removes a route; returns it.
+    /// Removes and returns a route.
     pub(super) fn remove(&mut self, face: FaceId, origin: u64, lists: &mut RouteLists) -> Option<Route> {
         let position = self.iter_position(face, origin, lists)?;
         let mut routes = self.take(lists);

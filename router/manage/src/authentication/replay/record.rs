@@ -1,16 +1,18 @@
-//! The newest time of an accepted command, in a file, so that the next process refuses what this one has accepted.
+//! Keeps the newest time of an accepted command in a file, so that the next process refuses commands that this one has
+//! accepted.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Digits of the time in the file: a fixed number, so that each time replaces the one before.
+/// Number of digits of the time in the file; fixed, so that each write replaces the whole earlier time.
 const DIGITS: usize = 20;
-/// A recorded time that is further in the future is not from the clock as it is now, in milliseconds.
+/// A recorded time further in the future shows that the clock was set back since, in milliseconds.
 const MAX_AHEAD_MS: u64 = 600_000;
 
-/// A file that holds the newest time of an accepted command. It is written without waiting for the disk: it is for the end of the process.
-/// What a power failure takes from it was signed before the next start.
+/// A file that holds the newest time of an accepted command. Writes do not wait for the disk, because the record only
+/// has to survive the end of the process. Times lost in a power failure are earlier than the next start, so their
+/// commands are refused anyway.
 #[derive(Debug)]
 pub struct TimeRecord {
     file: File,
@@ -19,10 +21,11 @@ pub struct TimeRecord {
 }
 
 impl TimeRecord {
-    /// Reads what an earlier process has left in a file that is open for reading and writing; nothing if it is empty or not understood.
+    /// Reads the record of an earlier process from a file that is open for reading and writing. An empty or malformed
+    /// file gives time 0.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// When the file cannot be read.
     pub fn read(file: File) -> io::Result<Self> {
         let mut text = [0; DIGITS];
         let length = file.read_at(&mut text, 0)?;
@@ -30,7 +33,7 @@ impl TimeRecord {
         Ok(TimeRecord { file, newest_ms: newest_ms.unwrap_or_default(), is_failing: false })
     }
 
-    /// The time from which on commands are accepted at the start.
+    /// Returns the earliest signature time that is accepted after the start.
     pub(super) fn start_ms(&self, now_ms: u64) -> u64 {
         let ahead_ms = self.newest_ms.saturating_sub(now_ms);
         if ahead_ms > MAX_AHEAD_MS {
@@ -43,7 +46,7 @@ impl TimeRecord {
         self.newest_ms.saturating_add(1)
     }
 
-    /// Notes the time of an accepted command.
+    /// Records the time of an accepted command.
     pub(super) fn note(&mut self, time_ms: u64) {
         if time_ms <= self.newest_ms && self.newest_ms - time_ms <= MAX_AHEAD_MS {
             return;
