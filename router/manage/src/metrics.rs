@@ -1,4 +1,5 @@
-//! What the router counts, at one moment and as text in the OpenMetrics format. [`http`](crate::http) serves it.
+//! The counters and sizes of the router at one moment, rendered as text in the OpenMetrics format.
+//! [`http`](crate::http) serves it.
 
 mod faces;
 mod gone;
@@ -20,24 +21,24 @@ use crate::server::{EngineStatus, LatencyStatus, PowerStatus, WorkerStatus};
 pub use gone::GoneFaces;
 pub use render::render;
 
-/// Everything that is shown.
+/// Input of all metrics.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// Time since the start of the router, in seconds.
     pub uptime_seconds: f64,
     /// Counters and table sizes of the forwarding engine.
     pub engine: EngineStatus,
-    /// What tables hold, address space that they have, and bytes of it in RAM.
+    /// Memory of tables: contents, reserved address space in bytes, and bytes of it in RAM.
     pub table_memory: Vec<(&'static str, usize, usize)>,
-    /// What each worker does.
+    /// Status of each worker.
     pub workers: Vec<WorkerStatus>,
-    /// What the computer takes of power, where that is known.
+    /// Power of the host, if known.
     pub power: Option<PowerStatus>,
-    /// How long packets stay in the router.
+    /// Times that packets stay in the router.
     pub latency: LatencyStatus,
-    /// What was taken out of the FIB and cannot be freed yet, because a worker may still look at it.
+    /// Entries removed from the FIB that cannot be freed yet, because a worker may still read them.
     pub fib_waiting: u64,
-    /// Drops on the link side, of all faces that there ever were.
+    /// Drops of the link layer, summed over all faces including destroyed ones.
     pub link_drops: Vec<(LinkDrop, u64)>,
     /// FIB prefixes.
     pub fib_entries: u64,
@@ -47,8 +48,8 @@ pub struct Snapshot {
     pub rib_routes: u64,
     /// Routing daemon and gateway to which routes are announced.
     pub readvertise: Vec<ReadvertiseStatus>,
-    /// All faces.
+    /// All existing faces.
     pub faces: Vec<Arc<Face>>,
-    /// Sums over on-demand faces that are gone.
+    /// Sums over destroyed on-demand faces.
     pub gone: GoneFaces,
 }

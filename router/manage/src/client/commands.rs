@@ -10,7 +10,8 @@ use crate::nfd::names::{self, module};
 use crate::nfd::numbers::status_code;
 use crate::nfd::{CaptureStream, CapturedFrame, ControlParameters, ControlResponse, TracedPacket, decode_items};
 
-/// InterestLifetime of a command. A forwarder may try for a few seconds to reach the peer of a new face.
+/// InterestLifetime of a command, in milliseconds. A forwarder may take a few seconds to connect to the peer of a new
+/// face.
 const COMMAND_LIFETIME_MS: u64 = 10_000;
 
 fn random<const N: usize>() -> Result<[u8; N], ClientError> {
@@ -43,10 +44,10 @@ impl<E: Express> Controller<E> {
         Ok(ControlResponse::decode(Data::decode(&packet)?.content)?)
     }
 
-    /// Sends a command and returns what was done.
+    /// Sends a command and returns the resulting parameters.
     ///
     /// # Errors
-    /// `Refused` with the response when its status code is not 200; everything that can happen on the way.
+    /// `Refused` with the response if its status code is not 200, or another [`ClientError`].
     pub async fn command(
         &self,
         module: &str,
@@ -57,10 +58,10 @@ impl<E: Express> Controller<E> {
         accepted(self.send(self.build(name, None)?).await?)
     }
 
-    /// Takes packets of the trace that runs, as many as fit into one response (`trace/take`).
+    /// Reads packets of the running trace, as many as fit into one response (`trace/take`).
     ///
     /// # Errors
-    /// `Refused` with 404 when no trace is running; everything that can happen on the way.
+    /// `Refused` with 404 if no trace is running, or another [`ClientError`].
     pub async fn take_traced(&self) -> Result<Vec<TracedPacket>, ClientError> {
         let name = self.prefix().append_generic(module::TRACE).append_generic("take");
         let name = name.append_generic(ControlParameters::default().to_vec());
@@ -71,10 +72,11 @@ impl<E: Express> Controller<E> {
         Ok(decode_items(&response.body)?)
     }
 
-    /// Takes the next piece of the capture that runs (`capture/take`): the frames that are whole with it, and whether there was one.
+    /// Reads the next piece of the running capture (`capture/take`). Returns the frames that it completes, and true if
+    /// the piece has any bytes.
     ///
     /// # Errors
-    /// `Refused` with 404 when no capture is running; everything that can happen on the way.
+    /// `Refused` with 404 if no capture is running, or another [`ClientError`].
     pub async fn take_captured(&self, stream: &mut CaptureStream) -> Result<(Vec<CapturedFrame>, bool), ClientError> {
         let parameters = ControlParameters { count: Some(stream.position()), ..ControlParameters::default() };
         let name = self.prefix().append_generic(module::CAPTURE).append_generic("take");
@@ -85,7 +87,7 @@ impl<E: Express> Controller<E> {
         Ok(stream.add(&response.body)?)
     }
 
-    /// Sends a command with a file, which must fit into one packet with everything else.
+    /// Sends a command with a file, which must fit into one packet together with the command.
     ///
     /// # Errors
     /// As for [`command`](Self::command).

@@ -1,4 +1,4 @@
-//! Fetching status datasets: finding the newest version and getting all its segments.
+//! Fetches status datasets: discovers the newest version and fetches all its segments.
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use namehop_wire::data::content_type;
@@ -12,14 +12,14 @@ use crate::nfd::{
 };
 use crate::server::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
 
-/// InterestLifetime of the first Interest: the forwarder may have to build a long list.
+/// InterestLifetime of the first Interest, in milliseconds: the forwarder may have to build a long list.
 const FIRST_LIFETIME_MS: u64 = 10_000;
-/// InterestLifetime of the Interests for further segments. Forwarders keep a dataset for one second: within that time a
-/// lost segment has to be asked for again.
+/// InterestLifetime for further segments, in milliseconds. Forwarders keep a dataset for one second; a lost segment has
+/// to be requested again within that time.
 const SEGMENT_LIFETIME_MS: u64 = 250;
-/// Segments asked for at a time.
+/// Segments requested at the same time.
 const WINDOW: usize = 16;
-/// Tries for each further segment.
+/// Attempts for each further segment.
 const TRIES: usize = 8;
 
 /// A decoded segment of a dataset.
@@ -52,16 +52,16 @@ impl Segment {
 }
 
 impl<E: Express> Controller<E> {
-    /// Fetches the newest version of a dataset: the contents of all segments in order.
+    /// Fetches the newest version of a dataset and returns the contents of all its segments in order.
     ///
     /// # Errors
-    /// `Refused` when the forwarder rejects the query; `TooLong`; everything that can happen on the way.
+    /// `Refused` if the forwarder rejects the query; `TooLong`, or another [`ClientError`].
     pub async fn fetch(&self, dataset: &Name) -> Result<Vec<u8>, ClientError> {
         let interest =
             InterestBuilder::new(dataset).can_be_prefix(true).must_be_fresh(true).lifetime_ms(FIRST_LIFETIME_MS);
         let first = Segment::decode(&self.express.express(interest.build()?).await?)?;
         let versioned = first.versioned.clone();
-        // Any segment may have answered from a cache on the way; the others are asked for by name.
+        // The first answer may be any segment, from a cache on the path; the others are requested by name.
         let mut contents: Vec<Option<Vec<u8>>> = Vec::new();
         let mut last = first.last;
         let place = |contents: &mut Vec<Option<Vec<u8>>>, segment: Segment| {
@@ -80,7 +80,7 @@ impl<E: Express> Controller<E> {
         let mut pending = FuturesUnordered::new();
         let mut next = 0;
         loop {
-            // While the end is unknown, Interests beyond it would only time out.
+            // While the last segment is unknown, Interests beyond it would only time out.
             let window = if last.is_some() { WINDOW } else { 1 };
             while pending.len() < window && last.is_none_or(|last| next <= last) {
                 if next != first_number {
@@ -119,7 +119,7 @@ impl<E: Express> Controller<E> {
         Ok(decode_items(&self.fetch(dataset).await?)?)
     }
 
-    /// The router as a whole.
+    /// Fetches the status of the router as a whole.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -128,56 +128,57 @@ impl<E: Express> Controller<E> {
         Ok(GeneralStatus::decode(&content)?)
     }
 
-    /// Discarded packets by reason, in total and by face. Only Namehop has this dataset.
+    /// Fetches the dropped packets by reason, in total and by face. Only Namehop has this dataset.
     ///
     /// # Errors
-    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    /// As for [`fetch`](Self::fetch); a timeout if the forwarder is not Namehop.
     pub async fn drops(&self) -> Result<Vec<DropCount>, ClientError> {
         self.list(&names::localhost_verb(module::STATUS, "drops")).await
     }
 
-    /// Who is told of the router's routes. Only Namehop has this dataset.
+    /// Fetches the status of readvertising. Only Namehop has this dataset.
     ///
     /// # Errors
-    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    /// As for [`fetch`](Self::fetch); a timeout if the forwarder is not Namehop.
     pub async fn readvertise(&self) -> Result<Vec<ReadvertiseStatus>, ClientError> {
         self.list(&names::localhost_verb(module::STATUS, "readvertise")).await
     }
 
-    /// What each worker does. Only Namehop has this dataset.
+    /// Fetches the status of each worker. Only Namehop has this dataset.
     ///
     /// # Errors
-    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    /// As for [`fetch`](Self::fetch); a timeout if the forwarder is not Namehop.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, ClientError> {
         self.list(&names::localhost_verb(module::STATUS, "workers")).await
     }
 
-    /// What the computer takes of power; `None` where that is neither measured nor estimated. Only Namehop has this dataset.
+    /// Fetches the power of the host; `None` if it is neither measured nor estimated. Only Namehop has this dataset.
     ///
     /// # Errors
-    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    /// As for [`fetch`](Self::fetch); a timeout if the forwarder is not Namehop.
     pub async fn power(&self) -> Result<Option<PowerStatus>, ClientError> {
         Ok(self.list(&names::localhost_verb(module::STATUS, "power")).await?.into_iter().next())
     }
 
-    /// How long packets stay in the router. Only Namehop has this dataset.
+    /// Fetches the times that packets stay in the router. Only Namehop has this dataset.
     ///
     /// # Errors
-    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    /// As for [`fetch`](Self::fetch); a timeout if the forwarder is not Namehop.
     pub async fn latency(&self) -> Result<LatencyStatus, ClientError> {
         let statuses: Vec<LatencyStatus> = self.list(&names::localhost_verb(module::STATUS, "latency")).await?;
         statuses.into_iter().next().ok_or(ClientError::Codec(crate::nfd::CodecError::Missing("LatencyStatus")))
     }
 
-    /// Entries of the name dispatch table that had packets lately, with most first. Only Namehop has this dataset.
+    /// Fetches the entries of the name dispatch table that had packets recently, busiest first. Only Namehop has this
+    /// dataset.
     ///
     /// # Errors
-    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    /// As for [`fetch`](Self::fetch); a timeout if the forwarder is not Namehop.
     pub async fn dispatch_entries(&self) -> Result<Vec<DispatchEntry>, ClientError> {
         self.list(&names::localhost_verb(module::NDT, "list")).await
     }
 
-    /// All faces.
+    /// Fetches all faces.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -185,7 +186,7 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::FACES, "list")).await
     }
 
-    /// The faces that match a filter.
+    /// Fetches the faces that match a filter.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -193,7 +194,7 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::FACES, "query").append_generic(filter.to_vec())).await
     }
 
-    /// Addresses that the router listens on.
+    /// Fetches the addresses that the router listens on.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -201,7 +202,7 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::FACES, "channels")).await
     }
 
-    /// The FIB.
+    /// Fetches the FIB.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -209,7 +210,7 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::FIB, "list")).await
     }
 
-    /// The RIB.
+    /// Fetches the RIB.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -217,7 +218,7 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::RIB, "list")).await
     }
 
-    /// The strategy choices.
+    /// Fetches the strategy choices.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -225,7 +226,7 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::STRATEGY_CHOICE, "list")).await
     }
 
-    /// The loaded strategies.
+    /// Fetches the loaded strategies.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -233,7 +234,7 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::STRATEGY_CHOICE, "loaded")).await
     }
 
-    /// The Content Store.
+    /// Fetches the state of the Content Store.
     ///
     /// # Errors
     /// As for [`fetch`](Self::fetch).
@@ -243,8 +244,8 @@ impl<E: Express> Controller<E> {
     }
 }
 
-/// Bytes of a dataset at most: some twenty million routes.
+/// Maximum size of a dataset, in bytes: some twenty million routes.
 const MAX_DATASET_BYTES: usize = if cfg!(test) { 1 << 20 } else { 1 << 30 };
 
-/// Segments of a dataset at most.
+/// Maximum number of segments of a dataset.
 const MAX_SEGMENTS: u64 = 1 << 20;

@@ -5,20 +5,20 @@ use namehop_wire::{Data, InterestBuilder};
 use super::{ClientError, Controller, Express};
 use crate::nfd::{FaceEventNotification, names};
 
-/// InterestLifetime while waiting for an event.
+/// InterestLifetime while waiting for an event, in milliseconds.
 const WAIT_LIFETIME_MS: u64 = 60_000;
-/// Time-outs while waiting for the next number, after which the newest event is asked for instead: the forwarder may have been
-/// restarted.
+/// Number of timeouts for the next number after which the newest event is requested instead, because the forwarder may
+/// have been restarted.
 const WAITS_BEFORE_RESTART: u32 = 2;
 
-/// Where to go on in the stream.
+/// Position in the stream.
 #[derive(Debug, Clone, Copy)]
 struct Position {
     next: u64,
     waits: u32,
 }
 
-/// Events of faces, as they happen.
+/// Receives the events of faces as they happen.
 pub struct FaceEvents<'a, E> {
     controller: &'a Controller<E>,
     position: Option<Position>,
@@ -26,17 +26,17 @@ pub struct FaceEvents<'a, E> {
 }
 
 impl<E: Express> Controller<E> {
-    /// Follows the events of faces, beginning with the next one (or one of the last second).
+    /// Follows the events of faces, starting with the next one (or one of the last second).
     pub fn face_events(&self) -> FaceEvents<'_, E> {
         FaceEvents { controller: self, position: None, last: None }
     }
 }
 
 impl<E: Express> FaceEvents<'_, E> {
-    /// Waits for the next event, for however long it takes.
+    /// Waits for the next event without a time limit.
     ///
     /// # Errors
-    /// When the connection fails or the forwarder sends something else than events.
+    /// When the connection fails or the forwarder sends anything but events.
     pub async fn next(&mut self) -> Result<FaceEventNotification, ClientError> {
         loop {
             let stream = names::face_events();
@@ -60,7 +60,7 @@ impl<E: Express> FaceEvents<'_, E> {
             let sequence = data.name.last().and_then(|component| component.as_sequence());
             let sequence = sequence.ok_or_else(|| ClientError::UnexpectedName(data.name.to_string()))?;
             self.position = Some(Position { next: sequence.saturating_add(1), waits: 0 });
-            // The newest event may be the one that was returned last.
+            // The newest event may be the one returned last.
             let seen = (sequence, data.content.to_vec());
             if self.last.as_ref() == Some(&seen) {
                 continue;

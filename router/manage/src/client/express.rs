@@ -1,4 +1,4 @@
-//! What the controller needs of a connection.
+//! The connection that a controller uses.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use namehop_traffic::endpoint::{Endpoint, ExpressError};
 
 use super::ClientError;
 
-/// Something that expresses Interests to a forwarder.
+/// A connection that expresses Interests to a forwarder.
 pub trait Express {
-    /// Expresses a complete Interest and waits for the Data, at most as long as the InterestLifetime.
+    /// Expresses a complete Interest and waits for the Data until the InterestLifetime ends.
     fn express(&self, interest: Vec<u8>) -> impl Future<Output = Result<Vec<u8>, ClientError>>;
 
-    /// Is the forwarder on this computer? If not, only its RIB can be commanded.
+    /// Returns true if the forwarder is on this host. If not, only its RIB accepts commands.
     fn is_local(&self) -> bool;
 
-    /// A SignatureTime in milliseconds since the Unix epoch, higher than every one before.
+    /// Returns a SignatureTime in milliseconds since the Unix epoch, higher than all earlier ones.
     fn next_signature_time_ms(&self) -> u64;
 }
 

@@ -1,8 +1,8 @@
 //! The client side of the NFD management protocol: commands, status datasets, the stream of face events, and files of
 //! routes.
 //!
-//! A [`Controller`] works over anything that expresses Interests ([`Express`]), usually a
-//! [`namehop_traffic::endpoint::Endpoint`], and with any forwarder that speaks the protocol.
+//! A [`Controller`] works with any forwarder that speaks the protocol. It sends Interests through an implementation of
+//! [`Express`], usually a [`namehop_traffic::endpoint::Endpoint`].
 
 mod commands;
 mod datasets;
@@ -29,7 +29,7 @@ use crate::nfd::{CodecError, ControlResponse};
 /// Why a command or query failed.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Nothing came back in time.
+    /// No answer arrived in time.
     #[error("no answer from the forwarder within {lifetime_ms} ms")]
     Timeout {
         /// InterestLifetime, in milliseconds.
@@ -41,33 +41,33 @@ pub enum ClientError {
     /// The connection to the forwarder ended.
     #[error("the connection to the forwarder is closed: {0}")]
     Closed(String),
-    /// The forwarder answered the command with another status code than 200.
+    /// The forwarder answered the command with a status code other than 200.
     #[error("the forwarder answered {}: {}", .0.code, .0.text)]
     Refused(ControlResponse),
-    /// The Interest cannot be made.
+    /// The Interest cannot be encoded.
     #[error("cannot make the Interest: {0}")]
     Build(#[from] BuildError),
-    /// The Interest was made and cannot be sent.
+    /// The Interest cannot be sent.
     #[error("{0}")]
     NotSent(String),
     /// The answer is not a valid Data.
     #[error("malformed answer: {0}")]
     Decode(#[from] DecodeError),
-    /// The answer does not hold what it should.
+    /// The content of the answer is malformed.
     #[error("malformed answer: {0}")]
     Codec(#[from] CodecError),
-    /// The forwarder sends a dataset without end.
+    /// The dataset exceeds the maximum size.
     #[error("the answer is longer than {max_bytes} bytes and was not read any further")]
     TooLong {
-        /// Longest dataset that is taken.
+        /// Maximum size of a dataset, in bytes.
         max_bytes: usize,
     },
-    /// The answer's name is not that of a dataset segment or event.
+    /// The name of the answer is not that of a dataset segment or event.
     #[error("the answer has an unexpected name: {0}")]
     UnexpectedName(String),
 }
 
-/// Commands and queries to one forwarder.
+/// Sends commands and queries to one forwarder.
 #[derive(Clone)]
 pub struct Controller<E> {
     express: E,
@@ -75,17 +75,18 @@ pub struct Controller<E> {
 }
 
 impl<E: Express> Controller<E> {
-    /// Signs commands with DigestSha256, which forwarders accept from local applications by default.
+    /// Creates a controller that signs commands with DigestSha256, which forwarders accept from local applications by
+    /// default.
     pub fn new(express: E) -> Self {
         Self::with_signer(express, Arc::new(DigestSigner))
     }
 
-    /// Signs commands with a key.
+    /// Creates a controller that signs commands with a key.
     pub fn with_signer(express: E, signer: Arc<dyn Signer>) -> Self {
         Controller { express, signer }
     }
 
-    /// What it was made with.
+    /// Returns the connection of the controller.
     pub fn express(&self) -> &E {
         &self.express
     }

@@ -9,10 +9,10 @@ use namehop_face::FaceUri;
 use namehop_wire::Name;
 use thiserror::Error;
 
-/// A face, as people name it.
+/// A face, as given by the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FaceSelector {
-    /// By its number.
+    /// By its id.
     Id(u64),
     /// By its remote address, which need not be canonical.
     Uri(FaceUri),
@@ -51,20 +51,20 @@ pub struct RouteLine {
     pub cost: Option<u64>,
 }
 
-/// What is wrong with a file.
+/// A fault in a file of routes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line}: {reason}")]
 pub struct RouteFileError {
     /// Number of the line, from 1.
     pub line: usize,
-    /// In words.
+    /// The fault, as text.
     pub reason: String,
 }
 
-/// Reads the routes in a text.
+/// Parses the routes in a text.
 ///
 /// # Errors
-/// The first line that is wrong.
+/// The first faulty line.
 pub fn parse_route_file(text: &str) -> Result<Vec<RouteLine>, RouteFileError> {
     let mut routes = Vec::new();
     for (index, content) in text.lines().enumerate() {

@@ -1,6 +1,6 @@
-//! A block of prefixes with their next hops, as it stands in snapshots: records one after the other, of a name's length
-//! and VALUE, the number of its next hops, and for each its face's position among the file's words and its cost. All
-//! numbers are VAR-NUMBERs of the NDN packet specification.
+//! A block of prefixes with their next hops, in the encoding of snapshots: a sequence of records. A record holds the
+//! length and TLV-VALUE of a name, the number of its next hops, and for each next hop the index of its face among the
+//! file's words, and its cost. All numbers are VAR-NUMBERs of the NDN packet specification.
 
 use std::ops::Range;
 
@@ -12,58 +12,58 @@ use namehop_wire::{Name, NameRef};
 use super::{BLOCK_BYTES, FileError};
 use namehop_engine::fib::{FibAddition, FibError, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
 
-/// Records that are added to a FIB together.
+/// Number of records added to a FIB at once.
 const GROUP: usize = 128;
-/// Longest VAR-NUMBER.
+/// Maximum size of a VAR-NUMBER, in bytes.
 const MAX_NUMBER_BYTES: usize = 9;
-/// Longest VALUE of a prefix.
+/// Maximum size of the TLV-VALUE of a prefix, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = u16::MAX as usize;
-/// A block ends with the record that fills it.
+/// Maximum size of a block, in bytes: a block ends with the record that fills it.
 pub(super) const MAX_BLOCK_BYTES: usize = BLOCK_BYTES + MAX_VALUE_BYTES + (2 + 2 * MAX_NEXTHOPS) * MAX_NUMBER_BYTES;
 
 /// Some prefixes of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PrefixBlock {
     records: Vec<u8>,
-    /// Where the block starts in a snapshot, for messages.
+    /// Offset of the block in a snapshot, for messages.
     offset: u64,
 }
 
-/// What became of a block's prefixes.
+/// The result of adding a block to a FIB.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Added {
-    /// Prefixes that have all next hops of the file now.
+    /// Prefixes that have all next hops of the file.
     pub prefixes: u64,
-    /// Next hops that were left out because their face is not there.
+    /// Next hops left out because their face does not exist.
     pub left_out: u64,
-    /// Prefixes that the FIB does not take.
+    /// Prefixes that the FIB refused.
     pub refused: Vec<Refused>,
 }
 
-/// A prefix that the FIB does not take.
+/// A prefix that the FIB refused.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The prefix.
     pub prefix: Name,
-    /// Why it was refused.
+    /// The reason.
     pub error: FibError,
 }
 
-/// A record, read from the front of a block.
+/// A record, decoded from the front of a block.
 struct Record<'a> {
     prefix: NameRef<'a>,
     nexthop_count: usize,
-    /// Next hops, then the following records.
+    /// The record's next hops, followed by the further records.
     rest: &'a [u8],
 }
 
 impl PrefixBlock {
-    /// A block as it was read; [`add_to`](Self::add_to) decodes it.
+    /// Creates a block from undecoded records; [`add_to`](Self::add_to) decodes them.
     pub(super) fn new(records: Vec<u8>, offset: u64) -> Self {
         PrefixBlock { records, offset }
     }
 
-    /// The records.
+    /// Returns the encoded records.
     pub(super) fn records(&self) -> &[u8] {
         &self.records
     }
@@ -76,7 +76,8 @@ impl PrefixBlock {
         self.records.len() >= BLOCK_BYTES
     }
 
-    /// Adds a record. The name's VALUE is at most 65,535 bytes; there are 1 to [`MAX_NEXTHOPS`] pairs of face and cost.
+    /// Appends a record. `value` has at most 65,535 bytes; there are 1 to [`MAX_NEXTHOPS`] pairs of face word index and
+    /// cost.
     pub(super) fn push(&mut self, value: &[u8], nexthops: impl ExactSizeIterator<Item = (u32, u64)>) {
         self.push_number(value.len() as u64);
         self.records.extend_from_slice(value);
@@ -93,11 +94,11 @@ impl PrefixBlock {
         self.records.extend_from_slice(&bytes[..length]);
     }
 
-    /// Adds the prefixes to a FIB, as [`FibWriter::add_many`] does. `face_of` knows the face that a word of the file means;
-    /// next hops through others are left out.
+    /// Adds the prefixes to a FIB with [`FibWriter::add_many`]. `face_of` maps the index of a word to its face; next
+    /// hops without a face are left out.
     ///
     /// # Errors
-    /// The block is damaged; what comes before the fault is added.
+    /// When the block is damaged; records before the fault are added.
     pub fn add_to<S: Send + Sync>(
         &self,
         fib: &mut FibWriter<S>,
@@ -151,8 +152,8 @@ fn add_group<S: Send + Sync>(
     }
 }
 
-/// Reads a record and adds its next hops to `nexthops`. Returns the prefix, how many next hops have no face, and what
-/// follows the record; `None` if it is none.
+/// Decodes a record and appends its next hops to `nexthops`. Returns the prefix, the number of next hops without a
+/// face, and the bytes after the record; `None` if the record is malformed.
 fn read_record<'a>(
     records: &'a [u8],
     face_of: &impl Fn(u32) -> Option<FaceId>,

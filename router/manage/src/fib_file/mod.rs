@@ -1,8 +1,8 @@
-//! Files of FIB entries: text for people, snapshots for speed.
+//! Files of FIB entries: text files for people, snapshots for speed.
 //!
-//! Both are read as a stream of [`Part`]s, on any thread, and added to a FIB on the thread that owns its writer. Faces
-//! stand in a file as words, a number or a URI, which only a router can make sense of: a part with new words comes before
-//! the first prefixes that use them, and these use them by their position among all words of the file so far.
+//! Both are read as a stream of [`Part`]s on any thread, and added to a FIB on the thread that owns its writer. A file
+//! denotes faces by words (a number or a URI), which only a router can resolve. A part with new words precedes the
+//! first prefixes that use them. Prefixes refer to a word by its index among all words of the file so far.
 
 mod block;
 mod snapshot;
@@ -21,77 +21,77 @@ pub use text::{LineWords, TextReader, parse_line};
 
 /// Bytes of records in a full block, which takes a fraction of a millisecond to add to a FIB.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Read from the file at once.
+/// Bytes read from the file at once.
 const READ_BYTES: usize = 1 << 20;
 
-/// What comes next in a file.
+/// The next part of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Words for faces that were not used before.
+    /// New words for faces.
     Faces(Vec<FaceWord>),
     /// Prefixes and their next hops.
     Prefixes(PrefixBlock),
-    /// Wrong lines, which are ignored.
+    /// Faulty lines, which are ignored.
     Faults(Vec<LineFault>),
 }
 
-/// How a file names a face: by number or URI.
+/// A word for a face: number or URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceWord {
-    /// The word; in snapshots, that of a multicast face is followed by a space and its local URI.
+    /// The word. In snapshots, the word for a multicast face is followed by a space and its local URI.
     pub word: String,
-    /// Line on which it stands first, from 1; `None` in a snapshot.
+    /// First line that contains the word, from 1; `None` in a snapshot.
     pub line: Option<u64>,
 }
 
-/// What is wrong with a line of a text file.
+/// A fault in a line of a text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineFault {
-    /// From 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// What is wrong and what would be right.
+    /// The fault and its remedy.
     pub message: String,
 }
 
-/// Why a file cannot be read on. What came before is good.
+/// Why a file cannot be read further. The parts read so far are valid.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system cannot read it.
+    /// Reading fails in the operating system.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is a snapshot that does not read as it was written.
+    /// The snapshot is damaged.
     #[error("{what} at byte {offset}; get another copy, or take another snapshot with `namehop fib save`")]
     Damaged {
-        /// Where the damaged part starts.
+        /// Offset of the damaged part, in bytes.
         offset: u64,
-        /// In what way.
+        /// The kind of damage.
         what: &'static str,
     },
-    /// A newer Namehop wrote it.
+    /// A newer version of Namehop wrote the snapshot.
     #[error(
         "this is a snapshot of version {version}, and this Namehop knows {}; use a newer Namehop, or a text file",
         snapshot::VERSION
     )]
     Newer {
-        /// Its version.
+        /// Version of the snapshot.
         version: u32,
     },
 }
 
-/// A file being read.
+/// A FIB file being read.
 #[derive(Debug)]
 pub enum FibFile<R> {
-    /// Lines of text.
+    /// Text file.
     Text(Box<TextReader<R>>),
     /// A snapshot.
     Snapshot(SnapshotReader<R>),
 }
 
 impl FibFile<BufReader<File>> {
-    /// Opens a file; its first bytes say what it is.
+    /// Opens a file. Its first bytes determine the format.
     ///
     /// # Errors
-    /// It cannot be read, or is a snapshot with a wrong header.
+    /// When it cannot be read, or is a snapshot with an invalid header.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let file = File::open(path)?;
         let bytes = file.metadata()?.len();
@@ -100,15 +100,15 @@ impl FibFile<BufReader<File>> {
 }
 
 impl<R: BufRead> FibFile<R> {
-    /// Reads from anywhere.
+    /// Reads from any source.
     ///
     /// # Errors
-    /// It cannot be read, or is a snapshot with a wrong header.
+    /// When it cannot be read, or is a snapshot with an invalid header.
     pub fn new(input: R) -> Result<Self, FileError> {
         Self::with_length(input, None)
     }
 
-    /// `bytes` is the length of the file.
+    /// Reads from any source. `bytes` is the length of the file, if known.
     fn with_length(mut input: R, bytes: Option<u64>) -> Result<Self, FileError> {
         let start = input.fill_buf()?;
         if snapshot::is_magic(start) {
@@ -119,7 +119,8 @@ impl<R: BufRead> FibFile<R> {
         }
     }
 
-    /// About how many prefixes it holds: from the header of a snapshot, or estimated from the start of a text file.
+    /// Returns the approximate number of prefixes: from the header of a snapshot, or estimated from the start of a text
+    /// file.
     pub fn expected_prefixes(&self) -> Option<u64> {
         match self {
             FibFile::Text(reader) => reader.expected_prefixes(),
@@ -127,10 +128,10 @@ impl<R: BufRead> FibFile<R> {
         }
     }
 
-    /// The next part; `None` at the end.
+    /// Returns the next part; `None` at the end.
     ///
     /// # Errors
-    /// The file cannot be read on. There is nothing more then.
+    /// When the file cannot be read further. No parts follow then.
     pub fn next_part(&mut self) -> Result<Option<Part>, FileError> {
         match self {
             FibFile::Text(reader) => reader.next_part(),

@@ -1,4 +1,4 @@
-//! Snapshots: a header of 32 bytes, then blocks, the last of which is of kind "end".
+//! Snapshots: a header of 32 bytes, then blocks; the last block is of kind "end".
 //!
 //! | bytes | header | | bytes | block |
 //! |---|---|---|---|---|
@@ -9,10 +9,10 @@
 //! | 8 | check of the 24 bytes before | | | |
 //!
 //! Numbers are in network byte order, as in the NDN packet specification. Checks are SipHash-2-4 with fixed keys: they
-//! find damage, not forgery. Words are each a VAR-NUMBER length and UTF-8 text; the content of the end is the number of
-//! prefixes, 8 bytes.
+//! detect damage, not forgery. A word is a VAR-NUMBER length and UTF-8 text. The content of the end block is the number
+//! of prefixes, in 8 bytes.
 //!
-//! A writer gives pieces of the snapshot as it goes, so that no memory for all of it is needed on either side.
+//! Writers and readers handle the snapshot in pieces, so neither side needs memory for the whole.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -26,9 +26,9 @@ use super::block::{MAX_BLOCK_BYTES, PrefixBlock};
 use super::{BLOCK_BYTES, FaceWord, FileError, Part};
 use namehop_engine::fib::{MAX_NEXTHOPS, NextHops};
 
-/// Version of what is written, and the only one that is read.
+/// Version that is written, and the only one that is read.
 pub(super) const VERSION: u32 = 1;
-/// Is not valid text, and shows when a program has converted line ends.
+/// First bytes of a snapshot. They are not valid UTF-8, and reveal line ending conversion.
 const MAGIC: [u8; 8] = *b"\x89NHFIB\r\n";
 const HEADER_BYTES: usize = 32;
 const BLOCK_HEADER_BYTES: usize = 16;
@@ -38,7 +38,7 @@ const FACES: u32 = 1;
 const PREFIXES: u32 = 2;
 const END: u32 = 3;
 
-/// Is this the start of a snapshot?
+/// Returns true if this is the start of a snapshot.
 pub(super) fn is_magic(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
@@ -55,24 +55,24 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// Makes a snapshot, piece by piece.
+/// Writes a snapshot in pieces.
 #[derive(Debug)]
 pub struct SnapshotWriter {
-    /// What was made and not yet taken.
+    /// Output that was not taken yet.
     output: Vec<u8>,
     block: PrefixBlock,
     blocks: u64,
     prefixes: u64,
-    /// Position of the words in the file.
+    /// Index of each word in the file.
     words: HashMap<String, u32>,
-    /// The same by face, for those that were asked for.
+    /// Index of the word of each face that occurred; `None` for faces without a word.
     faces: HashMap<FaceId, Option<u32>>,
-    /// Words that were not yet written.
+    /// Words to be written in the next block.
     new_words: Writer,
 }
 
 impl SnapshotWriter {
-    /// Begins with the header. `prefixes` is how many there will be, about.
+    /// Starts with the header. `prefixes` is the approximate number of prefixes.
     pub fn new(prefixes: u64) -> Self {
         let mut header = Vec::with_capacity(HEADER_BYTES);
         header.extend_from_slice(&MAGIC);
@@ -92,8 +92,8 @@ impl SnapshotWriter {
         }
     }
 
-    /// Adds a prefix. `word_of` gives the word for a face, of less than a kilobyte, and is asked once for each; next hops whose face has none are left out, and
-    /// so is the prefix if no other is left.
+    /// Adds a prefix. `word_of` returns the word for a face, shorter than a kilobyte, and is called once for each face.
+    /// Next hops whose face has no word are left out; without any next hop left, so is the prefix.
     pub fn push(
         &mut self,
         prefix: NameRef<'_>,
@@ -131,13 +131,13 @@ impl SnapshotWriter {
         position
     }
 
-    /// Ends the snapshot; what [`take_output`](Self::take_output) gives then is the last piece.
+    /// Ends the snapshot. The next [`take_output`](Self::take_output) returns the last piece.
     pub fn finish(&mut self) {
         self.end_block();
         self.write_block(END, &self.prefixes.to_be_bytes());
     }
 
-    /// The next piece, empty when more has to be added first.
+    /// Returns the next piece; empty if more entries must be added first.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
@@ -176,7 +176,7 @@ impl<R: Read> SnapshotReader<R> {
     /// Reads and checks the header.
     ///
     /// # Errors
-    /// It cannot be read, is damaged, or of a newer version.
+    /// When it cannot be read, is damaged, or has a newer version.
     pub fn new(mut input: R) -> Result<Self, FileError> {
         let damaged = |what| FileError::Damaged { offset: 0, what };
         let mut header = [0; HEADER_BYTES];
@@ -200,15 +200,15 @@ impl<R: Read> SnapshotReader<R> {
         }
     }
 
-    /// About how many prefixes it holds.
+    /// Returns the approximate number of prefixes.
     pub fn expected_prefixes(&self) -> u64 {
         self.expected_prefixes
     }
 
-    /// The next part; `None` at the end.
+    /// Returns the next part; `None` at the end.
     ///
     /// # Errors
-    /// The snapshot cannot be read, is damaged, or is not whole. There is nothing more then.
+    /// When the snapshot cannot be read, is damaged, or is cut off. No parts follow then.
     pub fn next_part(&mut self) -> Result<Option<Part>, FileError> {
         if self.ended {
             return Ok(None);
@@ -255,7 +255,7 @@ fn read_words(mut content: &[u8]) -> Option<Vec<FaceWord>> {
     Some(words)
 }
 
-/// Fills `bytes`. `offset` is where the part starts that they belong to.
+/// Fills `bytes`. `offset` is the start of the part that they belong to, for messages.
 fn read_whole(input: &mut impl Read, bytes: &mut [u8], offset: u64) -> Result<(), FileError> {
     input.read_exact(bytes).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => FileError::Damaged { offset, what: "the snapshot is cut off" },

@@ -1,4 +1,4 @@
-//! Text files: one `PREFIX FACE [COST]` a line, where FACE is a number or a URI. Empty lines, and those that start with
+//! Text files: one `PREFIX FACE [COST]` a line, where FACE is a number or a URI. Empty lines, and lines that start with
 //! `#`, are ignored. Several lines for one prefix give it several next hops.
 
 use std::collections::HashMap;
@@ -11,9 +11,9 @@ use super::block::{MAX_VALUE_BYTES, PrefixBlock};
 use super::{FaceWord, FileError, LineFault, Part};
 use namehop_engine::fib::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
 
-/// Longest line; names are far shorter.
+/// Maximum size of a line, in bytes; names are far shorter.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// Faults that are reported together.
+/// Maximum number of faults reported at once.
 const MAX_FAULTS_AT_ONCE: usize = 64;
 
 /// The words of a line.
@@ -23,14 +23,14 @@ pub struct LineWords<'a> {
     pub prefix: &'a str,
     /// Number or URI of the face.
     pub face: &'a str,
-    /// The cost, where it is given.
+    /// The cost, if given.
     pub cost: Option<u64>,
 }
 
-/// Splits a line; `None` if it is empty or a comment.
+/// Splits a line into words; `None` if it is empty or a comment.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// The fault in the line.
 pub fn parse_line(line: &str) -> Result<Option<LineWords<'_>>, String> {
     let mut words = line.split_whitespace();
     let Some(prefix) = words.next().filter(|word| !word.starts_with('#')) else {
@@ -46,7 +46,7 @@ pub fn parse_line(line: &str) -> Result<Option<LineWords<'_>>, String> {
     }
 }
 
-/// About how many prefixes a file of `bytes` holds that begins like this.
+/// Estimates the number of prefixes in a file of `bytes` bytes from its start.
 pub(super) fn estimate_prefixes(start: &[u8], bytes: u64) -> u64 {
     let (mut prefixes, mut sampled) = (0u64, 0u64);
     let mut last: &[u8] = &[];
@@ -71,15 +71,15 @@ pub struct TextReader<R> {
     expected_prefixes: Option<u64>,
     line: u64,
     buffer: Vec<u8>,
-    /// Position of each word for a face in the file.
+    /// Index of each face word of the file.
     words: HashMap<String, u32>,
-    /// The word of the line before, because most often it is the same again.
+    /// Word and index of the last line; most lines repeat it.
     last_word: (String, u32),
     new_words: Vec<FaceWord>,
     faults: Vec<LineFault>,
-    /// Memory for the prefix of the next line.
+    /// Buffer for the prefix of the next line.
     next: Name,
-    /// Prefix of the last lines, and their faces and costs.
+    /// Prefix of the last lines, with their face word indices and costs.
     prefix: Name,
     nexthops: ArrayVec<(u32, u64), MAX_NEXTHOPS>,
     block: PrefixBlock,
@@ -87,7 +87,7 @@ pub struct TextReader<R> {
 }
 
 impl<R: BufRead> TextReader<R> {
-    /// Reads from the first line. `expected_prefixes` is how many there are, about, where that is known.
+    /// Starts at the first line. `expected_prefixes` is the approximate number of prefixes, if known.
     pub fn new(input: R, expected_prefixes: Option<u64>) -> Self {
         TextReader {
             input,
@@ -106,15 +106,15 @@ impl<R: BufRead> TextReader<R> {
         }
     }
 
-    /// About how many prefixes it holds, where that is known.
+    /// Returns the approximate number of prefixes, if known.
     pub fn expected_prefixes(&self) -> Option<u64> {
         self.expected_prefixes
     }
 
-    /// The next part; `None` at the end.
+    /// Returns the next part; `None` at the end.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// When the file cannot be read.
     pub fn next_part(&mut self) -> Result<Option<Part>, FileError> {
         while !self.ended && !self.block.is_full() && self.faults.len() < MAX_FAULTS_AT_ONCE {
             self.ended = !self.read_line()?;
@@ -133,7 +133,7 @@ impl<R: BufRead> TextReader<R> {
         })
     }
 
-    /// Reads a line; `false` at the end.
+    /// Reads a line; returns false at the end.
     fn read_line(&mut self) -> Result<bool, FileError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -151,7 +151,7 @@ impl<R: BufRead> TextReader<R> {
                 self.faults.push(LineFault { line: self.line, message });
             }
             if !is_whole {
-                // The rest would be taken for more lines.
+                // Reading on would interpret the rest of the line as further lines.
                 self.ended = true;
             }
         }
@@ -195,7 +195,7 @@ impl<R: BufRead> TextReader<R> {
         self.last_word.1
     }
 
-    /// Puts the prefix of the last lines into the block.
+    /// Appends the prefix of the last lines to the block.
     fn end_prefix(&mut self) {
         if !self.nexthops.is_empty() {
             self.block.push(self.prefix.value(), self.nexthops.drain(..));

@@ -1,8 +1,8 @@
 //! Connections of the HTTP server, limited in number and time.
 //!
-//! When there are too many connections, the oldest one without a whole request is closed; a client that sends its request at once is never
-//! among those for long. At most [`MAX_LONG_ANSWERS`] requests that read are answered at the same time, in the order in which they came. An
-//! answer is cut off only if its client has read nothing for [`STALLED`] while others wait.
+//! When there are too many connections, the oldest one without a complete request is closed. A client that sends its
+//! request at once is soon exempt from this. At most [`MAX_LONG_ANSWERS`] read requests are answered at the same time,
+//! in order of arrival. An answer is cut off only if its client has read nothing for [`STALLED`] while others wait.
 
 mod watched;
 
@@ -26,22 +26,23 @@ use tokio::time::{sleep, timeout};
 
 use watched::{Progress, WatchedBody, WatchedStream};
 
-/// Connections at a time, answered or not.
+/// Maximum number of connections, answered or not.
 const MAX_CONNECTIONS: usize = 96;
-/// Answers to requests that read, at the same time: each may be a megabyte long. Those to changes are short.
+/// Maximum number of read requests answered at the same time; an answer may be a megabyte long. Answers to changes are
+/// short.
 const MAX_LONG_ANSWERS: usize = 32;
-/// How long a client may take for the header of its request.
+/// Timeout for the header of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 3000 });
-/// Bytes and fields that it may have.
+/// Maximum size of a header, in bytes and fields.
 const MAX_HEADER_BYTES: usize = 32 << 10;
 const MAX_HEADER_FIELDS: usize = 64;
-/// How long a connection may take in all, to the last byte of the answer.
+/// Maximum duration of a connection, until the last byte of the answer.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
-/// A client that has read nothing of its answer for this long may lose its place to another.
+/// A client that has read nothing of its answer for this long may lose its slot to another.
 const STALLED: Duration = Duration::from_millis(250);
-/// Pause before looking again whether a place is free or a client is stalled.
+/// Interval of checks for free slots and stalled clients.
 const PLACE_PAUSE: Duration = Duration::from_millis(20);
-/// Pause after a connection could not be accepted, because file descriptors ran out for instance.
+/// Pause after a failed accept, for example when file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Open connections, oldest first.
@@ -55,7 +56,7 @@ pub(super) struct Connections {
     long_answers: Arc<Semaphore>,
 }
 
-/// Serves one request on each connection, for ever.
+/// Serves one request on each connection, without end.
 pub(super) async fn serve(listener: TcpListener, router: Router) {
     let connections = Connections::new(router);
     let mut is_failing = false;
@@ -76,13 +77,13 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
         let progress = Arc::new(Progress::default());
         let task = tokio::spawn(connections.clone().answer(stream, Arc::clone(&progress)));
         connections.lock().push_back((task.abort_handle(), progress));
-        // The request may be there already: it is read before the connection could have to make room.
+        // Yields, so that the new connection can read its request before it counts as incomplete.
         yield_now().await;
     }
 }
 
 impl Connections {
-    /// None yet.
+    /// Creates an empty set of connections.
     pub(super) fn new(router: Router) -> Self {
         Connections { router, open: Arc::default(), long_answers: Arc::new(Semaphore::new(MAX_LONG_ANSWERS)) }
     }
@@ -91,7 +92,7 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is a place for one more connection.
+    /// Waits until there is room for one more connection.
     async fn make_room(&self) {
         loop {
             {
@@ -111,7 +112,7 @@ impl Connections {
         }
     }
 
-    /// Closes the connection with the client that has read nothing for longest, if that is long enough.
+    /// Closes the connection that has been stalled longest, if for at least [`STALLED`].
     fn close_stalled(&self) {
         let open = self.lock();
         let stalled = open.iter().filter_map(|(connection, progress)| Some((progress.stalled_for()?, connection)));
@@ -120,7 +121,7 @@ impl Connections {
         }
     }
 
-    /// Waits for a place for a long answer.
+    /// Waits for a slot for a long answer.
     async fn take_place(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             match timeout(PLACE_PAUSE, Arc::clone(&self.long_answers).acquire_owned()).await {
@@ -134,13 +135,13 @@ impl Connections {
     /// Answers the request on a connection.
     pub(super) async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin, progress: Arc<Progress>) {
         let stream = WatchedStream::new(stream, Arc::clone(&progress));
-        // A place lasts as long as this connection.
+        // The slot is held as long as this connection.
         let place = Mutex::new(None);
         let place = &place;
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let (this, progress) = (self.clone(), Arc::clone(&progress));
             async move {
-                // What reads ignores its body.
+                // Read requests have no body that matters.
                 let request = if matches!(*request.method(), Method::GET | Method::HEAD) {
                     progress.set_whole();
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = this.take_place().await;
@@ -158,7 +159,7 @@ impl Connections {
             .max_headers(MAX_HEADER_FIELDS)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
-        // What goes wrong on a connection concerns its client, who notices.
+        // An error on a connection concerns only its client, which notices it.
         drop(timeout(CONNECTION_TIMEOUT, connection).await);
     }
 }

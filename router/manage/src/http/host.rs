@@ -1,7 +1,7 @@
-//! The check of the Host header.
+//! Checks the Host header against DNS rebinding.
 //!
-//! A page in a web browser can have its own name resolve to this computer (DNS rebinding), and would then read the answers as its
-//! own. So a client must ask for an address or for a name that is this router's.
+//! A web page can make its own name resolve to this host, and could then read the router's answers as its own. So a
+//! request must name an address or one of this router's names as its host.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use axum::response::{IntoResponse, Response};
 use super::api::Failure;
 use super::is_for_api;
 
-/// Passes requests for this computer on, and refuses those that ask for another name.
+/// Forwards requests with an allowed host, and refuses others.
 pub(super) async fn check(allowed: Arc<Vec<String>>, request: Request, next: Next) -> Response {
-    // A browser always sends one; other clients may be old.
+    // Browsers always send a Host header; old clients may not.
     let mut hosts = request.headers().get_all(HOST).iter();
     if hosts.all(|host| host.to_str().is_ok_and(|host| is_allowed(host, &allowed))) {
         return next.run(request).await;
@@ -30,7 +30,8 @@ pub(super) async fn check(allowed: Arc<Vec<String>>, request: Request, next: Nex
     }
 }
 
-/// Is this Host the router? Every address is: only names can be made to resolve elsewhere.
+/// Returns true if this host is the router. All addresses are allowed, because only names can be made to resolve
+/// elsewhere.
 fn is_allowed(host: &str, allowed: &[String]) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => {

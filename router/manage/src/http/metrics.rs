@@ -1,7 +1,6 @@
-//! `GET /metrics`: what the router counts, in the OpenMetrics text format that Prometheus reads.
+//! `GET /metrics`: the counters of the router in the OpenMetrics text format, which Prometheus reads.
 //!
-//! The text is written on a thread for blocking work, so that a router with thousands of faces does not hold up its control
-//! thread to write it.
+//! The text is rendered on a thread for blocking work, so that thousands of faces do not delay the control thread.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::metrics::render;
 
 /// Content-Type of the OpenMetrics text format.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Requests whose text is written at the same time; others wait.
+/// Maximum number of concurrent renderings; further requests wait.
 const MAX_RENDERING: usize = 4;
 
 pub(super) fn handler(snapshots: Snapshots) -> MethodRouter {
@@ -25,7 +24,7 @@ pub(super) fn handler(snapshots: Snapshots) -> MethodRouter {
 }
 
 async fn answer(snapshots: Snapshots, limit: Arc<Semaphore>) -> Response {
-    // The semaphore is never closed. The permit is held until the text is written, even if the client has gone.
+    // The semaphore is never closed. The permit is held until the text is rendered, even if the client has gone.
     let permit = limit.acquire_owned().await;
     let text = tokio::task::spawn_blocking(move || {
         let _permit = permit;

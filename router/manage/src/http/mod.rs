@@ -1,14 +1,15 @@
-//! The HTTP server: its endpoints, and what all of them have in common.
+//! The HTTP server: its endpoints, and their shared parts.
 //!
-//! An endpoint is a file under `http/` and a line in [`ENDPOINTS`]. What it tells comes from a [`Snapshot`] of the router, which is
-//! made anew for each request.
+//! An endpoint is a file under `http/` and a line in [`ENDPOINTS`]. Its answer comes from a [`Snapshot`] of the router,
+//! which is taken for each request.
 //!
-//! | file | what |
+//!
+//! | file | contents |
 //! |---|---|
 //! | `metrics` | `/metrics` |
 //! | `api` | `/api/v1` |
 //! | `connections` | connections, limited in number and time |
-//! | `host` | the check of the Host header |
+//! | `host` | check of the Host header |
 
 mod api;
 mod connections;
@@ -39,23 +40,23 @@ use connections::Connections;
 
 pub use api::{ApiToken, description};
 
-/// Asks the router for a snapshot. Blocks: to be called on a thread for blocking work.
+/// Takes a snapshot of the router. Blocks, so it is called on a thread for blocking work.
 type Snapshots = Arc<dyn Fn() -> Snapshot + Send + Sync>;
 
-/// Something that the server answers.
+/// An endpoint of the server.
 struct Endpoint {
     path: &'static str,
-    /// For the list at `/`.
+    /// Description in the list at `/`.
     about: &'static str,
-    /// Makes its handler.
+    /// Creates its handler.
     handler: fn(Snapshots) -> MethodRouter,
 }
 
-/// All but `/`, which lists them.
+/// All endpoints except `/`, which lists them.
 const ENDPOINTS: [Endpoint; 1] =
     [Endpoint { path: "/metrics", about: "metrics for Prometheus", handler: metrics::handler }];
 
-/// Why there is no HTTP server.
+/// Why the HTTP server cannot listen.
 #[derive(Debug, Error)]
 pub enum HttpError {
     /// Another program listens on the port.
@@ -70,38 +71,38 @@ pub enum HttpError {
     /// Any other failure.
     #[error("cannot listen on {address} for metrics: {source}")]
     Other {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// What all paths of the API begin with, in every version.
+/// Start of all paths of the API, in every version.
 const API_PATHS: &str = "/api/";
 
-/// The address of an HTTP server, which is taken, and on which nobody listens yet.
+/// A bound address of an HTTP server that is not listening yet.
 #[derive(Debug)]
 pub struct BoundHttp {
     socket: BoundTcp,
 }
 
 impl BoundHttp {
-    /// Takes an address, if need be one that no interface has yet; port 0 lets the kernel choose.
+    /// Binds an address, even if no interface has it yet. With port 0, the kernel chooses the port.
     ///
     /// # Errors
-    /// Why that is not possible, and what to do.
+    /// Why the address cannot be bound, and what to do.
     pub fn new(address: SocketAddr) -> Result<Self, HttpError> {
         let socket = BoundTcp::new(address).map_err(|error| HttpError::of(address, error))?;
         Ok(BoundHttp { socket })
     }
 
-    /// The address.
+    /// Returns the bound address.
     pub fn local_address(&self) -> SocketAddr {
         self.socket.local_address()
     }
 
-    /// Begins to take connections. Needs a runtime.
+    /// Starts listening. Needs a runtime.
     ///
     /// # Errors
     /// As [`BoundHttp::new`].
@@ -124,7 +125,7 @@ impl HttpError {
     }
 }
 
-/// The HTTP server, ready to run: connections wait.
+/// An HTTP server that listens; connections wait until it runs.
 #[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
@@ -134,33 +135,33 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Names under which clients may ask for this server, besides `localhost` and addresses; `*` = every name.
+    /// Sets the names that clients may use for this server, besides `localhost` and addresses; `*` = every name.
     #[must_use]
     pub fn allow_hosts(self, allowed_hosts: Vec<String>) -> Self {
         HttpServer { allowed_hosts, ..self }
     }
 
-    /// Answers requests to the API as well. Without a token, no request can change anything. Reading needs the token, too, unless the server
-    /// listens on a loopback address, `loopback_is_local`, and the request shows no proxy.
+    /// Adds the API. Without a token, no request can change anything. Reading requires the token, too, unless the
+    /// server listens on a loopback address, `loopback_is_local` is true, and the request shows no sign of a proxy.
     #[must_use]
     pub fn with_api(self, inside: Inside, token: Option<ApiToken>, loopback_is_local: bool) -> Self {
         let is_reading_guarded = !(loopback_is_local && self.address.ip().is_loopback());
         HttpServer { api: Some(Api::new(inside, token, is_reading_guarded)), ..self }
     }
 
-    /// The address it listens on.
+    /// Returns the address that the server listens on.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves for ever. `snapshot` is called on a thread for blocking work.
+    /// Serves requests without end. `snapshot` is called on a thread for blocking work.
     pub async fn run(self, snapshot: impl Fn() -> Snapshot + Send + Sync + 'static) {
         let router = router(Arc::new(snapshot), self.api, self.allowed_hosts);
         connections::serve(self.listener, router).await;
     }
 }
 
-/// Answers all requests.
+/// Creates the router of all requests.
 fn router(snapshots: Snapshots, api: Option<Api>, allowed_hosts: Vec<String>) -> Router {
     let list = list(api.is_some());
     let mut router = Router::new().route("/", get(async move || list));
@@ -174,7 +175,7 @@ fn router(snapshots: Snapshots, api: Option<Api>, allowed_hosts: Vec<String>) ->
     router.layer(from_fn(move |request, next| host::check(Arc::clone(&hosts), request, next)))
 }
 
-/// Answers what comes over a stream as the server of a loopback address does over a connection.
+/// Answers the requests on a stream, as a server on a loopback address does on a connection.
 #[cfg(any(test, feature = "testing"))]
 pub async fn answer_stream(stream: impl AsyncRead + AsyncWrite + Unpin, inside: Inside, token: ApiToken) {
     let api = Api::new(inside, Some(token), false);
@@ -182,12 +183,12 @@ pub async fn answer_stream(stream: impl AsyncRead + AsyncWrite + Unpin, inside: 
     connections.answer(stream, Arc::default()).await;
 }
 
-/// Whether a request is one to the API, whose errors are JSON.
+/// Returns true if the request is for the API, which reports errors in JSON.
 fn is_for_api(request: &Request) -> bool {
     request.uri().path().starts_with(API_PATHS)
 }
 
-/// What `/` says.
+/// Returns the text of `/`.
 fn list(has_api: bool) -> String {
     let api = has_api.then_some(("/api/v1/openapi.json", "description of the API, under /api/v1"));
     let endpoints = ENDPOINTS.iter().map(|endpoint| (endpoint.path, endpoint.about)).chain(api);

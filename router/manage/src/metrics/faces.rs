@@ -1,4 +1,4 @@
-//! Metrics of faces: each has its lines, but on-demand faces to other computers have them together, by scheme.
+//! Metrics of faces. Each face has its own lines, except that on-demand faces to other hosts share lines, by scheme.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use super::Snapshot;
 use super::gone::{DirectionSums, FaceSums};
 use super::render::{Family, Labels, Metrics};
 
-/// What has a line in each metric of faces: one face, or all on-demand faces to other computers of one scheme.
+/// A source of lines in each metric of faces: one face, or all on-demand faces of one scheme to other hosts.
 struct LabelledFace<'a> {
     counts: Counts<'a>,
     id: String,
@@ -25,7 +25,7 @@ enum Counts<'a> {
 }
 
 impl LabelledFace<'_> {
-    /// The labels that name it. Others follow.
+    /// Returns the identifying labels; further labels follow them.
     fn labels<'a>(&'a self) -> Labels<'a, 3> {
         [("face", &self.id), ("remote", &self.remote), ("local", &self.local)]
     }
@@ -119,7 +119,8 @@ pub(super) fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Resu
     })
 }
 
-/// Reasons that occurred. The label says in which layer, because both can run out of buffers.
+/// Writes the drops of a face for reasons that occurred. The label includes the layer, because both layers can run out
+/// of buffers.
 fn face_drops(family: &mut Family<'_>, face: &LabelledFace<'_>) -> fmt::Result {
     let [id, remote, local] = face.labels();
     let mut line = |layer: &str, reason: &str, count: u64| match count {

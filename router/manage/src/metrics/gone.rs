@@ -1,8 +1,8 @@
-//! Sums of the counters of on-demand faces to other computers, by scheme.
+//! Sums of the counters of on-demand faces to other hosts, by scheme.
 //!
-//! Every datagram from a new address makes such a face. If each had labels of its own, anybody could make the metrics grow
-//! without bound, and Prometheus would keep them long after the faces are gone. When a face is destroyed, its counters are
-//! added here, so that the sums never fall.
+//! Every datagram from a new address creates such a face. With labels for each face, any peer could make the metrics
+//! grow without bound, and Prometheus would keep them long after the faces are destroyed. When a face is destroyed, its
+//! counters are added to these sums, so that the sums never decrease.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use namehop_face::counters::{DirectionCounters, FaceCounters, WorkerCounters};
 use namehop_face::{Face, LinkDrop};
 use namehop_packet::DropReason;
 
-/// Sums over faces that are gone, by scheme.
+/// Sums over destroyed faces, by scheme.
 #[derive(Debug, Clone, Default)]
 pub struct GoneFaces(BTreeMap<String, FaceSums>);
 
-/// Sums of some faces.
+/// Sums over several faces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FaceSums {
-    /// Faces that exist.
+    /// Number of existing faces.
     pub(super) faces: u64,
     /// By direction, `in` and `out`.
     pub(super) directions: [DirectionSums; 2],
@@ -28,7 +28,7 @@ pub(super) struct FaceSums {
     pub(super) send_queue_bytes: u64,
 }
 
-/// Sums in one direction.
+/// Sums for one direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct DirectionSums {
     pub(super) interests: u64,
@@ -39,7 +39,7 @@ pub(super) struct DirectionSums {
 }
 
 impl DirectionSums {
-    /// Of one face, in the direction that `direction` takes from the counters of a worker.
+    /// Returns the counters of one face. `direction` selects the direction from the counters of a worker.
     pub(super) fn of(counters: &FaceCounters, direction: fn(&WorkerCounters) -> &DirectionCounters) -> Self {
         let mut sums = DirectionSums::default();
         sums.add(counters, direction);
@@ -56,14 +56,14 @@ impl DirectionSums {
 }
 
 impl GoneFaces {
-    /// Must be called for every face that is destroyed.
+    /// Adds the counters of a destroyed face; must be called for each.
     pub fn add(&mut self, face: &Face) {
         if face.is_stranger() {
             self.sums_of(face).add_counters(face);
         }
     }
 
-    /// The sums over these faces that exist, and over those that are gone.
+    /// Returns the sums over the given existing faces and the destroyed ones.
     pub(super) fn with<'a>(&self, faces: impl Iterator<Item = &'a Face>) -> BTreeMap<String, FaceSums> {
         let mut sums = self.clone();
         for face in faces {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::render::Metrics;
 use crate::server::LatencyStatus;
 
-/// Upper ends of buckets, in nanoseconds.
+/// Upper bounds of the buckets, in nanoseconds.
 const BUCKETS_NS: [u64; 19] = [
     1_000,
     2_000,
@@ -28,7 +28,7 @@ const BUCKETS_NS: [u64; 19] = [
     1_000_000_000,
 ];
 
-/// How long packets stayed in the router, where that is measured.
+/// Writes histograms of the times that packets stayed in the router, if they are measured.
 pub(super) fn latency(metrics: &mut Metrics<'_>, latency: &LatencyStatus) -> fmt::Result {
     let Some(one_in) = latency.one_in else { return Ok(()) };
     metrics.gauge(

@@ -7,7 +7,7 @@ use prometheus_client::metrics::MetricType;
 use super::render::Metrics;
 use crate::server::PowerStatus;
 
-/// Power, energy, and energy of a packet, where they are known; labelled with whether they were measured.
+/// Writes power, energy, and energy per packet, if they are known. A label tells measured from estimated values.
 pub(super) fn power(metrics: &mut Metrics<'_>, power: Option<&PowerStatus>) -> fmt::Result {
     let Some(power) = power else { return Ok(()) };
     let source = ("source", if power.estimated_with.is_some() { "estimated" } else { "measured" });

@@ -1,5 +1,5 @@
-//! Writing a snapshot in the OpenMetrics text format. Every metric begins with `namehop_`, has its unit in its name, and a
-//! line of help.
+//! Renders a snapshot in the OpenMetrics text format. Every metric begins with `namehop_`, has its unit in its name,
+//! and a line of help.
 
 use std::fmt;
 
@@ -19,12 +19,12 @@ use super::power::power;
 use super::workers::workers;
 use crate::nfd::ReadvertiseStatus;
 
-/// The snapshot as text.
+/// Renders the snapshot as text.
 pub fn render(snapshot: &Snapshot) -> String {
     let mut registry = Registry::with_prefix("namehop");
     registry.register_collector(Box::new(SnapshotCollector(snapshot.clone())));
     let mut text = String::new();
-    // Writing into a string fails only when a collector does, and this one does not.
+    // Writing into a string fails only if a collector fails, and this one does not.
     let _ = text::encode(&mut text, &registry);
     text
 }
@@ -66,7 +66,7 @@ impl Metrics<'_> {
         ConstGauge::new(value).encode(encoder)
     }
 
-    /// Lines of one metric that differ in their labels.
+    /// Writes one metric, with lines that differ in their labels.
     pub(super) fn family(
         &mut self,
         name: &str,
@@ -79,7 +79,7 @@ impl Metrics<'_> {
         write(&mut Family { encoder, is_counter })
     }
 
-    /// Histograms of one metric that differ in their labels.
+    /// Writes one metric of histograms that differ in their labels.
     pub(super) fn histograms(
         &mut self,
         name: &str,
@@ -105,7 +105,7 @@ impl Family<'_> {
         }
     }
 
-    /// A histogram: sum and number of its values, and its buckets with their upper ends and the number of values in each.
+    /// Writes a histogram: sum and number of its values, and its buckets as (upper bound, number of values).
     pub(super) fn histogram<const N: usize>(
         &mut self,
         labels: &Labels<'_, N>,
@@ -116,7 +116,7 @@ impl Family<'_> {
         self.encoder.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, buckets, None)
     }
 
-    /// A line that is no whole number.
+    /// Writes a line with a floating-point value.
     pub(super) fn line_f64<const N: usize>(&mut self, labels: &Labels<'_, N>, value: f64) -> fmt::Result {
         let encoder = self.encoder.encode_family(labels)?;
         if self.is_counter { ConstCounter::new(value).encode(encoder) } else { ConstGauge::new(value).encode(encoder) }
@@ -132,7 +132,7 @@ fn router(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     }
 }
 
-/// Memory of this process in RAM, where the operating system tells.
+/// Returns the memory of this process in RAM, in bytes, if the operating system reports it.
 fn resident_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -214,7 +214,7 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     cs.disk.map_or(Ok(()), |disk| disk_tier(metrics, &disk))
 }
 
-/// What takes how much memory.
+/// Writes the memory of tables by contents.
 fn table_memory(metrics: &mut Metrics<'_>, tables: &[(&'static str, usize, usize)]) -> fmt::Result {
     if tables.is_empty() {
         return Ok(());
@@ -228,7 +228,7 @@ fn table_memory(metrics: &mut Metrics<'_>, tables: &[(&'static str, usize, usize
     })
 }
 
-/// The second tier of the Content Store.
+/// Writes the metrics of the second tier of the Content Store.
 fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters, waiting }: &DiskReport) -> fmt::Result {
     metrics.gauge("cs_disk_capacity_bytes", "Bytes for packets on the disk", status.capacity_bytes)?;
     metrics.gauge("cs_disk_used_bytes", "Bytes on the disk that were written at some time", status.used_bytes)?;

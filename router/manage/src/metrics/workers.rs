@@ -7,10 +7,10 @@ use prometheus_client::metrics::MetricType;
 use super::render::Metrics;
 use crate::server::{QueueStatus, WorkerStatus};
 
-/// A count of a queue.
+/// Reads a counter of a queue.
 type FramesOf = fn(&QueueStatus) -> u64;
 
-/// What each worker does, labelled with its number.
+/// Writes the metrics of each worker, labelled with its index.
 pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fmt::Result {
     type Value = fn(&WorkerStatus) -> u64;
     let counters: [(&str, &str, Value); 4] = [

@@ -1,14 +1,15 @@
-//! Captured frames, as the command `capture/take` gives them: Namehop's own addition to the NFD management protocol. The numbers are those
-//! of application use.
+//! Captured frames: the response of the command `capture/take`. Namehop's own addition to the NFD management protocol.
+//! The TLV-TYPE numbers are from the range for application use.
 //!
-//! They are a stream of elements, which responses carry in pieces wherever one is full: a frame is as long as a response.
+//! The frames are a stream of elements. Responses carry it in pieces that may end inside a frame, because one frame can
+//! be as long as a response.
 
 use namehop_wire::tlv::{Reader, Writer};
 use namehop_wire::{DecodeError, MAX_PACKET_SIZE};
 
 use super::codec::{CodecError, DatasetItem, Fields, encode_item};
 
-/// TYPE of a piece of the stream, in a response.
+/// TLV-TYPE of a piece of the stream in a response.
 const PIECE: u32 = 230;
 const CAPTURED_FRAME: u32 = 231;
 const UNIX_NS: u32 = 232;
@@ -21,23 +22,22 @@ const LOST: u32 = 237;
 /// A frame that a worker has received or sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedFrame {
-    /// When, in nanoseconds since 1970.
+    /// Time of the frame, in nanoseconds since the Unix epoch.
     pub unix_ns: u64,
-    /// Where.
+    /// Id of the face.
     pub face: u64,
-    /// Whether it was sent; else it was received.
+    /// True if the frame was sent; false if it was received.
     pub is_sent: bool,
-    /// Bytes that it had.
+    /// Length of the whole frame, in bytes.
     pub length: u64,
-    /// So many of them as were wanted.
+    /// The captured first bytes of the frame.
     pub bytes: Vec<u8>,
-    /// Frames that should have been captured and were lost, since the last frame that says so. A frame without bytes and length
-    /// may be there only to say this.
+    /// Frames lost since the last record of losses. A record without bytes and length reports only losses.
     pub lost: u64,
 }
 
 impl CapturedFrame {
-    /// Says only that frames were lost.
+    /// Creates a record that reports only losses.
     pub fn only_lost(lost: u64) -> Self {
         CapturedFrame { lost, ..CapturedFrame::default() }
     }
@@ -64,39 +64,40 @@ impl DatasetItem for CapturedFrame {
     }
 }
 
-/// A response's part of the stream.
+/// Encodes a piece of the stream for a response.
 pub(crate) fn encode_piece(piece: &[u8]) -> Vec<u8> {
     let mut writer = Writer::with_capacity(piece.len() + 8);
     writer.element(PIECE, piece);
     writer.into_vec()
 }
 
-/// Appends a frame to the stream.
+/// Appends an encoded frame to the stream.
 pub(crate) fn encode_frame(frame: &CapturedFrame, stream: &mut Vec<u8>) {
     let mut writer = Writer::with_capacity(frame.bytes.len() + 48);
     encode_item(frame, &mut writer);
     stream.extend_from_slice(writer.as_slice());
 }
 
-/// Puts the pieces together again.
+/// Reassembles the stream from its pieces.
 #[derive(Debug, Default)]
 pub struct CaptureStream {
-    /// Bytes that have come.
+    /// Bytes received.
     position: u64,
-    /// Those of them that are not a whole frame yet.
+    /// Received bytes that are not a complete frame yet.
     rest: Vec<u8>,
 }
 
 impl CaptureStream {
-    /// How far the stream has come: the place where the next piece begins.
+    /// Returns the offset in the stream at which the next piece begins.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The frames that are whole with the piece in the body of this response, and whether it had anything at all.
+    /// Adds the piece in the body of a response. Returns the frames that it completes, and true if the piece has any
+    /// bytes.
     ///
     /// # Errors
-    /// It is not what a router sends.
+    /// When the body does not follow the format of the stream.
     pub fn add(&mut self, body: &[u8]) -> Result<(Vec<CapturedFrame>, bool), CodecError> {
         let piece = Fields::parse(body)?.find(PIECE).ok_or(CodecError::Missing("piece of the capture"))?;
         self.position += piece.len() as u64;
@@ -109,7 +110,7 @@ impl CaptureStream {
                     frames.push(CapturedFrame::decode_value(element.value)?)
                 }
                 Ok(_) => {}
-                // The rest comes with the next piece.
+                // The rest follows in the next piece.
                 Err(DecodeError::Truncated) if reader.remaining().len() < 2 * MAX_PACKET_SIZE => break,
                 Err(error) => return Err(error.into()),
             }
@@ -155,7 +156,7 @@ mod tests {
     fn what_is_no_stream_is_refused() {
         assert!(CaptureStream::default().add(b"").is_err());
         assert!(CaptureStream::default().add(&encode_piece(&[0, 0])).is_err(), "no TYPE is 0");
-        // An element without end does not fill the memory.
+        // An element that never ends must not fill the memory.
         let mut endless = CaptureStream::default();
         let first = endless.add(&encode_piece(&[231, 254, 0x7f, 0xff, 0xff, 0xff]));
         let rest = (0..10).map(|_| endless.add(&encode_piece(&[0; 7_000])));

@@ -1,4 +1,4 @@
-//! What all message codecs share: looking up fields, and lists of equal elements.
+//! Shared by all message codecs: field lookup, and lists of elements of one type.
 
 use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{DecodeError, Name, NameRef};
@@ -9,16 +9,16 @@ use super::numbers::Code;
 /// Why bytes are not the expected message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CodecError {
-    /// Not TLV, or a bad name or number.
+    /// The bytes are not valid TLV, or a name or number in them is not valid.
     #[error(transparent)]
     Tlv(#[from] DecodeError),
-    /// A field that the message must have is missing.
+    /// A required field is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
     /// A text is not UTF-8.
     #[error("{0} is not UTF-8 text")]
     NotText(&'static str),
-    /// A number is not one of those that the field allows.
+    /// The value is not allowed for the field.
     #[error("{0} has an unknown value")]
     UnknownValue(&'static str),
 }
@@ -38,12 +38,12 @@ impl<'a> Fields<'a> {
         Ok(Fields { value })
     }
 
-    /// VALUE of the first element of this type.
+    /// Returns the TLV-VALUE of the first element of this type.
     pub(super) fn find(&self, typ: u32) -> Option<&'a [u8]> {
         self.all(typ).next()
     }
 
-    /// VALUEs of all elements of this type.
+    /// Iterates over the TLV-VALUEs of all elements of this type.
     pub(super) fn all(&self, typ: u32) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut reader = Reader::new(self.value);
         std::iter::from_fn(move || {
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
         self.name()?.ok_or(CodecError::Missing("Name"))
     }
 
-    /// The Strategy field: an element that holds one Name.
+    /// Returns the Strategy field: an element that holds one Name.
     pub(super) fn strategy(&self) -> Result<Option<Name>, CodecError> {
         match self.find(types::nfd::STRATEGY) {
             Some(value) => Ok(Some(Fields::parse(value)?.required_name()?)),
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number that stands for one of few values.
+    /// Returns a field with an enumerated value.
     pub(super) fn code<T: Code>(&self, typ: u32, field: &'static str) -> Result<Option<T>, CodecError> {
         self.number(typ)?.map(|code| T::from_code(code).ok_or(CodecError::UnknownValue(field))).transpose()
     }
@@ -120,13 +120,13 @@ pub(super) fn put_optional_text(writer: &mut Writer, typ: u32, text: Option<&str
     }
 }
 
-/// An element of a dataset that is a list of equal elements.
+/// An element type of a dataset that is a list of such elements.
 pub trait DatasetItem: Sized {
     /// TYPE of the element.
     const TYPE: u32;
     /// Appends the fields.
     fn encode_value(&self, writer: &mut Writer);
-    /// Reads the fields from the VALUE of the element.
+    /// Decodes the fields from the TLV-VALUE of the element.
     fn decode_value(value: &[u8]) -> Result<Self, CodecError>;
 }
 
@@ -135,14 +135,14 @@ pub fn encode_item<T: DatasetItem>(item: &T, writer: &mut Writer) {
     writer.nested(T::TYPE, |writer| item.encode_value(writer));
 }
 
-/// The content of a whole dataset.
+/// Encodes the content of a whole dataset.
 pub fn encode_items<T: DatasetItem>(items: impl IntoIterator<Item = T>) -> Vec<u8> {
     let mut writer = Writer::new();
     items.into_iter().for_each(|item| encode_item(&item, &mut writer));
     writer.into_vec()
 }
 
-/// Reads the content of a whole dataset; elements of other types are ignored.
+/// Decodes the content of a whole dataset; ignores elements of other types.
 pub fn decode_items<T: DatasetItem>(content: &[u8]) -> Result<Vec<T>, CodecError> {
     Fields::parse(content)?.all(T::TYPE).map(T::decode_value).collect()
 }

@@ -1,11 +1,12 @@
-//! The Content Store: `cs/info`, with Namehop's own additions, which other programs pass over.
+//! The Content Store: `cs/info`, with Namehop's own additions, which other programs ignore.
 
 use namehop_wire::tlv::{Writer, types::nfd};
 
 use super::CsDisk;
 use super::codec::{CodecError, DatasetItem, Fields, put_optional_text};
 
-// TYPEs of the additions: even, so that those who do not know them pass over them, and in the range for applications.
+// TLV-TYPEs of the additions: even, so that programs that do not know them ignore them, and from the range for
+// application use.
 
 /// The policy with its settings, in `cs/info` and `cs/config`.
 pub(super) const CS_POLICY: u32 = 65_280;
@@ -14,41 +15,41 @@ const INSERTIONS: u32 = 65_284;
 const EVICTIONS: u32 = 65_286;
 const REJECTIONS: u32 = 65_288;
 
-/// The one element of `cs/info`.
+/// The only element of `cs/info`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsInfo {
-    /// Most Data packets it holds.
+    /// Capacity in Data packets.
     pub capacity: u64,
     /// Bits of [`cs_flags`](super::numbers::cs_flags).
     pub flags: u64,
-    /// Data packets it holds now.
+    /// Current number of Data packets.
     pub entries: u64,
-    /// Interests answered from it.
+    /// Interests that hit.
     pub hits: u64,
-    /// Interests it could not answer.
+    /// Interests that missed.
     pub misses: u64,
-    /// What enters and what leaves, with its settings: Namehop's own addition.
+    /// The policy with its settings. Namehop's own addition.
     pub policy: Option<String>,
-    /// What it did under each policy that it had: Namehop's own addition.
+    /// Counters of each policy that was in use. Namehop's own addition.
     pub by_policy: Vec<CsPolicyCounters>,
-    /// The second tier, where there is one: Namehop's own addition.
+    /// The second tier, if there is one. Namehop's own addition.
     pub disk: Option<CsDisk>,
 }
 
-/// What the Content Store did under one policy, with any settings.
+/// Counters of the Content Store under one policy, with any settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsPolicyCounters {
     /// The policy, without settings.
     pub policy: String,
-    /// Interests answered.
+    /// Interests that hit.
     pub hits: u64,
-    /// Interests that could not be answered.
+    /// Interests that missed.
     pub misses: u64,
-    /// Data that entered.
+    /// Data inserted.
     pub insertions: u64,
-    /// Data that left to make room.
+    /// Data evicted.
     pub evictions: u64,
-    /// Data that the policy did not let in.
+    /// Data rejected by the policy.
     pub rejections: u64,
 }
 

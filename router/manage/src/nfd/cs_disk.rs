@@ -5,11 +5,12 @@ use namehop_wire::tlv::Writer;
 
 use super::codec::{CodecError, DatasetItem, Fields};
 
-/// TYPE of the element: even, so that those who do not know it pass over it, and in the range for applications.
+/// TLV-TYPE of the element: even, so that programs that do not know it ignore it, and from the range for application
+/// use.
 const CS_DISK: u32 = 65_290;
-/// TYPE of the first number in it; the others follow, each two further.
+/// TLV-TYPE of the first number in the element; each further number has a TYPE higher by 2.
 const FIRST_NUMBER: u32 = 65_292;
-/// How many there are.
+/// Count of numbers in the element.
 const NUMBERS: usize = 17;
 
 /// State and counters of the second tier.
@@ -17,7 +18,7 @@ const NUMBERS: usize = 17;
 pub struct CsDisk(pub DiskReport);
 
 impl CsDisk {
-    /// In the order in which they stand in the element.
+    /// Returns the numbers in the order of the element.
     fn numbers(&self) -> [u64; NUMBERS] {
         let DiskReport { status, counters, waiting } = &self.0;
         [
@@ -54,7 +55,7 @@ impl DatasetItem for CsDisk {
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
         let fields = Fields::parse(value)?;
         let mut types = (FIRST_NUMBER..).step_by(2);
-        // A router of another version may have fewer of them.
+        // A router of another version may send fewer numbers.
         let mut next =
             || -> Result<u64, CodecError> { Ok(fields.number(types.next().unwrap_or(FIRST_NUMBER))?.unwrap_or(0)) };
         let mut report = DiskReport::default();

@@ -1,14 +1,14 @@
-//! Which names belong to which worker: `ndt/list`, Namehop's own addition to the NFD management protocol. One item for each entry
-//! of the name dispatch table that had packets lately.
+//! The assignment of names to workers: `ndt/list`. Namehop's own addition to the NFD management protocol. One item for
+//! each entry of the name dispatch table that had packets recently.
 //!
-//! Forwarders without it do not answer. The numbers are those of application use.
+//! Forwarders without this dataset do not answer. The TLV-TYPE numbers are from the range for application use.
 
 use namehop_wire::tlv::Writer;
 
 use super::codec::{CodecError, DatasetItem, Fields, put_optional};
 use crate::server::DispatchEntry;
 
-/// TYPE of one item.
+/// TLV-TYPE of one item.
 const DISPATCH_ENTRY: u32 = 174;
 const ENTRY: u32 = 175;
 const WORKER: u32 = 176;

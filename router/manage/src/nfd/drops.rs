@@ -1,25 +1,25 @@
-//! Discarded packets by named reason: `status/drops`, Namehop's own addition to the NFD management protocol.
+//! Dropped packets by reason: `status/drops`. Namehop's own addition to the NFD management protocol.
 //!
-//! Forwarders without it do not answer. The numbers are those of application use.
+//! Forwarders without this dataset do not answer. The TLV-TYPE numbers are from the range for application use.
 
 use namehop_wire::tlv::{Writer, types::nfd};
 
 use super::codec::{CodecError, DatasetItem, Fields, put_optional};
 
-/// One reason, in total or on one face.
+/// Drops for one reason, in total or on one face.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropCount {
-    /// The face; absent in the totals, which include faces that are gone.
+    /// Id of the face; absent in the totals, which include destroyed faces.
     pub face_id: Option<u64>,
-    /// Which part of the router: `link` or `engine`.
+    /// Part of the router: `link` or `engine`.
     pub layer: String,
     /// Stable name in kebab case.
     pub reason: String,
-    /// Packets discarded.
+    /// Packets dropped.
     pub count: u64,
 }
 
-/// TYPE of one item.
+/// TLV-TYPE of one item.
 const DROP_COUNT: u32 = 128;
 const LAYER: u32 = 129;
 const REASON: u32 = 130;

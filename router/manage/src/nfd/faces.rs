@@ -7,31 +7,31 @@ use namehop_wire::tlv::{Writer, read_single_element, types::nfd};
 use super::codec::{CodecError, DatasetItem, Fields, put_optional, put_optional_text};
 use super::numbers::{Code, FaceEventKind};
 
-/// Type of `is_up` in a face's status: a number that other programs pass over.
+/// TLV-TYPE of `is_up` in a face's status; other programs ignore this number.
 const FACE_UP: u32 = 65_286;
 
 /// One face in `faces/list` and `faces/query`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceStatus {
-    /// Number of the face.
+    /// Id of the face.
     pub face_id: u64,
     /// Remote FaceUri.
     pub uri: String,
     /// Local FaceUri.
     pub local_uri: String,
-    /// Until an idle on-demand face is closed, in milliseconds.
+    /// Time until an idle on-demand face is closed, in milliseconds.
     pub expiration_period_ms: Option<u64>,
-    /// Local or not.
+    /// Local or non-local.
     pub scope: FaceScope,
-    /// When it is closed.
+    /// When the face is closed.
     pub persistency: FacePersistency,
-    /// How many peers it reaches.
+    /// Number of peers that the link reaches.
     pub link_type: LinkType,
     /// Congestion marking interval, in nanoseconds.
     pub base_congestion_marking_interval_ns: Option<u64>,
     /// Congestion threshold of the send queue, in bytes.
     pub default_congestion_threshold_bytes: Option<u64>,
-    /// MTU, in bytes; absent where there is no limit.
+    /// MTU, in bytes; absent if there is no limit.
     pub mtu_bytes: Option<u64>,
     /// Interests received.
     pub in_interests: u64,
@@ -51,7 +51,7 @@ pub struct FaceStatus {
     pub out_bytes: u64,
     /// Bits of [`face_flags`](super::numbers::face_flags).
     pub flags: u64,
-    /// Whether its link carries packets: Namehop's own addition, absent from other routers.
+    /// True if the link is up. Namehop's own addition, absent from other routers.
     pub is_up: Option<bool>,
 }
 
@@ -114,7 +114,7 @@ impl DatasetItem for FaceStatus {
 /// One listener in `faces/channels`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelStatus {
-    /// FaceUri it listens on.
+    /// FaceUri that the router listens on.
     pub local_uri: String,
 }
 
@@ -130,10 +130,10 @@ impl DatasetItem for ChannelStatus {
     }
 }
 
-/// Which faces `faces/query` shall list: those that match every field given.
+/// Filter of `faces/query`: faces match if they match every field given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FaceQueryFilter {
-    /// Number of the face.
+    /// Id of the face.
     pub face_id: Option<u64>,
     /// Scheme of the remote or local FaceUri.
     pub uri_scheme: Option<String>,
@@ -141,16 +141,16 @@ pub struct FaceQueryFilter {
     pub uri: Option<String>,
     /// Local FaceUri.
     pub local_uri: Option<String>,
-    /// Local or not.
+    /// Local or non-local.
     pub scope: Option<FaceScope>,
-    /// When it is closed.
+    /// When the face is closed.
     pub persistency: Option<FacePersistency>,
-    /// How many peers it reaches.
+    /// Number of peers that the link reaches.
     pub link_type: Option<LinkType>,
 }
 
 impl FaceQueryFilter {
-    /// The element as bytes: the VALUE of the name component behind `faces/query`.
+    /// Encodes the element: the TLV-VALUE of the name component after `faces/query`.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.nested(nfd::FACE_QUERY_FILTER, |writer| {
@@ -165,7 +165,7 @@ impl FaceQueryFilter {
         writer.into_vec()
     }
 
-    /// Reads the complete element.
+    /// Decodes the complete element.
     pub fn decode(wire: &[u8]) -> Result<Self, CodecError> {
         let element = read_single_element(wire)?;
         if element.typ != nfd::FACE_QUERY_FILTER {
@@ -183,7 +183,7 @@ impl FaceQueryFilter {
         })
     }
 
-    /// Does the face match every field given?
+    /// Returns true if the face matches every field given.
     pub fn matches(&self, face: &FaceStatus) -> bool {
         let scheme_of = |uri: &str, scheme: &str| uri.split_once("://").is_some_and(|(found, _)| found == scheme);
         self.face_id.is_none_or(|id| id == face.face_id)
@@ -202,26 +202,26 @@ impl FaceQueryFilter {
 /// One event of the stream `faces/events`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceEventNotification {
-    /// What happened.
+    /// The event.
     pub kind: FaceEventKind,
-    /// Number of the face.
+    /// Id of the face.
     pub face_id: u64,
     /// Remote FaceUri.
     pub uri: String,
     /// Local FaceUri.
     pub local_uri: String,
-    /// Local or not.
+    /// Local or non-local.
     pub scope: FaceScope,
-    /// When it is closed.
+    /// When the face is closed.
     pub persistency: FacePersistency,
-    /// How many peers it reaches.
+    /// Number of peers that the link reaches.
     pub link_type: LinkType,
     /// Bits of [`face_flags`](super::numbers::face_flags).
     pub flags: u64,
 }
 
 impl FaceEventNotification {
-    /// The element as bytes.
+    /// Encodes the element.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(96);
         writer.nested(nfd::FACE_EVENT_NOTIFICATION, |writer| {
@@ -238,7 +238,7 @@ impl FaceEventNotification {
         writer.into_vec()
     }
 
-    /// Reads the complete element.
+    /// Decodes the complete element.
     pub fn decode(wire: &[u8]) -> Result<Self, CodecError> {
         let element = read_single_element(wire)?;
         if element.typ != nfd::FACE_EVENT_NOTIFICATION {

@@ -1,6 +1,7 @@
-//! How long packets stay in the router: `status/latency`, Namehop's own addition to the NFD management protocol. One item.
+//! Times that packets stay in the router: `status/latency`. Namehop's own addition to the NFD management protocol. One
+//! item.
 //!
-//! Forwarders without it do not answer. The numbers are those of application use.
+//! Forwarders without this dataset do not answer. The TLV-TYPE numbers are from the range for application use.
 
 use std::num::NonZeroU32;
 
@@ -9,7 +10,7 @@ use namehop_wire::tlv::Writer;
 use super::codec::{CodecError, DatasetItem, Fields};
 use crate::server::{LatencyCounts, LatencyStatus};
 
-/// TYPE of the item.
+/// TLV-TYPE of the item.
 const LATENCY_STATUS: u32 = 210;
 const ONE_IN: u32 = 211;
 const MEASURED_MS: u32 = 212;
@@ -59,7 +60,7 @@ fn decode_counts(value: &[u8]) -> Result<LatencyCounts, CodecError> {
         Ok((fields.required_number(TIME_NS, "time of packets")?, fields.required_number(PACKETS, "number of packets")?))
     };
     let mut steps: Vec<(u64, u64)> = Fields::parse(value)?.all(STEP).map(step).collect::<Result<_, CodecError>>()?;
-    // What is asked of them later relies on their order.
+    // The methods of `LatencyCounts` need ascending order.
     steps.sort_unstable();
     Ok(LatencyCounts(steps))
 }

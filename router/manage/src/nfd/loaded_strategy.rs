@@ -1,5 +1,5 @@
-//! Strategies that were loaded, as the dataset `strategy-choice/loaded` tells of them: Namehop's own addition to the NFD
-//! management protocol. The numbers are those of application use.
+//! Loaded strategies: the dataset `strategy-choice/loaded`. Namehop's own addition to the NFD management protocol. The
+//! TLV-TYPE numbers are from the range for application use.
 
 use namehop_engine::strategy::ParameterInfo;
 use namehop_wire::Name;
@@ -15,14 +15,14 @@ const MIN: u32 = 224;
 const MAX: u32 = 225;
 const MEANING: u32 = 226;
 
-/// A strategy that was loaded.
+/// A strategy loaded at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedStrategy {
-    /// What it is loaded as: the only component.
+    /// Name under which it is loaded, as the only component.
     pub name: Name,
     /// Full name with version.
     pub strategy: Name,
-    /// What it does, in a line.
+    /// Summary, one line.
     pub summary: String,
     /// Its parameters.
     pub parameters: Vec<ParameterInfo>,

@@ -1,8 +1,8 @@
 //! The messages of the NFD management protocol as owned structs, with their TLV codecs in both directions.
 //!
-//! Server and clients use the same types. The same TYPE number means different things in different messages, so every
-//! message has its own decoder. Decoders take the fields in any order, the first of each counts, and unknown fields are
-//! ignored; encoders write the order of the NFD management protocol and the shortest numbers.
+//! Server and clients use the same types. One TYPE number has different meanings in different messages, so each message
+//! has its own decoder. Decoders accept fields in any order, use the first of each type, and ignore unknown fields.
+//! Encoders write the field order of the NFD management protocol and the shortest numbers.
 
 pub(crate) mod capture;
 mod codec;

@@ -14,27 +14,27 @@ pub mod module {
     pub const STRATEGY_CHOICE: &str = "strategy-choice";
     /// Routing Information Base.
     pub const RIB: &str = "rib";
-    /// Name dispatch table: which names belong to which of several workers.
+    /// Name dispatch table, which assigns names to workers.
     pub const NDT: &str = "ndt";
     /// Packet trace.
     pub const TRACE: &str = "trace";
-    /// How long packets stay in the router.
+    /// Latency measurement.
     pub const LATENCY: &str = "latency";
-    /// Copies of frames.
+    /// Frame capture.
     pub const CAPTURE: &str = "capture";
-    /// The router as a whole.
+    /// Status of the router as a whole.
     pub const STATUS: &str = "status";
 
-    /// Modules that take commands, which authorizations can name.
+    /// Modules with commands; authorization rules can name them.
     pub const WITH_COMMANDS: [&str; 9] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT, TRACE, LATENCY, CAPTURE];
 }
 
-/// `/localhost/nfd`: management from this computer.
+/// `/localhost/nfd`: management from this host.
 pub fn localhost() -> Name {
     Name::new().append_generic("localhost").append_generic("nfd")
 }
 
-/// `/localhop/nfd`: the RIB, from neighbours.
+/// `/localhop/nfd`: RIB management by neighbours.
 pub fn localhop() -> Name {
     Name::new().append_generic("localhop").append_generic("nfd")
 }

@@ -5,70 +5,71 @@ use std::borrow::Cow;
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
 
-/// Most bytes that the object file of a strategy may have.
+/// Maximum size of the object file of a strategy, in bytes.
 pub use namehop_engine::strategy::program::MAX_OBJECT_FILE_BYTES;
 
-/// Most bytes of it that fit into a command, which is one packet of up to 8,800 with the name, the parameters and a signature. Longer
-/// files come over HTTP or are named in the configuration: were they cut into commands, the router would have to keep the pieces that
-/// anybody sends and never completes.
+/// Maximum size of an object file in a command, in bytes. A command is one packet of at most 8,800 bytes, which also
+/// holds the name, the parameters and a signature. Larger files are uploaded over HTTP or named in the configuration.
+/// Commands do not carry fragments of files, because the router would have to keep the fragments of uploads that are
+/// never completed.
 pub const MAX_COMMAND_FILE_BYTES: usize = 8_000;
 
-/// Most packets of one trace (`trace/start`), which wait in the router until they are taken.
+/// Maximum number of packets in one trace (`trace/start`). They wait in the router until they are read.
 pub const MAX_TRACED_PACKETS: u64 = 1_000;
 
 /// Status codes of a ControlResponse.
 pub mod status_code {
-    /// Done.
+    /// The command was carried out.
     pub const OK: u64 = 200;
-    /// The command is malformed, or its parameters are not those of the command.
+    /// The command is malformed, or does not take these parameters.
     pub const BAD_REQUEST: u64 = 400;
-    /// The commander may not do this, or the prefix announcement cannot be verified.
+    /// The requester is not authorized, or the prefix announcement cannot be verified.
     pub const FORBIDDEN: u64 = 403;
-    /// The face or strategy does not exist.
+    /// The face, strategy, trace, capture or worker does not exist.
     pub const NOT_FOUND: u64 = 404;
-    /// The protocol is not supported, or cannot do what the parameters ask for.
+    /// The protocol is not supported, or cannot satisfy the parameters.
     pub const NOT_ACCEPTABLE: u64 = 406;
-    /// The face exists, properties are invalid, or the strategy refuses its parameters.
+    /// The face exists, properties are invalid, the strategy rejects its parameters, or another command is in conflict.
     pub const CONFLICT: u64 = 409;
     /// The next hop's face does not exist.
     pub const GONE: u64 = 410;
     /// The prefix has too many components.
     pub const PREFIX_TOO_LONG: u64 = 414;
-    /// The router failed.
+    /// The router failed to carry out the command.
     pub const INTERNAL_ERROR: u64 = 500;
     /// The peer did not answer in time.
     pub const TIMEOUT: u64 = 504;
-    /// Other computers have registered as many routes as they may.
+    /// The number of routes has reached its limit.
     pub const INSUFFICIENT_STORAGE: u64 = 507;
 }
 
-/// Bits of a face's Flags.
+/// Bits of the Flags of a face.
 pub mod face_flags {
-    /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    /// The router sends IncomingFaceId and obeys NextHopFaceId.
     pub const LOCAL_FIELDS: u64 = 1;
     /// NDNLPv2 link reliability.
     pub const RELIABILITY: u64 = 2;
     /// NDNLPv2 congestion marking.
     pub const CONGESTION_MARKING: u64 = 4;
-    /// IDLE packets of NDNLPv2 are sent now and then. NFD does not have this bit, nor the next two.
+    /// The router sends NDNLPv2 IDLE packets periodically. This bit and the next two are Namehop's own additions.
     pub const KEEP_ALIVE: u64 = 0x100;
-    /// Interests carry this router's PIT token.
+    /// Interests always carry this router's PIT token.
     pub const PIT_TOKENS_ON: u64 = 0x200;
-    /// Interests never carry it. Neither bit: they do once the peer has shown that it knows PIT tokens.
+    /// Interests never carry the token. With neither bit, they carry it once the peer has shown support for PIT tokens.
     pub const PIT_TOKENS_OFF: u64 = 0x400;
     /// All bits with a meaning.
     pub const ALL: u64 = 7 | KEEP_ALIVE | PIT_TOKENS_ON | PIT_TOKENS_OFF;
 }
 
-/// Bits of the Content Store's Flags.
+/// Bits of the Flags of the Content Store.
 pub mod cs_flags {
-    /// Data is taken in.
+    /// The Content Store admits Data.
     pub const ADMIT: u64 = 1;
-    /// Interests are answered.
+    /// The Content Store answers Interests.
     pub const SERVE: u64 = 2;
 }
 
-/// Who made a route.
+/// Origins of routes.
 pub mod origin {
     use super::Cow;
 
@@ -84,10 +85,10 @@ pub mod origin {
     pub const NLSR: u64 = 128;
     /// A prefix announcement.
     pub const PREFIX_ANNOUNCEMENT: u64 = 129;
-    /// Somebody by hand.
+    /// Static configuration by an operator.
     pub const STATIC: u64 = 255;
 
-    /// Name of an origin, or its number where it has none.
+    /// Returns the name of an origin, or its number if it has none.
     pub fn name(origin: u64) -> Cow<'static, str> {
         Cow::Borrowed(match origin {
             APP => "app",
@@ -101,7 +102,7 @@ pub mod origin {
         })
     }
 
-    /// The origin with this name or number.
+    /// Returns the origin with this name or number.
     pub fn from_name(text: &str) -> Option<u64> {
         [APP, AUTOREG, CLIENT, AUTOCONF, NLSR, PREFIX_ANNOUNCEMENT, STATIC]
             .into_iter()
@@ -110,16 +111,16 @@ pub mod origin {
     }
 }
 
-/// Bits of a route's Flags.
+/// Bits of the Flags of a route.
 pub mod route_flags {
     /// The route also applies to longer names.
     pub const CHILD_INHERIT: u64 = 1;
-    /// Routes of shorter names do not apply here.
+    /// Routes of shorter names do not apply to this name.
     pub const CAPTURE: u64 = 2;
 
     const WORDS: [(u64, &str); 2] = [(CHILD_INHERIT, "child-inherit"), (CAPTURE, "capture")];
 
-    /// The bits as words with commas between them, those without a meaning as one number; `none` when there are none.
+    /// Returns the names of the bits, separated by commas, with unknown bits as one number; `none` if no bit is set.
     pub fn words(flags: u64) -> String {
         let known = WORDS.into_iter().filter(|(bit, _)| flags & bit != 0);
         let mut words: Vec<String> = known.map(|(_, word)| word.to_owned()).collect();
@@ -130,7 +131,7 @@ pub mod route_flags {
         if words.is_empty() { "none".to_owned() } else { words.join(",") }
     }
 
-    /// The bits that these words stand for: the inverse of [`words`].
+    /// Parses a list of bit names; the inverse of [`words`].
     ///
     /// # Errors
     /// The first word that is neither known nor a number.
@@ -147,18 +148,18 @@ pub mod route_flags {
     }
 }
 
-/// An enumeration whose members have a number on the wire and a name for people.
+/// An enumeration with a number on the wire and a display name for each member.
 pub trait Code: Copy + 'static {
-    /// Every member.
+    /// All members.
     const ALL: &'static [Self];
 
     /// Number on the wire.
     fn code(self) -> u64;
 
-    /// Name for people.
+    /// Display name.
     fn name(self) -> &'static str;
 
-    /// The member with this number.
+    /// Returns the member with this number.
     fn from_code(code: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|member| member.code() == code)
     }
@@ -189,15 +190,15 @@ codes! { FacePersistency { Persistent = 0 "persistent", OnDemand = 1 "on-demand"
 codes! { LinkType { PointToPoint = 0 "point-to-point", MultiAccess = 1 "multi-access", AdHoc = 2 "ad-hoc" } }
 codes! { FaceEventKind { Created = 1 "created", Destroyed = 2 "destroyed", Up = 3 "up", Down = 4 "down" } }
 
-/// What happened to a face.
+/// The kinds of face events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaceEventKind {
-    /// It came into being.
+    /// The face was created.
     Created,
-    /// It is gone.
+    /// The face was destroyed.
     Destroyed,
-    /// It works again.
+    /// The link is up again.
     Up,
-    /// It stopped working.
+    /// The link went down.
     Down,
 }

@@ -1,4 +1,4 @@
-//! ControlParameters: what a command asks for, and in a response what was done.
+//! ControlParameters: the request of a command and, in a response, its result.
 
 use std::ops::BitOr;
 
@@ -9,12 +9,12 @@ use super::codec::{CodecError, Fields, put_name, put_optional, put_optional_text
 use super::content_store::CS_POLICY;
 use types::nfd;
 
-/// All fields a command or its response can have.
+/// All fields that a command or its response can have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ControlParameters {
     /// Prefix.
     pub name: Option<Name>,
-    /// Face; 0 = the face the command came in on.
+    /// Face; 0 = the face on which the command came in.
     pub face_id: Option<u64>,
     /// Remote FaceUri.
     pub uri: Option<String>,
@@ -26,15 +26,15 @@ pub struct ControlParameters {
     pub cost: Option<u64>,
     /// Content Store capacity in packets.
     pub capacity: Option<u64>,
-    /// Number of Data packets.
+    /// Number of Data packets, or another number that the command defines.
     pub count: Option<u64>,
     /// Flag bits of the module.
     pub flags: Option<u64>,
-    /// Which of the flag bits to change.
+    /// The flag bits to change.
     pub mask: Option<u64>,
     /// Strategy name.
     pub strategy: Option<Name>,
-    /// Time to live of a route, in milliseconds.
+    /// Lifetime of a route, in milliseconds.
     pub expiration_period_ms: Option<u64>,
     /// Code of a [`FacePersistency`](super::FacePersistency).
     pub face_persistency: Option<u64>,
@@ -44,7 +44,7 @@ pub struct ControlParameters {
     pub default_congestion_threshold_bytes: Option<u64>,
     /// MTU, in bytes.
     pub mtu_bytes: Option<u64>,
-    /// Content Store policy with its settings: Namehop's own addition.
+    /// Content Store policy with its settings. Namehop's own addition.
     pub policy: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct ControlParameters {
 pub struct FieldSet(u32);
 
 impl FieldSet {
-    /// No field.
+    /// The empty set.
     pub const NONE: FieldSet = FieldSet(0);
     /// Name.
     pub const NAME: FieldSet = FieldSet(1 << 0);
@@ -110,22 +110,22 @@ impl FieldSet {
         "Policy",
     ];
 
-    /// Union, usable in constants.
+    /// Returns the union; usable in constants.
     pub const fn with(self, other: FieldSet) -> FieldSet {
         FieldSet(self.0 | other.0)
     }
 
-    /// Are all fields of `other` in this set?
+    /// Returns true if all fields of `other` are in this set.
     pub const fn contains(self, other: FieldSet) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Fields of this set that are not in `other`.
+    /// Returns the fields of this set that are not in `other`.
     pub const fn without(self, other: FieldSet) -> FieldSet {
         FieldSet(self.0 & !other.0)
     }
 
-    /// Names of the fields of the set.
+    /// Iterates over the names of the fields in the set.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Self::NAMES.into_iter().enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| name)
     }
@@ -139,7 +139,7 @@ impl BitOr for FieldSet {
 }
 
 impl ControlParameters {
-    /// Which fields are there.
+    /// Returns the set of fields that are present.
     pub fn fields(&self) -> FieldSet {
         let present = [
             self.name.is_some(),
@@ -190,14 +190,14 @@ impl ControlParameters {
         });
     }
 
-    /// The element as bytes.
+    /// Encodes the element.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(64);
         self.encode(&mut writer);
         writer.into_vec()
     }
 
-    /// Reads the complete element.
+    /// Decodes the complete element.
     pub fn decode(wire: &[u8]) -> Result<Self, CodecError> {
         let element = read_single_element(wire)?;
         if element.typ != nfd::CONTROL_PARAMETERS {
@@ -206,7 +206,7 @@ impl ControlParameters {
         Self::decode_value(element.value)
     }
 
-    /// Reads the VALUE of the element.
+    /// Decodes the TLV-VALUE of the element.
     pub fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
         let fields = Fields::parse(value)?;
         Ok(ControlParameters {

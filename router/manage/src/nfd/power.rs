@@ -1,14 +1,14 @@
-//! What the computer takes of power: `status/power`, Namehop's own addition to the NFD management protocol. One item where it is
-//! known, none where it is not.
+//! Power of the host: `status/power`. Namehop's own addition to the NFD management protocol. One item if the power is
+//! known, otherwise none.
 //!
-//! Forwarders without it do not answer. The numbers are those of application use.
+//! Forwarders without this dataset do not answer. The TLV-TYPE numbers are from the range for application use.
 
 use namehop_wire::tlv::Writer;
 
 use super::codec::{CodecError, DatasetItem, Fields, put_optional, put_optional_text};
 use crate::server::{PowerPart, PowerStatus};
 
-/// TYPE of the item.
+/// TLV-TYPE of the item.
 const POWER_STATUS: u32 = 200;
 const ESTIMATED_WITH: u32 = 201;
 const NANOJOULES_PER_PACKET: u32 = 202;

@@ -1,40 +1,40 @@
-//! Who is told of this router's routes: `status/readvertise`, Namehop's own addition to the NFD management protocol. One
-//! item for each routing daemon and gateway that the configuration allows for, whether it is there or not.
+//! Status of readvertising: `status/readvertise`. Namehop's own addition to the NFD management protocol. One item for
+//! each configured routing daemon and gateway, available or not.
 //!
-//! Forwarders without it do not answer. The numbers are those of application use.
+//! Forwarders without this dataset do not answer. The TLV-TYPE numbers are from the range for application use.
 
 use namehop_wire::Name;
 use namehop_wire::tlv::{Writer, decode_nni, types::nfd};
 
 use super::codec::{CodecError, DatasetItem, Fields, put_name};
 
-/// What a routing daemon or gateway has been told.
+/// Announcements to a routing daemon or gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadvertiseStatus {
     /// `daemon` or `gateway`.
     pub destination: String,
-    /// Prefix of the commands that are sent to it, which their verb follows.
+    /// Name prefix of the commands that are sent to it, before the verb.
     pub command_prefix: Name,
-    /// Faces through which it is reached; none when nobody is there.
+    /// Faces through which it is reached; empty if it is not available.
     pub face_ids: Vec<u64>,
-    /// Prefixes that it accepted.
+    /// Prefixes that are announced to it, and accepted.
     pub announced_prefixes: u64,
-    /// Prefixes that it is yet to be told of, or told again.
+    /// Prefixes still to be announced, or announced again.
     pub waiting_prefixes: u64,
-    /// Prefixes that it refused. They are tried again, less and less often.
+    /// Prefixes that it refused. The router retries them at increasing intervals.
     pub refused_prefixes: u64,
-    /// Prefixes that are yet to be withdrawn.
+    /// Prefixes still to be withdrawn.
     pub withdrawing_prefixes: u64,
-    /// What happened so far.
+    /// Counters since the start.
     pub counters: ReadvertiseCounters,
-    /// What went wrong last.
+    /// The last command that failed.
     pub last_error: Option<ReadvertiseError>,
 }
 
-/// What happened between this router and a routing daemon or gateway.
+/// Counters of the commands to a routing daemon or gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadvertiseCounters {
-    /// Announcements that it accepted, repeated ones among them.
+    /// Announcements that it accepted, including repeated ones.
     pub announced: u64,
     /// Withdrawals that it accepted.
     pub withdrawn: u64,
@@ -42,24 +42,24 @@ pub struct ReadvertiseCounters {
     pub refused: u64,
     /// Commands that came back as a Nack.
     pub nacked: u64,
-    /// Commands without an answer.
+    /// Commands that were not answered.
     pub timed_out: u64,
-    /// Prefixes that were not taken because there were too many.
+    /// Prefixes that were left out because there were too many.
     pub left_out: u64,
 }
 
-/// A command to a routing daemon or gateway that failed.
+/// A failed command to a routing daemon or gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadvertiseError {
-    /// The prefix that it was about.
+    /// The prefix of the command.
     pub prefix: Name,
-    /// What was wrong, in words; a refusal begins with its status code.
+    /// The reason, as text; a refusal begins with its status code.
     pub reason: String,
-    /// How long ago that was, in milliseconds.
+    /// Age of the failure, in milliseconds.
     pub age_ms: u64,
 }
 
-/// TYPE of one item.
+/// TLV-TYPE of one item.
 const READVERTISE_STATUS: u32 = 131;
 const DESTINATION: u32 = 132;
 const ANNOUNCED_PREFIXES: u32 = 133;

@@ -6,35 +6,35 @@ use super::codec::CodecError;
 use super::numbers::status_code;
 use super::parameters::ControlParameters;
 
-/// Status code, text for people, and a body that depends on the command: nearly always a ControlParameters.
+/// Status code, text, and a body that depends on the command: nearly always a ControlParameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ControlResponse {
     /// See [`status_code`].
     pub code: u64,
-    /// What happened, in words.
+    /// The outcome, as text for people.
     pub text: String,
-    /// Complete elements behind the status text; empty when there is no body.
+    /// Complete elements after the status text; empty if there is no body.
     pub body: Vec<u8>,
 }
 
 impl ControlResponse {
-    /// A response without body.
+    /// Creates a response without body.
     pub fn new(code: u64, text: impl Into<String>) -> Self {
         ControlResponse { code, text: text.into(), body: Vec::new() }
     }
 
-    /// 200 with what was done.
+    /// Creates a response with code 200 and the resulting parameters.
     pub fn ok(parameters: &ControlParameters) -> Self {
         ControlResponse::new(status_code::OK, "OK").with_parameters(parameters)
     }
 
-    /// The same response with a ControlParameters as body.
+    /// Returns the response with a ControlParameters as body.
     pub fn with_parameters(mut self, parameters: &ControlParameters) -> Self {
         self.body = parameters.to_vec();
         self
     }
 
-    /// The body as ControlParameters; empty ones when there is no body.
+    /// Decodes the body as ControlParameters; an empty body gives empty ControlParameters.
     pub fn parameters(&self) -> Result<ControlParameters, CodecError> {
         if self.body.is_empty() { Ok(ControlParameters::default()) } else { ControlParameters::decode(&self.body) }
     }
@@ -46,14 +46,14 @@ impl ControlResponse {
         });
     }
 
-    /// The element as bytes.
+    /// Encodes the element.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(64);
         self.encode(&mut writer);
         writer.into_vec()
     }
 
-    /// Reads the complete element. Status code and text stand in front of the body, in any order.
+    /// Decodes the complete element. Status code and text precede the body, in any order.
     pub fn decode(wire: &[u8]) -> Result<Self, CodecError> {
         let element = read_single_element(wire)?;
         if element.typ != nfd::CONTROL_RESPONSE {

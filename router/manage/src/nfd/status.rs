@@ -1,4 +1,4 @@
-//! The router as a whole: `status/general`.
+//! Status of the router as a whole: `status/general`.
 
 use namehop_wire::tlv::{Writer, types::nfd};
 
@@ -9,19 +9,19 @@ use super::codec::{CodecError, Fields};
 pub struct GeneralStatus {
     /// Program and version.
     pub version: String,
-    /// When the router started, in milliseconds since the Unix epoch.
+    /// Start of the router, in milliseconds since the Unix epoch.
     pub start_timestamp_ms: u64,
-    /// Now, in milliseconds since the Unix epoch.
+    /// Current time, in milliseconds since the Unix epoch.
     pub current_timestamp_ms: u64,
-    /// Entries of the table of names.
+    /// Entries of the name table.
     pub name_tree_entries: u64,
     /// FIB prefixes.
     pub fib_entries: u64,
-    /// Pending Interests.
+    /// PIT entries.
     pub pit_entries: u64,
     /// Strategy measurements.
     pub measurements_entries: u64,
-    /// Data in the Content Store.
+    /// Content Store entries.
     pub cs_entries: u64,
     /// Interests received.
     pub in_interests: u64,
@@ -35,14 +35,14 @@ pub struct GeneralStatus {
     pub out_data: u64,
     /// Nacks sent.
     pub out_nacks: u64,
-    /// Pending Interests that ended with Data.
+    /// PIT entries satisfied by Data.
     pub satisfied_interests: u64,
-    /// Pending Interests that ended without.
+    /// PIT entries that ended without Data.
     pub unsatisfied_interests: u64,
 }
 
 impl GeneralStatus {
-    /// The content as bytes.
+    /// Encodes the content.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(128);
         writer
@@ -65,7 +65,7 @@ impl GeneralStatus {
         writer.into_vec()
     }
 
-    /// Reads the content. The numbers of satisfied and unsatisfied Interests are 0 where a forwarder does not send them.
+    /// Decodes the content. The numbers of satisfied and unsatisfied Interests are 0 if a forwarder does not send them.
     pub fn decode(content: &[u8]) -> Result<Self, CodecError> {
         let fields = Fields::parse(content)?;
         Ok(GeneralStatus {

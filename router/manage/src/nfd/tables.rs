@@ -8,7 +8,7 @@ use super::codec::{CodecError, DatasetItem, Fields, put_name, put_optional, put_
 /// A next hop in a [`FibEntry`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHopRecord {
-    /// Number of the face.
+    /// Id of the face.
     pub face_id: u64,
     /// Lower is better.
     pub cost: u64,
@@ -19,7 +19,7 @@ pub struct NextHopRecord {
 pub struct FibEntry {
     /// Prefix.
     pub name: Name,
-    /// Where its Interests go.
+    /// Next hops of its Interests.
     pub next_hops: Vec<NextHopRecord>,
 }
 
@@ -58,15 +58,15 @@ impl DatasetItem for FibEntry {
 /// A route in a [`RibEntry`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// Number of the face.
+    /// Id of the face.
     pub face_id: u64,
-    /// Who made it, see [`origin`](super::numbers::origin).
+    /// Origin of the route, see [`origin`](super::numbers::origin).
     pub origin: u64,
     /// Lower is better.
     pub cost: u64,
     /// Bits of [`route_flags`](super::numbers::route_flags).
     pub flags: u64,
-    /// Time that remains, in milliseconds; absent when it does not expire.
+    /// Remaining lifetime in milliseconds; absent if the route does not expire.
     pub expiration_period_ms: Option<u64>,
 }
 

@@ -1,11 +1,11 @@
-//! Traced packets, as the command `trace/take` gives them: Namehop's own addition to the NFD management protocol. The numbers are those
-//! of application use.
+//! Traced packets: the response of the command `trace/take`. Namehop's own addition to the NFD management protocol. The
+//! TLV-TYPE numbers are from the range for application use.
 
 use namehop_wire::tlv::Writer;
 
 use super::codec::{CodecError, DatasetItem, Fields};
 
-/// TYPE of one packet.
+/// TLV-TYPE of one packet.
 const TRACED_PACKET: u32 = 180;
 const TIME_NS: u32 = 181;
 const WORKER: u32 = 182;
@@ -16,39 +16,39 @@ const STEP: u32 = 186;
 const STAGE: u32 = 187;
 const TEXT: u32 = 188;
 
-/// Bytes of a text; what is longer is cut.
+/// Maximum size of a text, in bytes; longer texts are cut.
 const LONGEST_TEXT: usize = 500;
-/// Bytes of a name in a trace; what is longer is cut.
+/// Maximum size of a name in a trace, in bytes; longer names are cut.
 const LONGEST_NAME: usize = 2_000;
 
-/// What was decided about one packet.
+/// The decisions about one packet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedPacket {
-    /// By a clock that all workers share, in nanoseconds.
+    /// Time on a clock that all workers share, in nanoseconds.
     pub time_ns: u64,
-    /// The worker that had it.
+    /// Index of the worker that processed the packet.
     pub worker: u64,
-    /// Where it came in; 0 when nothing came in.
+    /// Id of the incoming face; 0 if no packet came in.
     pub face: u64,
     /// `interest`, `data`, `nack`, `pending` or `timeout`.
     pub subject: String,
-    /// Its name.
+    /// Name of the packet.
     pub name: String,
-    /// What was decided, in order.
+    /// The decisions, in order.
     pub steps: Vec<TracedStep>,
 }
 
-/// A step of it.
+/// One decision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedStep {
-    /// What it has to do with: `packet`, `pit`, `cs`, `fib`, `strategy`, `send` or `drop`.
+    /// Stage of forwarding: `packet`, `pit`, `cs`, `fib`, `strategy`, `send` or `drop`.
     pub stage: String,
-    /// In words.
+    /// The decision, as text.
     pub text: String,
 }
 
 impl TracedPacket {
-    /// Cuts what is too long, so that each packet fits into a response.
+    /// Cuts long texts, so that the packet fits into a response.
     pub(crate) fn cut(&mut self) {
         cut(&mut self.name, LONGEST_NAME);
         self.steps.iter_mut().for_each(|step| cut(&mut step.text, LONGEST_TEXT));

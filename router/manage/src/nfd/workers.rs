@@ -1,7 +1,7 @@
-//! What each worker does: `status/workers`, Namehop's own addition to the NFD management protocol. One item for each worker, in
-//! the order of their numbers.
+//! Status of each worker: `status/workers`. Namehop's own addition to the NFD management protocol. One item for each
+//! worker, in the order of their indices.
 //!
-//! Forwarders without it do not answer. The numbers are those of application use.
+//! Forwarders without this dataset do not answer. The TLV-TYPE numbers are from the range for application use.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use namehop_wire::tlv::Writer;
 use super::codec::{CodecError, DatasetItem, Fields};
 use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
 
-/// TYPE of one item.
+/// TLV-TYPE of one item.
 const WORKER_STATUS: u32 = 160;
 const PACKETS: u32 = 161;
 const HANDED_IN: u32 = 162;
@@ -107,7 +107,7 @@ fn decode_queue(value: &[u8]) -> Result<QueueStatus, CodecError> {
         queue: fields.required_number(QUEUE_NUMBER, "number of a queue")?,
         received_frames: fields.required_number(RECEIVED_FRAMES, "received frames")?,
         sent_frames: fields.required_number(SENT_FRAMES, "sent frames")?,
-        // Older routers say nothing of it.
+        // Routers of older versions do not send it.
         steered_faces: fields.number(STEERED_FACES)?.unwrap_or(0),
     })
 }

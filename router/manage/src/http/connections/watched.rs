@@ -1,4 +1,4 @@
-//! How far a connection is: whether its request is whole, and whether its client is stalled.
+//! Progress of a connection: tells if its request is complete, and if its client is stalled.
 
 use std::io;
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// How far a connection is.
+/// Progress of a connection.
 #[derive(Debug, Default)]
 pub(in super::super) struct Progress(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     is_whole: bool,
-    /// Since when the router has waited for the client to read.
+    /// Time since which the router has waited for the client to read.
     waiting_since: Option<Instant>,
 }
 
@@ -26,12 +26,12 @@ impl Progress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the whole request has come.
+    /// Returns true if the whole request has arrived.
     pub(super) fn is_whole(&self) -> bool {
         self.lock().is_whole
     }
 
-    /// How long the router has waited for the client to read; `None` if it does not.
+    /// Returns how long the router has waited for the client to read; `None` if it is not waiting.
     pub(super) fn stalled_for(&self) -> Option<Duration> {
         self.lock().waiting_since.map(|since| since.elapsed())
     }
@@ -49,7 +49,7 @@ impl Progress {
     }
 }
 
-/// A request body that notes what has come of it.
+/// A request body that records when it is complete.
 pub(super) struct WatchedBody {
     body: Incoming,
     progress: Arc<Progress>,
@@ -86,13 +86,13 @@ impl Body for WatchedBody {
 }
 
 impl Drop for WatchedBody {
-    /// What the answer does not need is not waited for.
+    /// Dropping the body counts as completing the request, because the answer does not need the rest.
     fn drop(&mut self) {
         self.progress.set_whole();
     }
 }
 
-/// A connection that notes whether its client reads.
+/// A connection that records if its client reads.
 pub(super) struct WatchedStream<S> {
     stream: S,
     progress: Arc<Progress>,
