@@ -1,16 +1,16 @@
 //! The control plane as seen from outside: NFD management protocol, RIB, HTTP.
 //!
 //! * [`nfd`]: the messages of the management protocol, for servers and clients.
-//! * [`rib`]: the table of routes and what it means for the FIB.
-//! * [`readvertise`]: telling routing daemons and gateways which prefixes are reached here.
-//! * [`authentication`]: who may command.
+//! * [`rib`]: the table of routes, and the FIB next hops that they give.
+//! * [`readvertise`]: announces the prefixes of this router to routing daemons and gateways.
+//! * [`authentication`]: authenticates and authorizes commands.
 //! * [`server`]: answers the management protocol for a router.
 //! * [`client`]: sends commands to a router, fetches its datasets, and follows its events.
-//! * [`fib_file`]: FIB entries in files: text, and the snapshots that a router hands out.
-//! * [`metrics`]: what a router counts.
+//! * [`fib_file`]: FIB entries in files: text, and the snapshots that a router sends.
+//! * [`metrics`]: the counters and sizes of a router, as text.
 //! * [`http`]: the HTTP server and its endpoints.
-//! * [`requests`]: what people and programs ask for in words, as parameters of commands.
-//! * [`views`]: what all this tells people and programs, as JSON.
+//! * [`requests`]: requests of users and programs, as parameters of commands.
+//! * [`views`]: the state of a router as JSON.
 //! * [`testing`]: a router in memory, for tests of the server.
 #![forbid(unsafe_code)]
 

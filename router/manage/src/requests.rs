@@ -1,6 +1,7 @@
-//! What people and programs ask for in words, as parameters of commands: the same on the command line and over HTTP.
+//! Requests in the words of users and programs, converted to parameters of commands: the same on the command line and
+//! over HTTP.
 //!
-//! The words are those of [`views`](crate::views).
+//! [`views`](crate::views) use the same words.
 
 use namehop_face::FacePersistency;
 use namehop_face::registry::PitTokenMode;
@@ -79,7 +80,7 @@ pub struct FaceProperties {
 }
 
 impl FaceProperties {
-    /// For `faces/create` and `faces/update`.
+    /// Converts to the parameters of `faces/create` and `faces/update`.
     pub fn parameters(&self) -> ControlParameters {
         let (flags, mask) = flags_and_mask(&[
             (face_flags::LOCAL_FIELDS, self.local_fields),
@@ -101,7 +102,7 @@ impl FaceProperties {
     }
 }
 
-/// Why a face refuses these properties: a line for each.
+/// Explains why a face refuses these properties, one line for each.
 pub fn explain_refused(refused: &ControlParameters) -> Vec<&'static str> {
     let fields = refused.fields();
     [
@@ -135,7 +136,7 @@ pub struct CsSettings {
 }
 
 impl CsSettings {
-    /// For `cs/config`; `None` when nothing is to be changed.
+    /// Converts to the parameters of `cs/config`; `None` if no setting is given.
     pub fn parameters(&self) -> Option<ControlParameters> {
         let (flags, mask) = flags_and_mask(&[(cs_flags::ADMIT, self.admit), (cs_flags::SERVE, self.serve)]);
         let parameters = ControlParameters {
@@ -149,7 +150,7 @@ impl CsSettings {
     }
 }
 
-/// Flags and Mask of a command that switches bits on and off; neither when all stay as they are.
+/// Returns Flags and Mask of a command that switches bits on and off; `None` for both if no bit is given.
 fn flags_and_mask(switches: &[(u64, Option<bool>)]) -> (Option<u64>, Option<u64>) {
     let (mut flags, mut mask) = (0, 0);
     for &(bit, switch) in switches {

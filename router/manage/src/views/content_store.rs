@@ -1,4 +1,4 @@
-//! The Content Store.
+//! Views of the Content Store.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -110,7 +110,7 @@ pub struct CsConfigView {
 }
 
 impl CsConfigView {
-    /// From the parameters in the answer to `cs/config`, which was asked for `requested_capacity`.
+    /// Creates the view from the parameters in the response to `cs/config`, which requested `requested_capacity`.
     pub fn new(done: &ControlParameters, requested_capacity: Option<u64>) -> Self {
         let flag = |bit| done.flags.map(|flags| flags & bit != 0);
         let missing = requested_capacity.filter(|&requested| done.capacity.is_some_and(|given| given < requested));

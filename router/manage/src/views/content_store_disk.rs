@@ -1,4 +1,4 @@
-//! The second tier of the Content Store.
+//! View of the second tier of the Content Store.
 
 use namehop_disk::DiskReport;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Which names belong to which worker.
+//! Views of the name dispatch table, which assigns names to workers.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Faces.
+//! Views of faces.
 
 use namehop_face::registry::PitTokenMode;
 use namehop_face::{FaceFlags, FacePersistency};
@@ -98,7 +98,7 @@ impl From<FaceStatus> for FaceView {
     }
 }
 
-/// When Interests carry PIT tokens, as Flags say it.
+/// Returns the PIT token setting in a face's Flags.
 fn pit_tokens(flags: u64) -> &'static str {
     match PitTokenMode::of(FaceFlags(flags)).unwrap_or_default() {
         PitTokenMode::Auto => "auto",
@@ -146,7 +146,7 @@ pub struct ChangedFaceView {
 }
 
 impl ChangedFaceView {
-    /// From the parameters in the answer to `faces/create` or `faces/update`.
+    /// Creates the view from the parameters in the response to `faces/create` or `faces/update`.
     pub fn new(parameters: ControlParameters, created: Option<bool>) -> Self {
         let flag = |bit| parameters.flags.map(|flags| flags & bit != 0);
         let persistency = parameters.face_persistency.and_then(FacePersistency::from_code);

@@ -1,4 +1,4 @@
-//! How long packets stay in the router, as JSON.
+//! Views of the times that packets stay in the router.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,9 +1,9 @@
-//! What a router tells, as JSON: the same for whoever asks on the command line and over HTTP.
+//! The state of a router as JSON: the same on the command line and over HTTP.
 //!
-//! Each view is made from a message of the NFD management protocol ([`nfd`](crate::nfd)) and is nothing but its fields in
-//! words: units stand in the names of fields, numbers that stand for something are written as the word for it, and what the
-//! forwarder does not tell is `null`. Names of fields are stable. The description of the HTTP API is made from these types, where
-//! `required` says that a field is always there, be it `null`.
+//! Each view is made from a message of the NFD management protocol ([`nfd`](crate::nfd)) and contains only its fields.
+//! Units are part of the field names. Codes are written as words. Values that the forwarder does not report are `null`.
+//! Field names are stable. The description of the HTTP API is generated from these types; `required` marks a field that
+//! is always present, even if `null`.
 
 mod content_store;
 mod content_store_disk;

@@ -1,4 +1,4 @@
-//! What the computer takes of power.
+//! Views of the power of the host.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What belongs to prefixes: routes, FIB entries and strategy choices.
+//! Views of prefixes: routes, FIB entries and strategy choices.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub struct RouteView {
 }
 
 impl RouteView {
-    /// A route of `prefix`, without the address of the face.
+    /// Creates the view of a route of `prefix`, without the remote address of its face.
     pub fn new(prefix: &Name, route: &Route) -> Self {
         Self {
             prefix: prefix.to_string(),
@@ -67,7 +67,7 @@ pub struct FibView {
 }
 
 impl FibView {
-    /// An entry, with the addresses of its faces' peers by number of the face.
+    /// Creates the view of an entry. `remote_uris` holds the remote addresses of faces by id.
     pub fn new(entry: &FibEntry, remote_uris: &HashMap<u64, String>) -> Self {
         let view = |hop: &crate::nfd::NextHopRecord| NextHopView {
             face_id: hop.face_id,

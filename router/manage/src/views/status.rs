@@ -1,4 +1,4 @@
-//! The router as a whole.
+//! View of the router as a whole.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub struct StatusView {
     pub cs_disk: Option<CsDiskView>,
 }
 
-/// What Namehop tells beyond `status/general`, which all forwarders have.
+/// Namehop's own datasets, beyond `status/general`, which all forwarders have.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnDatasets<'a> {
     /// `status/drops`.
@@ -79,7 +79,7 @@ pub struct OwnDatasets<'a> {
     pub workers: &'a [WorkerStatus],
     /// `status/power`.
     pub power: Option<&'a PowerStatus>,
-    /// Of `cs/info`.
+    /// From `cs/info`.
     pub cs_disk: Option<CsDisk>,
 }
 
@@ -219,7 +219,7 @@ impl From<&ReadvertiseStatus> for ReadvertiseView {
 }
 
 impl StatusView {
-    /// From the dataset `status/general` and, where the forwarder has them, those of Namehop.
+    /// Creates the view from the dataset `status/general` and, if the forwarder has them, Namehop's own datasets.
     pub fn new(status: GeneralStatus, own: Option<OwnDatasets<'_>>) -> Self {
         let uptime = Duration::from_millis(status.current_timestamp_ms.saturating_sub(status.start_timestamp_ms));
         Self {

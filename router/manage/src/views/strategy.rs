@@ -1,4 +1,4 @@
-//! Strategies that can be chosen.
+//! Views of available strategies.
 
 use namehop_engine::strategy::{ParameterInfo, StrategyInfo};
 use serde::Serialize;

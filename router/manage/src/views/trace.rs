@@ -1,4 +1,4 @@
-//! Traced packets as JSON.
+//! Views of traced packets.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -33,7 +33,7 @@ pub struct TracedStepView {
 }
 
 impl TracedPacketView {
-    /// Of a packet in a trace whose first packet had this time.
+    /// Creates the view of a packet in a trace; `first_ns` is the time of the first packet of the trace.
     pub fn new(packet: TracedPacket, first_ns: u64) -> Self {
         let TracedPacket { time_ns, worker, face, subject, name, steps } = packet;
         let view = |TracedStep { stage, text }| TracedStepView { stage, text };

@@ -1,8 +1,9 @@
-//! Who may ask.
+//! Access control.
 //!
-//! A loopback port can be reached by every user of the host, by every web page that a user has open, and by other hosts through a proxy.
-//! So changes need a secret, and reading needs it where the request may come from another host. A browser is answered only when it asks
-//! for itself or for a page of this server, and no answer lets another site read it (CORS).
+//! Every user of the host, every web page that a user has open, and other hosts through a proxy can reach a loopback
+//! port. So changes need a secret, and reading needs it if the request may come from another host. A browser is
+//! answered only if its user or a page of this server sends the request, and no answer lets another site read it
+//! (CORS).
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
@@ -14,10 +15,10 @@ use ring::hmac;
 
 use super::{Api, Failure, is_for_api};
 
-/// What browsers say of where a request comes from (W3C Fetch Metadata Request Headers).
+/// Header in which browsers report the origin of a request (W3C Fetch Metadata Request Headers).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The secret that whoever changes the router has to know. Only a keyed digest of it is kept.
+/// The secret that is required to change the router. Only a keyed digest of it is kept.
 #[derive(Debug, Clone)]
 pub struct ApiToken {
     key: hmac::Key,
@@ -25,19 +26,19 @@ pub struct ApiToken {
 }
 
 impl ApiToken {
-    /// From the secret as it stands behind `Bearer`.
+    /// Creates the token from the secret, as it follows `Bearer`.
     pub fn new(secret: &str) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, b"namehop API token");
         ApiToken { digest: hmac::sign(&key, secret.as_bytes()), key }
     }
 
-    /// Whether this is the secret. Takes the same time wherever the difference is.
+    /// Returns true if this is the secret. The comparison takes constant time.
     fn is(&self, secret: &[u8]) -> bool {
         hmac::verify(&self.key, secret, self.digest.as_ref()).is_ok()
     }
 }
 
-/// Passes on what is allowed.
+/// Forwards allowed requests, and refuses others.
 pub(super) async fn check(State(api): State<Api>, request: Request, next: Next) -> Response {
     if !is_for_api(&request) {
         return next.run(request).await;
@@ -52,14 +53,14 @@ pub(super) async fn check(State(api): State<Api>, request: Request, next: Next) 
     response
 }
 
-/// Refuses requests that a page of another site has a browser send.
+/// Refuses requests that a page of another site sends through a browser.
 fn check_site(headers: &HeaderMap) -> Result<(), Failure> {
     let is_own_site = |site: &HeaderValue| site == "same-origin" || site == "none";
-    // The Host is known to be this router's.
+    // The Host header was already checked to name this router.
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let is_own_origin = |origin: &HeaderValue| {
         let authority = origin.to_str().ok().and_then(|origin| origin.split_once("://")).filter(|(scheme, _)| {
-            // Before the router there may be a proxy with TLS.
+            // A TLS proxy may stand in front of the router.
             ["http", "https"].contains(scheme)
         });
         authority.is_some_and(|(_, authority)| host.is_some_and(|host| host.eq_ignore_ascii_case(authority)))
@@ -69,7 +70,7 @@ fn check_site(headers: &HeaderMap) -> Result<(), Failure> {
     if is_own { Ok(()) } else { Err(Failure::other_site()) }
 }
 
-/// Asks for the token where it is needed. One that is given must be right, whether it is needed or not.
+/// Checks the token if it is required or given. A given token must be correct even if none is required.
 fn check_token(api: &Api, method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
     let is_reading = matches!(*method, Method::GET | Method::HEAD);
     let mut given = headers.get_all(AUTHORIZATION).iter();
@@ -88,7 +89,7 @@ fn check_token(api: &Api, method: &Method, headers: &HeaderMap) -> Result<(), Fa
     }
 }
 
-/// What stands behind `Bearer` (RFC 6750).
+/// Returns the credentials after `Bearer` (RFC 6750).
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, secret) = value.split_at_checked(b"Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| secret.trim_ascii())

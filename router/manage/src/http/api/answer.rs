@@ -1,4 +1,4 @@
-//! Answers: views as JSON, and errors as JSON with what to do about them.
+//! Answers: views in JSON, and errors in JSON with hints.
 
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -24,7 +24,7 @@ pub(super) struct ErrorView {
     hint: Option<String>,
 }
 
-/// Why there is no other answer.
+/// An error answer.
 #[derive(Debug)]
 pub(in super::super) struct Failure {
     status: StatusCode,
@@ -48,7 +48,7 @@ impl Failure {
         )
     }
 
-    /// No page of this site sent it.
+    /// The request comes from a page of another site.
     pub(super) fn other_site() -> Self {
         let error = "this request comes from a web page of another site";
         Failure::new(StatusCode::FORBIDDEN, error, Some("send it from a program, without Origin and Sec-Fetch-Site"))
@@ -92,13 +92,13 @@ impl From<RouterEnds> for Failure {
 
 impl From<CodecError> for Failure {
     fn from(_: CodecError) -> Self {
-        // The router would misunderstand itself.
+        // Only the router's own messages are decoded, so this is an internal error.
         Failure::internal()
     }
 }
 
 impl From<ControlResponse> for Failure {
-    /// From the answer to a command that was not carried out.
+    /// Converts the response to a command that was not carried out.
     fn from(response: ControlResponse) -> Self {
         let (status, hint) = match response.code {
             status_code::BAD_REQUEST => (StatusCode::BAD_REQUEST, None),
@@ -127,18 +127,19 @@ impl IntoResponse for Failure {
     }
 }
 
-/// What a command that was carried out has done.
+/// Returns the resulting parameters of a command, or an error if it was not carried out.
 pub(super) fn done(response: ControlResponse) -> Result<ControlParameters, Failure> {
     if response.code == status_code::OK { Ok(response.parameters()?) } else { Err(response.into()) }
 }
 
-/// A short answer.
+/// Creates a short answer.
 pub(super) fn view(status: StatusCode, view: &impl Serialize) -> Result<Response, Failure> {
     let text = serde_json::to_vec(view).map_err(|_| Failure::internal())?;
     Ok((status, [(CONTENT_TYPE, JSON)], text).into_response())
 }
 
-/// An answer that may be long: it is made and written on a thread for blocking work, and the control thread does not wait.
+/// Creates an answer that may be long. It is built and serialized on a thread for blocking work, so the control thread
+/// does not wait.
 pub(super) async fn made<T: Serialize>(
     make: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<Response, Failure> {

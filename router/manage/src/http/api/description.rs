@@ -1,4 +1,4 @@
-//! The OpenAPI description: what the requests say of themselves, and what is the same for all.
+//! The OpenAPI description: the descriptions of the requests, and the parts that all requests share.
 
 use utoipa::Number;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::answer::ErrorView;
 use super::{ROOT, described_routes};
 
-/// What the description begins with.
+/// The start of the description.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
@@ -34,7 +34,7 @@ struct Frame;
 /// Name of the security scheme.
 const TOKEN: &str = "token";
 
-/// The description of all requests, as served at `/api/v1/openapi.json`.
+/// Returns the description of all requests, as served at `/api/v1/openapi.json`.
 pub fn description() -> OpenApi {
     let frame = <Frame as utoipa::OpenApi>::openapi();
     let mut whole = OpenApiRouter::with_openapi(frame).nest(ROOT, described_routes()).into_openapi();
@@ -45,7 +45,7 @@ pub fn description() -> OpenApi {
     }
     if let Some(components) = whole.components.as_mut() {
         if let Some(RefOr::T(Schema::Object(properties))) = components.schemas.get_mut("FaceProperties") {
-            // A new face has others beside them, which no part of its schema may forbid.
+            // A request for a new face adds other properties to these, so their schema must not forbid additional ones.
             properties.additional_properties = None;
         }
         components.schemas.values_mut().for_each(complete_schema);
@@ -54,7 +54,7 @@ pub fn description() -> OpenApi {
     whole
 }
 
-/// The operations of a path.
+/// Iterates over the operations of a path.
 fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
     [
         (HttpMethod::Get, &mut item.get),
@@ -67,7 +67,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Ope
     .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Adds what is the same for all operations: errors, and the token.
+/// Adds the parts that all operations share: errors and the token.
 fn complete(method: &HttpMethod, operation: &mut Operation) {
     for parameter in operation.parameters.iter_mut().flatten() {
         if let RefOr::T(parameter) = parameter {
@@ -83,14 +83,14 @@ fn complete(method: &HttpMethod, operation: &mut Operation) {
         .content("application/json", error);
     operation.responses.responses.insert("default".to_owned(), response.build().into());
     let needed = SecurityRequirement::new(TOKEN, Vec::<String>::new());
-    // Where the router listens on loopback only, looking needs none.
+    // Reading needs no token if the router listens on loopback only.
     operation.security = Some(match method {
         HttpMethod::Get => vec![SecurityRequirement::default(), needed],
         _ => vec![needed],
     });
 }
 
-/// Says how large unsigned integers may be: `int64` alone would end at half of what is taken and given.
+/// Sets format and maximum of unsigned integers: `int64` alone would end at half of their range.
 fn complete_schema(schema: &mut RefOr<Schema>) {
     let RefOr::T(schema) = schema else { return };
     match schema {

@@ -1,4 +1,4 @@
-//! What requests bring: bodies, queries, and numbers in paths. Each has a limit, and what is wrong is said in JSON.
+//! Request input: bodies, queries and path parameters. Each has a limit, and errors are reported in JSON.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use utoipa::ToSchema;
 use super::{Api, Failure};
 use crate::nfd::numbers::MAX_OBJECT_FILE_BYTES;
 
-/// Longest JSON body: names of the greatest length fit.
+/// Maximum size of a JSON body, in bytes: the longest names fit.
 const MAX_JSON_BYTES: usize = 64 << 10;
-/// How long a client may take for its body.
+/// Timeout for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5000 });
 
-/// A body in JSON.
+/// A JSON body.
 pub(super) struct JsonBody<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<Api> for JsonBody<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &Api) -> Result<Self, Failure> {
-        // A form in a web page can have any other page send a POST, but never one of this type.
+        // A form on a web page of any site can send a POST, but never with this type.
         expect_type(request.headers(), "application/json")?;
         let bytes = read(request, MAX_JSON_BYTES, None).await?;
         let body = serde_json::from_slice(&bytes);
@@ -76,7 +76,7 @@ async fn read(request: Request, max_bytes: usize, hint: Option<&str>) -> Result<
     bytes.map_err(|_| Failure::bad_request("the body ends too early"))?.ok_or_else(too_long)
 }
 
-/// The whole body; `None` when it is too long.
+/// Collects the whole body; `None` if it is longer than `max_bytes`.
 async fn collect(body: Body, max_bytes: usize) -> Result<Option<Vec<u8>>, axum::Error> {
     let (mut stream, mut bytes) = (body.into_data_stream(), Vec::new());
     while let Some(piece) = stream.next().await.transpose()? {
@@ -88,7 +88,7 @@ async fn collect(body: Body, max_bytes: usize) -> Result<Option<Vec<u8>>, axum::
     Ok(Some(bytes))
 }
 
-/// What stands behind the `?`.
+/// The query part of the URI.
 pub(super) struct Query<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
@@ -106,7 +106,7 @@ impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
 pub(super) struct InPath(pub(super) String);
 
 impl InPath {
-    /// The number of a face.
+    /// Parses the parameter as a face id.
     pub(super) fn face_id(&self) -> Result<u64, Failure> {
         let number = self.0.parse().ok().filter(|number| *number > 0 && !self.0.starts_with('+'));
         number.ok_or_else(|| Failure::bad_request("the number of a face is a whole number from 1 on"))
@@ -124,7 +124,7 @@ impl FromRequestParts<Api> for InPath {
     }
 }
 
-/// A name as a URI; `field` is where it stands.
+/// Parses a name; `field` is named in the error.
 pub(super) fn name(field: &str, text: &str) -> Result<Name, Failure> {
     text.parse().map_err(|error| Failure::bad_request(format!("{field}: {error}")))
 }

@@ -1,4 +1,4 @@
-//! How long packets stay in the router.
+//! Times that packets stay in the router.
 
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,16 +1,17 @@
-//! `/api/v1`: looking at the router and changing it, as JSON.
+//! `/api/v1`: reads and changes the router's state, in JSON.
 //!
-//! Every request is carried out by a verb or dataset of the management protocol (through [`Inside`]), and what it tells has the form
-//! of [`views`](crate::views), as with `--json` on the command line. A request is a function in the file of its resource, with its
-//! description for OpenAPI in front of it, and a name in [`described_routes`].
+//! A verb or dataset of the management protocol carries out each request (through [`Inside`]). Answers have the form of
+//! [`views`](crate::views), as with `--json` on the command line. A request is a function in the file of its resource,
+//! with its OpenAPI description as an attribute, and a name in [`described_routes`].
 //!
-//! | file | what |
+//!
+//! | file | contents |
 //! |---|---|
-//! | `access` | who may ask: the token, and no pages of other sites |
-//! | `extract` | bodies, queries and numbers in paths, with their limits |
+//! | `access` | access control: the token, and no pages of other sites |
+//! | `extract` | bodies, queries and path parameters, with their limits |
 //! | `answer` | answers and errors |
 //! | `page` | lists in pages |
-//! | `faces`, `prefixes`, `strategies`, `tables`, `status`, `trace` | the resources |
+//! | `faces`, `prefixes`, `strategies`, `tables`, `status`, `trace`, `latency` | the resources |
 
 mod access;
 mod answer;
@@ -45,19 +46,19 @@ pub use access::ApiToken;
 pub(super) use answer::Failure;
 pub use description::description;
 
-/// What all paths begin with.
+/// Common prefix of all paths.
 pub(super) const ROOT: &str = "/api/v1";
 
-/// Lists that are made at the same time; others wait.
+/// Maximum number of lists built at the same time; further requests wait.
 const MAX_LISTS: usize = 4;
 
-/// What requests need.
+/// State shared by all requests.
 #[derive(Debug, Clone)]
 pub(super) struct Api {
     inside: Inside,
-    /// `None` where none could be made: then nobody can change anything.
+    /// `None` if there is no token; then no request can change anything.
     token: Option<Arc<ApiToken>>,
-    /// Whether every request that reads needs the token, too. If not, requests that show a proxy still do.
+    /// True if every read request needs the token. If false, only read requests with signs of a proxy need it.
     is_reading_guarded: bool,
     lists: Arc<Semaphore>,
 }
@@ -67,14 +68,14 @@ impl Api {
         Api { inside, token: token.map(Arc::new), is_reading_guarded, lists: Arc::new(Semaphore::new(MAX_LISTS)) }
     }
 
-    /// Waits for the turn of a list, which lasts until what is returned is dropped.
+    /// Waits for permission to build a list, which is held until the returned permit is dropped.
     async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
         Arc::clone(&self.lists).acquire_owned().await.ok()
     }
 }
 
-/// All requests, with their descriptions.
+/// Returns all requests with their descriptions.
 fn described_routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(status::show))
@@ -95,7 +96,7 @@ fn described_routes() -> OpenApiRouter<Api> {
         .routes(routes!(openapi))
 }
 
-/// Answers everything below [`ROOT`], and that there is nothing at other paths.
+/// Creates the router for all paths below [`ROOT`]; other paths give 404.
 pub(super) fn router(api: Api) -> Router {
     let (routes, _) = OpenApiRouter::new().nest(ROOT, described_routes()).split_for_parts();
     routes

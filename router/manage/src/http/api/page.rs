@@ -1,6 +1,7 @@
-//! Lists in pages, so that a list of millions costs a bounded amount of memory however slowly it is read.
+//! Lists in pages, so that a list of millions of items needs a bounded amount of memory, however slowly a client reads
+//! it.
 //!
-//! A page says where the next one begins. Nothing is kept for that.
+//! A page contains the position of the next one. The server keeps no state for it.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,12 +10,13 @@ use super::{Api, Failure};
 use crate::nfd::{DatasetItem, decode_items};
 use crate::server::PlaceInTable;
 
-/// Items of a page, unless the client asks for another number, and at most.
+/// Default and maximum number of items in a page.
 const DEFAULT_LIMIT: usize = 1000;
 const MAX_LIMIT: usize = 1000;
-/// A page ends with the portion in which it has so many bytes of the dataset, however few items these are.
+/// A page ends with the portion that fills this many bytes of the dataset, even if it has few items.
 const PAGE_BYTES: usize = 256 << 10;
-/// Entries that the control thread reads at once, and portions that one request has it read. The rest is for the next page.
+/// Minimum and maximum number of entries that the control thread reads at once, and maximum number of such reads for a
+/// page.
 const MIN_PORTION: usize = 16;
 const MAX_PORTION: usize = 256;
 const MAX_PORTIONS: usize = 256;
@@ -29,7 +31,7 @@ pub(super) struct Page<T> {
     pub(super) next: Option<String>,
 }
 
-/// About how many items a page has.
+/// Returns the number of items in a page: the requested one or the default.
 pub(super) fn limit(asked: Option<usize>) -> Result<usize, Failure> {
     match asked.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit),
@@ -37,19 +39,19 @@ pub(super) fn limit(asked: Option<usize>) -> Result<usize, Failure> {
     }
 }
 
-/// A number that a page gave as `next`. Behind the largest one there is nothing.
+/// Parses a position that a page gave as `next`. Numbers beyond 64 bits become the largest, which is past the end.
 pub(super) fn place(after: Option<&str>) -> Result<Option<u64>, Failure> {
     let wrong = || Failure::bad_request("after must be what the page before has as next");
     let number = |after: &str| has_digits(after, 20).then(|| after.parse().unwrap_or(u64::MAX));
     after.map(|after| number(after).ok_or_else(wrong)).transpose()
 }
 
-/// Whether a text is a whole number, without a sign, in at most this many digits.
+/// Returns true for a whole number without a sign, of at most `most` digits.
 pub(super) fn has_digits(text: &str, most: usize) -> bool {
     (1..=most).contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// Reads a page of a table that may be very long. `take` adds what is wanted of an entry to the page.
+/// Reads a page of a table that may be very long. `take` appends the wanted parts of an entry to the page.
 pub(super) async fn walk<I: DatasetItem, T>(
     api: &Api,
     from: PlaceInTable,

@@ -1,4 +1,4 @@
-//! Routes, and the FIB that follows from them.
+//! Routes, and the FIB that results from them.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -200,7 +200,7 @@ fn flags_of(text: &str) -> Result<u64, Failure> {
     route_flags::from_words(text).map_err(wrong)
 }
 
-/// Whether this is a word, or a number as the description has it: without a sign, in at most 19 digits.
+/// Returns true for a word, or for a number as in the description: without a sign, at most 19 digits.
 fn is_word_or_number(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_lowercase()) || has_digits(text, 19)
 }

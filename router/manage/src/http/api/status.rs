@@ -1,4 +1,4 @@
-//! The router as a whole.
+//! Status of the router as a whole.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! Strategies: which is chosen where, which there are, and programs that are loaded.
+//! Strategies: the choices for prefixes, the available strategies, and loaded programs.
 
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -75,7 +75,7 @@ pub(super) async fn erase_cs(
         let done = answer::done(api.inside.command(module::CS, "erase", parameters, Vec::new()).await?)?;
         let count = done.count.unwrap_or(0);
         erased += count;
-        // One command erases a limited number; Capacity in the answer says that more remain.
+        // One command erases a limited number of packets. Capacity in the response means that more remain.
         let more = done.capacity.is_some() && count > 0;
         if !more || erasure.count.is_some_and(|limit| erased >= limit) {
             return answer::view(StatusCode::OK, &CsErasureView { prefix: prefix.to_string(), erased });

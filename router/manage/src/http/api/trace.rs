@@ -1,4 +1,4 @@
-//! What the router decides about single packets: a trace from its start to its end, in one answer.
+//! Traces: the decisions about single packets, from the start to the end of a trace, in one answer.
 
 use std::time::Duration;
 
@@ -16,12 +16,13 @@ use crate::nfd::{ControlParameters, TracedPacket, decode_items};
 use crate::server::Inside;
 use crate::views::TracedPacketView;
 
-/// Packets of a trace, and how long it lasts, where the request does not say.
+/// Defaults for the number of packets and the duration of a trace.
 const DEFAULT_COUNT: u64 = 10;
 const DEFAULT_SECONDS: f64 = 5.0;
-/// Longest trace. The answer has to be written before the server closes the connection, 30 seconds after it was opened.
+/// Maximum duration of a trace, in seconds. The answer must be written before the server closes the connection, 30
+/// seconds after it was opened.
 const MAX_SECONDS: f64 = 20.0;
-/// Pause between two looks at what workers have found.
+/// Interval of reads from the trace.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Packets to be traced.
@@ -65,15 +66,15 @@ pub(super) async fn trace(State(api): State<Api>, JsonBody(wanted): JsonBody<New
     .await
 }
 
-/// Takes packets until there are enough or the time is over, and has the trace end.
+/// Reads packets until there are enough or the time is over, and ends the trace.
 async fn follow(inside: &Inside, count: u64, end: Instant) -> Result<Vec<TracedPacket>, Failure> {
     let mut packets = Vec::new();
     loop {
-        // Looked at first: what came before the end belongs to the trace.
+        // The clock is read first, because packets that arrive before the end belong to the trace.
         let is_over = Instant::now() >= end;
         let response = inside.command(module::TRACE, "take", ControlParameters::default(), Vec::new()).await?;
         if response.code == status_code::NOT_FOUND {
-            // Somebody has stopped it.
+            // Another client has stopped the trace.
             return Ok(packets);
         }
         let taken: Vec<TracedPacket> = decode_items(&response.body)?;
