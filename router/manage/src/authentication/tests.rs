@@ -1,4 +1,4 @@
-//! Commands in both forms, the policy, and chains of trust, with real keys and certificates in files.
+//! Commands in both formats, the policy, and certificate chains, with real keys and certificates in files.
 
 use std::path::PathBuf;
 
@@ -273,7 +273,7 @@ fn chains_lead_from_anchors_to_keys() {
     let folder = Files::new();
     let (root, site, alice, mallory) =
         (signer_of("/root"), signer_of("/root/site"), signer_of("/root/site/alice"), signer_of("/mallory"));
-    // The folder is read in order of the file names: here the leaf comes before its issuer.
+    // The folder is read in order of file names: here the leaf precedes its issuer.
     folder.save("1-alice.ndncert", &issue(&alice, &site, always()));
     folder.save("2-site.ndncert", &issue(&site, &root, always()));
     folder.save("3-mallory.ndncert", &issue(&mallory, &mallory, always()));
@@ -313,7 +313,7 @@ fn chains_lead_from_anchors_to_keys() {
     assert!(nobody.verify_announcement(&Data::decode(&packet).expect("Data"), prefix.as_ref(), NOW).is_err());
 }
 
-/// The names that a key may have routes for, of these.
+/// Returns the names of `names` for which the key may have routes.
 fn allowed<'a>(authenticator: &mut Authenticator, signer: &KeySigner, names: &[&'a str]) -> Vec<&'a str> {
     let nonce = next_nonce();
     let packet = command_v03(signer, &options(NOW, nonce));
@@ -323,7 +323,7 @@ fn allowed<'a>(authenticator: &mut Authenticator, signer: &KeySigner, names: &[&
     names.iter().filter(is_allowed).copied().collect()
 }
 
-/// A nonce that no other command of the test has.
+/// Returns a nonce that no other command of the test has.
 fn next_nonce() -> u8 {
     use std::sync::atomic::{AtomicU8, Ordering};
     static NEXT: AtomicU8 = AtomicU8::new(0);
@@ -349,7 +349,7 @@ fn a_key_has_routes_under_its_own_identity() {
     let folder = Files::new();
     let (example, alice, bank) = (signer_of("/example"), signer_of("/example/alice"), signer_of("/bank"));
     folder.save("alice.ndncert", &issue(&alice, &example, always()));
-    // An anchor may issue certificates for identities that are not under its own.
+    // An anchor may issue certificates for identities outside its own.
     folder.save("bank.ndncert", &issue(&bank, &example, always()));
     let certificate = files.anchor("example.ndncert", &example, always());
     let with = |prefixes: &[&str]| {

@@ -1,4 +1,4 @@
-//! The client against the real management server, directly and over an endpoint.
+//! The client with the real management server, directly and over an endpoint.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,12 +19,12 @@ use crate::nfd::{ControlParameters, FaceEventKind, FaceQueryFilter};
 use crate::server::ControlPlane;
 use crate::server::tests::{APP, Fixture, NEIGHBOUR, name, run};
 
-/// Expresses Interests to the server of a fixture.
+/// Passes Interests directly to the server of a fixture.
 #[derive(Clone)]
 struct Direct {
     fixture: Rc<Fixture>,
     count: Rc<Cell<u32>>,
-    /// Interests that are lost on the way, counted down.
+    /// Number of next Interests to lose.
     lost: Rc<Cell<u32>>,
     most_pending: Rc<Cell<(u32, u32)>>,
 }
@@ -133,7 +133,7 @@ fn datasets_come_whole_even_when_interests_are_lost() {
     });
 }
 
-/// Loses every third segment the first time.
+/// Loses every third segment on its first request.
 struct Lossy(Direct);
 
 impl Express for Lossy {
@@ -153,7 +153,7 @@ impl Express for Lossy {
     }
 }
 
-/// A forwarder that tells the last segment only on the last segment.
+/// A forwarder that reports the last segment number only in the last segment.
 struct LastOnLast;
 
 impl Express for LastOnLast {
@@ -258,7 +258,7 @@ fn a_closed_connection_is_reported_once() {
     });
 }
 
-/// A forwarder whose dataset has no end.
+/// A forwarder that sends a dataset without end.
 #[derive(Clone)]
 struct Endless;
 

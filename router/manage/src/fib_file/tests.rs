@@ -1,4 +1,4 @@
-//! Text files and snapshots: what was written is read, and whatever is wrong is found.
+//! Text files and snapshots: written content is read back, and all faults are found.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn entries(fib: &FibWriter<()>) -> Entries {
     fib.entries().map(|(name, hops)| (name.to_owned(), hops.to_vec())).collect()
 }
 
-/// What a file gives: entries with the faces whose words are numbers, faults, and how it ended.
+/// Result of loading a file in which words for faces are numbers.
 struct Loaded {
     fib: FibWriter<()>,
     added: Added,
@@ -96,7 +96,7 @@ fn a_snapshot_gives_back_what_was_saved() {
     assert_eq!(entries(&loaded.fib), entries(&fib));
     assert_eq!((loaded.added.prefixes, loaded.added.left_out), (3001, 0));
     assert_eq!(FibFile::new(file.as_slice()).expect("a snapshot").expected_prefixes(), Some(3001));
-    // An empty one, too.
+    // Also for an empty FIB.
     let empty = load(&save(&FibWriter::new(KEY, ()).expect("memory")));
     assert!(empty.end.is_ok() && empty.fib.is_empty());
 }
@@ -121,7 +121,7 @@ fn the_form_of_snapshots_does_not_change_by_accident() {
     ]
     .concat();
     assert_eq!(file, expected);
-    // SipHash-2-4 with the key of zeros.
+    // SipHash-2-4 with the all-zero key.
     let header_check = namehop_hash::hash_name(&HashKey::new(0, 0), &file[..24]);
     assert_eq!(file[24..32], header_check.to_be_bytes());
 }

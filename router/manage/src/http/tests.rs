@@ -1,4 +1,4 @@
-//! The HTTP server, asked over connections.
+//! The HTTP server over connections.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -13,7 +13,7 @@ fn every_endpoint_is_documented() {
     }
 }
 
-/// A server on a loopback address that takes connections.
+/// Creates a server that listens on a loopback address.
 pub(super) fn listening() -> HttpServer {
     BoundHttp::new(SocketAddr::from(([127, 0, 0, 1], 0))).and_then(BoundHttp::listen).expect("listens")
 }
@@ -96,13 +96,13 @@ async fn clients_that_send_nothing_are_closed_and_keep_nobody_out() {
         let mut rest = Vec::new();
         let closed =
             tokio::time::timeout(std::time::Duration::from_secs(20), silent[stream].read_to_end(&mut rest)).await;
-        // Some systems report the bytes that nobody read as a reset.
+        // Some systems report unread bytes as a reset.
         let _ = closed.expect("closed");
     }
     task.abort();
 }
 
-/// A server whose snapshots take a while.
+/// Starts a server that needs 300 ms for a snapshot.
 async fn slow_server() -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let server = listening();
     let address = server.local_address();
@@ -120,7 +120,7 @@ async fn a_flood_of_connections_without_requests_cuts_off_no_answer() {
         let mut silent = std::collections::VecDeque::new();
         loop {
             let mut stream = TcpStream::connect(address).await.expect("connected");
-            // Half of them begin a request, some with a body that never comes.
+            // Two thirds of them begin a request; some announce a body that they never send.
             let begun: &[u8] = match silent.len() % 3 {
                 0 => b"",
                 1 => b"GET /metrics HTTP/1.1\r\nHost: local",

@@ -143,7 +143,7 @@ fn any_general_status() -> impl Strategy<Value = GeneralStatus> {
     })
 }
 
-/// A list decodes to itself, also with elements of another type between.
+/// Checks that a list decodes to itself, even with elements of another type in between.
 fn list_round_trip<T: DatasetItem + PartialEq + Debug>(items: &[T]) -> Result<(), TestCaseError> {
     let mut writer = Writer::new();
     for item in items {
@@ -155,7 +155,7 @@ fn list_round_trip<T: DatasetItem + PartialEq + Debug>(items: &[T]) -> Result<()
     Ok(())
 }
 
-/// The elements of a VALUE in reverse order, with unknown ones (a critical one too) before and after.
+/// Returns the elements of a TLV-VALUE in reverse order, with unknown ones (one of them critical) before and after.
 fn disordered(wire: &[u8]) -> Vec<u8> {
     let outer = namehop_wire::tlv::read_single_element(wire).expect("an element");
     let mut reader = namehop_wire::tlv::Reader::new(outer.value);
@@ -174,7 +174,7 @@ fn disordered(wire: &[u8]) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// A second tier with other numbers everywhere.
+/// Returns a second tier with different numbers in all fields.
 fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
     let status = DiskStatus {
         state: DiskState::Stalled,

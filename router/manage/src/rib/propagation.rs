@@ -78,8 +78,8 @@ impl Rib {
         }
     }
 
-    /// Returns the next hops that the routes give to `name`, lowest cost first; among equal costs, those of its own
-    /// routes first. Empty if the name has no routes of its own.
+    /// Returns the next hops that the routes give to `name`, lowest cost first; among equal costs, next hops from its
+    /// own routes first. Empty if the name has no routes of its own.
     pub fn effective_nexthops(&self, name: NameRef<'_>) -> Vec<(FaceId, u64)> {
         let Some(node) = self.tree.find(name) else { return Vec::new() };
         let routes = self.tree.routes(node);

@@ -197,7 +197,7 @@ impl<C: ControlPlane> Management<C> {
     ];
 
     /// Checks that the requester may have the port opened. The router opens ports with its own rights, which may exceed
-    /// those of the requester.
+    /// the requester's rights.
     fn check_port(
         &self,
         uri: &FaceUri,

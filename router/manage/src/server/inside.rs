@@ -1,4 +1,4 @@
-//! Commands and queries from this process, without packets: those of the HTTP API.
+//! Commands and queries of the HTTP API, which come from this process without packets.
 //!
 //! The verbs and datasets of the management protocol carry them out, so both ways share checks, answers and saved
 //! state. [`Inside`] may be used on any thread. The control thread answers each query in its own task.

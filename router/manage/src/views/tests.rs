@@ -1,4 +1,4 @@
-//! The fields of each view: programs depend on their names.
+//! The fields of each view. Programs depend on their names.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is accepted and what is not, against bounds and clocks.
+//! Accepted and refused commands, at the limits and with changing clocks.
 
 use namehop_wire::SignatureInfo;
 
@@ -12,7 +12,7 @@ fn at(unix_ms: u64, monotonic_ms: u64) -> Moment {
     Moment { unix_ms, monotonic_ms }
 }
 
-/// A guard of a router that was started two hours ago.
+/// Creates the guard of a router that was started two hours ago.
 fn guard() -> ReplayGuard {
     ReplayGuard::new(at(NOW - 2 * HOUR, 0), None)
 }
@@ -21,10 +21,10 @@ fn key(number: usize) -> Name {
     Name::new().append_generic("key").append_generic(number.to_string())
 }
 
-/// Decides on a command that was signed at this time and differs from others by its content.
+/// Offers a command that was signed at this time, with content that makes it unique.
 fn accept_of(guard: &mut ReplayGuard, key: &Name, time_ms: u64, content: &str, now: Moment) -> Result<(), ReplayError> {
     let info = SignatureInfo { time_ms: Some(time_ms), ..SignatureInfo::default() };
-    // The time is a part of what is signed.
+    // The signature covers the time.
     let time = time_ms.to_be_bytes();
     guard.accept(
         key.as_ref(),
@@ -41,7 +41,7 @@ fn accept(guard: &mut ReplayGuard, time_ms: u64, content: &str, now: Moment) -> 
 fn the_time_must_be_near_the_present() {
     let now = at(NOW, 2 * HOUR);
     let mut guard = guard();
-    // The first command of a key, and further ones.
+    // The first command of a key, and another one.
     for content in ["a", "b"] {
         for (time, expected) in [
             (NOW - GRACE_MS, Ok(())),
@@ -88,7 +88,7 @@ fn memory_is_bounded_and_what_is_forgotten_is_refused() {
     }
     assert_eq!(accept(&mut guard, last_forgotten + 1, "a", now), Err(ReplayError::Repeated));
     assert_eq!(accept(&mut guard, last_forgotten + 1, "b", now), Ok(()));
-    // An hour later there is room for new ones.
+    // An hour later there is room for new commands.
     let later = at(NOW + HOUR + GRACE_MS, 3 * HOUR + GRACE_MS);
     assert_eq!(accept(&mut guard, later.unix_ms, "a", later), Ok(()));
     assert_eq!(guard.keys[&key(1)].seen.len(), 1);
@@ -115,7 +115,7 @@ fn a_clock_that_is_set_back_locks_no_key_out_and_lets_no_replay_in() {
         let newest = now.unix_ms;
         let now = at(newest - back, now.monotonic_ms);
         assert_eq!(accept(&mut guard, now.unix_ms + 1, "new", now), Ok(()), "{back}");
-        // Recorded before; those that are remembered are refused also when the clock has come to their time again.
+        // This command was recorded before. A remembered command is refused even when the clock reaches its time again.
         for later in [0, back, 2 * back] {
             let now = at(now.unix_ms + later, now.monotonic_ms + later);
             assert!(accept(&mut guard, newest, "a", now).is_err(), "{back} {later}");
@@ -125,7 +125,7 @@ fn a_clock_that_is_set_back_locks_no_key_out_and_lets_no_replay_in() {
 
 #[test]
 fn a_clock_that_is_set_back_by_days_locks_no_key_out() {
-    // Also one that was wrong at the start.
+    // Also if the clock was wrong at the start.
     let mut guard = ReplayGuard::new(at(NOW, 0), None);
     assert_eq!(accept(&mut guard, NOW + 10, "a", at(NOW + 10, 10)), Ok(()));
     let corrected = at(NOW - 3 * DAY, 1000);
@@ -158,11 +158,11 @@ fn what_an_earlier_process_accepted_is_refused() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let record = || TimeRecord::read(file.reopen().expect("opened")).expect("read");
     let mut first = ReplayGuard::new(at(NOW - HOUR, 0), Some(record()));
-    // The sender is ahead.
+    // The clock of the sender is ahead.
     assert_eq!(accept(&mut first, NOW + 100_000, "a", at(NOW, HOUR)), Ok(()));
     assert_eq!(accept(&mut first, NOW + 1, "b", at(NOW + 1, HOUR + 1)), Ok(()));
     drop(first);
-    // Whether the clock goes on or was set back.
+    // For a clock that continued, and for clocks that were set back.
     for start in [NOW + 2000, NOW - 60_000, NOW - 400_000] {
         let mut second = ReplayGuard::new(at(start, 0), Some(record()));
         for now_ms in [start, NOW, NOW + 90_000, NOW + 100_000] {
@@ -171,7 +171,7 @@ fn what_an_earlier_process_accepted_is_refused() {
             assert!(accept(&mut second, NOW + 1, "b", now).is_err(), "{start} {now_ms}");
         }
     }
-    // A clock that was days ahead locks no key out.
+    // If the clock of the first run was days ahead, no key is locked out.
     let start = NOW - 3 * DAY;
     let mut second = ReplayGuard::new(at(start, 0), Some(record()));
     assert_eq!(accept(&mut second, start + 1, "a", at(start + 1, 1)), Ok(()));

@@ -1,4 +1,4 @@
-//! Announcing case by case, and against a slow model of what a destination should know.
+//! The announcer case by case, and against a slow model of the destination's knowledge.
 
 mod model;
 mod packets;
@@ -7,7 +7,7 @@ use namehop_wire::Name;
 
 use super::announcer::{Action, Announcer, Limits, Outcome, RibCommand};
 
-/// Limits of a routing daemon, with room for few prefixes.
+/// Limits of a routing daemon, with few prefixes.
 const LIMITS: Limits = Limits { max_prefixes: 8, window: 4, refresh_ms: 3_600_000, timeout_ms: 4_000 };
 
 pub(super) fn name(uri: &str) -> Name {
@@ -20,7 +20,7 @@ fn available() -> Announcer {
     announcer
 }
 
-/// The commands that are due, in words.
+/// Returns the commands that are due, as text.
 fn take(announcer: &mut Announcer, now_ms: u64) -> Vec<(u64, String)> {
     std::iter::from_fn(|| announcer.next_command(now_ms)).map(|command| (command.id, words(&command))).collect()
 }
@@ -32,7 +32,7 @@ fn words(command: &RibCommand) -> String {
     }
 }
 
-/// Takes the commands that are due and answers all of them alike.
+/// Ends all due commands with the same outcome; returns them as text.
 fn exchange(announcer: &mut Announcer, now_ms: u64, outcome: Outcome) -> Vec<String> {
     let mut all = Vec::new();
     loop {
@@ -80,7 +80,7 @@ fn nothing_is_sent_while_nobody_is_there_and_everything_when_somebody_comes() {
     assert_eq!((announcer.next_due_ms(), announcer.next_command(1_000_000)), (None, None));
     announcer.destination_began(1_000_000);
     assert_eq!(exchange(&mut announcer, 1_000_000, Outcome::Accepted), ["+ /a 1"]);
-    // A second daemon, and this one begins anew.
+    // Another daemon appears, and this one restarts.
     announcer.destination_began(1_000_001);
     assert_eq!(exchange(&mut announcer, 1_000_001, Outcome::Accepted), ["+ /a 1"]);
     announcer.destination_ended();
@@ -116,7 +116,7 @@ fn a_million_changes_of_many_prefixes_stay_within_the_rate() {
     announcer.destination_began(0);
     let (mut sent, mut most) = (0, 0);
     for number in 0..1_000_000_u64 {
-        // A hundred of them in a millisecond, ten seconds in all.
+        // One hundred of them per millisecond, ten seconds in all.
         let now_ms = number / 100;
         let prefix = name("/flood").append_segment(number / 2);
         announcer.want(prefix.as_ref(), (number % 2 == 0).then_some(0), now_ms);

@@ -1,7 +1,7 @@
-//! Random sequences of routes, answers, lost packets and restarts, against a list of what should be known.
+//! Random sequences of routes, answers, lost packets and restarts, against a list of the prefixes that should be known.
 //!
-//! The destination of the model takes commands in the order in which they were sent and is told of nothing else; some are
-//! lost on the way to it, some answers on the way back. When all is quiet it must know exactly the prefixes that are wanted.
+//! The modelled destination receives commands in the order of sending. Some commands are lost on the way to it, and
+//! some answers on the way back. At the end, it must know exactly the wanted prefixes.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::{LIMITS, name};
 #[derive(Debug, Clone)]
 enum Step {
     Want(u8, Option<u64>),
-    /// So much time passes; commands are sent and handled by the fates given.
+    /// Advances the time by these milliseconds; the commands sent meanwhile have the given fates.
     Pass(u64, Vec<Fate>),
     Restart,
     Leave,
@@ -56,7 +56,7 @@ struct World {
 }
 
 impl World {
-    /// Lets the time go on until `end_ms` with every command handled when it is due.
+    /// Advances the time to `end_ms`, and handles every command when it is due.
     fn pass(&mut self, end_ms: u64, mut fate: impl FnMut() -> Fate) {
         while let Some(due_ms) = self.announcer.next_due_ms()
             && due_ms <= end_ms
@@ -126,7 +126,7 @@ proptest! {
         for step in &steps {
             world.take(step);
         }
-        // The longest pause between two tries is over an hour.
+        // The longest pause between two attempts exceeds an hour.
         world.pass(world.now_ms + 4_100_000, || Fate::Accepted);
         if world.is_there {
             prop_assert_eq!(&world.known, &world.wanted);

@@ -1,4 +1,4 @@
-//! Commands and answers as packets, and which routes are announced to whom.
+//! Commands and answers as packets, and the routes that each destination gets.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn daemon() -> Destination {
     Destination::daemon(DaemonSettings { origins: vec![origin::CLIENT] })
 }
 
-/// An identity `/site/host` and the folder that its files are in.
+/// Creates an identity `/site/host`, and the folder with its files.
 fn identity() -> (SigningIdentity, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let key = PrivateKey::generate(KeyType::Ed25519).expect("a key");
@@ -46,7 +46,7 @@ fn gateway() -> Destination {
     Destination::gateway(settings)
 }
 
-/// One command, taken apart.
+/// One decoded command.
 struct Sent {
     name: Name,
     parameters: ControlParameters,
@@ -254,7 +254,7 @@ fn the_status_tells_what_is_announced_refused_and_waiting() {
     assert_eq!(counts(&status), [0, 1, 2, 1]);
     assert_eq!(status.last_error.expect("an error").reason, "403 as the test says");
 
-    // A refusal is forgotten when the prefix is accepted at last.
+    // A refusal is forgotten when the prefix is accepted later.
     let again = next(&mut daemon, 100_000).expect("it is tried again");
     answer(&mut daemon, &again, 200, 100_000);
     let rest: Vec<Sent> = std::iter::from_fn(|| next(&mut daemon, 100_000)).collect();

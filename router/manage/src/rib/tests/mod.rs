@@ -1,4 +1,4 @@
-//! Behaviour of the RIB: the flag semantics case by case, and against a slow obvious model under random operations.
+//! Behaviour of the RIB: the flag semantics case by case, and against a slow and simple model under random operations.
 
 mod model;
 
@@ -11,18 +11,18 @@ use proptest::prelude::*;
 use super::*;
 use model::Model;
 
-/// A FIB that follows the changes and refuses needless ones.
+/// A FIB that applies the changes and rejects needless ones.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct FollowingFib {
     nexthops: BTreeMap<(Name, u32), u64>,
-    /// The faces of each name in their order.
+    /// The faces of each name, in order.
     orders: BTreeMap<Name, Vec<(u32, u64)>>,
-    /// Costs of [`READVERTISED`] by name.
+    /// Readvertised costs of each name, for the origins in [`READVERTISED`].
     readvertised: BTreeMap<Name, ReadvertisedCosts>,
     changes: usize,
 }
 
-/// Origins whose routes are readvertised to each destination.
+/// Origins of the routes that are readvertised to each destination.
 const READVERTISED: [&[u64]; 2] = [&[1], &[0, 2]];
 
 impl FibChanges for FollowingFib {
@@ -35,7 +35,7 @@ impl FibChanges for FollowingFib {
             .iter()
             .position(|&(other, other_cost)| other_cost > cost || other_cost == cost && later.contains(&FaceId(other)));
         order.insert(position.unwrap_or(order.len()), (face.0, cost));
-        // Beside others, a next hop that was inherited and is the name's own now may have the same cost and the same place.
+        // With several next hops, one that changes from inherited to own may keep its cost and its position.
         assert!(*order != before || order.len() > 1, "{prefix} face {face} was set to what it was");
         self.changes += 1;
     }
@@ -144,7 +144,7 @@ fn routes_from_other_hosts_are_limited_by_face_and_together() {
     assert_eq!(register(&mut rib, &mut fib, "/C", 301, true), Err(RibError::TooManyRemote(3)));
     assert_eq!(register(&mut rib, &mut fib, "/A", 300, true), Ok(Registration::Updated), "one that exists is renewed");
     assert_eq!(rib.entry_count(), 2, "what is refused leaves nothing");
-    // The router's own routes have no limit, and one that is taken over does not count any more.
+    // The router's own routes have no limit, and a remote route that becomes an own route does not count as remote.
     for number in 0..10 {
         assert_eq!(register(&mut rib, &mut fib, &format!("/own/{number}"), 300, false), Ok(Registration::New));
     }
@@ -283,7 +283,7 @@ fn a_walk_sees_every_entry_once() {
     }
     let (mut seen, mut cursor) = (Vec::new(), Some(Cursor::default()));
     while let Some(from) = cursor {
-        // As somebody keeps it who cannot keep a place.
+        // As for a client that can keep only a number.
         let from = from.number().map_or(Cursor::default(), Cursor::from_number);
         cursor = rib.visit_entries(from, 7, |name, routes| {
             seen.push((name.to_owned(), routes.map(|route| route.cost).collect::<Vec<_>>()));

@@ -1,4 +1,4 @@
-//! The RIB as a plain list of routes, with the FIB derived from scratch by the words of the flag definitions.
+//! The RIB as a plain list of routes; the FIB is derived from scratch by the definitions of the flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use crate::rib::{FLAG_CAPTURE, FLAG_CHILD_INHERIT, Route};
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) routes: Vec<(Name, Route)>,
-    /// What each next hop is, and since which step.
+    /// Each next hop, and the step since which it exists unchanged.
     ages: BTreeMap<(Name, u32), (NextHop, u64)>,
     step: u64,
 }
 
-/// Cost of a next hop, and whether it is inherited from a shorter name.
+/// Cost of a next hop, and true if it is inherited from a shorter name.
 pub(super) type NextHop = (u64, bool);
 
 impl Model {
@@ -65,7 +65,8 @@ impl Model {
         self.routes.iter().filter(move |(other, _)| other == name).map(|(_, route)| route)
     }
 
-    /// Next hops of a name that has routes: its own, and by face the nearest inheritable ones up to the first capture.
+    /// Returns the next hops of a name that has routes: its own, and for each other face the nearest inheritable one up
+    /// to the first capture.
     fn effective(&self, name: &Name) -> BTreeMap<u32, NextHop> {
         let mut result = BTreeMap::new();
         let mut at = name.clone();
@@ -86,7 +87,7 @@ impl Model {
         }
     }
 
-    /// Cost by face.
+    /// Returns the costs by face.
     pub(super) fn costs(&self, name: &Name) -> BTreeMap<u32, u64> {
         self.effective(name).into_iter().map(|(face, (cost, _))| (face, cost)).collect()
     }
@@ -98,7 +99,7 @@ impl Model {
             .collect()
     }
 
-    /// To be called after every step: notes which next hops are new or not what they were.
+    /// Records which next hops are new or changed; called after every step.
     pub(super) fn note_ages(&mut self) {
         self.step += 1;
         let mut ages = BTreeMap::new();
@@ -113,13 +114,13 @@ impl Model {
         self.ages = ages;
     }
 
-    /// What the next hops of a name are sorted by.
+    /// Returns the sort key of a next hop.
     pub(super) fn rank(&self, name: &Name, face: u32) -> (u64, bool, u64) {
         let ((cost, is_inherited), since) = self.ages[&(name.clone(), face)];
         (cost, is_inherited, since)
     }
 
-    /// By name the lowest cost of the routes with the origins of each destination, where there are some.
+    /// Returns, for each name, the lowest cost of its routes with the origins of each destination, if there are any.
     pub(super) fn readvertised(&self, origins: [&[u64]; 2]) -> BTreeMap<Name, [Option<u64>; 2]> {
         let lowest = |name: &Name, origins: &[u64]| {
             self.of(name).filter(|route| origins.contains(&route.origin)).map(|route| route.cost).min()

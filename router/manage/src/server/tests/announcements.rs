@@ -17,7 +17,7 @@ impl Announcer {
         Self::with_trust(TrustConfig::default())
     }
 
-    /// Neighbours with the key of this certificate may command the RIB.
+    /// Creates a router that lets neighbours with the key of this certificate command the RIB.
     fn with_localhop(certificate: std::path::PathBuf) -> Self {
         Self::with_trust(TrustConfig { anchors: vec![certificate.into()], certificates: None })
     }
@@ -118,7 +118,7 @@ fn a_neighbour_announces_for_names_of_the_key_of_its_command_only() {
             announcer.fixture.give(&interest.sign(&bob, &options()).expect("signed"), NEIGHBOUR, b"t");
             announcer.fixture.take_one().response().code
         };
-        // Recorded from the network, where Data carries announcements.
+        // A replay of an announcement that was recorded from the network, where Data carries announcements.
         assert_eq!(announce(&announcer.announcement(1000, None)), 403);
         assert_eq!(announcer.fixture.management.rib_sizes(), (0, 0));
     });

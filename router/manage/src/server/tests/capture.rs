@@ -1,4 +1,4 @@
-//! Capture: who gets which frames, and when it ends.
+//! Capture: the frames in it, and its end.
 
 use namehop_face::capture::Direction;
 use namehop_wire::MAX_PACKET_SIZE;
@@ -19,7 +19,7 @@ async fn take(fixture: &Fixture, place: u64) -> ControlResponse {
     fixture.command("capture", "take", &parameters).await
 }
 
-/// A worker receives Interests.
+/// Records Interests as received by a worker.
 fn receive(fixture: &Fixture, names: &[String]) {
     let frames: Vec<Vec<u8>> =
         names.iter().map(|text| InterestBuilder::new(name(text)).build().expect("an Interest")).collect();
@@ -28,7 +28,7 @@ fn receive(fixture: &Fixture, names: &[String]) {
     }
 }
 
-/// All that there is now.
+/// Reads all frames captured so far.
 async fn take_all(fixture: &Fixture, stream: &mut CaptureStream) -> Vec<CapturedFrame> {
     let mut all = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Settings of the Content Store and erasing from it.
+//! Settings of the Content Store, and erasing of Data.
 
 use super::*;
 

@@ -18,7 +18,7 @@ fn query(dataset: Name) -> Vec<u8> {
     InterestBuilder::new(dataset).can_be_prefix(true).must_be_fresh(true).build().expect("built")
 }
 
-/// Fetches a dataset as a client would: content and number of segments.
+/// Fetches a dataset as a client would; returns its content and the number of segments.
 async fn fetch(fixture: &Fixture, dataset: Name) -> (Vec<u8>, u64) {
     fixture.give(&query(dataset.clone()), APP, b"0");
     let first = fixture.wait_for_one().await;
@@ -61,7 +61,7 @@ fn the_general_status_is_complete() {
         let status = GeneralStatus::decode(&content).expect("a status");
         assert!(status.version.starts_with("Namehop/"));
         assert!(status.start_timestamp_ms > 0 && status.current_timestamp_ms >= status.start_timestamp_ms);
-        // The time of day stands still here, as if it had been set back all the while.
+        // Only the monotonic clock advances here, as if the time of day were set back continuously.
         tokio::time::sleep(Duration::from_secs(3600)).await;
         let later = fixture.management.general_status().await;
         assert_eq!(later.current_timestamp_ms - later.start_timestamp_ms, fixture.management.now_ms());
@@ -212,14 +212,14 @@ fn long_lists_are_made_as_they_are_fetched_in_bounded_memory() {
                 fib.add_nexthop(prefix.as_ref(), FaceId(257), 0).expect("added");
             }
         });
-        // Many begin and do not go on: none of them has more than it was asked for.
+        // Many streams are started and abandoned; each keeps only what was requested of it.
         for _ in 0..200 {
             fixture.give(&query(list("fib", "list")), APP, b"t");
         }
         assert_eq!(fixture.take().len(), 200);
         let (streams, kept_bytes) = fixture.management.streams.borrow().sizes();
         assert!((1..=64).contains(&streams) && kept_bytes < 64 * 100_000, "{streams} streams, {kept_bytes} bytes");
-        // One in the middle is made with pauses; what was long ago is gone.
+        // A segment in the middle is built with pauses; the oldest segments are dropped.
         fixture.give(&query(list("fib", "list")), APP, b"t");
         let version = fixture.wait_for_one().await.data().name.without_last(1).to_owned();
         let ask = |segment| {

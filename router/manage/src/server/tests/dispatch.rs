@@ -1,4 +1,4 @@
-//! What is answered at all, in both forms of commands, and what is refused before a command is looked at.
+//! Requests that get an answer, commands in both formats, and requests refused before their command is examined.
 
 use namehop_wire::tlv::{Nni, Writer, types};
 use namehop_wire::{Interest, SignatureInfo};
@@ -163,7 +163,7 @@ fn commands_that_are_not_authorized_change_nothing() {
             let command = signed_command(names::localhost(), module, verb, &named("/A").to_vec(), &signer);
             fixture.give(&command, APP, b"t");
             let code = fixture.take_one().response().code;
-            // The same packet again is a replay.
+            // The same packet sent again is a replay.
             fixture.give(&command, APP, b"t");
             assert_eq!(fixture.take_one().response().code, 403);
             code
@@ -289,7 +289,7 @@ fn neighbours_have_a_limited_number_of_routes() {
         assert_eq!(face.counters.link_drop(namehop_face::counters::LinkDrop::TooManyRoutes), 1);
         assert!(fixture.changes().is_empty(), "nothing is saved for a refused route");
         assert!(fixture.fib("/neighbour/C").is_empty());
-        // Applications of the router's own computer are not limited.
+        // Applications on the router's own host are not limited.
         for prefix in ["/a", "/b", "/c", "/d"] {
             assert_eq!(fixture.command("rib", "register", &named(prefix)).await.code, 200);
         }
@@ -323,7 +323,7 @@ fn arbitrary_frames_never_panic() {
     });
 }
 
-/// A new key with its certificate in a file.
+/// Creates a new key and saves its certificate in a file.
 pub(super) fn key_and_certificate(
     folder: &std::path::Path,
     identity: &str,

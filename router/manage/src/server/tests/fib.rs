@@ -1,4 +1,4 @@
-//! Next hops set directly.
+//! Next hops set by command.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Latency: switching the measurement on and off, and what it says.
+//! Latency: starting and stopping the measurement, and its dataset.
 
 use std::num::NonZeroU32;
 

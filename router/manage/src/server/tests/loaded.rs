@@ -1,4 +1,4 @@
-//! Prefixes loaded from a file, and the snapshot from which they can be loaded again.
+//! Prefixes loaded from a file, and the snapshot that can be loaded again.
 
 use crate::fib_file::{FaceWord, FibFile, Part};
 use namehop_wire::data::content_type;
@@ -7,7 +7,7 @@ use super::*;
 use crate::nfd::numbers::origin;
 use crate::rib::Route;
 
-/// Loads a file of either kind; words are face numbers, or URIs of faces that are there.
+/// Loads a file of either format; words are face ids, or URIs of existing faces.
 fn load(fixture: &Fixture, file: &[u8]) {
     let router = fixture.router();
     let face_of = |word: &FaceWord| match word.word.parse() {
@@ -100,7 +100,7 @@ fn a_snapshot_goes_on_while_the_fib_changes_and_old_segments_are_gone() {
         let other = Fixture::new();
         load(&other, &file);
         assert!((0..20_000).all(|number| !other.fib(&format!("/loaded/{number}")).is_empty()));
-        // Far ahead, or of another version: no answer, and no work.
+        // A segment far ahead or of another version gets no answer and causes no work.
         let name = names::localhost_verb("fib", "snapshot");
         for (version, segment) in [(1, 0), (u64::MAX, u64::MAX)] {
             let name = name.clone().append_version(version).append_segment(segment);
@@ -120,7 +120,7 @@ fn routes_stand_beside_loaded_next_hops_and_a_face_takes_both_with_it() {
         let prefix = name("/loaded/1");
         fixture.management.add_route(prefix.as_ref(), route(APP, 3)).expect("added");
         assert_eq!(fixture.fib("/loaded/1"), [(256, 3), (257, 5)]);
-        // A route for the same face takes the place of the loaded next hop, for good.
+        // A route for the same face replaces the loaded next hop for good.
         fixture.management.add_route(prefix.as_ref(), route(NEIGHBOUR, 9)).expect("added");
         assert_eq!(fixture.fib("/loaded/1"), [(256, 3), (257, 9)]);
         fixture.management.remove_route(prefix.as_ref(), FaceId(NEIGHBOUR as u32), origin::STATIC);
@@ -128,14 +128,14 @@ fn routes_stand_beside_loaded_next_hops_and_a_face_takes_both_with_it() {
 
         let face = fixture.router().faces().remove(FaceId(NEIGHBOUR as u32)).expect("there");
         fixture.management.face_event(&FaceEvent::Destroyed(face));
-        // Commands are answered while all prefixes are gone through.
+        // Commands are answered while the search through all prefixes runs.
         assert_eq!(fixture.command("fib", "add-nexthop", &named("/x")).await.code, 200);
         tokio::time::sleep(Duration::from_millis(1)).await;
         let left = fixture.router().with_fib(|fib| fib.entries().map(|(name, _)| name.to_string()).collect::<Vec<_>>());
         let mut left: Vec<_> = left.into_iter().filter(|name| name.starts_with("/loaded")).collect();
         left.sort();
         assert_eq!(left, ["/loaded/1"]);
-        // What is loaded later leaves the face out.
+        // Prefixes loaded later leave the destroyed face out.
         load(&fixture, format!("/late {NEIGHBOUR}\n/late {APP}\n").as_bytes());
         assert_eq!(fixture.fib("/late"), [(256, 0)]);
     });

@@ -1,10 +1,10 @@
-//! Loading strategies: what is refused, and to whom. Programs that are accepted are compiled from C in tests of the whole router.
+//! Loading strategies: refusals, and authorization. Tests of the whole router compile programs from C and load them.
 
 use super::dispatch::key_and_certificate;
 use super::*;
 use crate::nfd::numbers::MAX_COMMAND_FILE_BYTES;
 
-/// A router that carries out commands of the module by anybody and by this key.
+/// Creates a router that accepts commands of the module with any signature, and lists this key for it.
 fn with_listed_key() -> (Fixture, impl Signer) {
     let folder = tempfile::tempdir().expect("a folder");
     let (signer, certificate) = key_and_certificate(folder.path(), "/operator");
@@ -13,7 +13,7 @@ fn with_listed_key() -> (Fixture, impl Signer) {
     (Fixture::with_security(&SecurityConfig { rules: rules.into(), ..SecurityConfig::default() }), signer)
 }
 
-/// Sends a file in a command that is signed `later_ms` milliseconds from now.
+/// Sends a file in a command with a signature time `later_ms` milliseconds from now.
 fn load(
     fixture: &Fixture,
     signer: &dyn Signer,

@@ -1,4 +1,4 @@
-//! The management server against the small router in memory of [`crate::testing`].
+//! The management server with the in-memory router of [`crate::testing`].
 
 mod announcements;
 mod capture;
@@ -37,9 +37,9 @@ use crate::authentication::SecurityConfig;
 use crate::nfd::{ControlParameters, ControlResponse, names};
 use crate::testing::{self, FakeRouter};
 
-/// Number of the local application's face.
+/// Id of the local application's face.
 pub(crate) const APP: u64 = testing::APP.0 as u64;
-/// Number of the neighbour's face.
+/// Id of the neighbour's face.
 pub(crate) const NEIGHBOUR: u64 = testing::NEIGHBOUR.0 as u64;
 
 pub(crate) fn uri(text: &str) -> FaceUri {
@@ -50,13 +50,13 @@ pub(crate) fn name(text: &str) -> Name {
     text.parse().expect("a name")
 }
 
-/// A server, and everything it sent.
+/// A server, and the frames that it sent.
 pub(crate) struct Fixture {
     pub(crate) management: Rc<Management<FakeRouter>>,
     sent: Rc<RefCell<Vec<Vec<u8>>>>,
 }
 
-/// One thing the server sent.
+/// One packet that the server sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
     pub(crate) token: Vec<u8>,
@@ -92,7 +92,7 @@ impl Fixture {
         self.management.control()
     }
 
-    /// Gives the server an Interest as the engine would.
+    /// Passes an Interest to the server as the engine would.
     pub(crate) fn give(&self, interest: &[u8], face: u64, token: &[u8]) {
         let header = LpHeader {
             incoming_face_id: Some(face),
@@ -102,13 +102,13 @@ impl Fixture {
         self.management.receive(&lp::encode_packet(&header, Some(interest)));
     }
 
-    /// Takes what was sent since the last time.
+    /// Takes the packets sent since the last call.
     pub(crate) fn take(&self) -> Vec<Sent> {
         let frames = std::mem::take(&mut *self.sent.borrow_mut());
         frames.iter().map(|frame| Self::open(frame)).collect()
     }
 
-    /// Takes what was sent with this token, if anything was.
+    /// Takes the packet sent with this token, if there is one.
     pub(crate) fn take_by_token(&self, token: &[u8]) -> Option<Sent> {
         let mut frames = self.sent.borrow_mut();
         let has_token = |frame: &Vec<u8>| LpPacket::decode(frame).expect("a frame").pit_token.as_slice() == token;
@@ -131,7 +131,7 @@ impl Fixture {
         sent.remove(0)
     }
 
-    /// Sends a command from the application's face and waits for the answer.
+    /// Sends a command from the application's face and waits for the response.
     async fn command(&self, module: &str, verb: &str, parameters: &ControlParameters) -> ControlResponse {
         self.command_from(APP, module, verb, parameters).await
     }
@@ -163,7 +163,7 @@ impl Fixture {
         panic!("no answer");
     }
 
-    /// The next hops of a FIB entry as (face, cost), by cost.
+    /// Returns the next hops of a FIB entry as (face, cost), in order of cost.
     pub(crate) fn fib(&self, prefix: &str) -> Vec<(u32, u64)> {
         let prefix = name(prefix);
         self.router().with_fib(|fib| {
@@ -185,18 +185,17 @@ fn options() -> InterestSignatureOptions {
     InterestSignatureOptions { nonce: Some([1; 8]), time_ms: Some(unix_time_ms()), sequence: None }
 }
 
-/// Runs a test on a `LocalSet` with a clock that moves only when everybody waits.
+/// Runs a test on a `LocalSet` with a clock that advances only when all tasks wait.
 pub(crate) fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime"), test);
 }
 
-/// Parameters with only a name.
+/// Returns parameters with only a name.
 fn named(prefix: &str) -> ControlParameters {
     ControlParameters { name: Some(name(prefix)), ..ControlParameters::default() }
 }
 
-/// Flags of a face, set where `mask` says.
 fn flags(face: &Face) -> FaceFlags {
     face.flags()
 }

@@ -1,4 +1,4 @@
-//! Names that are given to another worker.
+//! Moving names to another worker.
 
 use super::datasets::{items, list};
 use super::*;

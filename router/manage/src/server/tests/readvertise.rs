@@ -1,4 +1,4 @@
-//! Readvertising through the server: when commands are sent, and what their answers do.
+//! Readvertising through the server: when it sends commands, and the effects of their answers.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ struct Command {
     interest: Vec<u8>,
 }
 
-/// A server that readvertises routes of clients, with [`NEIGHBOUR`] and [`APP`]; the application's face is the daemon's.
+/// Creates a server that readvertises routes of clients. The face of the daemon is [`APP`]; routes lead to
+/// [`NEIGHBOUR`].
 fn readvertising() -> Fixture {
     let fixture = Fixture::new();
     fixture.management.readvertise_to(vec![Destination::daemon(DaemonSettings { origins: vec![65] })]);
@@ -24,7 +25,7 @@ fn readvertising() -> Fixture {
     fixture
 }
 
-/// What was sent to the daemon in words, and the packets.
+/// Returns the commands sent to the daemon, as text and as packets.
 async fn sent(fixture: &Fixture) -> (Vec<String>, Vec<Command>) {
     tokio::time::sleep(Duration::from_millis(1)).await;
     let commands: Vec<Command> =
@@ -40,7 +41,7 @@ async fn sent(fixture: &Fixture) -> (Vec<String>, Vec<Command>) {
     (words.collect(), commands)
 }
 
-/// Answers all commands until there are no more; gives all of them.
+/// Accepts all commands until there are no more; returns them as text.
 async fn accept_all(fixture: &Fixture) -> Vec<String> {
     let mut all = Vec::new();
     loop {
@@ -74,7 +75,7 @@ async fn unregister(fixture: &Fixture, prefix: &str, face: u64, origin: u64) {
     assert_eq!(command(fixture, "unregister", parameters).await, 200);
 }
 
-/// Sends a command and takes its answer alone: the server may have sent commands of its own before.
+/// Sends a command and takes only its answer; the server may have sent commands of its own before.
 async fn command(fixture: &Fixture, verb: &str, parameters: ControlParameters) -> u64 {
     let interest = signed_command(names::localhost(), "rib", verb, &parameters.to_vec(), &DigestSigner);
     fixture.give(&interest, APP, b"token");
@@ -134,7 +135,7 @@ fn the_fib_says_where_a_daemon_is() {
     run(async {
         let fixture = readvertising();
         register(&fixture, "/a", NEIGHBOUR, 65, 0).await;
-        // Not the daemon: another computer, and whoever takes everything.
+        // Neither route leads to the daemon: one is to another host, the other covers all of `/localhost`.
         register(&fixture, "/localhost/nlsr", NEIGHBOUR, 128, 0).await;
         let everything = ControlParameters { flags: Some(0), ..named("/localhost") };
         assert_eq!(command(&fixture, "register", everything).await, 200);

@@ -1,4 +1,4 @@
-//! Routes by command, and what they change in the FIB.
+//! Routes by command, and their effects on the FIB.
 
 use super::*;
 
@@ -179,7 +179,7 @@ fn nobody_takes_commands_away_from_the_router() {
                 assert_eq!(fixture.command("fib", "add-nexthop", &route(prefix, face, 0)).await.code, 406);
             }
         }
-        // Removing is always answered with 200, and here changes nothing.
+        // Removing is always answered with 200; here it has no effect.
         assert_eq!(fixture.command("fib", "remove-nexthop", &route_key("/localhost/nfd", 1)).await.code, 200);
         assert_eq!(fixture.command("rib", "unregister", &route_key("/localhost/nfd", 1)).await.code, 200);
         assert_eq!(fixture.fib("/localhost/nfd"), [(1, 0)]);

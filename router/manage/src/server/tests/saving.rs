@@ -1,4 +1,4 @@
-//! A command whose change cannot be saved changes nothing and says so.
+//! A command that cannot save its change has no effect and reports an error.
 
 use super::*;
 use crate::nfd::Code;
@@ -64,7 +64,7 @@ fn nothing_changes_that_cannot_be_saved() {
         let after =
             (neighbour.persistency(), neighbour.mtu_bytes(), flags(&neighbour), fixture.router().cs_info().await);
         assert_eq!(after, before);
-        // What changes nothing needs no saving.
+        // A command without effect needs no saving.
         assert_eq!(fixture.command("strategy-choice", "unset", &named("/none")).await.code, 200);
         assert_eq!(fixture.command("rib", "unregister", &named("/none")).await.code, 200);
 

@@ -1,4 +1,4 @@
-//! Packet trace: who gets what, and when it ends.
+//! Packet trace: the packets in it, and its end.
 
 use namehop_engine::trace::{PacketTrace, TraceStep, TraceSubject};
 use namehop_packet::{DropReason, FaceId, Timestamp};
@@ -23,7 +23,7 @@ async fn take(fixture: &Fixture) -> (u64, Vec<u64>) {
     (response.code, packets.iter().map(|packet| packet.time_ns).collect())
 }
 
-/// What workers are to trace: how many packets.
+/// Returns the number of packets that the workers shall trace.
 fn wanted(fixture: &Fixture) -> Option<u64> {
     fixture.router().traced.borrow().as_ref().map(|request| request.count)
 }
@@ -37,7 +37,7 @@ fn packets_are_given_to_whoever_started_the_trace_until_there_were_enough() {
             assert_eq!(start(&fixture, count).await, code, "{count}");
         }
         assert_eq!((wanted(&fixture), take(&fixture).await), (Some(2), (200, vec![])));
-        // Each of two workers has found as many as were asked for.
+        // Each of two workers has traced the requested number.
         for (worker, time_ns) in [(0, 5), (1, 6), (1, 7), (0, 8)] {
             fixture.management.traced(worker, &packet(time_ns));
         }

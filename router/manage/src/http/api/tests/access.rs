@@ -1,4 +1,4 @@
-//! Who is answered.
+//! Access control.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn changes_need_the_token_and_looking_does_not() {
         assert!(scene.changes().is_empty());
         assert_eq!(put_route(&scene, &[("authorization", &right), JSON]).await.status, StatusCode::OK);
         assert_eq!(scene.changes(), ["route /a 257 0"]);
-        // Whoever sends a token learns whether it is right.
+        // A given token is checked even if none is required.
         let looking = scene.send(Method::GET, "/api/v1/cs", &[("authorization", "Bearer wrong")], "").await;
         assert_eq!(looking.status, StatusCode::UNAUTHORIZED);
     });
@@ -135,14 +135,14 @@ fn pages_of_other_sites_are_refused_with_and_without_token() {
             let headers = [("authorization", &*right), JSON, own];
             let answer = put_route(&scene, &headers).await;
             assert_eq!(answer.status, StatusCode::OK, "{own:?}");
-            // No page of another site may read an answer, and none is kept.
+            // No page of another site may read an answer, and no cache keeps it.
             assert!(answer.headers.keys().all(|name| !name.as_str().starts_with("access-control")));
             assert_eq!(
                 (&answer.headers["cache-control"], &answer.headers["x-content-type-options"]),
                 (&"no-store".parse().unwrap(), &"nosniff".parse().unwrap())
             );
         }
-        // What a browser asks before it sends such a request for a page of another site.
+        // The preflight request that a browser sends before such a request from a page of another site.
         let preflight = [("origin", "http://evil.example"), ("access-control-request-method", "PUT")];
         let answer = scene.send(Method::OPTIONS, "/api/v1/routes", &preflight, "").await;
         assert_eq!(answer.status, StatusCode::FORBIDDEN);

@@ -1,4 +1,4 @@
-//! Changes, as commands of the management protocol carry them out.
+//! Changes over HTTP, carried out as commands of the management protocol.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -149,7 +149,7 @@ fn routes_strategies_cache_and_dispatch_table_are_changed() {
         let next_hop = json!({"face_id": 257, "remote_uri": "udp4://192.0.2.1:6363", "cost": 7});
         let fib = scene.get("/fib?prefix=/a").await.json();
         assert_eq!(fib, json!({"items": [{"prefix": "/a/%20b", "nexthops": [next_hop]}], "next": null}));
-        // The percent sign of the name is one of the query, too.
+        // The percent sign in the name is itself percent-encoded in the query.
         let removed = scene.change(Method::DELETE, "/routes?prefix=%2Fa%2F%2520b&face_id=257", "").await;
         assert_eq!((removed.status, removed.body.len()), (StatusCode::NO_CONTENT, 0));
         assert_eq!(scene.get("/fib").await.json()["items"], json!([]));
@@ -188,7 +188,7 @@ fn routes_strategies_cache_and_dispatch_table_are_changed() {
                 format!("strategy /a {}", chosen["strategy"].as_str().expect("a name")),
                 "no strategy /a".to_owned(),
                 "cs CsChange { capacity: Some(9), policy: None, admit: None, serve: Some(false) }".to_owned(),
-                // In portions, of which each is told.
+                // Data is erased in portions, and each is saved.
                 "erased /a".to_owned(),
                 "erased /a".to_owned(),
                 "erased /".to_owned(),
@@ -205,7 +205,7 @@ fn a_command_is_carried_out_although_its_client_has_gone() {
         let scene = Scene::new();
         let request = scene.change(Method::PUT, "/routes", r#"{"prefix":"/a","face_id":257}"#);
         let mut request = Box::pin(request);
-        // It has been handed to the control thread, and is dropped before the answer.
+        // The request has reached the control thread, and is dropped before its answer.
         let is_pending = poll_fn(|context| Poll::Ready(request.as_mut().poll(context).is_pending())).await;
         assert!(is_pending);
         drop(request);

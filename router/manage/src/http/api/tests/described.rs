@@ -1,4 +1,4 @@
-//! The description: that it is the one in the documentation, that it names all requests and no others, and that answers are as it says.
+//! The description: equals docs/openapi.json, names all requests and no others, and matches the answers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) fn described() -> Value {
     serde_json::to_value(description()).expect("JSON")
 }
 
-/// The description of a request.
+/// Returns the description of a request.
 pub(super) fn operation<'a>(description: &'a Value, method: &Method, path: &str) -> &'a Value {
     &description["paths"][format!("{ROOT}{path}")][method.as_str().to_ascii_lowercase()]
 }
@@ -50,7 +50,7 @@ fn the_description_is_complete() {
             }
         }
     }
-    // Every reference leads somewhere.
+    // Every reference resolves.
     let text = description.to_string();
     for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(description.pointer(reference).is_some(), "{reference}");
@@ -87,7 +87,7 @@ fn what_is_described_is_answered_and_nothing_else() {
     });
 }
 
-/// A request that is carried out, and its answer as the description says.
+/// Sends a request, and checks its answer against the description.
 async fn expect(scene: &Scene, done: &mut BTreeSet<String>, method: Method, template: &str, path: &str, body: Value) {
     let description = described();
     let schema = &operation(&description, &method, template)["requestBody"]["content"]["application/json"]["schema"];
@@ -167,11 +167,11 @@ fn answers_are_as_described() {
         for (path, item) in description["paths"].as_object().expect("paths") {
             for method in item.as_object().expect("operations").keys().map(|method| method.to_ascii_uppercase()) {
                 let request = format!("{method} {}", path.trim_start_matches(ROOT));
-                // A program is compiled by a whole router only.
+                // Only a whole router can compile programs, so these requests are tested elsewhere.
                 assert!(request.contains("/strategies/loaded") || done.contains(&request), "{request} was not asked");
             }
         }
-        // An error is described as well.
+        // Errors are described as well.
         let error = scene.change(Method::POST, "/cs", "{").await;
         let schema = json!({"$ref": "#/components/schemas/ErrorView"});
         assert_eq!(fault(&error.json(), &schema, &description), None);

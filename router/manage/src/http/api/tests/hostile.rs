@@ -1,4 +1,4 @@
-//! Requests that nobody sends who means well: whatever comes, the server answers or closes, and then answers others.
+//! Malformed and malicious requests: the server answers or closes each, and then still answers others.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::http::tests::listening;
 use crate::metrics::Snapshot;
 use crate::server::ControlPlane;
 
-/// How long anything may take: far longer than it does.
+/// Timeout of each step; far longer than a step takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server on a socket.
@@ -34,11 +34,11 @@ async fn served() -> Served {
 }
 
 impl Served {
-    /// Sends bytes and gives what comes back until the server closes.
+    /// Sends bytes and returns the answer until the server closes.
     async fn exchange(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let mut answer = Vec::new();
-        // The server may close before it has everything, which is a reset for the rest.
+        // If the server closes before it has read everything, the rest is reset.
         let _ = stream.write_all(bytes).await;
         let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("the server answers or closes");
         answer
@@ -50,7 +50,7 @@ impl Served {
         line.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
     }
 
-    /// Others are answered.
+    /// Checks that the server still answers a valid request.
     async fn expect_well(&self) {
         assert_eq!(self.status_of("GET /api/v1/cs HTTP/1.1\r\nHost: localhost\r\n\r\n").await, 200);
     }
@@ -143,7 +143,7 @@ fn clients_that_read_nothing_keep_nobody_out() {
     });
 }
 
-/// Something that looks like a request, in parts.
+/// Generates the parts of something similar to a request.
 fn request() -> impl Strategy<Value = (String, String, Vec<(String, String)>, Vec<u8>)> {
     let method = prop_oneof![
         Just("GET".to_owned()),
@@ -272,7 +272,7 @@ fn random_bytes_harm_nobody() {
             bytes.extend(noise.new_tree(&mut runner).expect("made").current());
             bytes
         });
-        // What is incomplete takes until its time is over.
+        // Incomplete requests last until their timeout, so they are sent together.
         while let Some(first) = bytes.next() {
             let others: Vec<Vec<u8>> = bytes.by_ref().take(24).collect();
             let exchanges = others.iter().map(|bytes| served.exchange(bytes));

@@ -1,4 +1,4 @@
-//! The API against the small router in memory of [`crate::testing`]: without sockets, and over connections.
+//! The API with the in-memory router of [`crate::testing`]: without sockets, and over connections.
 
 mod access;
 mod commands;
@@ -24,12 +24,12 @@ use crate::authentication::{Authenticator, SecurityConfig};
 use crate::server::Management;
 use crate::testing::FakeRouter;
 
-/// The token of the tests.
+/// Token of the tests.
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-/// The host that the tests ask for.
+/// Host header of the tests.
 const HOST: &str = "localhost:9697";
 
-/// A router with its API, which is asked without a connection.
+/// A router and its API, called without a connection.
 struct Scene {
     management: Rc<Management<FakeRouter>>,
     api: Router,
@@ -48,7 +48,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The text of an error.
+    /// Returns the text of an error.
     #[track_caller]
     fn error(&self) -> String {
         let json = self.json();
@@ -73,7 +73,7 @@ impl Scene {
         self.management.control()
     }
 
-    /// Sends a request with these headers only, besides Host.
+    /// Sends a request with only these headers and Host.
     async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
         let mut request = Request::builder().method(method).uri(path).header("host", HOST);
         for (name, value) in headers {
@@ -90,7 +90,7 @@ impl Scene {
         self.send(Method::GET, &format!("{ROOT}{path}"), &[], Body::empty()).await
     }
 
-    /// A request with token and JSON body.
+    /// Sends a request with token and JSON body.
     async fn change(&self, method: Method, path: &str, body: &str) -> Answer {
         let authorization = format!("Bearer {TOKEN}");
         let headers = [("authorization", &*authorization), ("content-type", "application/json")];
@@ -111,7 +111,7 @@ fn name(text: &str) -> Name {
     text.parse().expect("a name")
 }
 
-/// Runs a test on a `LocalSet`, where the router lives.
+/// Runs a test on a `LocalSet`, as the router needs.
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     LocalSet::new().block_on(&runtime, test);

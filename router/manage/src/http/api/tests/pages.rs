@@ -10,10 +10,10 @@ use crate::rib::Route;
 use crate::server::ControlPlane;
 use crate::testing::{APP, NEIGHBOUR};
 
-/// Entries in the tables of these tests.
+/// Number of entries in the tables of these tests.
 const ENTRIES: usize = 3000;
 
-/// Follows a list to its end; gives how often each item came, by this field, and the lengths of the pages.
+/// Follows a list to its end. Returns how often each value of `key` occurred, and the lengths of the pages.
 async fn follow(scene: &Scene, path: &str, limit: usize, key: &str) -> (BTreeMap<String, usize>, Vec<usize>) {
     let (mut seen, mut lengths, mut after) = (BTreeMap::new(), Vec::new(), String::new());
     let and = if path.contains('?') { '&' } else { '?' };
@@ -55,7 +55,7 @@ fn every_entry_is_in_one_page_whatever_their_length() {
                 let (seen, lengths) = follow(&scene, path, limit, "prefix").await;
                 assert_eq!(seen.len(), ENTRIES, "{path} by {limit}");
                 assert!(seen.values().all(|&times| times == 1), "{path} by {limit}");
-                // A group of neighbouring places of the table is not divided.
+                // A page never divides a group of adjacent slots, so it may exceed the limit.
                 assert!(lengths.iter().all(|&length| length < limit + 300), "{path} by {limit}: {lengths:?}");
             }
         }
@@ -79,7 +79,7 @@ fn entries_that_stay_are_listed_while_others_come_and_go() {
             }
             let Some(next) = page["next"].as_str() else { break };
             after = format!("&after={next}");
-            // The table grows, and half of what was there goes.
+            // The table grows, and half of the first entries are removed.
             scene.router().with_fib(|fib| {
                 for number in (0..2000).filter(|_| turn < 10) {
                     let prefix = name(&format!("/new/{turn}/{number}"));
@@ -164,7 +164,7 @@ fn wrong_places_and_limits_are_refused_or_empty() {
                 );
             }
         }
-        // Any number is a place, or behind the end.
+        // Any number is a valid position, or past the end.
         for after in [0, 1, 12345, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
             for path in ["/fib", "/routes", "/faces"] {
                 assert_eq!(

@@ -1,4 +1,4 @@
-//! That the code takes what the description says, and nothing else: each parameter of each request at and beyond its limits.
+//! Checks that the code accepts exactly the described values: each parameter of each request at and beyond its limits.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::string::string_regex;
@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use super::described::{described, operation};
 use super::*;
 
-/// Requests that are right, with all parameters that they may have: method, path as described, path, query, body.
+/// Returns valid requests with all their parameters: method, described path, path, query, body.
 fn requests() -> Vec<(Method, &'static str, &'static str, Value, Value)> {
     let page = |more: Value| {
         let mut query = json!({"limit": "10", "after": "0"});
@@ -50,7 +50,7 @@ fn requests() -> Vec<(Method, &'static str, &'static str, Value, Value)> {
     ]
 }
 
-/// The schema with references followed, and without the choice of `null`.
+/// Returns the schema with references resolved, and without the alternative `null`.
 fn resolved<'a>(schema: &'a Value, description: &'a Value) -> &'a Value {
     if let Some(reference) = schema["$ref"].as_str() {
         return resolved(description.pointer(reference.trim_start_matches('#')).expect("a schema"), description);
@@ -64,7 +64,7 @@ fn is_of(schema: &Value, wanted: &str) -> bool {
     schema["type"] == wanted || schema["type"].as_array().is_some_and(|types| types.iter().any(|one| one == wanted))
 }
 
-/// Values that the schema allows, and values that it does not.
+/// Returns values that the schema allows, and values that it does not.
 fn values(schema: &Value, runner: &mut TestRunner) -> (Vec<Value>, Vec<Value>) {
     if is_of(schema, "integer") {
         let (low, high) =
@@ -82,7 +82,7 @@ fn values(schema: &Value, runner: &mut TestRunner) -> (Vec<Value>, Vec<Value>) {
     if is_of(schema, "number") {
         let (low, high) =
             (schema["minimum"].as_f64().expect("a minimum"), schema["maximum"].as_f64().expect("a maximum"));
-        // The longest trace would take as long.
+        // Without the maximum, because a trace of that duration would take as long.
         return (
             vec![json!(low), json!(low + 0.01)],
             vec![json!(low - 0.5), json!(high + 0.5), json!(1e300), json!("x")],
@@ -102,7 +102,7 @@ fn values(schema: &Value, runner: &mut TestRunner) -> (Vec<Value>, Vec<Value>) {
     (valid, invalid.to_vec())
 }
 
-/// Whether a request has the right form; what the router says to its meaning does not matter.
+/// Returns true if the form of a request is accepted, regardless of its outcome.
 async fn is_taken(scene: &Scene, method: &Method, path: &str, query: &Value, body: &Value) -> bool {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let pairs: Vec<String> = query

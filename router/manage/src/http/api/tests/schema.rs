@@ -1,13 +1,13 @@
-//! Whether JSON is as a schema of the description says: the parts of JSON Schema that the description uses.
+//! Checks JSON against a schema of the description, with the parts of JSON Schema that the description uses.
 
 use serde_json::Value;
 
-/// Why a value is not as the schema says; `description` is where references lead to.
+/// Returns how a value violates the schema; references resolve in `description`.
 pub(super) fn fault(value: &Value, schema: &Value, description: &Value) -> Option<String> {
     check(value, schema, description, true).err()
 }
 
-/// `is_whole` says that no other schema describes further properties.
+/// `is_whole`: no other schema describes further properties.
 fn check(value: &Value, schema: &Value, description: &Value, is_whole: bool) -> Result<(), String> {
     if let Some(reference) = schema["$ref"].as_str() {
         let found =
@@ -31,7 +31,7 @@ fn check(value: &Value, schema: &Value, description: &Value, is_whole: bool) -> 
     let types: Vec<&str> = match &schema["type"] {
         Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
         Value::String(only) => vec![only],
-        // Anything.
+        // Without a type, any value is valid.
         _ => return Ok(()),
     };
     let is = |wanted: &&str| match *wanted {
@@ -73,7 +73,7 @@ fn check(value: &Value, schema: &Value, description: &Value, is_whole: bool) -> 
     }
 }
 
-/// The names of properties that a schema describes.
+/// Collects the names of the properties that a schema describes.
 fn properties(schema: &Value, description: &Value, names: &mut Vec<String>) {
     let target = match schema["$ref"].as_str() {
         Some(reference) => description.pointer(reference.trim_start_matches('#')).unwrap_or(schema),

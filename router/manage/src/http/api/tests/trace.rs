@@ -23,7 +23,7 @@ fn packet(time_ns: u64, face: u32) -> PacketTrace {
     }
 }
 
-/// Asks for a trace, and waits until it runs.
+/// Requests a trace, and waits until it runs.
 async fn begin(scene: &Rc<Scene>, body: Value) -> tokio::task::JoinHandle<Answer> {
     let asking = Rc::clone(scene);
     let answer = spawn_local(async move { asking.change(Method::POST, "/trace", &body.to_string()).await });
