@@ -1,4 +1,4 @@
-//! Sending commands.
+//! Sends commands.
 
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::security::SecurityError;

@@ -1,4 +1,4 @@
-//! Following the face event stream.
+//! Follows the face event stream.
 
 use namehop_wire::{Data, InterestBuilder};
 

@@ -45,9 +45,9 @@ pub struct RouteLine {
     pub line: usize,
     /// Prefix of the route.
     pub prefix: Name,
-    /// Where its Interests go.
+    /// Next hop of its Interests.
     pub next_hop: FaceSelector,
-    /// Lower is better; absent when the line has none.
+    /// Lower is better; `None` if the line has no cost.
     pub cost: Option<u64>,
 }
 

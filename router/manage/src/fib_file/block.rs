@@ -21,7 +21,7 @@ pub(super) const MAX_VALUE_BYTES: usize = u16::MAX as usize;
 /// Maximum size of a block, in bytes: a block ends with the record that fills it.
 pub(super) const MAX_BLOCK_BYTES: usize = BLOCK_BYTES + MAX_VALUE_BYTES + (2 + 2 * MAX_NEXTHOPS) * MAX_NUMBER_BYTES;
 
-/// Some prefixes of a file.
+/// A part of a file: prefixes with their next hops.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PrefixBlock {
     records: Vec<u8>,

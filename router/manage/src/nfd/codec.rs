@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::numbers::Code;
 
-/// Why bytes are not the expected message.
+/// Why bytes do not decode to the expected message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CodecError {
     /// The bytes are not valid TLV, or a name or number in them is not valid.

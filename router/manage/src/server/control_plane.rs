@@ -40,7 +40,7 @@ pub struct EngineStatus {
 }
 
 impl AddAssign for EngineStatus {
-    /// Adds another worker. All have the same packet buffers.
+    /// Adds the numbers of another worker. All workers share the packet buffers.
     fn add_assign(&mut self, other: EngineStatus) {
         let EngineStatus { counters, sizes, cs, buffers_in_use } = other;
         self.counters += counters;
@@ -106,12 +106,12 @@ pub struct HandoverCounters {
 }
 
 impl HandoverCounters {
-    /// Packets of all kinds that found no room.
+    /// Returns the number of dropped packets of all kinds.
     pub fn lost(&self) -> u64 {
         self.dropped_interests + self.dropped_data + self.dropped_nacks
     }
 
-    /// Counts a packet of this kind that found no room.
+    /// Counts a dropped packet of this kind.
     pub fn dropped(&mut self, kind: PacketKind) {
         *match kind {
             PacketKind::Interest => &mut self.dropped_interests,
@@ -158,7 +158,7 @@ pub enum StateChange<'a> {
     FaceDestroyed(&'a Face),
     /// A route will be added or replaced.
     RouteRegistered {
-        /// Its name.
+        /// Prefix of the route.
         prefix: NameRef<'a>,
         /// The route. Its expiry refers to a clock that ends with the process.
         route: &'a Route,
@@ -167,18 +167,18 @@ pub enum StateChange<'a> {
     },
     /// A route will be removed.
     RouteUnregistered {
-        /// Its name.
+        /// Prefix of the route.
         prefix: NameRef<'a>,
-        /// Its face.
+        /// Face of the route.
         face: FaceId,
-        /// Its origin.
+        /// Origin of the route.
         origin: u64,
     },
     /// A strategy will be chosen.
     StrategySet {
-        /// For this prefix.
+        /// Prefix of the choice.
         prefix: NameRef<'a>,
-        /// Full name.
+        /// Full name of the strategy.
         strategy: &'a Name,
     },
     /// The choice for this prefix will be removed.

@@ -43,7 +43,7 @@ pub enum RouteError {
 }
 
 impl RouteError {
-    /// Status code of the NFD management protocol.
+    /// Returns the status code of the NFD management protocol.
     pub(super) const fn status_code(self) -> u64 {
         match self {
             RouteError::NoSuchFace => status_code::GONE,

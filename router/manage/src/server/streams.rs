@@ -102,7 +102,7 @@ impl Streams {
 }
 
 impl Stream {
-    /// Number of the segment after the last one made.
+    /// Returns the number of the segment after the last one built.
     fn end(&self) -> u64 {
         self.first + self.segments.len() as u64
     }

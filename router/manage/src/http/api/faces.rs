@@ -15,7 +15,7 @@ use crate::nfd::{ControlParameters, ControlResponse, FaceQueryFilter, FaceStatus
 use crate::requests::{FaceProperties, explain_refused};
 use crate::views::{ChangedFaceView, FaceView};
 
-/// Which faces.
+/// Filter and page of a list of faces.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -18,7 +18,7 @@ use crate::rib::Cursor;
 use crate::server::PlaceInTable;
 use crate::views::{FibView, RouteView};
 
-/// Which FIB entries.
+/// Filter and page of a list of FIB entries.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -33,7 +33,7 @@ pub(super) struct FibQuery {
     after: Option<String>,
 }
 
-/// Which routes.
+/// Filter and page of a list of routes.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -75,7 +75,7 @@ pub(super) struct NewRoute {
     expires_ms: Option<u64>,
 }
 
-/// Which route.
+/// Key of a route.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -15,7 +15,7 @@ use crate::nfd::names::module;
 use crate::nfd::{ControlParameters, LoadedStrategy, StrategyChoice, decode_items};
 use crate::views::{StrategyChoiceView, StrategyView};
 
-/// Which choices.
+/// Filter and page of a list of strategy choices.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -39,7 +39,7 @@ pub(super) struct NewChoice {
     strategy: String,
 }
 
-/// Which choice.
+/// Key of a strategy choice.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -48,7 +48,7 @@ pub(super) struct ChoiceQuery {
     prefix: String,
 }
 
-/// How a program is loaded.
+/// Options for loading a program.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
