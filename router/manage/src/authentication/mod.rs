@@ -3,8 +3,9 @@
 //!
 //! * By default, local applications may use all commands, and other peers none. A local command may then carry any
 //!   well-formed signature; a digest must be correct, so that damaged commands are refused.
-//! * With configured [`Rule`]s, a command must be signed by the key of a rule that lists its module. Its signature time
-//!   must be near the present, and it is accepted once.
+//! * With configured [`Rule`]s, a module accepts commands only from the signers of its rules: every local application,
+//!   or the holders of certain keys. A command signed by such a key needs a signature time near the present, and is
+//!   accepted once.
 //! * `/localhop/nfd/rib` exists only with trust anchors. A command must be signed by a key that a certificate chain
 //!   links to one of them.
 //! * Prefix announcements are accepted only if signed by a key linked to one of their own anchors.

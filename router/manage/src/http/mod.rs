@@ -3,7 +3,6 @@
 //! An endpoint is a file under `http/` and a line in [`ENDPOINTS`]. Its answer comes from a [`Snapshot`] of the router,
 //! which is taken for each request.
 //!
-//!
 //! | file | contents |
 //! |---|---|
 //! | `metrics` | `/metrics` |

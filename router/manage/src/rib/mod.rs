@@ -371,8 +371,7 @@ impl Rib {
         let Some(index) = self.faces.get_mut(&face.0) else { return };
         index.routes = index.routes.saturating_sub(1);
         if index.routes == 0 {
-            // This may happen while [`remove_face`](Self::remove_face) holds the list of the face; nothing is left to
-            // find then.
+            // This may happen while `remove_face` holds the list of the face; nothing is left to find then.
             self.faces.remove(&face.0);
         } else if index.nodes.len() > 2 * index.routes + 64 {
             let (tree, lists) = (&self.tree, &self.lists);

@@ -104,7 +104,7 @@ impl Rib {
     }
 }
 
-/// The properties of a name, besides its costs, that determine what it inherits and passes down.
+/// The properties of a name, besides its costs, that determine which next hops it inherits and passes down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct View {
     exists: bool,

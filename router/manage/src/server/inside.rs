@@ -88,8 +88,8 @@ impl Inside {
         answer.await.map_err(|_| RouterEnds)
     }
 
-    /// Carries out a command. The command completes even if the caller stops waiting. `file` is the file that the
-    /// command takes beside its parameters.
+    /// Carries out a command. The command completes even if the caller stops waiting. `file` holds
+    /// ApplicationParameters: the file of the command, or its only input.
     ///
     /// # Errors
     /// When the router shuts down.

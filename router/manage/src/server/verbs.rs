@@ -67,8 +67,8 @@ impl<C: ControlPlane> Management<C> {
         verbs.iter().find(|verb| verb.name.as_bytes() == name)
     }
 
-    /// Starts a command. The caller has authorized the requester and checked the parameters. `file` is the file that
-    /// the command takes beside its parameters.
+    /// Starts a command. The caller has authorized the requester and checked the parameters. `file` holds
+    /// ApplicationParameters: the file of the command, or its only input.
     pub(super) fn begin(
         self: &Rc<Self>,
         verb: &Verb<C>,

@@ -4,7 +4,6 @@
 //! [`views`](crate::views), as with `--json` on the command line. A request is a function in the file of its resource,
 //! with its OpenAPI description as an attribute, and a name in [`described_routes`].
 //!
-//!
 //! | file | contents |
 //! |---|---|
 //! | `access` | access control: the token, and no pages of other sites |
