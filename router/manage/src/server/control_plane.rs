@@ -209,7 +209,8 @@ pub trait ControlPlane: 'static {
     /// Returns the table of existing faces.
     fn faces(&self) -> &FaceTable;
 
-    /// Checks whether a command without a listed key or token may have this port opened, a `dev://` or `memif://` URI.
+    /// Checks whether a command may have this port opened. Commands with a listed key or the token of the HTTP API are
+    /// checked for `pcap://` only.
     ///
     /// # Errors
     /// Why not, and what to do.
