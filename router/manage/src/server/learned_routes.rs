@@ -48,7 +48,8 @@ impl<C: ControlPlane> Management<C> {
         self.route_from_announcement(announcement, face, MAX_LEARNED_LIFETIME_MS, true).map(|(prefix, ..)| prefix)
     }
 
-    /// Removes a learned route because its face returned a no-route Nack. Returns false if there was no such route.
+    /// Removes a learned route because its face is down or returned a no-route Nack. Returns false if there was no such
+    /// route.
     pub fn forget_learned_route(&self, prefix: NameRef<'_>, face: FaceId) -> bool {
         self.remove_route(prefix, face, origin::PREFIX_ANNOUNCEMENT)
     }
