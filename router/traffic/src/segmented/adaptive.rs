@@ -1,94 +1,104 @@
-//! The adaptive window: it keeps a short queue on the path, paces Interests, and does not shrink for the losses of a bad line.
+//! The adaptive congestion window: keeps a short queue on the path, paces Interests, and does not shrink for random
+//! losses.
 //!
-//! The window grows until a long queue shows, and then shrinks by most of what stands in it. Growth is in proportion to the square root of
-//! the window, so that fetches on one path, which see the same queue, come to the same window, and faster in each round trip, so that
-//! room is soon taken. Windows are fractions of Interests, and Interests are paced, so that paths that hold less than two segments are
-//! filled without a queue as well. Once in five seconds the path is emptied, so that all fetches see how long it is without a queue.
+//! The window grows until samples show a long queue, then shrinks by most of the Interests queued there. Growth is
+//! proportional to the square root of the window, so fetches that share a path, and see the same queue, converge to the
+//! same window. Growth accelerates every round trip, so free capacity is soon used. The window has fractions of
+//! Interests and Interests are paced, so a path that holds fewer than two segments is also filled without a queue.
+//! Every five seconds the fetch drains the path, so that all fetches on it can measure the round-trip time without a
+//! queue.
 //!
-//! A fetch begins with one Interest, unless it is known to have more, then two at once, whose Data come as far apart as the line takes for
-//! one, and then somewhat fewer than the path holds by that rate. From there the window grows by half in a round trip until a queue shows.
+//! A fetch starts with one Interest, to measure the round-trip time, unless it is known to have several segments. It then
+//! sends two at once: the gap between their Data is the transmission time of one Data on the bottleneck. The first flight
+//! is somewhat smaller than what the path holds at that rate. From there the window grows by half per round trip until a
+//! queue shows.
 
 use std::mem;
 use std::time::{Duration, Instant};
 
 use super::path::{Loss, PathWatch};
 
-/// The smallest window: an Interest in two round trips.
+/// Smallest window, in Interests: one Interest per two round trips.
 const MIN_WINDOW: f64 = 0.5;
-/// A queue is long when it adds more than this share of the round-trip time, or this much if that is more: less is scheduling, or single
-/// packets of other traffic.
+/// A queue is long if its delay exceeds 1/`LONG_QUEUE_SHARE` of the base round-trip time, and at least
+/// `LONG_QUEUE_MIN`. Smaller delays come from scheduling or from single packets of other traffic.
 const LONG_QUEUE_SHARE: u32 = 4;
 const LONG_QUEUE_MIN: Duration = Duration::from_millis(8);
-/// For a window of `USUAL_WINDOW`. For larger ones a shorter queue is long: of two fetches that see the same queue, the larger one shrinks
-/// first. Queues below `JITTER` are long for no window.
+/// The threshold above is for a window of `USUAL_WINDOW` Interests; larger windows use a lower one. Of two fetches that
+/// see the same queue, the one with the larger window therefore shrinks first. The threshold is never below `JITTER`.
 const USUAL_WINDOW: f64 = 4.0;
 const BIAS: f64 = 1.0 / 6.0;
 const BIAS_BOUNDS: [f64; 2] = [0.6, 1.2];
 const JITTER: Duration = Duration::from_millis(5);
-/// Of what stands in a long queue, the window shrinks by this share, and by this part of an Interest more.
+/// On a long queue, the window shrinks by this share of the queued Interests, and by `CUT_MORE` of an Interest.
 const CUT: f64 = 0.7;
 const CUT_MORE: f64 = 0.3;
 const LEAST_FACTOR: f64 = 0.5;
-/// In a round trip without a long queue the window grows by this times its square root, and in each one after by so much more until
-/// the queue is half as long.
+/// After a round trip without a long queue, the window grows by `GROWTH` times its square root. The factor is
+/// multiplied by `ACCELERATION` every round trip until the queue reaches half of the long-queue threshold.
 const GROWTH: f64 = 0.12;
 const ACCELERATION: f64 = 1.2;
-/// The most that it grows by in a round trip: a share of it, which is smaller for small windows, where an Interest more is much.
+/// Upper bound of the growth per round trip, as a share of the window. The share is smaller for small windows, where
+/// one more Interest is a large step.
 const MOST_GROWTH: f64 = 0.25;
 const MOST_GROWTH_OF_ONE: f64 = 1.0 / 30.0;
 const LEAST_MOST_GROWTH: f64 = 0.1;
-/// What congestion leaves of the window, and a loss where a long queue stands.
+/// Factors applied to the window on congestion, and on a loss while the queue is long.
 const CONGESTION_FACTOR: f64 = 0.7;
 const QUEUE_LOSS_FACTOR: f64 = 0.85;
-/// Queues of smaller windows consist of few packets and are full before they show. So all losses count as those of a full queue, and the
-/// window shrinks by all that stands in a long one; it grows back in a few round trips.
+/// Below this window, in Interests, the queue holds few packets and overflows before its delay shows. All losses
+/// therefore count as queue losses, and the window shrinks by everything in a long queue; it regrows within a few round
+/// trips.
 const SMALL_WINDOW: f64 = 4.0;
-/// A queue that is long again after so many reductions may be none of this fetch.
+/// After more than this many consecutive reductions with a long queue, the queue may not be caused by this fetch.
 const STANDING_REDUCTIONS: u32 = 2;
-/// The least share of a sample in the smoothed round-trip time.
+/// Smallest weight of a sample in the smoothed round-trip time.
 const MIN_SMOOTHING: f64 = 0.125;
-/// The first flight is this share of what the path holds: other fetches may be on it.
+/// Share of the path's capacity used for the first flight; other fetches may use the same path.
 const FIRST_SHARE: f64 = 0.6;
-/// Samples that show a queue: at least, at the start at most, and so many that half a round trip of them is enough.
+/// Number of samples that decide whether there is a queue: the minimum, the maximum at the start, and the number from
+/// which half a round trip of samples is enough.
 const LEAST_SAMPLES: f64 = 3.0;
 const START_SAMPLES: f64 = 8.0;
 const ENOUGH_SAMPLES: f64 = 16.0;
-/// What a Data adds to the window at the start. A queue shows a round trip after it began, when the window is by half larger still. So the
-/// window doubles only while it is smaller by this factor than what the path seems to hold.
+/// Window growth per Data at the start, in Interests. A queue shows one round trip after it began, when the window is
+/// already larger by half. The window therefore doubles only while it is less than 1/`FAR` of the estimated capacity of
+/// the path.
 const START_GROWTH: f64 = 0.5;
 const FAR: f64 = 4.0;
-/// At the start Interests leave somewhat faster than the window asks for, so that it fills. They catch up with this part of a round trip.
+/// At the start, Interests are paced faster than the window by this factor, so that the window fills. A late Interest
+/// may catch up by at most 1/`CATCH_UP_SHARE` of a round trip.
 const PACE_AT_START: f64 = 1.25;
 const CATCH_UP_SHARE: u32 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// One Interest, until its Data has come.
+    /// One Interest is sent; its Data has not arrived.
     First,
-    /// Two at once; when the Data of one came.
+    /// Two Interests are sent at once; holds the arrival time of the first of their Data.
     Pair(Option<Instant>),
-    /// The window grows by half in a round trip.
+    /// The window grows by half per round trip.
     Start,
-    /// The window follows the queue.
+    /// The window follows the queue length.
     Steady,
 }
 
-/// What empties the path of all that this fetch has on it.
+/// State of a drain, which empties the path of this fetch's packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Drain {
-    /// Nothing is sent until all has come, or should have come.
+    /// Nothing is sent until every Interest is answered, or until this time.
     Until(Instant),
-    /// The first Interest since then is on its way.
+    /// The first Interest after the drain was sent at this time; its Data has not arrived.
     Sent(Instant),
 }
 
-/// A window, in Interests, with the pace at which it is sent.
+/// A congestion window, in Interests, with pacing.
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
     size: f64,
-    /// Interests of the first flight, at most.
+    /// Upper bound of the first flight, in Interests.
     first_flight: f64,
-    /// What the path holds by the rate of the first Data.
+    /// Capacity of the path in Interests, estimated from the gap between the first two Data.
     held: f64,
     max: f64,
     largest: f64,
@@ -97,20 +107,20 @@ pub(super) struct Adaptive {
     path: PathWatch,
     smoothed: Option<Duration>,
     drain: Option<Drain>,
-    /// The drain is to tell whether a queue is of this fetch.
+    /// This drain tests whether the standing queue is caused by other traffic.
     is_suspicious: bool,
-    /// Reductions in succession after which the queue was still long.
+    /// Number of consecutive reductions after which the queue was still long.
     standing: u32,
-    /// When the window was last reduced, and what samples have shown since then.
+    /// Time of the last reduction, and the queue samples collected since then.
     reduced_at: Option<Instant>,
     queue: QueueSamples,
-    /// The last samples that were enough have shown a queue of half the length that is long.
+    /// The last full set of samples showed a queue above half of the long-queue threshold.
     is_half_full: bool,
-    /// The next growth, by the square root of the window.
+    /// Next growth, as a factor of the square root of the window.
     growth: f64,
-    /// Before this nothing is sent.
+    /// Pacing: nothing is sent before this time.
     next_send: Option<Instant>,
-    /// In this round the window or the pace held an Interest back: with a larger one more would have been sent.
+    /// In this round the window or the pacing held back an Interest, so a larger window would have been used.
     is_limited: bool,
 }
 
@@ -139,7 +149,7 @@ impl Adaptive {
         }
     }
 
-    /// Begins with two Interests. The Data of the first tells the round-trip time then, and that of both the rate.
+    /// Starts the fetch with two Interests. The first Data gives the round-trip time, both together give the rate.
     pub(super) fn skip_first(&mut self) {
         self.begin_pair();
     }
@@ -149,7 +159,7 @@ impl Adaptive {
         self.bound();
     }
 
-    /// Interests that may be in flight.
+    /// Returns the number of Interests that may be in flight.
     pub(super) fn size(&self) -> usize {
         self.size.ceil() as usize
     }
@@ -162,13 +172,13 @@ impl Adaptive {
         self.decreases
     }
 
-    /// Whether an Interest may leave now, when so many are in flight.
+    /// Returns true if an Interest may be sent now, with `in_flight` Interests outstanding.
     pub(super) fn may_send(&mut self, now: Instant, in_flight: usize) -> bool {
         if let Some(Drain::Until(until)) = self.drain {
             if in_flight > 0 && now < until {
                 return false;
             }
-            // What has not come may still stand in the queue.
+            // Packets that have not arrived may still be in the queue.
             self.is_suspicious &= in_flight == 0;
             self.drain = Some(Drain::Sent(now));
             self.path.restart_round();
@@ -178,7 +188,7 @@ impl Adaptive {
         may
     }
 
-    /// When an Interest may leave although nothing comes before, if so many are in flight.
+    /// Returns when an Interest may be sent if no Data arrives before, with `in_flight` Interests outstanding.
     pub(super) fn next_send(&self, in_flight: usize) -> Option<Instant> {
         match self.drain {
             Some(Drain::Until(until)) => Some(until),
@@ -186,7 +196,7 @@ impl Adaptive {
         }
     }
 
-    /// An Interest leaves.
+    /// Records that an Interest was sent at `now`.
     pub(super) fn on_send(&mut self, now: Instant) {
         let Some(smoothed) = self.smoothed else { return };
         let pace = match self.phase {
@@ -198,8 +208,8 @@ impl Adaptive {
         self.next_send = Some(due + smoothed.div_f64(self.size * pace));
     }
 
-    /// A Data came. `sent_at` is when its Interest was sent, if that is known, and `rtt` its round-trip time unless it was sent more than
-    /// once.
+    /// Records the arrival of a Data. `sent_at` is when its Interest was sent, if known; `rtt` is its round-trip time,
+    /// `None` if the Interest was retransmitted.
     pub(super) fn on_data(&mut self, now: Instant, sent_at: Option<Instant>, rtt: Option<Duration>) {
         let sample = sent_at.zip(rtt);
         let mut is_round_over = false;
@@ -225,7 +235,7 @@ impl Adaptive {
         self.bound();
     }
 
-    /// Smooths round-trip times over half a round trip, so that the pace follows the queue.
+    /// Smooths round-trip times over half a round trip, so that pacing follows the queue.
     fn smooth(&mut self, rtt: Duration) {
         let share = (2.0 / self.size).clamp(MIN_SMOOTHING, 1.0);
         self.smoothed = Some(self.smoothed.map_or(rtt, |smoothed| smoothed.mul_f64(1.0 - share) + rtt.mul_f64(share)));
@@ -236,10 +246,11 @@ impl Adaptive {
         self.largest = self.largest.max(self.size);
     }
 
-    /// The line took so long for a Data, or less.
+    /// Starts the first flight. `apart` is the gap between the first two Data, an upper bound of the bottleneck's
+    /// transmission time for one.
     fn begin_flight(&mut self, apart: Duration) {
         self.phase = Phase::Start;
-        // Otherwise one of the two was sent again.
+        // A gap above the base round-trip time means that one of the two was retransmitted.
         let Some(base) = self.path.base().filter(|base| apart <= *base) else { return };
         self.held = base.as_secs_f64() / apart.as_secs_f64().max(1e-6);
         let share = FIRST_SHARE * self.held;
@@ -249,15 +260,15 @@ impl Adaptive {
         }
     }
 
-    /// Shrinks the window when most of some samples in succession show a long queue. Samples of what was sent before the window shrank show
-    /// the queue of then.
+    /// Adds a queue sample, and shrinks the window when most of enough consecutive samples show a long queue. Samples
+    /// of Interests sent before the last reduction are ignored: they show the queue of that time.
     fn watch_queue(&mut self, now: Instant, sent_at: Instant, rtt: Duration) {
         let is_before = self.reduced_at.is_some_and(|at| sent_at <= at);
         let Some(base) = self.path.base().filter(|_| !is_before && self.drain.is_none()) else { return };
         let enough = match self.phase {
             Phase::First | Phase::Pair(_) => return,
             Phase::Start => (self.size / 4.0).min(START_SAMPLES),
-            // Half a round trip, but a whole one for small windows, whose samples are few.
+            // Half a round trip of samples, or a whole one for small windows, which get few samples.
             Phase::Steady => self.size.min((self.size / 2.0).max(ENOUGH_SAMPLES)),
         };
         self.queue.add(rtt.saturating_sub(base), self.long_queue(base));
@@ -284,7 +295,7 @@ impl Adaptive {
         }
     }
 
-    /// A round trip is over in which the window has not shrunk.
+    /// Grows the window after a round trip without a reduction.
     fn grow(&mut self) {
         let shows_queue = self.queue.samples > 0 && self.queue.is_mostly(self.queue.long);
         if !mem::take(&mut self.is_limited) || shows_queue {
@@ -295,14 +306,15 @@ impl Adaptive {
         self.size += (self.growth * self.size.sqrt()).min(most * self.size);
     }
 
-    /// Sends nothing until the path is empty of this fetch, so that the next round trip shows how long the path is, to all fetches on it.
+    /// Starts a drain: nothing is sent until the path holds no packet of this fetch. The next round trip then shows all
+    /// fetches on the path its round-trip time without a queue.
     fn begin_drain(&mut self, now: Instant, is_suspicious: bool) {
         let Some(smoothed) = self.smoothed else { return };
         self.drain = Some(Drain::Until(now + smoothed * 3 / 2));
         self.is_suspicious = is_suspicious;
     }
 
-    /// Looks for the first Data of what was sent when the path was empty.
+    /// Ends the drain at the first Data whose Interest was sent after the path was empty.
     fn end_drain(&mut self, sent_at: Instant, rtt: Duration) {
         if let Some(Drain::Sent(since)) = self.drain
             && sent_at >= since
@@ -315,7 +327,7 @@ impl Adaptive {
         }
     }
 
-    /// Takes this share of the window.
+    /// Multiplies the window by `factor`.
     fn reduce(&mut self, now: Instant, factor: f64) {
         self.decreases += 1;
         self.size *= factor.max(LEAST_FACTOR);
@@ -327,13 +339,13 @@ impl Adaptive {
         self.bound();
     }
 
-    /// Congestion was seen on an Interest that was sent at `sent_at`. One overfull queue shows in many packets, so only those that were sent
-    /// after the last reduction count.
+    /// Reduces the window for congestion seen on the Interest sent at `sent_at`. One overfull queue shows in many
+    /// packets, so only Interests sent after the last reduction count.
     pub(super) fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
         self.reduce_once(now, sent_at, CONGESTION_FACTOR);
     }
 
-    /// The Interest that was sent at `sent_at` was lost where a long queue stands.
+    /// Reduces the window for the loss of the Interest sent at `sent_at` while the queue is long.
     pub(super) fn on_queue_loss(&mut self, now: Instant, sent_at: Instant) {
         self.reduce_once(now, sent_at, QUEUE_LOSS_FACTOR);
     }
@@ -345,7 +357,7 @@ impl Adaptive {
         }
     }
 
-    /// Says what a loss is one of.
+    /// Counts a loss and classifies its cause.
     pub(super) fn judge_loss(&mut self) -> Loss {
         let long_queue = self.path.base().map_or(Duration::ZERO, long_queue);
         match self.path.on_loss(2 * long_queue) {
@@ -354,7 +366,7 @@ impl Adaptive {
         }
     }
 
-    /// The delay of a queue that is long for this window.
+    /// Returns the queueing delay above which a queue is long for the current window.
     fn long_queue(&self, base: Duration) -> Duration {
         let [least, most] = BIAS_BOUNDS;
         let bias = (USUAL_WINDOW / self.size).powf(BIAS).clamp(least, most);
@@ -362,11 +374,12 @@ impl Adaptive {
     }
 }
 
-/// What some round-trip times in succession show of the queue.
+/// Consecutive samples of the queueing delay.
 #[derive(Clone, Copy, Debug, Default)]
 struct QueueSamples {
     samples: u32,
-    /// Those with a queue of half the length that is long, those with a long one, and the shortest of these.
+    /// Number of samples above half of the long-queue threshold, number above the threshold, and the smallest delay
+    /// above it.
     half: u32,
     long: u32,
     shortest_long: Duration,
@@ -382,14 +395,15 @@ impl QueueSamples {
         }
     }
 
-    /// Whether so many are three quarters of all: fewer may be late for another reason, and a share, unlike the shortest of all, does not
-    /// depend on how many there are, so that small windows and large ones see the same.
+    /// Returns true if `count` is at least three quarters of the samples; a smaller share may be late for another
+    /// reason. Unlike the smallest sample, a share does not depend on the number of samples, so small and large windows
+    /// see the same.
     fn is_mostly(&self, count: u32) -> bool {
         count * 4 >= self.samples * 3
     }
 }
 
-/// The delay of a long queue, on a path of this round-trip time.
+/// Returns the queueing delay of a long queue on a path with this base round-trip time.
 fn long_queue(base: Duration) -> Duration {
     (base / LONG_QUEUE_SHARE).max(LONG_QUEUE_MIN)
 }

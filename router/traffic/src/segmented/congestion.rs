@@ -1,18 +1,17 @@
 //! Congestion windows of a segment fetcher: CUBIC (RFC 9438), AIMD (RFC 5681) and fixed.
 //!
-//! The window counts Interests in flight. The caller reports every Data and every congestion
-//! event; it must report at most one congestion event per round trip, since one overfull queue
-//! usually shows in many packets.
+//! The window counts Interests in flight. The caller reports every Data, and at most one congestion event per round
+//! trip, because one overfull queue usually shows in many packets.
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Which law moves the window.
+/// Law of the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowKind {
-    /// Queues are kept short, Interests are paced, and losses of a bad line do not count (`adaptive.rs`).
+    /// Keeps queues short, paces Interests, and ignores random losses (`adaptive.rs`).
     Adaptive,
-    /// RFC 9438.
+    /// CUBIC (RFC 9438).
     Cubic,
     /// Additive increase, multiplicative decrease (RFC 5681).
     Aimd,
@@ -38,8 +37,8 @@ const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
 const AIMD_BETA: f64 = 0.5;
 const MIN_WINDOW: f64 = 2.0;
-/// Slow start ends when the round-trip time has grown by this over the smallest one (HyStart,
-/// RFC 9406: between 4 and 16 ms, an eighth of the round-trip time between).
+/// Slow start ends when the round-trip time exceeds the smallest one by an eighth of it, but at least `HYSTART_MIN` and
+/// at most `HYSTART_MAX` (HyStart++, RFC 9406).
 const HYSTART_MIN: Duration = Duration::from_millis(4);
 const HYSTART_MAX: Duration = Duration::from_millis(16);
 const HYSTART_SAMPLES: u32 = 8;
@@ -53,8 +52,8 @@ pub struct Window {
     slow_start_threshold: f64,
     largest: f64,
     decreases: u64,
-    // CUBIC: window before the last decrease; when growth began again and the time from then to
-    // that window; and the window of an AIMD flow for comparison (RFC 9438 sections 4.2, 4.3).
+    // CUBIC: the window before the last reduction; when growth restarted; the time from then to that window; and the
+    // window of an AIMD flow for comparison (RFC 9438 sections 4.2, 4.3).
     w_max: f64,
     epoch: Option<Instant>,
     plateau_s: f64,
@@ -65,7 +64,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window that starts at `initial` Interests and never exceeds `max`.
+    /// Creates a window that starts at `initial` Interests and never exceeds `max`.
     pub fn new(kind: WindowKind, initial: f64, max: f64) -> Self {
         let max = max.max(MIN_WINDOW);
         let size = match kind {
@@ -88,22 +87,22 @@ impl Window {
         }
     }
 
-    /// Interests that may be in flight.
+    /// Returns the number of Interests that may be in flight.
     pub fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// Largest size so far.
+    /// Returns the largest size so far, in Interests.
     pub fn largest(&self) -> usize {
         self.largest as usize
     }
 
-    /// How often the window was reduced.
+    /// Returns the number of reductions.
     pub fn decreases(&self) -> u64 {
         self.decreases
     }
 
-    /// A Data arrived without a congestion mark. `rtt` is its round-trip time (none when it was
+    /// Records a Data without a CongestionMark. `rtt` is its round-trip time (`None` if the Interest was
     /// retransmitted), `min_rtt` the smallest of the transfer.
     pub fn on_data(&mut self, now: Instant, rtt: Option<Duration>, min_rtt: Option<Duration>) {
         if self.kind == WindowKind::Fixed {
@@ -123,7 +122,7 @@ impl Window {
         self.largest = self.largest.max(self.size);
     }
 
-    /// Leaves slow start before the queue overflows: delay grows first.
+    /// Ends slow start when delay grows, which happens before the queue overflows.
     fn watch_slow_start(&mut self, rtt: Duration, min_rtt: Duration) {
         self.round_min = self.round_min.min(rtt);
         self.round_samples += 1;
@@ -162,14 +161,14 @@ impl Window {
         }
     }
 
-    /// Congestion was seen; call at most once per round trip.
+    /// Reduces the window for congestion; call at most once per round trip.
     pub fn on_congestion(&mut self) {
         self.decreases += 1;
         match self.kind {
             WindowKind::Fixed => {}
             WindowKind::Aimd => self.size = (self.size * AIMD_BETA).max(MIN_WINDOW),
             _ => {
-                // Fast convergence (RFC 9438 section 4.7): a flow whose share shrinks yields more.
+                // Fast convergence (RFC 9438 section 4.7): a flow with a shrinking share releases more.
                 self.w_max = if self.size < self.w_max { self.size * (1.0 + CUBIC_BETA) / 2.0 } else { self.size };
                 self.size = (self.size * CUBIC_BETA).max(MIN_WINDOW);
                 self.epoch = None;
@@ -212,8 +211,7 @@ mod tests {
         let mut window = Window::new(WindowKind::Cubic, 100.0, 10_000.0);
         window.on_congestion();
         assert_eq!(window.size(), 70);
-        // Time to the plateau: cbrt(100 * 0.3 / 0.4) = 4.2 s. With round trips of 100 ms an AIMD flow
-        // would be slower.
+        // Time to the plateau: cbrt(100 * 0.3 / 0.4) = 4.2 s. An AIMD flow is slower with round trips of 100 ms.
         let mut now = start;
         for _ in 0..42 {
             now += MS * 100;

@@ -1,7 +1,8 @@
-//! Congestion control of one flow: what Data, marks and losses do to its window, and when it may send.
+//! Congestion control of one flow: how Data, congestion marks and losses change its window, and when it may send.
 //!
-//! The adaptive window alone watches the path: it also shrinks for queues before they are full, and not for each loss. One overfull queue
-//! shows in many packets, so congestion counts only on Interests sent after the window was last reduced: once per round trip.
+//! Only the adaptive window measures the path: it also shrinks for queues that are not full yet, and not for every
+//! loss. One overfull queue shows in many packets, so congestion counts only for Interests sent after the last
+//! reduction: once per round trip.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,13 @@ use super::adaptive::Adaptive;
 use super::congestion::{Window, WindowKind};
 use super::path::Loss;
 
-/// A window and what moves it.
+/// A congestion window and the law that moves it.
 #[derive(Clone, Debug)]
 pub struct CongestionControl {
     law: Law,
-    /// When the last Data came.
+    /// Arrival time of the last Data.
     last_arrival: Option<Instant>,
-    /// When the window was last reduced for congestion.
+    /// Time of the last reduction for congestion.
     last_reduction: Option<Instant>,
 }
 
@@ -26,8 +27,8 @@ enum Law {
 }
 
 impl CongestionControl {
-    /// For a flow that has not begun. Its window starts at `initial` Interests and never exceeds `max`; the adaptive one starts with one,
-    /// and `initial` bounds its first flight.
+    /// Creates the control of a new flow. Its window starts at `initial` Interests and never exceeds `max`. The
+    /// adaptive window starts at one Interest, and `initial` limits its first flight.
     pub fn new(kind: WindowKind, initial: f64, max: f64) -> Self {
         let law = match kind {
             WindowKind::Adaptive => Law::Adaptive(Box::new(Adaptive::new(initial, max))),
@@ -36,14 +37,15 @@ impl CongestionControl {
         Self { law, last_arrival: None, last_reduction: None }
     }
 
-    /// Begins with two Interests instead of one, for a flow that is known to have more than one. To be called before the flow begins.
+    /// Starts with two Interests instead of one, for an object that is known to have several segments. Must be called
+    /// before the first Interest is sent.
     pub(super) fn skip_first(&mut self) {
         if let Law::Adaptive(adaptive) = &mut self.law {
             adaptive.skip_first();
         }
     }
 
-    /// Interests that may be in flight.
+    /// Returns the number of Interests that may be in flight.
     pub fn window(&self) -> usize {
         match &self.law {
             Law::Adaptive(adaptive) => adaptive.size(),
@@ -51,7 +53,7 @@ impl CongestionControl {
         }
     }
 
-    /// The largest window so far.
+    /// Returns the largest window so far, in Interests.
     pub fn largest(&self) -> usize {
         match &self.law {
             Law::Adaptive(adaptive) => adaptive.largest(),
@@ -59,7 +61,7 @@ impl CongestionControl {
         }
     }
 
-    /// How often the window was reduced.
+    /// Returns the number of window reductions.
     pub fn decreases(&self) -> u64 {
         match &self.law {
             Law::Adaptive(adaptive) => adaptive.decreases(),
@@ -67,7 +69,8 @@ impl CongestionControl {
         }
     }
 
-    /// Whether an Interest may leave now, when so many are in flight. If it leaves, [`on_send`](Self::on_send) must be called.
+    /// Returns true if an Interest may be sent now, with `in_flight` Interests outstanding. The caller must call
+    /// [`on_send`](Self::on_send) if it sends one.
     pub fn may_send(&mut self, now: Instant, in_flight: usize) -> bool {
         match &mut self.law {
             Law::Adaptive(adaptive) => adaptive.may_send(now, in_flight),
@@ -75,7 +78,8 @@ impl CongestionControl {
         }
     }
 
-    /// When an Interest may leave although nothing arrives before, if so many are in flight; `None` while only Data can make room.
+    /// Returns when an Interest may be sent if nothing arrives before, with `in_flight` Interests outstanding. `None`
+    /// if sending has to wait for Data.
     pub fn next_send(&self, in_flight: usize) -> Option<Instant> {
         match &self.law {
             Law::Adaptive(adaptive) => adaptive.next_send(in_flight),
@@ -83,15 +87,16 @@ impl CongestionControl {
         }
     }
 
-    /// An Interest leaves.
+    /// Records that an Interest was sent at `now`.
     pub fn on_send(&mut self, now: Instant) {
         if let Law::Adaptive(adaptive) = &mut self.law {
             adaptive.on_send(now);
         }
     }
 
-    /// A Data came. `sent_at` is when its Interest was sent, if that is known; `rtt` is its round-trip time unless the Interest was sent
-    /// more than once, `min_rtt` the smallest of the flow; `marked` says whether it had a CongestionMark.
+    /// Records the arrival of a Data. `sent_at` is when its Interest was sent, if known. `rtt` is its round-trip time,
+    /// `None` if the Interest was retransmitted. `min_rtt` is the smallest round-trip time of the flow. `marked` is
+    /// true if the Data has a CongestionMark.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -112,14 +117,14 @@ impl CongestionControl {
         }
     }
 
-    /// The Interest that was sent at `sent_at`, or its Data, was lost. For the adaptive window not each loss means that there is too
-    /// much traffic, but one after which nothing has come always does.
+    /// Records the loss of the Interest sent at `sent_at`, or of its Data. The adaptive window does not take every loss
+    /// for congestion, but always a loss after which nothing has arrived.
     pub fn on_loss(&mut self, now: Instant, sent_at: Instant) {
         let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent_at);
         if let Law::Adaptive(adaptive) = &mut self.law {
             match adaptive.judge_loss() {
                 Loss::BadLine if !nothing_comes => return,
-                // The line may have lost it.
+                // The line may also have lost the packet.
                 Loss::Queue if !nothing_comes => return adaptive.on_queue_loss(now, sent_at),
                 _ => {}
             }
@@ -127,11 +132,11 @@ impl CongestionControl {
         self.on_congestion(now, sent_at);
     }
 
-    /// A router on the path says that there is too much traffic: a mark, or a Nack for congestion.
+    /// Records congestion reported by a router on the path: a CongestionMark, or a Nack with reason Congestion.
     pub fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
         match &mut self.law {
             Law::Adaptive(adaptive) => adaptive.on_congestion(now, sent_at),
-            // One overfull queue shows in many packets: only those that were sent after the last reduction count.
+            // One overfull queue shows in many packets: only Interests sent after the last reduction count.
             Law::Window(window) if self.last_reduction.is_none_or(|last| sent_at > last) => {
                 self.last_reduction = Some(now);
                 window.on_congestion();

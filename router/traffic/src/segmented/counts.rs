@@ -1,34 +1,35 @@
-//! What a fetch counts, and what Data may say wrongly about the object's end.
+//! Counters of a fetch, and contradictions of FinalBlockIds.
 
 use namehop_wire::lp::NackReason;
 use serde::Serialize;
 
-/// What became of the Interests of a fetch, those of discovery apart.
+/// Outcomes of the segment Interests of a fetch; discovery Interests are not counted.
 ///
-/// Every Interest is in exactly one of `data`, `overtaken`, `timeouts`, `nacks` and [`unneeded`](Self::unneeded).
+/// Every Interest is counted in exactly one of `data`, `overtaken`, `timeouts`, `nacks` and
+/// [`unneeded`](Self::unneeded).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FetchCounts {
     /// Interests for segments.
     pub interests: u64,
     /// Interests answered by Data.
     pub data: u64,
-    /// Interests given up early: several later ones had been answered, and the answer was late.
+    /// Interests abandoned before their time-out: the answer was late and several later Interests had been answered.
     pub overtaken: u64,
     /// Interests without an answer within the retransmission time-out.
     pub timeouts: u64,
     /// Interests answered by a Nack.
     pub nacks: u64,
-    /// Of these, with reason Congestion.
+    /// Nacks with reason Congestion.
     pub nacks_congestion: u64,
-    /// With reason Duplicate.
+    /// Nacks with reason Duplicate.
     pub nacks_duplicate: u64,
-    /// With reason NoRoute.
+    /// Nacks with reason NoRoute.
     pub nacks_no_route: u64,
-    /// Interests for segments that had been asked for before.
+    /// Interests for segments that had been requested before.
     pub retransmissions: u64,
-    /// Data with a CongestionMark, which are among `data`.
+    /// Data with a CongestionMark; also counted in `data`.
     pub congestion_marks: u64,
-    /// Data of segments that were not wanted any more: they had arrived, or are behind the end.
+    /// Data of segments that had already arrived or are beyond the object's end.
     pub duplicates: u64,
 }
 
@@ -43,13 +44,13 @@ impl FetchCounts {
         }
     }
 
-    /// Interests that had no answer and were given up without being missed: the fetch ended, or their segments are behind the
-    /// object's end, which was not known when they were sent.
+    /// Returns the number of unanswered Interests whose answers were not needed: the fetch ended, or their segments are
+    /// beyond the object's end, which was unknown when they were sent.
     pub fn unneeded(&self) -> u64 {
         self.interests.saturating_sub(self.data + self.overtaken + self.timeouts + self.nacks)
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self {
             interests: self.interests + other.interests,
@@ -67,30 +68,30 @@ impl FetchCounts {
     }
 }
 
-/// Data contradict each other about the last segment of an object, so that nobody can tell whether all of it has come.
+/// Data contradict each other about the last segment, so the fetcher cannot tell whether the object is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndError {
-    /// FinalBlockId has another value than before.
+    /// FinalBlockId differs from that of earlier segments.
     #[error(
         "segment {segment} says that segment {said} is the last, but before it was {was}: the producer changes the object \
          under this version"
     )]
     Changed {
-        /// Who says so.
+        /// Segment with this FinalBlockId.
         segment: u64,
-        /// The last segment, after this.
+        /// Last segment according to this FinalBlockId.
         said: u64,
-        /// The last segment, before.
+        /// Last segment according to earlier FinalBlockIds.
         was: u64,
     },
     /// FinalBlockId names a segment before one that exists.
     #[error("segment {segment} says that segment {said} is the last, but there is a segment {highest}")]
     Passed {
-        /// Who says so.
+        /// Segment with this FinalBlockId.
         segment: u64,
-        /// The last segment, after this.
+        /// Last segment according to this FinalBlockId.
         said: u64,
-        /// One that has come.
+        /// A later segment that has arrived.
         highest: u64,
     },
 }

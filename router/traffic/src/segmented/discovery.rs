@@ -13,21 +13,21 @@ use super::metadata_name;
 use super::numbering::{Numbering, is_version};
 use crate::endpoint::{Endpoint, ExpressError, Response};
 
-/// Time-out of one discovery Interest in milliseconds: answers come from the producer, so the
-/// round-trip time is unknown and a second try is cheap.
+/// Time-out of one discovery Interest in milliseconds. The round-trip time to the producer is unknown, and a retry is
+/// cheap.
 const DISCOVERY_LIFETIME_MS: u64 = 1000;
 
 /// How to find the version of a name that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discovery {
-    /// Metadata, and when nobody answers, by prefix.
+    /// By metadata; if it is not answered or unusable, by prefix.
     #[default]
     Auto,
-    /// Metadata only.
+    /// By metadata only.
     Metadata,
-    /// An Interest with CanBePrefix and MustBeFresh for the object itself.
+    /// By an Interest with CanBePrefix and MustBeFresh for the object itself.
     Prefix,
-    /// The name is taken as it is.
+    /// No discovery: the name is used as given.
     None,
 }
 
@@ -48,7 +48,7 @@ impl FromStr for Discovery {
 /// How the version was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscoveryMethod {
-    /// Not looked for: the name given was complete.
+    /// No discovery: the given name was complete.
     Given,
     /// From metadata.
     Metadata,
@@ -57,7 +57,7 @@ pub enum DiscoveryMethod {
 }
 
 impl DiscoveryMethod {
-    /// Name for people and programs.
+    /// Returns the name used in output for people and programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Given => "given",
@@ -67,7 +67,7 @@ impl DiscoveryMethod {
     }
 }
 
-/// What was found.
+/// Result of discovery.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) method: DiscoveryMethod,
@@ -76,10 +76,10 @@ pub(super) struct Found {
 
 #[derive(Debug)]
 pub(super) enum FoundObject {
-    /// Segments under this name, numbered in this form. `first` is the first of them, if it came already; `expected_last` is the number of the
-    /// last one according to metadata.
+    /// Segments under this versioned name, numbered in this form. `first` is segment 0 if it arrived already;
+    /// `expected_last` is the number of the last segment according to the metadata.
     Segments { name: Name, numbering: Numbering, first: Option<Response>, expected_last: Option<u64> },
-    /// A Data that is no segment: it is the whole object.
+    /// The object is this single Data, which is not a segment.
     Single(Response),
 }
 
@@ -98,7 +98,7 @@ pub(super) async fn discover(endpoint: &Endpoint, name: &Name, options: &FetchOp
         Discovery::Prefix => by_prefix(endpoint, name, options).await,
         Discovery::Metadata => by_metadata(endpoint, name, options).await,
         _ => match by_metadata(endpoint, name, options).await {
-            // A route for the object would have carried the metadata Interest too.
+            // A route to the object would also have carried the metadata Interest.
             Err(error @ FetchError::Discovery(ExpressError::Nack(NackReason::NO_ROUTE))) => Err(error),
             Err(
                 FetchError::Discovery(ExpressError::Timeout { .. } | ExpressError::Nack(_))
@@ -109,7 +109,7 @@ pub(super) async fn discover(endpoint: &Endpoint, name: &Name, options: &FetchOp
     }
 }
 
-/// Sends an Interest, and again after a time-out.
+/// Sends a discovery Interest, and retries it after time-outs.
 async fn ask(
     endpoint: &Endpoint,
     name: &Name,
@@ -136,7 +136,7 @@ async fn by_metadata(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -
     Ok(Found { method: DiscoveryMethod::Metadata, object: object_of_metadata(&data, name, options)? })
 }
 
-/// The object that metadata of `name` is about.
+/// Returns the object that the metadata of `name` points to.
 fn object_of_metadata(data: &Data<'_>, name: &Name, options: &FetchOptions) -> Result<FoundObject, FetchError> {
     let bad = |text: &str| FetchError::BadMetadata(text.to_owned());
     options.verification.check(data).map_err(|error| FetchError::Verification { name: data.name.to_owned(), error })?;
@@ -157,13 +157,13 @@ fn object_of_metadata(data: &Data<'_>, name: &Name, options: &FetchOptions) -> R
 pub struct ObjectMetadata {
     /// The versioned name of the object: the first Name.
     pub name: Name,
-    /// The component of the last segment: a FinalBlockId behind the Name, as ndn6-file-server and this crate's publisher add it. A Name of
-    /// one component.
+    /// The component of the last segment, as a Name of one component: the FinalBlockId that ndn6-file-server and this
+    /// crate's publisher put behind the Name.
     pub final_block: Option<Name>,
 }
 
 impl ObjectMetadata {
-    /// Reads the Content of `data`; `None` if it holds no Name. All other elements are ignored.
+    /// Reads the Content of `data`. Other elements are skipped. `None` if there is no Name.
     pub fn read(data: &Data<'_>) -> Option<Self> {
         let mut reader = Reader::new(data.content);
         let name = loop {
@@ -198,7 +198,7 @@ async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> 
     let response = ask(endpoint, name, true, options).await?;
     let data = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?;
     if metadata_name(name).is_prefix_of(data.name) {
-        // Metadata of the object stands under its prefix as well, and a cache may give it first.
+        // The object's metadata matches its prefix too, and a cache may answer with it first.
         return Ok(Found { method: DiscoveryMethod::Prefix, object: object_of_metadata(&data, name, options)? });
     }
     let found = data.name;
@@ -214,8 +214,8 @@ async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> 
     Ok(Found { method: DiscoveryMethod::Prefix, object })
 }
 
-/// Whether a Data that is no segment is a whole object, and not a part of one whose parts are named in another way: it says that it is the
-/// last, or nothing is said and its name is the one that was asked for or ends with a version.
+/// Returns true if a Data that is not a segment is a whole object, not a part of an object with another naming scheme.
+/// Its FinalBlockId names itself, or it has none and its name is the requested one or ends with a version.
 fn is_whole(data: &Data<'_>, asked: &Name) -> bool {
     let last = data.name.last();
     match data.final_block_id {

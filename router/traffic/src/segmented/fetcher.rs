@@ -1,4 +1,5 @@
-//! Fetches an object: discovery, a congestion-controlled stream of Interests, verification, and handing segments to an output.
+//! Fetches an object: discovery, a congestion-controlled stream of Interests, verification, and delivery of segments to
+//! an output.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -24,35 +25,35 @@ use super::state::{Request, Transfer};
 use super::verification::{Verification, VerificationError};
 use crate::endpoint::{Endpoint, ExpressError, Response};
 
-/// How often a segment may be refused with NoRoute in a row: routes come and go, but an absent
-/// one should not be waited for.
+/// Maximum number of NoRoute Nacks for a segment. Routes come and go, but the fetch does not wait for a missing one.
 const NO_ROUTE_ATTEMPTS: u32 = 4;
-/// Pause before an Interest that was refused goes out again; doubles with every attempt.
+/// Delay before a nacked Interest is sent again; doubles with every attempt, up to `MAX_NACK_DELAY`.
 const NACK_DELAY: Duration = Duration::from_millis(50);
 const MAX_NACK_DELAY: Duration = Duration::from_secs(2);
 
-/// How to fetch.
+/// Options of a fetch.
 #[derive(Clone, Debug)]
 pub struct FetchOptions {
     /// How to find the version.
     pub discovery: Discovery,
-    /// Further tries of a discovery Interest that timed out.
+    /// Number of retries of a discovery Interest that timed out.
     pub discovery_retries: u32,
     /// Law of the congestion window.
     pub window: WindowKind,
-    /// Interests in flight at the start (throughout, with [`WindowKind::Fixed`]).
+    /// Initial number of Interests in flight; with [`WindowKind::Fixed`], the number throughout.
     pub initial_window: f64,
-    /// Most Interests in flight.
+    /// Maximum number of Interests in flight.
     pub max_window: f64,
     /// Bounds of the retransmission time-out.
     pub rto: RtoBounds,
     /// InterestLifetime of segment Interests, in milliseconds.
     pub lifetime_ms: u64,
-    /// Attempts per segment before giving up.
+    /// Maximum number of attempts per segment.
     pub max_attempts: u32,
-    /// Bytes that may come behind a missing segment. An output in order keeps them in memory.
+    /// How far the fetch may run ahead of a missing segment, in bytes (of packets of maximum size). An in-order output
+    /// keeps them in memory.
     pub reorder_bytes: usize,
-    /// What signatures must satisfy.
+    /// Requirements on signatures.
     pub verification: Verification,
 }
 
@@ -73,20 +74,20 @@ impl Default for FetchOptions {
     }
 }
 
-/// How far a fetch has come.
+/// Progress of a fetch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FetchProgress {
-    /// Bytes of content that came.
+    /// Bytes of content that have arrived.
     pub bytes: u64,
-    /// Segments that came.
+    /// Segments that have arrived.
     pub segments: u64,
     /// Number of segments, once known.
     pub total_segments: Option<u64>,
-    /// What became of the Interests so far.
+    /// Outcomes of the Interests so far.
     pub counts: FetchCounts,
 }
 
-/// What a fetch did.
+/// Result of a fetch.
 #[derive(Clone, Debug)]
 pub struct FetchReport {
     /// Versioned name of the object, or the name of its only Data.
@@ -95,91 +96,91 @@ pub struct FetchReport {
     pub discovery: DiscoveryMethod,
     /// Bytes of content.
     pub bytes: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
     /// Time from the first Interest to the last byte written.
     pub elapsed: Duration,
-    /// What became of the Interests.
+    /// Outcomes of the Interests.
     pub counts: FetchCounts,
-    /// Reductions of the congestion window.
+    /// Number of reductions of the congestion window.
     pub window_decreases: u64,
-    /// Largest congestion window.
+    /// Largest congestion window, in Interests.
     pub largest_window: usize,
     /// Round-trip times.
     pub rtt: RttEstimator,
-    /// The same in nanoseconds, to a thousandth of each.
+    /// Histogram of round-trip times in nanoseconds, precise to a thousandth.
     pub rtt_ns: Histogram<u64>,
-    /// Data whose signature was not verified because no key was given for it.
+    /// Data with unverified signatures, because no key was given for them.
     pub unverified: u64,
 }
 
-/// Why a fetch failed. What was written in order before is a correct beginning of the object.
+/// Reason for a failed fetch. Content written in order until then is a correct prefix of the object.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// Nobody told the version.
+    /// Discovery of the version failed.
     #[error("cannot find the object: {0}")]
     Discovery(ExpressError),
-    /// Metadata came but does not name a version.
+    /// Metadata arrived but does not name a version.
     #[error("the metadata of the object is unusable: {0}")]
     BadMetadata(String),
-    /// A segment could not be had.
+    /// A segment could not be retrieved.
     #[error("segment {segment}: {error} ({attempts} attempts)")]
     Segment {
-        /// Its number.
+        /// Segment number.
         segment: u64,
         /// The last error.
         error: ExpressError,
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// Nothing is on its way although this segment has not come.
+    /// No Interest is in flight although this segment has not arrived.
     #[error("segment {0} is missing")]
     Missing(u64),
     /// The producer says that it has no such object.
     #[error("the producer has no {0}")]
     ProducerNack(Name),
-    /// A Data under the prefix is no segment of a known form, and does not say that it is all.
+    /// A Data under the prefix is not a segment of a known form, and does not claim to be the whole object.
     #[error(
         "{0} may be a part of an object whose parts are numbered in a way that is not known here; ask for its whole name to get \
          it alone"
     )]
     PartOf(Name),
-    /// FinalBlockId is no segment number of the object's form.
+    /// FinalBlockId is not a segment number in the object's form.
     #[error(
         "segment {segment} says that the last one is '{end}', which is no segment number here: the object's end is not known"
     )]
     StrangeEnd {
-        /// Who says so.
+        /// Segment with this FinalBlockId.
         segment: u64,
-        /// The component, as a name.
+        /// The FinalBlockId's component, as a name.
         end: Name,
     },
-    /// A Data breaks the rules of the packet format.
+    /// A Data violates the packet format.
     #[error("{name}: {error}")]
     BadData {
-        /// Its name.
+        /// Name of the Data.
         name: Name,
-        /// What is wrong.
+        /// The decoding error.
         error: DecodeError,
     },
-    /// A Data's signature does not hold.
+    /// Signature verification of a Data failed.
     #[error("{name}: {error}")]
     Verification {
-        /// Its name.
+        /// Name of the Data.
         name: Name,
-        /// What is wrong.
+        /// The verification error.
         error: VerificationError,
     },
-    /// Nobody knows where the object ends.
+    /// The end of the object is unknown, because segments contradict each other.
     #[error(transparent)]
     End(#[from] EndError),
-    /// The content could not be written, or has no place.
+    /// The content could not be written, or its file offset is unknown.
     #[error(transparent)]
     Output(#[from] OutputError),
 }
 
 impl FetchError {
-    /// Whether nothing came back at all, as opposed to something wrong or a refusal.
+    /// Returns true if nothing was received at all, as opposed to a wrong answer or a refusal.
     pub fn is_timeout(&self) -> bool {
         matches!(
             self,
@@ -193,7 +194,7 @@ struct Arrival {
     result: Result<Response, ExpressError>,
 }
 
-/// One attempt to get a segment, at most for the retransmission time-out.
+/// Makes one attempt to retrieve a segment; waits at most the retransmission time-out `rto` after `request.delay`.
 async fn attempt(endpoint: &Endpoint, name: Name, request: Request, rto: Duration, lifetime_ms: u64) -> Arrival {
     if !request.delay.is_zero() {
         tokio::time::sleep(request.delay).await;
@@ -212,7 +213,7 @@ struct Fetcher<'a, O> {
     options: &'a FetchOptions,
     output: &'a mut O,
     transfer: Transfer,
-    /// Ends the wait for a segment in flight.
+    /// Aborts the wait for a segment in flight, by segment number.
     waits: HashMap<u64, AbortHandle>,
     unverified: u64,
     bytes: u64,
@@ -238,7 +239,7 @@ impl<O: Output> Fetcher<'_, O> {
             Ok(response) => return self.segment(segment, &response),
             Err(error @ ExpressError::Timeout { .. }) => (self.transfer.on_timeout(now, segment), error),
             Err(ExpressError::Nack(reason)) => {
-                // A Duplicate Nack is answered by the new nonce alone; anything else needs time.
+                // After a Duplicate Nack a new nonce is enough; other reasons need time.
                 let delay = if reason == NackReason::DUPLICATE { Duration::ZERO } else { NACK_DELAY };
                 let attempts = self.transfer.on_nack(now, segment, reason, delay);
                 if let Some(attempts) =
@@ -311,8 +312,8 @@ impl<O: Output> Fetcher<'_, O> {
     }
 }
 
-/// Fetches the object `name`, of its newest version unless the name has one, and hands its content to `output`. `progress` is
-/// called after every batch of answers.
+/// Fetches the object `name` and passes its content to `output`. If `name` has no version, the newest one is fetched.
+/// `progress` is called after every batch of answers.
 ///
 /// # Errors
 /// See [`FetchError`].
@@ -364,7 +365,8 @@ pub async fn fetch(
     while !fetcher.transfer.is_complete() {
         while let Some(mut request) = fetcher.transfer.next_request(Instant::now()) {
             request.delay = (request.delay * (1 << request.attempt.min(6)) / 2).min(MAX_NACK_DELAY);
-            // The second Interest may have gone out early, before the time-out of the first: it gets a whole one.
+            // The first retransmission may be early, before the time-out of the first Interest, so its own time-out is
+            // not doubled.
             let rto = fetcher.transfer.rtt.rto_after(request.attempt.saturating_sub(1));
             let (wait, registration) = AbortHandle::new_pair();
             fetcher.waits.insert(request.segment, wait);
@@ -378,7 +380,7 @@ pub async fn fetch(
             }
             Some(at) => match tokio::time::timeout_at(at.into(), flights.next()).await {
                 Ok(landed) => landed,
-                // It is time for the next Interest.
+                // The next Interest is due.
                 Err(_) => continue,
             },
             None => flights.next().await,
@@ -386,7 +388,7 @@ pub async fn fetch(
         if landed.is_none() {
             return Err(FetchError::Missing(fetcher.transfer.first_missing()));
         }
-        // What arrived in the same read is handled together, so that its follow-ups leave together.
+        // Answers that arrived in the same read are handled together, so that the Interests they permit leave together.
         while let Some(result) = landed {
             if let Ok(arrival) = result {
                 fetcher.handle(arrival)?;

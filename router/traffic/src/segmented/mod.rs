@@ -1,10 +1,10 @@
 //! Segmented, versioned objects: a publisher and a fetcher.
 //!
-//! An object `/N` of version `v` consists of Data `/N/54=v/50=0`, `/N/54=v/50=1`, … whose
-//! FinalBlockId names the last one. The newest version is found through Realtime Data Retrieval
-//! metadata: an Interest `/N/32=metadata` (CanBePrefix, MustBeFresh) brings a Data whose Content is
-//! the name `/N/54=v`. These are the conventions of ndncatchunks/ndnputchunks, NDNts and
-//! `ndnd cat`/`ndnd put`. Objects whose versions and segments are marked components of before 2022 are fetched as well.
+//! An object `/N` of version `v` consists of Data `/N/54=v/50=0`, `/N/54=v/50=1`, … with a FinalBlockId that names the
+//! last one. The newest version is found through Realtime Data Retrieval metadata: an Interest `/N/32=metadata`
+//! (CanBePrefix, MustBeFresh) retrieves a Data with the name `/N/54=v` as its Content. These are the conventions of
+//! ndncatchunks/ndnputchunks, NDNts and `ndnd cat`/`ndnd put`. The fetcher also reads objects with marker-based version
+//! and segment components (naming conventions of 2014).
 
 use namehop_wire::Name;
 
@@ -36,10 +36,10 @@ pub use publisher::{Content, PublishError, PublishOptions, PublishedObject, Publ
 pub use rtt::{RtoBounds, RttEstimator};
 pub use verification::{Verification, VerificationError};
 
-/// Keyword component of metadata names.
+/// Keyword component in the names of metadata.
 const METADATA: &str = "metadata";
 
-/// Name of the metadata of an object, without its own version.
+/// Returns the metadata name of an object, without the metadata's own version.
 fn metadata_name(object: &Name) -> Name {
     object.clone().append_keyword(METADATA)
 }

@@ -1,10 +1,10 @@
-//! How segments are numbered in names: by typed components, or by markers, as before the conventions of 2022.
+//! Segment numbers in names: typed components, or markers of the naming conventions of 2014.
 
 use namehop_wire::name::ComponentRef;
 use namehop_wire::tlv::{Nni, decode_nni, types};
 use namehop_wire::{Name, NameRef};
 
-/// First bytes of generic components that stand for numbers (NDN naming conventions of 2014, revision 1).
+/// First byte of generic components that hold numbers (NDN naming conventions of 2014, revision 1).
 const SEGMENT_MARKER: u8 = 0x00;
 const VERSION_MARKER: u8 = 0xfd;
 
@@ -19,18 +19,18 @@ pub(super) enum Numbering {
 }
 
 impl Numbering {
-    /// The form of a component that is a segment number, and the number.
+    /// Returns the form and the number of a component that is a segment number.
     pub(super) fn of(component: ComponentRef<'_>) -> Option<(Self, u64)> {
         let numbered = |numbering: Self| numbering.segment(component).map(|segment| (numbering, segment));
         numbered(Self::Typed).or_else(|| numbered(Self::Marker))
     }
 
-    /// The form in which the segments of an object with this versioned name are numbered, by that of its version.
+    /// Returns the segment numbering of an object, which has the form of the version at the end of `name`.
     pub(super) fn of_object(name: NameRef<'_>) -> Self {
         if name.last().is_some_and(is_marked_version) { Self::Marker } else { Self::Typed }
     }
 
-    /// The number of a segment component of this form.
+    /// Returns the segment number if the component has this form.
     pub(super) fn segment(self, component: ComponentRef<'_>) -> Option<u64> {
         match self {
             Self::Typed => component.as_segment(),
@@ -38,7 +38,7 @@ impl Numbering {
         }
     }
 
-    /// The name of a segment of the object.
+    /// Returns the name of a segment of the object.
     pub(super) fn name(self, object: &Name, segment: u64) -> Name {
         match self {
             Self::Typed => object.clone().append_segment(segment),
@@ -47,7 +47,7 @@ impl Numbering {
     }
 }
 
-/// Whether a component is a version of either form.
+/// Returns true if a component is a version of either form.
 pub(super) fn is_version(component: ComponentRef<'_>) -> bool {
     component.is_version() || is_marked_version(component)
 }
@@ -77,7 +77,7 @@ mod tests {
         }
         let fifth: Name = "/a/%00%05".parse().expect("a name");
         assert_eq!(Numbering::Marker.name(&object, 5), fifth);
-        // Three bytes are no number, and `0` is a character.
+        // Three bytes are not a number, and `0` is a character.
         for other in ["/%00", "/%00%01%02%03", "/0", "/33=%00%05", "/%FB%05", "/%FD%05"] {
             let name: Name = other.parse().expect("a name");
             assert_eq!(Numbering::of(name.last().expect("a component")), None, "{other}");

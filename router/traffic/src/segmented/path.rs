@@ -1,63 +1,67 @@
-//! What round-trip times tell of a path: its round-trip time without a queue, the queue on it, and what a loss is one of.
+//! Estimates the state of a path from round-trip times: the base round-trip time, the queueing delay, and the cause of
+//! a loss.
 //!
-//! A queue shows as delay above the base, the smallest round-trip time of the last five to ten seconds. Only a round trip that began while
-//! no other packet of this fetch was on its way can raise the base: its delay is not of this fetch's making.
+//! A queue shows as delay above the base, the smallest round-trip time of the last five to ten seconds. Only a round
+//! trip that began while no other packet of this fetch was in flight can raise the base: this fetch did not cause its
+//! delay.
 
 use std::time::{Duration, Instant};
 
-/// The base is the smallest round-trip time of two such periods, this one and the one before.
+/// The base is the smallest round-trip time of the current and the previous period of this length.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Losses above this share are no bad line any more, whatever the delay: a queue may be too short to be seen.
+/// Losses above this share count as congestion whatever the delay: the queue may be too short to show as delay.
 const MOST_LOSSES: f64 = 0.1;
-/// Interests over which the share is taken.
+/// Number of Interests over which the share of losses is measured.
 const LOSS_SAMPLES: u32 = 50;
 
-/// What a loss is one of.
+/// Cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// Of a line that loses packets.
+    /// The line loses packets at random.
     BadLine,
-    /// Perhaps of a full queue: at least a long one stands on the path. A bad line loses packets then, too.
+    /// The path has a long queue, which may have overflowed. The line may also have lost the packet.
     Queue,
-    /// Of a full queue, or of one too short to be seen: there are too many.
+    /// A queue overflowed. The share of losses is too high for a bad line, so the queue may be too short to show as
+    /// delay.
     Congestion,
 }
 
-/// Watches one path.
+/// Measures one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathWatch {
-    /// Smallest round-trip time of this period and of the one before.
+    /// Smallest round-trip times of the current and the previous period.
     smallest: [Option<Duration>; 2],
     period_began: Option<Instant>,
-    /// Delay that is not of this fetch's making: the base until the period ends.
+    /// Round-trip time with a delay that this fetch does not cause; raises the base until the period ends.
     raised: Option<Duration>,
-    /// A round trip lasts from here until an Interest sent after this is answered.
+    /// Start of the round. It ends when Data answers an Interest sent after this time.
     round_began: Option<Instant>,
     round_smallest: Option<Duration>,
-    /// Smallest of the last round that is over.
+    /// Smallest round-trip time of the last completed round.
     last_round: Option<Duration>,
     arrived: u32,
     lost: u32,
 }
 
 impl PathWatch {
-    /// The round-trip time without a queue.
+    /// Returns the round-trip time without a queue, once known.
     pub(super) fn base(&self) -> Option<Duration> {
         self.smallest.into_iter().flatten().min().max(self.raised)
     }
 
-    /// Counts a round trip that began while nothing else of this fetch was on its way as one without a queue, until the period ends.
+    /// Raises the base to `rtt` until the period ends. The round trip must have begun while no other packet of this
+    /// fetch was in flight.
     pub(super) fn raise(&mut self, rtt: Duration) {
         self.raised = Some(rtt);
     }
 
-    /// Begins a new round with the next Data.
+    /// Starts a new round at the next Data.
     pub(super) fn restart_round(&mut self) {
         self.round_began = None;
         self.round_smallest = None;
     }
 
-    /// Begins a new period if this one is over, so that a base of long ago is forgotten. True once in a period.
+    /// Starts a new period if the current one has ended, so that an old base expires. Returns true once per period.
     pub(super) fn has_period_ended(&mut self, now: Instant) -> bool {
         let began = *self.period_began.get_or_insert(now);
         let is_over = now.saturating_duration_since(began) >= PERIOD;
@@ -69,7 +73,7 @@ impl PathWatch {
         is_over
     }
 
-    /// A Data came whose Interest was sent once, at `sent_at`. True if it ends a round.
+    /// Records a Data whose Interest was sent once, at `sent_at`. Returns true if it ends a round.
     pub(super) fn on_data(&mut self, now: Instant, sent_at: Instant, rtt: Duration) -> bool {
         self.arrived += 1;
         let least = |one: Option<Duration>| Some(one.map_or(rtt, |one| one.min(rtt)));
@@ -83,7 +87,8 @@ impl PathWatch {
         true
     }
 
-    /// An Interest or its Data was lost. `short_queue` is the delay of a queue that need not be full.
+    /// Records the loss of an Interest or its Data and classifies it. `short_queue` is the largest delay of a queue
+    /// that is certainly not full.
     pub(super) fn on_loss(&mut self, short_queue: Duration) -> Loss {
         self.lost += 1;
         let samples = self.arrived + self.lost;
@@ -95,7 +100,7 @@ impl PathWatch {
             (Some(_), Some(_)) if too_many => Loss::Congestion,
             (Some(base), Some(round)) if round <= base + short_queue => Loss::BadLine,
             (Some(_), Some(_)) => Loss::Queue,
-            // Nothing is known of the path yet.
+            // Nothing is known about the path yet.
             _ => Loss::Congestion,
         }
     }
@@ -107,7 +112,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// A path whose round trips take what the test says.
+    /// A path with round-trip times chosen by the test.
     struct Path {
         watch: PathWatch,
         now: Instant,
@@ -118,7 +123,7 @@ mod tests {
             Path { watch: PathWatch::default(), now: Instant::now() }
         }
 
-        /// Ten packets in a round trip of so many milliseconds. True if it ended a round.
+        /// Delivers ten packets with a round-trip time of `ms` milliseconds. Returns true if they ended a round.
         fn round(&mut self, ms: u32) -> bool {
             let sent_at = self.now;
             self.now += ms * MS;

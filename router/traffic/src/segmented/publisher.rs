@@ -17,24 +17,24 @@ use super::discovery::ObjectMetadata;
 use super::metadata_name;
 use crate::endpoint::{Answer, Endpoint, Request};
 
-/// Segments kept after they were signed, so that asking again does not sign again (and, with ECDSA,
-/// does not make a second Data of the same name).
+/// Maximum number of signed segments kept per object, so that a repeated request is not signed again. With ECDSA,
+/// signing again would make a different Data of the same name.
 const REMEMBERED_SEGMENTS: usize = 4096;
 
-/// Where the bytes of an object are.
+/// Content of an object.
 #[derive(Debug)]
 pub enum Content {
     /// In memory.
     Memory(Vec<u8>),
-    /// In a file of this many bytes, read as segments are asked for.
+    /// In a file with this many bytes, read on request.
     File(File, u64),
 }
 
 impl Content {
-    /// Opens a file.
+    /// Opens a regular file.
     ///
     /// # Errors
-    /// It cannot be opened, or its size is not known.
+    /// Fails if the file cannot be opened, its size is unknown, or it is not a regular file.
     pub fn open(path: &std::path::Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -44,7 +44,7 @@ impl Content {
         Ok(Self::File(file, metadata.len()))
     }
 
-    /// Bytes in all.
+    /// Returns the size in bytes.
     pub fn size_bytes(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
@@ -68,25 +68,25 @@ impl Content {
     }
 }
 
-/// How to publish.
+/// Options of a publication.
 #[derive(Clone)]
 pub struct PublishOptions {
     /// Bytes of content per segment.
     pub segment_bytes: usize,
     /// Freshness period of segments, in milliseconds.
     pub freshness_ms: u64,
-    /// Freshness period of metadata, in milliseconds; short, so that a newer version is found soon.
+    /// Freshness period of metadata, in milliseconds; short, so that consumers find a newer version soon.
     pub metadata_freshness_ms: u64,
-    /// Version; the time now in microseconds when absent.
+    /// Version; `None` for the current time in microseconds.
     pub version: Option<u64>,
     /// Signs segments and metadata.
     pub signer: Arc<dyn Signer>,
 }
 
-/// Why an object cannot be published.
+/// Reason why an object cannot be published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// Segments would not fit into packets.
+    /// A segment does not fit into a packet.
     #[error(
         "with segments of {segment_bytes} bytes, packets are larger than the allowed {MAX_PACKET_SIZE} bytes: \
          choose smaller segments"
@@ -95,10 +95,10 @@ pub enum PublishError {
         /// Bytes of content per segment.
         segment_bytes: usize,
     },
-    /// Segments of no bytes.
+    /// The segment size is 0.
     #[error("the segment size must be at least 1 byte")]
     NoSegmentSize,
-    /// The key does not sign.
+    /// The key failed to sign.
     #[error("cannot sign: {0}")]
     Signing(String),
     /// The content cannot be read.
@@ -106,27 +106,28 @@ pub enum PublishError {
     Content(String),
 }
 
-/// What a published object was asked for.
+/// Counters of the Interests for a published object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublisherCounters {
     /// Segments sent.
     pub segments: u64,
     /// Metadata sent.
     pub metadata: u64,
-    /// Interests that nothing answers.
+    /// Interests without an answer.
     pub unanswered: u64,
     /// Bytes of content sent.
     pub bytes: u64,
 }
 
-/// An object and how to answer for it.
+/// A published object: its content, signed segments and counters.
 pub struct PublishedObject {
     name: Name,
     versioned: Name,
     content: Content,
     options: PublishOptions,
     last_segment: u64,
-    /// The first segments, once they were signed, by number. Who signs one holds its lock, so that nobody else does it as well.
+    /// The first segments by number, once signed. A thread holds the lock while it signs, so that each segment is
+    /// signed once.
     signed: Vec<Mutex<Option<Vec<u8>>>>,
     segments: AtomicU64,
     metadata: AtomicU64,
@@ -136,10 +137,10 @@ pub struct PublishedObject {
 }
 
 impl PublishedObject {
-    /// Prepares an object; nothing is sent yet.
+    /// Prepares an object without sending anything.
     ///
     /// # Errors
-    /// See [`PublishError`]; the largest segment is built to find out.
+    /// See [`PublishError`]. The largest segments are built to detect them.
     pub fn new(name: &Name, content: Content, options: PublishOptions) -> Result<Self, PublishError> {
         if options.segment_bytes == 0 {
             return Err(PublishError::NoSegmentSize);
@@ -161,33 +162,33 @@ impl PublishedObject {
             bytes: AtomicU64::new(0),
             last_asked: Mutex::new(Instant::now()),
         };
-        // The last but one is full and the last has the longest number: no other is larger than both.
+        // The last but one is full and the last has the longest number: no other segment is larger than both.
         object.segment(last_segment.saturating_sub(1))?;
         object.segment(last_segment)?;
         Ok(object)
     }
 
-    /// Name with version.
+    /// Returns the name with its version.
     pub fn versioned_name(&self) -> &Name {
         &self.versioned
     }
 
-    /// Number of segments; an empty object has one.
+    /// Returns the number of segments; an empty object has one.
     pub fn segment_count(&self) -> u64 {
         self.last_segment + 1
     }
 
-    /// Bytes of content.
+    /// Returns the size of the content in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.content.size_bytes()
     }
 
-    /// Time since the last Interest (since the start, before the first).
+    /// Returns the time since the last Interest, or since the start if there was none.
     pub fn idle_time(&self) -> Duration {
         self.last_asked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// What was asked for so far.
+    /// Returns the current counters.
     pub fn counters(&self) -> PublisherCounters {
         PublisherCounters {
             segments: self.segments.load(Ordering::Relaxed),
@@ -197,8 +198,8 @@ impl PublishedObject {
         }
     }
 
-    /// Starts answering on `endpoint`. Registering the prefix is left to the caller. A thread signs the segments that are kept, before they
-    /// are asked for: the first fetch then waits for no signature. It ends with the object.
+    /// Starts answering Interests on `endpoint`. The caller registers the prefix. A thread signs the segments to be
+    /// kept in advance, so that the first fetch does not wait for signatures; it ends when the object is dropped.
     pub fn publish(self: &Arc<Self>, endpoint: &Endpoint) {
         let object = Arc::clone(self);
         endpoint.produce(&self.name, move |request| object.answer(request));
@@ -207,7 +208,7 @@ impl PublishedObject {
             for segment in 0..segments {
                 let Some(object) = object.upgrade() else { return };
                 if let Err(error) = object.segment(segment) {
-                    // Whoever asks for it is told, or asks later, when it may succeed.
+                    // A later request signs again: it reports the error, or succeeds by then.
                     debug!(%error, segment, "cannot sign ahead");
                     return;
                 }
@@ -237,7 +238,7 @@ impl PublishedObject {
     fn packet_for(&self, interest: &Interest<'_>) -> Result<Option<Vec<u8>>, PublishError> {
         let name = interest.name;
         if name == metadata_name(&self.name).as_ref() {
-            // Without CanBePrefix the Data, whose name is longer, would not match.
+            // The Data's name is longer, so it matches only with CanBePrefix.
             if !interest.can_be_prefix {
                 return Ok(None);
             }
@@ -268,7 +269,7 @@ impl PublishedObject {
         (self.content.size_bytes() - offset).min(self.options.segment_bytes as u64) as usize
     }
 
-    /// The signed Data of a segment that exists.
+    /// Returns the signed Data of `segment`, which must exist.
     fn segment(&self, segment: u64) -> Result<Vec<u8>, PublishError> {
         let Some(kept) = self.signed.get(usize::try_from(segment).unwrap_or(usize::MAX)) else {
             return self.sign_segment(segment);
@@ -296,7 +297,7 @@ impl PublishedObject {
         )
     }
 
-    /// A new metadata Data: its own version is the time now, so that caches keep versions apart.
+    /// Builds a metadata Data. Its own version is the current time, so that caches keep different metadata apart.
     fn metadata_packet(&self) -> Result<Vec<u8>, PublishError> {
         let name = metadata_name(&self.name).append_version(now_us()).append_segment(0);
         let last = Name::new().append_segment(0);

@@ -1,14 +1,14 @@
 //! Round-trip time estimation and retransmission time-out, after RFC 6298.
 //!
-//! The forwarding engine has an estimator of its own. This crate works against any forwarder and knows nothing of this one's
-//! engine; and a fetcher needs more: bounds that the user sets, back-off for each packet, and a notice of late packets.
+//! The forwarding engine has its own estimator. This crate works with any forwarder and does not depend on the engine.
+//! A fetcher also needs more: bounds set by the user, back-off per packet, and detection of late packets.
 
 use std::time::Duration;
 
-/// The G of RFC 6298: scheduling alone makes times differ by so much.
+/// G of RFC 6298: scheduling alone varies times by this much.
 const CLOCK_GRANULARITY: Duration = Duration::from_millis(1);
 
-/// Doublings of the time-out of one packet at most.
+/// Maximum number of doublings of one packet's time-out.
 const MAX_DOUBLINGS: u32 = 4;
 
 /// Bounds of the retransmission time-out.
@@ -16,10 +16,10 @@ const MAX_DOUBLINGS: u32 = 4;
 pub struct RtoBounds {
     /// Time-out before the first sample (RFC 6298 section 2.1).
     pub initial: Duration,
-    /// Lower bound; keeps scheduling jitter from causing spurious retransmissions. RFC 6298 section 2.4 recommends a second,
-    /// for clocks of its time; operating systems take 200 ms, and so does the default here.
+    /// Lower bound; keeps scheduling jitter from causing spurious retransmissions. RFC 6298 section 2.4 recommends one
+    /// second, because clocks were coarse; operating systems use 200 ms, which is the default here.
     pub min: Duration,
-    /// Upper bound, also of the back-off.
+    /// Upper bound, including back-off.
     pub max: Duration,
 }
 
@@ -29,7 +29,7 @@ impl Default for RtoBounds {
     }
 }
 
-/// Smoothed round-trip time, its variation, and the time-out that follows from them.
+/// Smoothed round-trip time, its variation, and the retransmission time-out computed from them.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     bounds: RtoBounds,
@@ -45,7 +45,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// An estimator without samples.
+    /// Creates an estimator without samples.
     pub fn new(bounds: RtoBounds) -> Self {
         Self {
             bounds,
@@ -60,7 +60,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes one sample; never one of a retransmitted packet (Karn's algorithm, RFC 6298 section 3).
+    /// Adds a sample. Samples of retransmitted packets are not allowed (Karn's algorithm, RFC 6298 section 3).
     pub fn sample(&mut self, rtt: Duration) {
         match self.smoothed {
             None => {
@@ -87,40 +87,40 @@ impl RttEstimator {
         self.rto = (self.rto * 2).min(self.bounds.max);
     }
 
-    /// Present retransmission time-out.
+    /// Returns the current retransmission time-out.
     pub fn rto(&self) -> Duration {
         self.rto
     }
 
-    /// The time-out of a packet that is sent once more after `retransmissions`. Samples of other packets end the back-off of
-    /// [`rto`](Self::rto); that of a packet which does not come although others do goes on.
+    /// Returns the time-out of a packet that was retransmitted `retransmissions` times. Samples of other packets end
+    /// the back-off of [`rto`](Self::rto), but not that of a packet which does not arrive while others do.
     pub fn rto_after(&self, retransmissions: u32) -> Duration {
         let doubled = self.computed * (1 << retransmissions.min(MAX_DOUBLINGS));
         self.rto.max(doubled.min(self.bounds.max))
     }
 
-    /// Time after which a packet is unusually late: as the time-out, but without its lower bound.
-    /// `None` before the first sample.
+    /// Returns the time after which a packet is unusually late: the time-out without its lower bound. `None` before the
+    /// first sample.
     pub fn late_after(&self) -> Option<Duration> {
         self.smoothed.map(|smoothed| smoothed + (self.variation * 4).max(CLOCK_GRANULARITY))
     }
 
-    /// Smoothed round-trip time; `None` before the first sample.
+    /// Returns the smoothed round-trip time; `None` before the first sample.
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// Smallest sample; `None` before the first.
+    /// Returns the smallest sample; `None` before the first.
     pub fn min(&self) -> Option<Duration> {
         (self.samples > 0).then_some(self.min)
     }
 
-    /// Largest sample; `None` before the first.
+    /// Returns the largest sample; `None` before the first.
     pub fn max(&self) -> Option<Duration> {
         (self.samples > 0).then_some(self.max)
     }
 
-    /// Mean of the samples; `None` before the first.
+    /// Returns the mean of the samples; `None` before the first.
     pub fn mean(&self) -> Option<Duration> {
         (self.samples > 0).then(|| self.sum.div_f64(self.samples as f64))
     }

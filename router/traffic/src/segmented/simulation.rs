@@ -1,11 +1,12 @@
-//! Fetches over a simulated link, in simulated time: what congestion control makes of a path with a bottleneck, loss and other fetches.
+//! Fetches over a simulated link, in simulated time: tests congestion control on a path with a bottleneck, loss and
+//! other fetches.
 //!
 //! ```text
 //!   fetches ── way there ── producer ── queue ── line ── way back
 //! ```
 //!
-//! The line is that of the relay, and marks are those of a router. Packets keep their order and come up to some milliseconds late now and
-//! then, as on a busy machine.
+//! The line is the one of the relay, and the marks are those of a router. Packets keep their order, and some are up to
+//! a few milliseconds late, as on a busy host.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -22,30 +23,30 @@ use super::rtt::{RtoBounds, RttEstimator};
 use super::state::Transfer;
 use crate::relay::{Fate, Impairments, Line};
 
-/// Name, signature and link header of a segment.
+/// Bytes of name, signature and link header of a segment.
 const OVERHEAD_BYTES: usize = 115;
 const INTEREST_BYTES: usize = 60;
-/// Longest lateness; most is much less.
+/// Maximum lateness in seconds; most packets are much less late.
 const LATENESS_S: f64 = 0.004;
-/// When routers mark: bytes in the queue, and for how long at first.
+/// Congestion marking of routers: the queue size in bytes from which they mark, and how long it must last at first.
 const MARK_THRESHOLD_BYTES: u64 = 65_536;
 const MARK_INTERVAL_NS: u64 = 100_000_000;
 
-/// A path with its fetches.
+/// A path and the fetches on it.
 #[derive(Clone)]
 struct Scene {
     bits_per_second: u64,
     segment_bytes: usize,
     round_trip: Duration,
-    /// Each way.
+    /// Loss rate in each direction.
     loss: f64,
     queue_bytes: u64,
     has_marks: bool,
     law: WindowKind,
-    /// When each fetch begins.
+    /// Start of each fetch, in seconds.
     starts_s: Vec<f64>,
     segments: u64,
-    /// End of the simulation, if not all segments have come before.
+    /// End of the simulation, in seconds, if segments are still missing.
     limit_s: f64,
     seed: u64,
 }
@@ -69,7 +70,7 @@ impl Scene {
     }
 }
 
-/// What became of a fetch.
+/// Result of a fetch.
 struct Fetched {
     segment_bytes: usize,
     arrivals: Vec<Duration>,
@@ -77,7 +78,7 @@ struct Fetched {
 }
 
 impl Fetched {
-    /// Mbit/s between two times.
+    /// Returns the goodput between two times in Mbit/s.
     fn goodput(&self, from: Duration, to: Duration) -> f64 {
         let segments = self.arrivals.iter().filter(|at| (from..=to).contains(at)).count();
         (segments * self.segment_bytes * 8) as f64 / 1e6 / (to - from).as_secs_f64()
@@ -90,7 +91,7 @@ impl Fetched {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A fetch begins, or may send.
+    /// A fetch starts, or may send.
     Wake,
     Interest {
         segment: u64,
@@ -127,7 +128,7 @@ impl Simulation {
         self.events.push(Reverse((time, self.numbered, fetch, event)));
     }
 
-    /// The Interest is at the producer, whose Data goes to the line.
+    /// Handles an Interest at the producer: its Data enters the line.
     fn answer(&mut self, now: Duration, fetch: usize, segment: u64, number: u64) {
         let at = match self.back.pass(now, self.data_bytes) {
             Fate::Arrives { at, .. } => at,
@@ -150,7 +151,7 @@ impl Simulation {
     }
 }
 
-/// Gives all fetches, and how many Data found no room in the queue.
+/// Runs the scene. Returns all fetches and the number of Data dropped by the full queue.
 fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
     let began = Instant::now();
     let delay = scene.round_trip / 2;
@@ -177,9 +178,9 @@ fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
         .iter()
         .map(|_| Fetched { segment_bytes: scene.segment_bytes, arrivals: Vec::new(), transfer: new() })
         .collect();
-    // Of each fetch, what it waits for: the number of the Interest, and when it was sent.
+    // For each fetch, by segment: the number of the pending Interest and when it was sent.
     let mut waits: Vec<HashMap<u64, (u64, Duration)>> = vec![HashMap::new(); fetches.len()];
-    // For when each fetch is woken.
+    // For each fetch, the time of its next wake event.
     let mut woken = vec![None; fetches.len()];
     for (fetch, start_s) in scene.starts_s.iter().enumerate() {
         simulation.at(Duration::from_secs_f64(*start_s), fetch, Event::Wake);
@@ -196,7 +197,7 @@ fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
                 continue;
             }
             Event::Data { segment, number, is_marked } => {
-                // One that was given up is not waited for any more, unless it was asked for again.
+                // Data of an abandoned Interest is ignored, unless its segment was requested again.
                 let Some((asked, sent_at)) = waits.remove(&segment) else { continue };
                 let rtt = if asked == number { now - sent_at } else { Duration::ZERO };
                 let arrived = transfer.on_data(began + now, segment, Some(scene.segments - 1), rtt, is_marked);
@@ -234,7 +235,7 @@ fn run(scene: &Scene) -> (Vec<Fetched>, u64) {
     (fetches, simulation.lost_in_queue)
 }
 
-/// Mean round-trip time by that of the path without a queue.
+/// Returns the mean round-trip time relative to that of the path without a queue.
 fn mean_delay(fetched: &Fetched, scene: &Scene) -> f64 {
     fetched.transfer.rtt.mean().unwrap_or_default().as_secs_f64() / scene.round_trip.as_secs_f64()
 }
@@ -244,20 +245,20 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs of each kind of path: one alone may lose its first Interests, and waits for seconds then.
+/// Runs per kind of path. A single run may lose its first Interests and then wait for seconds.
 const SEEDS: u64 = 5;
 
 fn seeds(scene: &Scene) -> impl Iterator<Item = Scene> {
     (1..=11).map(|seed| Scene { seed, ..scene.clone() })
 }
 
-/// What one or two fetches make of a path whose queue holds as much as the path.
+/// Results of one or two fetches on a path with a queue as large as the path's capacity.
 struct Shown {
-    /// Share of the line that content and what surrounds it take.
+    /// Share of the line's capacity used by content and its overhead.
     share: f64,
-    /// Median round-trip time by that of a single segment.
+    /// Median round-trip time relative to that of a single segment.
     delay: f64,
-    /// Share of the Data that found no room in the queue.
+    /// Share of the Data dropped by the full queue.
     lost: f64,
 }
 
@@ -274,8 +275,9 @@ fn show(scene: &Scene) -> Shown {
     }
 }
 
-/// Fast and slow, short and long paths, small and large segments, one and two fetches, with losses and without; of each the median of
-/// [`SEEDS`] runs. Left out are queues for fewer than two segments: in them one that comes a little early is lost.
+/// Checks fast and slow, short and long paths, small and large segments, one and two fetches, with and without losses;
+/// each by the median of [`SEEDS`] runs. Queues for fewer than two segments are skipped: a segment that is slightly
+/// early is lost in them.
 fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64) {
     let mut wrong = Vec::new();
     for &mbit in rates_mbit {
@@ -283,7 +285,8 @@ fn assert_filled_without_long_queues(rates_mbit: &[u64], limit_s: f64) {
             let bits_per_second = mbit * 1_000_000;
             let queue_bytes = bits_per_second * ms / 8000;
             let is_short = queue_bytes < 2 * (segment_bytes + OVERHEAD_BYTES) as u64;
-            // As many small segments as at 1 Gbit/s, each late for itself, are more than a host has; and longer paths take longer to fill.
+            // At 1 Gbit/s, small segments with individual delays are more than a host has, and longer paths take longer
+            // to fill.
             if is_short || mbit == 1000 && (segment_bytes, ms) != (8000, 20) {
                 continue;
             }
@@ -342,7 +345,7 @@ fn a_fetch_fills_the_line_and_keeps_its_queue_short() {
 
 #[test]
 fn two_fetches_have_equal_shares_and_a_short_queue_whoever_comes_first() {
-    // It takes some hundred round trips.
+    // Fairness takes a few hundred round trips.
     for (round_trip_ms, loss, later_s, least) in
         [(20, 0.0, 0.0, 0.8), (20, 0.0, 3.0, 0.8), (20, 0.01, 3.0, 0.8), (50, 0.01, 0.0, 0.6), (50, 0.01, 3.0, 0.6)]
     {
@@ -365,7 +368,7 @@ fn two_fetches_have_equal_shares_and_a_short_queue_whoever_comes_first() {
     }
 }
 
-/// CUBIC fills every queue; a router that marks tells it before the queue is full.
+/// CUBIC fills every queue; a router's marks reduce its window before the queue is full.
 #[test]
 fn marks_keep_the_queue_from_overflowing() {
     let unmarked = Scene { law: WindowKind::Cubic, starts_s: vec![0.0, 2.0], segments: 10_000, ..Scene::of(20, 0.0) };

@@ -1,5 +1,5 @@
-//! Bookkeeping of one fetch, without input or output: which segments to ask for, which have arrived, and how the congestion
-//! window moves.
+//! State of one fetch, without input or output: segments to request, segments that have arrived, and the congestion
+//! window.
 
 #[cfg(test)]
 mod tests;
@@ -15,58 +15,58 @@ use super::counts::{EndError, FetchCounts};
 use super::rtt::RttEstimator;
 use crate::rtt_histogram::rtt_histogram;
 
-/// Which segment to ask for next, and whether it was asked for before.
+/// A segment to request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) segment: u64,
-    /// 0 at the first attempt.
+    /// Number of attempts before this one.
     pub(super) attempt: u32,
-    /// Time to wait before sending, after a Nack.
+    /// Delay before sending, after a Nack.
     pub(super) delay: Duration,
 }
 
-/// A segment can count as lost when Data of this many later Interests have arrived. Fewer may arrive earlier
-/// because of reordering on several paths.
+/// Number of later Interests whose Data must arrive before a segment can count as lost. Reordering between paths can
+/// make fewer arrive earlier.
 const REORDERING_THRESHOLD: u32 = 3;
 
-/// An Interest that was sent and not answered.
+/// A sent Interest without an answer.
 #[derive(Clone, Copy, Debug)]
 struct SentInterest {
-    /// Interests are numbered as they are sent.
+    /// Sequence number in sending order.
     order: u64,
     attempt: u32,
     sent_at: Instant,
-    /// Data of Interests sent later that have arrived.
+    /// Number of later Interests with Data that has arrived.
     overtaken: u32,
 }
 
-/// What a Data has changed.
+/// Result of an arrived Data.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Arrived {
-    /// Its segment had not come before: its content is wanted.
+    /// The segment had not arrived before, so its content is needed.
     pub(super) is_new: bool,
-    /// Segments that are now taken for lost and will be asked for again: the caller stops waiting for them.
+    /// Segments that now count as lost and will be requested again; the caller stops waiting for them.
     pub(super) lost: Vec<u64>,
 }
 
-/// Segments of one object on their way.
+/// State of the transfer of one object's segments.
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub(super) control: CongestionControl,
     pub(super) rtt: RttEstimator,
     pub(super) rtt_ns: Histogram<u64>,
     pub(super) counts: FetchCounts,
-    /// How far behind the first missing segment others are asked for.
+    /// Segments are requested only less than this many beyond the first missing one.
     reorder_limit: u64,
     final_segment: Option<u64>,
-    /// Number of the last segment that exists as far as is known before the first one has come.
+    /// Number of the last segment that is expected to exist before the first one has arrived.
     expected_last: u64,
     next_new: u64,
     first_missing: u64,
-    /// Segments that have arrived behind the first missing one.
+    /// Segments beyond the first missing one that have arrived.
     arrived: BTreeSet<u64>,
     in_flight: HashMap<u64, SentInterest>,
-    /// Segments in flight, in the order sent.
+    /// Segments in flight by sequence number of their Interests.
     by_order: BTreeMap<u64, u64>,
     next_order: u64,
     again: VecDeque<Request>,
@@ -110,7 +110,7 @@ impl Transfer {
         Some(sent)
     }
 
-    /// The next Interest that congestion control allows, which the caller must send.
+    /// Returns the next request if congestion control allows one. The caller must send it.
     pub(super) fn next_request(&mut self, now: Instant) -> Option<Request> {
         while self.again.front().is_some_and(|request| !self.is_wanted(request.segment)) {
             self.again.pop_front();
@@ -131,7 +131,8 @@ impl Transfer {
         Some(self.start(now, request))
     }
 
-    /// Sets the number of the last segment according to metadata. It is a hint: the segments decide where the object ends.
+    /// Sets the number of the last segment according to the metadata. It is a hint only: the segments themselves say
+    /// where the object ends.
     pub(super) fn expect_last(&mut self, expected_last: Option<u64>) {
         self.expected_last = expected_last.unwrap_or(0);
         if self.expected_last > 0 {
@@ -139,31 +140,33 @@ impl Transfer {
         }
     }
 
-    /// Whether a segment is to be asked for, as soon as congestion control allows it.
+    /// Returns true if a segment can be requested as soon as congestion control allows it.
     fn has_request(&self) -> bool {
-        // The first segment normally tells how many there are. Until it has come, no segment is requested that need not exist.
+        // The first segment normally tells how many segments exist. Until it arrives, only segments that are expected to
+        // exist are requested.
         let beyond_expected = self.first_missing == 0 && self.next_new > self.expected_last;
         let beyond_end = self.final_segment.is_some_and(|last| self.next_new > last);
         let too_far_ahead = self.next_new - self.first_missing >= self.reorder_limit;
         !self.again.is_empty() || !(beyond_expected || beyond_end || too_far_ahead)
     }
 
-    /// When an Interest may leave although nothing arrives before; `None` while only Data, or a time-out, can make room.
+    /// Returns when an Interest may be sent if nothing arrives before. `None` if sending has to wait for Data or a
+    /// time-out.
     pub(super) fn next_send(&self) -> Option<Instant> {
         self.control.next_send(self.in_flight.len()).filter(|_| self.has_request())
     }
 
-    /// Whether a segment belongs to the object and has not arrived.
+    /// Returns true if a segment belongs to the object and has not arrived.
     pub(super) fn is_wanted(&self, segment: u64) -> bool {
         segment >= self.first_missing
             && self.final_segment.is_none_or(|last| segment <= last)
             && !self.arrived.contains(&segment)
     }
 
-    /// A segment arrived. `rtt` is the time of its round trip, `final_segment` what its FinalBlockId says.
+    /// Records an arrived segment. `rtt` is its round-trip time, `final_segment` the segment in its FinalBlockId.
     ///
     /// # Errors
-    /// What it says of the object's end contradicts what came before; nothing has changed then.
+    /// Fails, without changing anything, if its FinalBlockId contradicts earlier segments.
     pub(super) fn on_data(
         &mut self,
         now: Instant,
@@ -180,7 +183,7 @@ impl Transfer {
             return Ok(Arrived::default());
         }
         self.final_segment = last;
-        // A retransmitted segment may have been answered to either Interest: no sample (RFC 6298).
+        // A retransmitted segment may answer either Interest, so it is not a sample (RFC 6298).
         let rtt = Some(rtt).filter(|_| sent.is_some_and(|sent| sent.attempt == 0));
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
@@ -197,7 +200,7 @@ impl Transfer {
         Ok(Arrived { is_new: true, lost })
     }
 
-    /// The object's last segment, after `segment` has said which it is: `said`.
+    /// Returns the object's last segment, given that the FinalBlockId of `segment` names `said`.
     fn learn_end(&self, segment: u64, said: Option<u64>) -> Result<Option<u64>, EndError> {
         let Some(said) = said else { return Ok(self.final_segment) };
         if let Some(was) = self.final_segment.filter(|was| *was != said) {
@@ -211,16 +214,16 @@ impl Transfer {
         Ok(Some(said))
     }
 
-    /// Segments that several later ones have overtaken, and that are late as well: one condition alone
-    /// also holds for packets that took another path.
+    /// Requests again the segments that several later ones have overtaken and that are late, and returns them. Either
+    /// condition alone also holds for packets that took another path.
     fn find_lost(&mut self, now: Instant, order: u64) -> Vec<u64> {
         let Some(late_after) = self.rtt.late_after() else { return Vec::new() };
         let mut lost = Vec::new();
         for segment in self.by_order.range(..order).map(|(_, segment)| *segment) {
             let Some(sent) = self.in_flight.get_mut(&segment) else { continue };
             sent.overtaken += 1;
-            // Only the first Interest counts as lost in this way; after that the time-out decides. Otherwise a segment that
-            // nobody has would be asked for as often as others arrive.
+            // Only the first Interest counts as lost in this way; retransmissions wait for the time-out. Otherwise a
+            // missing segment would be requested as often as other segments arrive.
             let is_first = sent.attempt == 0;
             if is_first
                 && sent.overtaken >= REORDERING_THRESHOLD
@@ -235,7 +238,8 @@ impl Transfer {
         lost
     }
 
-    /// Marks an Interest as lost; gives the number of attempts, or `None` when the segment is not wanted any more.
+    /// Records an Interest as lost and requests its segment again. Returns the number of attempts so far, or `None` if
+    /// the segment is not needed.
     fn lose(&mut self, now: Instant, segment: u64, delay: Duration) -> Option<u32> {
         let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
         self.control.on_loss(now, sent.sent_at);
@@ -248,12 +252,12 @@ impl Transfer {
         attempt
     }
 
-    /// The retransmission timer of a segment expired. Returns the number of attempts so far, or
-    /// `None` when the segment is not wanted any more.
+    /// Handles an expired retransmission timer. Returns the number of attempts so far, or `None` if the segment is not
+    /// needed.
     pub(super) fn on_timeout(&mut self, now: Instant, segment: u64) -> Option<u32> {
         let attempts = self.lose(now, segment, Duration::ZERO)?;
         self.counts.timeouts += 1;
-        // One loss usually shows in many timers: they back off once.
+        // One loss usually expires many timers; they back off once.
         let rto = self.rtt.rto();
         if self.last_back_off.is_none_or(|last| now.saturating_duration_since(last) >= rto) {
             self.last_back_off = Some(now);
@@ -262,8 +266,7 @@ impl Transfer {
         Some(attempts)
     }
 
-    /// A Nack came. Returns the number of attempts so far, or `None` when the segment is not wanted
-    /// any more.
+    /// Handles a Nack. Returns the number of attempts so far, or `None` if the segment is not needed.
     pub(super) fn on_nack(&mut self, now: Instant, segment: u64, reason: NackReason, delay: Duration) -> Option<u32> {
         let sent = self.end(segment)?;
         self.counts.count_nack(reason);
@@ -276,22 +279,22 @@ impl Transfer {
         Some(self.request_again(segment, sent, delay))
     }
 
-    /// Whether every segment has arrived.
+    /// Returns true if every segment has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.final_segment.is_some_and(|last| self.first_missing > last)
     }
 
-    /// The first segment that has not arrived.
+    /// Returns the first segment that has not arrived.
     pub(super) fn first_missing(&self) -> u64 {
         self.first_missing
     }
 
-    /// Segments that have arrived.
+    /// Returns the number of segments that have arrived.
     pub(super) fn arrived(&self) -> u64 {
         self.first_missing + self.arrived.len() as u64
     }
 
-    /// Number of segments, once known.
+    /// Returns the number of segments, once known.
     pub(super) fn total(&self) -> Option<u64> {
         self.final_segment.map(|last| last.saturating_add(1))
     }

@@ -1,4 +1,4 @@
-//! What the signatures of fetched Data must satisfy.
+//! Signature requirements for fetched Data.
 
 use std::fmt;
 use std::path::Path;
@@ -10,12 +10,12 @@ use namehop_wire::security::{
 };
 use namehop_wire::signature::signature_type;
 
-/// What to demand of signatures.
+/// Signature verification policy.
 #[derive(Clone, Default)]
 pub enum Verification {
-    /// Nothing.
+    /// No verification.
     None,
-    /// DigestSha256 must be right; other signatures are not looked at, since no key is known.
+    /// DigestSha256 must be correct; other signatures are not checked, because no key is known.
     #[default]
     Digest,
     /// Every Data must be signed with the key of this verifier.
@@ -32,32 +32,32 @@ impl fmt::Debug for Verification {
     }
 }
 
-/// A signature does not hold.
+/// The signature check of a Data failed.
 #[derive(Debug, thiserror::Error)]
 #[error("signature: {0}")]
 pub struct VerificationError(#[from] SecurityError);
 
 impl Verification {
-    /// Demands signatures by the key of a certificate file (ECDSA, Ed25519 or RSA). The certificate
-    /// itself is trusted because it was named.
+    /// Requires signatures by the key in a certificate file (ECDSA, Ed25519 or RSA). The certificate itself is trusted
+    /// because the user named it.
     ///
     /// # Errors
-    /// The file cannot be read, or its key is not supported.
+    /// Fails if the file cannot be read or its key is not supported.
     pub fn by_certificate(path: &Path) -> Result<Self, SecurityError> {
         let packet = load_certificate(path)?;
         let key = Certificate::decode(&packet)?.public_key()?;
         Ok(Self::Key(Arc::new(key)))
     }
 
-    /// Demands HMAC-SHA256 with a shared secret.
+    /// Requires HMAC-SHA256 signatures with a shared secret.
     pub fn by_secret(secret: &[u8]) -> Self {
         Self::Key(Arc::new(HmacVerifier::new(secret)))
     }
 
-    /// Checks a Data; says whether its signature was really verified.
+    /// Checks a Data. Returns true if its signature was verified.
     ///
     /// # Errors
-    /// It was, and does not hold.
+    /// Fails if the signature was checked and is wrong.
     pub fn check(&self, data: &Data<'_>) -> Result<bool, VerificationError> {
         match self {
             Self::Digest if data.signature_info.signature_type == signature_type::DIGEST_SHA256 => {

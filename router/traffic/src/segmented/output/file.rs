@@ -1,8 +1,9 @@
-//! A file in which each segment is written to its place as soon as it comes, so that nothing waits in memory for a missing one.
+//! A file output that writes each segment at its offset on arrival, so that segments do not wait in memory for a
+//! missing one.
 //!
-//! That needs segments of one size, the last apart. The content goes to a temporary file beside the one that is asked for, and takes
-//! its place when all of it is there: whoever looks sees the old file or the whole new one. Writing is done by another
-//! thread, a megabyte at a time, so that a slow disk does not keep Data waiting.
+//! All segments except the last must have the same size. The content goes to a temporary file in the same folder, which
+//! replaces the destination when it is complete: readers see the old file or the whole new one. Another thread writes,
+//! a megabyte at a time, so that a slow disk does not delay Data.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -14,14 +15,14 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::{Output, OutputError};
 
-/// Bytes that are gathered before they are written: changing threads costs more than a segment.
+/// Bytes gathered before they are written: a switch of threads costs more than a segment.
 const BATCH_BYTES: usize = 1 << 20;
-/// As for all new files: the process's umask takes away from it.
+/// Mode of new files, which the process's umask reduces as usual.
 const NEW_FILE_MODE: u32 = 0o666;
-/// The longest file there can be.
+/// Maximum file size in bytes.
 const MAX_FILE_BYTES: u64 = i64::MAX as u64;
 
-/// The place of a segment in a file is not known. Fetching in order, as `namehop cat` does, needs no places.
+/// The offset of a segment in the file is unknown. Fetching in order, as `namehop cat` does, needs no offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// Segments before the last differ in size.
@@ -30,59 +31,59 @@ pub enum LayoutError {
          known ('namehop cat' fetches such objects)"
     )]
     Size {
-        /// Its number.
+        /// Number of the segment.
         segment: u64,
-        /// Its bytes of content.
+        /// Content size of the segment in bytes.
         bytes: u64,
-        /// Those of the first.
+        /// Content size of the first segment in bytes.
         first: u64,
     },
-    /// The last segment is larger than others.
+    /// The last segment is larger than the others.
     #[error(
         "segment {segment} has {bytes} bytes, more than the {first} of the first: its place in the file is not known \
          ('namehop cat' fetches such objects)"
     )]
     Larger {
-        /// Its number.
+        /// Number of the segment.
         segment: u64,
-        /// Its bytes of content.
+        /// Content size of the segment in bytes.
         bytes: u64,
-        /// Those of the first.
+        /// Content size of the first segment in bytes.
         first: u64,
     },
-    /// No file is as long as that.
+    /// The segment lies beyond the maximum file size.
     #[error("segment {segment} would stand behind the {MAX_FILE_BYTES} bytes that a file can have")]
     TooFar {
-        /// Its number.
+        /// Number of the segment.
         segment: u64,
     },
 }
 
-/// Bytes that stand one behind the other.
+/// Contiguous bytes of the file.
 struct Run {
     offset: u64,
     bytes: Vec<u8>,
 }
 
-/// A file that is being fetched. Dropped before the end, it leaves nothing behind.
+/// A file being fetched. If dropped before the end, it leaves nothing behind.
 pub struct FileOutput {
     path: PathBuf,
     unfinished: Option<NamedTempFile>,
-    /// Bytes of the first segment, which all others have but the last.
+    /// Content size of all segments except the last.
     segment_bytes: Option<u64>,
-    /// A smaller segment, and its bytes: it has to be the last.
+    /// Number and size of a smaller segment, which must be the last.
     smaller: Option<(u64, u64)>,
     runs: Vec<Run>,
     gathered_bytes: usize,
-    /// What another thread writes meanwhile.
+    /// The write in progress on another thread.
     writing: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl FileOutput {
-    /// Begins a file that is to stand at `path` when it is complete, instead of what stands there now.
+    /// Creates a temporary file, which replaces `path` when it is complete.
     ///
     /// # Errors
-    /// What the operating system says, or that something else than a file stands there.
+    /// Returns the operating system's error, or an error if `path` exists and is not a regular file.
     pub fn create(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => {
@@ -110,7 +111,7 @@ impl FileOutput {
         if bytes > first {
             return Err(LayoutError::Larger { segment, bytes, first });
         }
-        // Of two that cannot both be the last, the one with the smaller number is not.
+        // Two smaller segments cannot both be the last: the one with the smaller number is wrong.
         let is_behind = self.smaller.is_some_and(|(smaller, _)| smaller < segment);
         if let Some((smaller, bytes)) = self.smaller.filter(|_| is_behind) {
             return Err(LayoutError::Size { segment: smaller, bytes, first });
@@ -133,7 +134,7 @@ impl FileOutput {
         }
     }
 
-    /// Has everything written that was gathered.
+    /// Starts writing the gathered content, after the previous write.
     async fn start_writing(&mut self) -> io::Result<()> {
         self.wait().await?;
         if let Some(unfinished) = self.unfinished.as_ref().filter(|_| !self.runs.is_empty()) {

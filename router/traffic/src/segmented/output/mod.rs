@@ -1,4 +1,5 @@
-//! Where the content of a fetched object goes: to a stream in order, or to a file, each segment to its place as soon as it comes.
+//! Outputs for the content of a fetched object: a stream in order, or a file where each segment is written at its
+//! offset.
 
 mod file;
 
@@ -10,33 +11,33 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 pub use file::{FileOutput, LayoutError};
 
-/// Why content could not be put where it belongs.
+/// Reason why content could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// It could not be written.
+    /// Writing failed.
     #[error("cannot write the content: {0}")]
     Write(#[from] io::Error),
-    /// Its place is not known.
+    /// The offset of a segment in the file is unknown.
     #[error(transparent)]
     Layout(#[from] LayoutError),
 }
 
-/// Takes the segments of one object: each once, the first one first and the others in any order.
+/// Takes the segments of one object, each once: the first one first, the others in any order.
 pub trait Output {
-    /// Takes the content of a segment, to be written with the next [`write`](Self::write) or later.
+    /// Takes the content of a segment; the next [`write`](Self::write) or a later one writes it.
     ///
     /// # Errors
     /// [`OutputError::Layout`].
     fn take(&mut self, segment: u64, content: &[u8]) -> Result<(), OutputError>;
 
-    /// Writes what is due. Called after every batch of segments.
+    /// Writes pending content. Called after every batch of segments.
     fn write(&mut self) -> impl Future<Output = io::Result<()>>;
 
-    /// Writes the rest: all segments have been taken, and `last` is the number of the last.
+    /// Writes the rest. All segments have been taken; `last` is the number of the last one.
     fn finish(&mut self, last: u64) -> impl Future<Output = Result<(), OutputError>>;
 }
 
-/// Writes segments in order. Those that come early wait in memory.
+/// Writes segments in order. Segments that arrive early wait in memory.
 pub struct InOrder<W> {
     output: W,
     next: u64,
@@ -44,7 +45,7 @@ pub struct InOrder<W> {
 }
 
 impl<W: AsyncWrite + Unpin> InOrder<W> {
-    /// Writes to `output`, which is flushed at the end.
+    /// Creates an output that writes to `output` and flushes it at the end.
     pub fn new(output: W) -> Self {
         Self { output, next: 0, waiting: BTreeMap::new() }
     }
@@ -70,7 +71,7 @@ impl<W: AsyncWrite + Unpin> Output for InOrder<W> {
     }
 }
 
-/// Writes nothing: for those who only want to know how fast an object comes.
+/// Writes nothing; for measuring how fast an object arrives.
 pub struct Discard;
 
 impl Output for Discard {
