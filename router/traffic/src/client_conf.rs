@@ -1,9 +1,9 @@
 //! Finds the forwarder a client should connect to.
 //!
-//! The order is: an explicit argument, the `NDN_CLIENT_TRANSPORT` environment variable, the
-//! `transport` setting of the first `client.conf` found in `~/.ndn/`, `/usr/local/etc/ndn/` and
-//! `/etc/ndn/`, and last the well-known Unix socket paths. This is what ndn-cxx programs do, with the
-//! per-user socket added, so one setting serves all applications of a machine.
+//! The order is: an explicit argument, the `NDN_CLIENT_TRANSPORT` environment variable, the `transport` setting of the
+//! first `client.conf` found in `~/.ndn/`, `/usr/local/etc/ndn/` and `/etc/ndn/`, and last the well-known Unix socket
+//! paths. ndn-cxx programs use the same order; the per-user socket is an addition. One setting thus serves all
+//! applications on a host.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum Origin {
     Environment,
     /// Found in this configuration file.
     File(PathBuf),
-    /// Nothing was configured: one of the well-known socket paths.
+    /// Nothing was configured: this is one of the well-known socket paths.
     Default,
 }
 
@@ -43,42 +43,42 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A place where a forwarder may listen.
+/// An address where a forwarder may listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The transport.
+    /// Address of the transport.
     pub uri: TransportUri,
     /// Why it is a candidate.
     pub origin: Origin,
 }
 
-/// Why no candidate could be named.
+/// Reason why there are no candidates.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientConfError {
     /// A configured URI does not parse.
     #[error("transport {origin}: {source}")]
     BadUri {
-        /// Where the text came from.
+        /// Origin of the text.
         origin: Origin,
-        /// What is wrong with it.
+        /// The parse error.
         source: TransportUriError,
     },
     /// A `client.conf` exists but cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// The part of the process's environment that decides; tests make their own.
+/// The settings in the process's environment that select a transport. Tests build their own.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// Value of `NDN_CLIENT_TRANSPORT`.
     pub transport_variable: Option<String>,
-    /// The `client.conf` files, first found wins.
+    /// Paths of `client.conf` files; the first existing one is used.
     pub config_files: Vec<PathBuf>,
     /// The well-known sockets, in order of preference.
     pub default_sockets: Vec<PathBuf>,
@@ -99,18 +99,19 @@ impl Environment {
             default_sockets.push(Path::new(&runtime).join("nfd/nfd.sock"));
         }
         Self {
-            // Not text: then it names no forwarder either, which its replacement characters will show.
+            // A value that is not UTF-8 cannot name a forwarder; its replacement characters show in the error.
             transport_variable: variable(TRANSPORT_VARIABLE).map(|value| value.to_string_lossy().into_owned()),
             config_files,
             default_sockets,
         }
     }
 
-    /// Candidates in order of preference; never empty unless there are no default sockets.
+    /// Returns the candidates in order of preference. They are empty only if nothing is configured and there are no
+    /// default sockets.
     ///
     /// # Errors
-    /// A configured transport that does not parse, or a configuration file that cannot be read, is
-    /// an error rather than skipped: silently talking to another forwarder would be worse.
+    /// Fails if a configured transport does not parse or a configuration file cannot be read. Skipping it would
+    /// silently connect to another forwarder.
     pub fn candidates(&self, argument: Option<&str>) -> Result<Vec<Candidate>, ClientConfError> {
         if let Some(text) = argument {
             return single(text, Origin::Argument);
@@ -140,7 +141,7 @@ impl Environment {
     }
 }
 
-/// Candidates for this process, in order of preference.
+/// Returns the candidates of this process, in order of preference.
 ///
 /// # Errors
 /// See [`Environment::candidates`].
@@ -155,7 +156,7 @@ fn single(text: &str, origin: Origin) -> Result<Vec<Candidate>, ClientConfError>
     }
 }
 
-/// Value of the `transport` line of a `client.conf`, if there is one that is not empty.
+/// Returns the value of the `transport` line of a `client.conf`, if it exists and is not empty.
 ///
 /// Lines are `key=value`; `;` and `#` start comment lines; section headers are skipped.
 fn transport_setting(text: &str) -> Option<&str> {

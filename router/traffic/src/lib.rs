@@ -1,8 +1,8 @@
 //! Consumers, producers, congestion control and load generation over a connection to a forwarder.
 //!
-//! The crate is the client side of NDN: it knows packets (`namehop-wire`), the sockets on which forwarders listen,
-//! and, for the load generator, the ports over which they have links, and nothing of any forwarder's insides. Everything here works against any
-//! forwarder that speaks the NDN packet format v0.3, NDNLPv2 and the NFD management protocol.
+//! This crate is the client side of NDN. It depends on packets (`namehop-wire`), on the sockets of forwarders and, for
+//! the load generator, on ports with links to them, but not on the internals of any forwarder. It works with any
+//! forwarder that speaks NDN packet format v0.3, NDNLPv2 and the NFD management protocol.
 #![forbid(unsafe_code)]
 
 pub mod client_conf;

@@ -1,13 +1,13 @@
-//! The histogram of round-trip times that consumers and fetches have.
+//! Histogram of round-trip times, used by consumers and fetches.
 
 use hdrhistogram::Histogram;
 
-/// Longest round-trip time that is told from longer ones: an hour.
+/// Longest recorded round-trip time: one hour. Longer ones count as this.
 const MAX_RTT_NS: u64 = 3_600_000_000_000;
-/// Decimal digits of a round-trip time that are kept.
+/// Decimal digits of precision.
 const RTT_DIGITS: u8 = 3;
 
-/// One without values, in nanoseconds.
+/// Returns an empty histogram of nanoseconds.
 pub(crate) fn rtt_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, MAX_RTT_NS, RTT_DIGITS).expect("the bounds are in order, and five digits are allowed")
 }

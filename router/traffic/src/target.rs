@@ -1,7 +1,6 @@
-//! Where a client connects to: the URI forms that `--transport`, `NDN_CLIENT_TRANSPORT` and
-//! `client.conf` accept.
+//! Transport URIs: the addresses accepted by `--transport`, `NDN_CLIENT_TRANSPORT` and `client.conf`.
 //!
-//! Only parsing and printing; nothing here opens a socket or resolves a host name.
+//! This module only parses and prints; it opens no sockets and resolves no host names.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,10 +11,10 @@ pub const DEFAULT_PORT: u16 = 6363;
 /// Default port of WebSocket faces (NFD face management).
 pub const DEFAULT_WEBSOCKET_PORT: u16 = 9696;
 
-/// Address family that a URI insists on.
+/// Address family required by a URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Whatever the host name resolves to first.
+    /// Either family; the host name's first address is preferred.
     Any,
     /// IPv4 only (`tcp4`, `udp4`).
     V4,
@@ -38,9 +37,9 @@ impl Family {
 pub struct HostPort {
     /// Host name or numeric address, without the brackets of an IPv6 literal.
     pub host: String,
-    /// Port; the scheme's default when the URI has none.
+    /// Port; the scheme's default if the URI has none.
     pub port: u16,
-    /// Address family that the scheme asks for.
+    /// Address family that the scheme requires.
     pub family: Family,
 }
 
@@ -86,28 +85,28 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// A forwarder's socket as seen from a client.
+/// Address of a forwarder's socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransportUri {
-    /// `unix:///run/nfd/nfd.sock`: stream socket.
+    /// Stream socket: `unix:///run/nfd/nfd.sock`.
     Unix(PathBuf),
     /// `tcp://host:port`, `tcp4://`, `tcp6://`.
     Tcp(HostPort),
     /// `udp://host:port`, `udp4://`, `udp6://`.
     Udp(HostPort),
-    /// `ws://host:port/path`; the text after the host is kept as it is.
+    /// `ws://host:port/path`; the text after the host is kept verbatim.
     WebSocket(HostPort, String),
 }
 
-/// Why a text is not a transport URI.
+/// The text is not a transport URI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{uri}' is not a transport URI: {reason} (forms: unix:///path, tcp://host:port, udp://host:port, ws://host:port)"
 )]
 pub struct TransportUriError {
-    /// The text as given.
+    /// The given text.
     pub uri: String,
-    /// What is wrong with it.
+    /// Reason for the rejection.
     pub reason: String,
 }
 
@@ -158,7 +157,7 @@ impl fmt::Display for TransportUri {
 }
 
 impl TransportUri {
-    /// The Unix socket path, when this is one.
+    /// Returns the path of a Unix socket URI.
     pub fn unix_path(&self) -> Option<&Path> {
         match self {
             Self::Unix(path) => Some(path),

@@ -1,9 +1,9 @@
-//! A tiny forwarder for tests: it connects consumers and producers inside one process, so that
-//! clients can be tested without a router.
+//! A tiny forwarder for tests. It connects consumers and producers inside one process, so that clients can be tested
+//! without a router.
 //!
-//! It knows prefixes (from `rib/register` commands, which it grants to everyone), answers Interests
-//! that have no route with Nack NoRoute, carries PIT tokens, and can lose Interests and mark Data on
-//! purpose. It has no cache, no aggregation, no time-outs and no limits: it is not a router.
+//! It learns prefixes from `rib/register` commands, which it always grants. It answers Interests without a route with
+//! Nack NoRoute, carries PIT tokens, and can drop Interests and mark Data on purpose. It is not a router: it has no
+//! cache, no aggregation, no time-outs and no limits.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,16 +20,16 @@ use tokio::net::UnixListener;
 use crate::endpoint::frames::{Batch, FrameReader, Outgoing};
 use crate::endpoint::{Endpoint, LpFields, write_lp};
 
-/// What the forwarder does wrong on purpose.
+/// Faults that the forwarder makes on purpose.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Loses every n-th forwarded Interest; 0 = none.
+    /// Drops every n-th forwarded Interest; 0 = none.
     pub lose_every: u64,
     /// Puts a CongestionMark on every n-th returned Data; 0 = none.
     pub mark_every: u64,
     /// Sends every n-th returned Data twice; 0 = none.
     pub duplicate_every: u64,
-    /// Sends so many Interests to who registers a prefix, before the answer to that command; nobody waits for their Data.
+    /// Number of Interests sent to a producer before the answer to its `rib/register` command; their Data is ignored.
     pub ask_early: u64,
 }
 
@@ -43,28 +43,28 @@ struct State {
     faults: Faults,
     faces: Vec<Arc<Outgoing>>,
     routes: Vec<(Name, usize)>,
-    /// Prefixes of which producers took their registration back.
+    /// Prefixes of `rib/unregister` commands.
     unregistered: Vec<Name>,
-    /// Interests that wait, by the token under which they went to the producer.
+    /// Pending Interests, by the PIT token sent to the producer.
     waiting: HashMap<u64, Waiting>,
     next_token: u64,
     interests: u64,
     data: u64,
 }
 
-/// The forwarder. Clones are the same one.
+/// The forwarder. Clones share its state.
 #[derive(Clone, Default)]
 pub struct Loopback {
     state: Arc<Mutex<State>>,
 }
 
 impl Loopback {
-    /// A forwarder without faces.
+    /// Creates a forwarder without faces.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A forwarder that makes mistakes.
+    /// Creates a forwarder with faults.
     pub fn with_faults(faults: Faults) -> Self {
         let hub = Self::new();
         hub.lock().faults = faults;
@@ -75,32 +75,32 @@ impl Loopback {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connected client.
+    /// Connects a new client and returns its endpoint.
     pub fn endpoint(&self) -> Endpoint {
         let (near, far) = tokio::io::duplex(1 << 20);
         self.attach(far);
         Endpoint::from_stream(near)
     }
 
-    /// Prefixes registered at present, with the number of the face.
+    /// Returns the registered prefixes with the indices of their faces.
     pub fn routes(&self) -> Vec<(Name, usize)> {
         self.lock().routes.clone()
     }
 
-    /// Prefixes of `rib/unregister` commands so far.
+    /// Returns the prefixes of all `rib/unregister` commands so far.
     pub fn unregistered(&self) -> Vec<Name> {
         self.lock().unregistered.clone()
     }
 
-    /// Interests forwarded so far.
+    /// Returns the number of Interests forwarded so far.
     pub fn forwarded_interests(&self) -> u64 {
         self.lock().interests
     }
 
-    /// Accepts clients on a Unix socket until the task is dropped with its runtime.
+    /// Accepts clients on a Unix socket until the runtime stops.
     ///
     /// # Errors
-    /// The socket cannot be created.
+    /// Fails if the socket cannot be created.
     pub fn listen(&self, path: &Path) -> std::io::Result<()> {
         let listener = UnixListener::bind(path)?;
         let hub = self.clone();
@@ -198,7 +198,7 @@ impl State {
         }
     }
 
-    /// Grants `rib/register` and `rib/unregister`; `None` when the Interest is something else.
+    /// Grants `rib/register` and `rib/unregister`; returns `None` for any other Interest.
     fn command(&mut self, face: usize, interest: &Interest<'_>) -> Option<Vec<u8>> {
         let module = "/localhost/nfd/rib".parse::<Name>().ok()?;
         if !module.is_prefix_of(interest.name) {

@@ -17,10 +17,10 @@ use tokio_tungstenite::WebSocketStream;
 use crate::client_conf::{self, Candidate, ClientConfError};
 use crate::target::{Family, HostPort, TransportUri};
 
-/// How long a TCP or WebSocket connection attempt may take.
+/// Time limit of a TCP or WebSocket connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Receive buffer of UDP connections.
+/// Receive buffer of UDP connections, in bytes.
 const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
 
 /// Reading half of a stream connection.
@@ -38,33 +38,33 @@ pub enum Connection {
     WebSocket(Box<WebSocketStream<TcpStream>>),
 }
 
-/// An open connection and what is known of it.
+/// An open connection and its properties.
 pub struct Connected {
     /// The connection.
     pub connection: Connection,
-    /// Where it leads.
+    /// Address of the forwarder.
     pub uri: TransportUri,
-    /// Whether the forwarder will treat it as a local face: Unix sockets, and TCP or WebSocket to a
-    /// loopback address. UDP faces are never local (NFD face management).
+    /// Whether the forwarder treats the connection as a local face: Unix sockets, and TCP or WebSocket to a loopback
+    /// address. UDP faces are never local (NFD face management).
     pub local: bool,
 }
 
-/// One failed attempt.
+/// A failed connection attempt.
 #[derive(Debug)]
 pub struct Attempt {
-    /// What was tried.
+    /// The candidate tried.
     pub candidate: Candidate,
-    /// What the system said.
+    /// Error of the system.
     pub error: io::Error,
 }
 
-/// Why no connection could be opened.
+/// Reason why no connection could be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The configuration of the client is wrong.
+    /// The client's configuration is wrong.
     #[error(transparent)]
     Configuration(#[from] ClientConfError),
-    /// Nothing answered at any candidate.
+    /// No candidate could be connected to.
     #[error("no forwarder is reachable: {}; start one with 'namehop run'", Attempts(.0))]
     NoForwarder(Vec<Attempt>),
 }
@@ -87,7 +87,7 @@ impl fmt::Display for Attempts<'_> {
     }
 }
 
-/// The message of an error without the operating system's number.
+/// Returns the message of an error without the operating system's error number.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -96,7 +96,7 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// Connects to the first candidate of [`client_conf::candidates`] that answers.
+/// Connects to the first candidate of [`client_conf::candidates`] that accepts a connection.
 ///
 /// # Errors
 /// See [`ConnectError`].
@@ -104,10 +104,10 @@ pub async fn connect(argument: Option<&str>) -> Result<(Connected, Candidate), C
     connect_first(client_conf::candidates(argument)?).await
 }
 
-/// Connects to the first of `candidates` that answers.
+/// Connects to the first of `candidates` that accepts a connection.
 ///
 /// # Errors
-/// [`ConnectError::NoForwarder`] with every attempt.
+/// Returns [`ConnectError::NoForwarder`] with every attempt.
 pub async fn connect_first(candidates: Vec<Candidate>) -> Result<(Connected, Candidate), ConnectError> {
     let mut attempts = Vec::new();
     for candidate in candidates {
@@ -122,7 +122,7 @@ pub async fn connect_first(candidates: Vec<Candidate>) -> Result<(Connected, Can
 /// Opens a connection to one address.
 ///
 /// # Errors
-/// What the operating system says. UDP has no handshake: it succeeds even when nobody listens.
+/// Returns the operating system's error. UDP has no handshake, so it succeeds even without a listener.
 pub async fn open(uri: &TransportUri) -> io::Result<Connected> {
     let uri_copy = uri.clone();
     match uri {
@@ -141,11 +141,11 @@ pub async fn open(uri: &TransportUri) -> io::Result<Connected> {
             Ok(Connected { connection: Connection::Stream(Box::new(reader), Box::new(writer)), uri: uri_copy, local })
         }
         TransportUri::Udp(to) => {
-            // Connecting over UDP cannot fail, so only the first address can be tried.
+            // Connecting a UDP socket does not fail, so only the first address is tried.
             let remote = resolve(to).await?[0];
             let any: SocketAddr = if remote.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
             let socket = UdpSocket::bind(any).await?;
-            // Answers come in bursts of large packets. Best effort: the system may allow less.
+            // Answers arrive in bursts of large packets. Best effort: the system may allow less.
             let _ = setsockopt(&socket, sockopt::RcvBuf, &DATAGRAM_BUFFER_BYTES);
             socket.connect(remote).await?;
             Ok(Connected { connection: Connection::Datagram(socket), uri: uri_copy, local: false })
@@ -164,17 +164,17 @@ pub async fn open(uri: &TransportUri) -> io::Result<Connected> {
 async fn connect_tcp(to: &HostPort) -> io::Result<TcpStream> {
     let attempt = async { TcpStream::connect(&resolve(to).await?[..]).await };
     let stream = timeout(CONNECT_TIMEOUT, attempt).await.map_err(|_| io::ErrorKind::TimedOut)??;
-    // Packets are written in batches already; waiting for more would only add delay.
+    // Packets are already written in batches; waiting for more would only add delay.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// The addresses of the wanted family that the host name resolves to; there is at least one.
+/// Returns the host's addresses of the required family; at least one.
 async fn resolve(to: &HostPort) -> io::Result<Vec<SocketAddr>> {
     of_family(to, lookup_host((to.host.as_str(), to.port)).await?)
 }
 
-/// Those of a host's addresses that the URI allows, in their order; there is at least one.
+/// Returns the addresses of the family that the URI requires, in their order; at least one.
 pub(crate) fn of_family(to: &HostPort, addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<SocketAddr>> {
     let wanted: Vec<SocketAddr> = addresses
         .filter(|address| match to.family {
@@ -219,7 +219,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_address_of_a_host_is_tried() {
-        // On most systems the name stands for ::1 before 127.0.0.1.
+        // On most systems `localhost` resolves to ::1 before 127.0.0.1.
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(open(&format!("tcp://localhost:{port}").parse().unwrap()).await.is_ok());

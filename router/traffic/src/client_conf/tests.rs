@@ -1,4 +1,4 @@
-//! Tests of the order of preference; they use their own files and no process environment.
+//! Tests of the order of preference, with their own files and without the process environment.
 
 use super::*;
 

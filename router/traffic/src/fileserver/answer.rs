@@ -1,4 +1,4 @@
-//! Makes the Data that answers a request.
+//! Builds the Data that answers a request.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use super::request::{FileRequest, LISTING, Wanted};
 use super::{Fate, FileServerError, FileServerOptions};
 use crate::segmented::ObjectMetadata;
 
-/// Elements of metadata (ndn6-file-server).
+/// TLV types in metadata (ndn6-file-server).
 const SEGMENT_SIZE: u32 = 0xF500;
 const SIZE: u32 = 0xF502;
 const MODE: u32 = 0xF504;
@@ -30,7 +30,7 @@ pub(super) struct Answerer {
     options: FileServerOptions,
 }
 
-/// The number of the last segment of so many bytes; nothing at all is one segment, too.
+/// Returns the number of the last segment of this many bytes; empty content has one segment.
 fn last_segment(bytes: u64, segment_bytes: usize) -> u64 {
     bytes.div_ceil(segment_bytes as u64).saturating_sub(1)
 }
@@ -44,7 +44,7 @@ impl Answerer {
             return Err(FileServerError::TooLarge(options.segment_bytes));
         }
         let answerer = Self { prefix, directory, options };
-        // The shortest name there is, and the longest numbers.
+        // The shortest possible name with the longest numbers.
         let name = answerer.prefix.clone().append_generic("f").append_version(u64::MAX).append_segment(u64::MAX);
         match answerer.segment(name, u64::MAX, vec![0; answerer.options.segment_bytes]) {
             Ok(_) => Ok(answerer),
@@ -53,7 +53,7 @@ impl Answerer {
         }
     }
 
-    /// What becomes of a request, and the packet that goes out for it, if any.
+    /// Answers a request. Returns its outcome and the Data to send, if any.
     pub(super) fn answer(&self, request: &FileRequest) -> (Fate, Option<Vec<u8>>) {
         let answered = match request.wanted {
             Wanted::Metadata { directory_only } => self.metadata(request, directory_only),
@@ -85,7 +85,7 @@ impl Answerer {
         Ok((Fate::Metadata, packet))
     }
 
-    /// The metadata's own version is the time now, so that caches keep them apart.
+    /// Builds a metadata Data. Its own version is the current time, so that caches keep different metadata apart.
     fn metadata_packet(
         &self,
         request: &FileRequest,
@@ -118,7 +118,7 @@ impl Answerer {
         }
         writer.nni(MODE, u64::from(metadata.mode()));
         writer.nni(ATIME, since_epoch_ns(metadata.atime(), metadata.atime_nsec()));
-        // Not every file system knows when a file was made.
+        // Not every file system records creation times.
         if let Some(born) = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok()) {
             writer.nni(BTIME, u64::try_from(born.as_nanos()).unwrap_or(u64::MAX));
         }

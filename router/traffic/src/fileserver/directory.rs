@@ -1,7 +1,8 @@
-//! The directory that is served, and what is open in it.
+//! The served directory and the open files and directories in it.
 //!
-//! The kernel itself keeps every look-up inside (openat2 with RESOLVE_BENEATH) and follows no symbolic link, so a link that
-//! somebody puts there leads nowhere. Only files and directories are opened; opening a device or a pipe can do things.
+//! The kernel keeps every lookup inside the directory (openat2 with RESOLVE_BENEATH) and follows no symbolic links, so
+//! a link placed there by others leads nowhere. Only regular files and directories are opened, because opening a device
+//! or pipe can have side effects.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -17,22 +18,22 @@ use rustix::io::Errno;
 
 use super::FileServerError;
 
-/// Files and directories that stay open.
+/// Maximum number of files and directories kept open.
 const MAX_OPEN: usize = 64;
-/// For so long what is open is not looked up again. Changes show in its time, which is looked at after every reading; this is only
-/// for a file that another has replaced.
+/// Time for which an open file is used without another path lookup. Every read checks the file's modification time, so
+/// this matters only for a file that was replaced by another one.
 const VALIDITY: Duration = Duration::from_millis(100);
-/// Bytes of a listing: some hundred thousand names.
+/// Maximum size of a listing in bytes: some hundred thousand names.
 const MAX_LISTING_BYTES: usize = 4 << 20;
 
-/// Why something cannot be read.
+/// Reason why a file or directory cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// It is not there, or neither file nor directory, or not allowed, or behind a symbolic link.
+    /// It does not exist, is neither file nor directory, is not permitted, or is behind a symbolic link.
     Missing,
-    /// It has changed since it was opened.
+    /// It changed since it was opened.
     Changed,
-    /// A directory with too many names.
+    /// It is a directory with too many names.
     TooLarge,
     /// The system failed.
     Failed,
@@ -61,15 +62,15 @@ impl From<Errno> for Unreadable {
     }
 }
 
-/// A file or directory as it was when it was opened.
+/// An open file or directory, with its metadata at the time of opening.
 pub(super) struct Opened {
     file: File,
     pub(super) metadata: Metadata,
-    /// Of a directory, once somebody asked for it.
+    /// Listing of a directory, made on the first request.
     listing: OnceLock<Vec<u8>>,
 }
 
-/// Nanoseconds since 1970; what is older counts as then.
+/// Returns nanoseconds since 1970; earlier times give 0.
 pub(super) fn since_epoch_ns(seconds: i64, nanoseconds: i64) -> u64 {
     let all = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
     u64::try_from(all.max(0)).unwrap_or(u64::MAX)
@@ -84,17 +85,17 @@ impl Opened {
         self.metadata.is_dir()
     }
 
-    /// Its version: the time of the last change.
+    /// Returns the version: the modification time in nanoseconds since 1970.
     pub(super) fn version(&self) -> u64 {
         version(&self.metadata)
     }
 
-    /// Bytes of the file, when it was opened.
+    /// Returns the size of the file in bytes when it was opened.
     pub(super) fn size_bytes(&self) -> u64 {
         self.metadata.len()
     }
 
-    /// Reads from the file, all or nothing.
+    /// Reads exactly `length` bytes at `offset`; fails if the file is shorter or has changed.
     pub(super) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, Unreadable> {
         let mut piece = vec![0; length];
         match self.file.read_exact_at(&mut piece, offset) {
@@ -102,14 +103,15 @@ impl Opened {
             other => other?,
         }
         let now = self.file.metadata()?;
-        // Otherwise the piece may be of the next version.
+        // If the file has changed, the piece may belong to the next version.
         if version(&now) != self.version() || now.len() != self.size_bytes() {
             return Err(Unreadable::Changed);
         }
         Ok(piece)
     }
 
-    /// Names of files and directories in the directory, sorted, each with a zero byte at its end, and a slash before that if it is a directory.
+    /// Returns the sorted names of files and directories in the directory. Each ends with a zero byte; directories have
+    /// a slash before it.
     pub(super) fn listing(&self) -> Result<&[u8], Unreadable> {
         if let Some(listing) = self.listing.get() {
             return Ok(listing);
@@ -125,7 +127,7 @@ impl Opened {
             let entry = entry?;
             let name = entry.file_name();
             let kind = match entry.file_type() {
-                // Some file systems do not tell.
+                // Some file systems do not report the type.
                 FileType::Unknown => match statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                     Err(_) => continue,
@@ -152,19 +154,19 @@ impl Opened {
     }
 }
 
-/// Whether both are of the same file, unchanged.
+/// Returns true if both describe the same unchanged file.
 fn are_same(one: &Metadata, other: &Metadata) -> bool {
     let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino(), metadata.len(), version(metadata));
     identity(one) == identity(other)
 }
 
-/// What is open, and when it was last seen to stand at its path.
+/// An open file or directory, and when it was last seen at its path.
 struct Known {
     opened: Arc<Opened>,
     seen_at: Instant,
 }
 
-/// The directory that is served.
+/// The served directory.
 pub(super) struct Directory {
     root: OwnedFd,
     open: Mutex<HashMap<PathBuf, Known>>,
@@ -188,7 +190,7 @@ impl Directory {
         openat2(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty(), stay_inside).map(File::from)
     }
 
-    /// What stands at `path`, without opening it: to open a device can rewind a tape, and worse.
+    /// Returns the metadata of `path` without opening it. Opening a device can rewind a tape, or worse.
     fn look_at(&self, path: &Path) -> Result<Metadata, Unreadable> {
         let metadata = self.resolve(path, OFlags::PATH)?.metadata()?;
         if metadata.is_file() || metadata.is_dir() { Ok(metadata) } else { Err(Unreadable::Missing) }
@@ -198,7 +200,7 @@ impl Directory {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What stands at `path` now.
+    /// Looks up `path` now. A file that is open and unchanged is reused.
     pub(super) fn look_up(&self, path: &Path) -> Result<Arc<Opened>, Unreadable> {
         let now = self.look_at(path)?;
         let seen_at = Instant::now();
@@ -206,7 +208,8 @@ impl Directory {
             known.seen_at = seen_at;
             return Ok(Arc::clone(&known.opened));
         }
-        // Somebody may have put something else there in between, of which opening must not wait for a peer.
+        // The path may have been replaced in the meantime, for example by a pipe: opening must not block until a peer
+        // opens it.
         let file = self.resolve(path, OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK)?;
         let metadata = file.metadata()?;
         if !(metadata.is_file() || metadata.is_dir()) {
@@ -222,7 +225,7 @@ impl Directory {
         Ok(opened)
     }
 
-    /// What stood at `path` a moment ago, or stands there now.
+    /// Returns what was at `path` within the last `VALIDITY`; otherwise looks it up.
     pub(super) fn recall(&self, path: &Path) -> Result<Arc<Opened>, Unreadable> {
         let recent =
             self.lock().get(path).filter(|known| known.seen_at.elapsed() < VALIDITY).map(|known| known.opened.clone());

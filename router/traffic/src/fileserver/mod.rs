@@ -1,7 +1,7 @@
-//! A file server: answers Interests for the files and directories below one directory, by the protocol of ndn6-file-server, which
-//! NDN-DPDK's file server and NDNts' client speak as well.
+//! A file server: answers Interests for the files and directories below one directory, by the protocol of
+//! ndn6-file-server, which NDN-DPDK's file server and NDNts' client also speak.
 //!
-//! Generic components behind the prefix are the path. What follows says what is wanted of it (`request`):
+//! Generic components after the prefix are the path. The components after the path select the answer (`request`):
 //!
 //! | name | answer |
 //! |---|---|
@@ -10,12 +10,12 @@
 //! | `/prefix/path/54=version/50=segment` | a segment of the file |
 //! | `/prefix/path/32=ls/54=version/50=segment` | a segment of the names in the directory |
 //!
-//! The version is the time of the last change in nanoseconds. Whoever asks for metadata of what is not there gets a Data with
-//! ContentType Nack. Segments that are not there, or not of that version any more, stay without an answer: a Nack of that name
-//! would stay in caches, and be given to those who ask again when the file is back.
+//! The version is the modification time in nanoseconds. An Interest for the metadata of a missing file is answered with
+//! a Data of ContentType Nack. Interests for segments of missing files or of other versions are not answered: a Nack
+//! Data under that name would stay in caches, and answer later Interests when the file is back.
 //!
-//! The reading task only takes names apart; threads of the server open, read, sign and send (`answer`), through a table of files
-//! that are open (`directory`).
+//! The reading task only parses names. Threads of the server open, read, sign and send (`answer`), using a table of
+//! open files (`directory`).
 
 mod answer;
 mod directory;
@@ -41,51 +41,51 @@ use self::directory::Directory;
 use self::request::{FileRequest, parse};
 use crate::endpoint::{Answer, Endpoint, Request, Responder};
 
-/// Interests that may wait for a thread. Above that they are dropped: consumers ask again.
+/// Maximum number of Interests queued for the threads. More are dropped; consumers retransmit them.
 const QUEUE_LENGTH: usize = 1024;
-/// How long the end waits for Interests that threads still work on: a disk may never answer.
+/// How long [`FileServer::stop`] waits for Interests in progress: a disk may never answer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How to serve.
+/// Options of a file server.
 #[derive(Clone)]
 pub struct FileServerOptions {
     /// Bytes of content per segment.
     pub segment_bytes: usize,
     /// FreshnessPeriod of segments, in milliseconds.
     pub freshness_ms: u64,
-    /// FreshnessPeriod of metadata and of Nacks, in milliseconds; short, so that a change is found soon.
+    /// FreshnessPeriod of metadata and Nacks, in milliseconds; short, so that consumers find changes soon.
     pub metadata_freshness_ms: u64,
-    /// Threads that read and sign.
+    /// Number of threads that read and sign.
     pub threads: usize,
     /// Signs every Data.
     pub signer: Arc<dyn Signer>,
 }
 
-/// Why a directory cannot be served.
+/// Reason why a directory cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum FileServerError {
-    /// It cannot be opened.
+    /// The directory cannot be opened.
     #[error("{0}")]
     Directory(#[from] io::Error),
-    /// The kernel cannot be told to stay inside the directory.
+    /// The kernel does not support confining lookups to the directory.
     #[error(
         "this needs openat2, a system call of Linux 5.6 and later, which the system or a container does not allow: {0}"
     )]
     NoConfinement(io::Error),
-    /// Segments would not fit into packets.
+    /// Segments of this size do not fit into packets.
     #[error(
         "segments of {0} bytes do not fit into packets with this prefix and this signature: choose smaller segments"
     )]
     TooLarge(usize),
-    /// Segments of no bytes.
+    /// The segment size is 0.
     #[error("the segment size must be at least 1 byte")]
     NoSegmentSize,
-    /// The key does not sign.
+    /// The key failed to sign.
     #[error("cannot sign: {0}")]
     Signing(BuildError),
 }
 
-/// What was asked for and answered. Every Interest is in exactly one of these, apart from `bytes`.
+/// Counters of a file server. Every Interest is counted in exactly one of these, except `bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileServerCounters {
     /// Metadata sent.
@@ -94,27 +94,27 @@ pub struct FileServerCounters {
     pub segments: u64,
     /// Segments of listings sent.
     pub listings: u64,
-    /// Data with ContentType Nack sent: metadata of what is not there.
+    /// Data with ContentType Nack sent: metadata requests for missing files.
     pub nacks: u64,
-    /// Not answered: the name is none that the protocol knows.
+    /// Not answered: the name does not follow the protocol.
     pub unrecognized: u64,
-    /// Not answered: a segment of something that is not there.
+    /// Not answered: a segment of a missing file.
     pub missing: u64,
-    /// Not answered: a segment of another version than there is now.
+    /// Not answered: a segment of another version than the current one.
     pub other_version: u64,
-    /// Not answered: a segment behind the end.
+    /// Not answered: a segment beyond the end.
     pub behind_end: u64,
-    /// Not answered: all threads were busy, and the queue was full.
+    /// Not answered: the queue of the threads was full.
     pub overloaded: u64,
     /// Not answered: name, content and signature do not fit into a packet, or the directory has too many names.
     pub too_large: u64,
-    /// Not answered: the system could not open or read it, or the key did not sign.
+    /// Not answered: the system could not open or read the file, or the key failed to sign.
     pub failed: u64,
-    /// Bytes of content sent, in segments.
+    /// Bytes of content sent in segments.
     pub bytes: u64,
 }
 
-/// What has become of an Interest.
+/// Outcome of an Interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Metadata,
@@ -130,7 +130,7 @@ enum Fate {
     Failed,
 }
 
-/// [`FileServerCounters`] as they grow.
+/// [`FileServerCounters`] shared between threads.
 #[derive(Default)]
 struct Counting(Mutex<FileServerCounters>);
 
@@ -161,23 +161,24 @@ impl Counting {
     }
 }
 
-/// An Interest that waits for a thread.
+/// An Interest queued for a thread.
 struct Job {
     request: FileRequest,
     responder: Responder,
 }
 
-/// A directory that is served.
+/// A served directory.
 pub struct FileServer {
     prefix: Name,
     counting: Arc<Counting>,
-    /// The queue of the threads.
+    /// Sender of the threads' job queue.
     sender: SyncSender<Job>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl FileServer {
-    /// Opens `directory`, to [answer](Self::answer) for it under `prefix` until it is [stopped](Self::stop).
+    /// Opens `directory` and starts the threads. The caller [answers](Self::answer) for it under `prefix` until it
+    /// [stops](Self::stop) the server.
     ///
     /// # Errors
     /// See [`FileServerError`].
@@ -199,31 +200,31 @@ impl FileServer {
         Ok(Self { prefix: prefix.clone(), counting, sender, threads })
     }
 
-    /// Answers Interests that come over a connection, as long as it lasts. Registering the prefix is left to the caller.
+    /// Answers Interests from a connection until it closes. The caller registers the prefix.
     pub fn answer(&self, endpoint: &Endpoint) {
         let (sender, counts, prefix_length) = (self.sender.clone(), self.counting.clone(), self.prefix.len());
         endpoint.produce(&self.prefix, move |request| enqueue(&sender, &counts, prefix_length, request));
     }
 
-    /// Takes no more Interests, answers those that wait, and gives what was asked for in all.
+    /// Stops accepting Interests, answers the queued ones for at most one second, and returns the final counters.
     pub async fn stop(self, endpoint: &Endpoint) -> FileServerCounters {
         endpoint.withdraw(&self.prefix);
         let Self { counting, sender, threads, .. } = self;
-        // With the handler, the last sender of the queue.
+        // The handler's sender is gone, so this is the last one and the queue closes.
         drop(sender);
         let ended = spawn_blocking(move || threads.into_iter().try_for_each(JoinHandle::join));
-        // What is not over by then is not counted.
+        // Interests not answered by then are not counted.
         let _ = timeout(STOP_TIMEOUT, ended).await;
         counting.counters()
     }
 
-    /// What was asked for so far.
+    /// Returns the current counters.
     pub fn counters(&self) -> FileServerCounters {
         self.counting.counters()
     }
 }
 
-/// Runs on the reading task: takes the name apart and hands the Interest to a thread.
+/// Parses the name and queues the Interest for a thread. Runs on the reading task.
 fn enqueue(sender: &SyncSender<Job>, counting: &Counting, prefix_length: usize, request: &Request<'_>) -> Answer {
     let Some(parsed) = parse(request.interest, prefix_length) else {
         counting.count(Fate::Unrecognized);
@@ -236,7 +237,7 @@ fn enqueue(sender: &SyncSender<Job>, counting: &Counting, prefix_length: usize, 
     Answer::None
 }
 
-/// One of the threads. Ends when the server and the handlers of its connections are gone.
+/// Body of a thread. Ends when the server and the handlers of its connections are dropped.
 fn work(answerer: &Answerer, counting: &Counting, receiver: &Mutex<Receiver<Job>>) {
     loop {
         let job = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();

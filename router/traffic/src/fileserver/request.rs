@@ -1,4 +1,4 @@
-//! What the name of an Interest asks for.
+//! Parses the name of an Interest into a request.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,27 +11,27 @@ pub(super) const LISTING: &[u8] = b"ls";
 /// Keyword component of metadata.
 const METADATA: &[u8] = b"metadata";
 
-/// What is wanted of a path.
+/// The requested part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Metadata of a file or directory, or of a directory alone.
+    /// Metadata of a file or directory; only of a directory if `directory_only`.
     Metadata { directory_only: bool },
-    /// A segment of a file, or of the listing of a directory.
+    /// A segment of a file, or of a directory's listing.
     Segment { listing: bool, version: u64, segment: u64 },
 }
 
-/// An Interest that the protocol knows.
+/// A parsed Interest of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileRequest {
     /// The name of the Interest.
     pub(super) name: Name,
-    /// The path below the directory, relative; empty for the directory itself.
+    /// Path relative to the served directory; empty for the directory itself.
     pub(super) path: PathBuf,
     pub(super) wanted: Wanted,
 }
 
-/// Takes the name of an Interest apart, of which the first `prefix_length` components are the server's. `None` when it is none that
-/// the protocol knows, or no path can be made of it.
+/// Parses the name of an Interest; its first `prefix_length` components are the server's prefix. Returns `None` if the
+/// name does not follow the protocol or contains no valid path.
 pub(super) fn parse(interest: &Interest<'_>, prefix_length: usize) -> Option<FileRequest> {
     let name = interest.name;
     let mut components = name.components().skip(prefix_length).peekable();
@@ -45,7 +45,7 @@ pub(super) fn parse(interest: &Interest<'_>, prefix_length: usize) -> Option<Fil
         _ => (false, rest.as_slice()),
     };
     let wanted = match rest {
-        // Without CanBePrefix the Data, whose name is longer, would not match.
+        // The Data's name is longer, so it matches only with CanBePrefix.
         [metadata] if metadata.is_keyword(METADATA) && interest.can_be_prefix => {
             Wanted::Metadata { directory_only: listing }
         }
@@ -57,7 +57,7 @@ pub(super) fn parse(interest: &Interest<'_>, prefix_length: usize) -> Option<Fil
     Some(FileRequest { name: name.to_owned(), path, wanted })
 }
 
-/// A component that is the name of a file in a directory, and nothing else.
+/// Returns the component as a file name; `None` if it is empty, `.` or `..`, or contains a slash or a zero byte.
 fn file_name(component: &[u8]) -> Option<&OsStr> {
     let is_path = component.iter().any(|byte| matches!(byte, 0 | b'/'));
     let is_name = !component.is_empty() && component != b"." && component != b".." && !is_path;

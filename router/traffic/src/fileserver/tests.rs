@@ -1,4 +1,4 @@
-//! A directory served through the loopback forwarder, asked by the fetcher and by name.
+//! A directory served over the loopback forwarder, read by the fetcher and by single Interests.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -72,7 +72,7 @@ impl Scene {
         self.ask(&name(uri).append_keyword("metadata"), true).await.unwrap_or_else(|error| panic!("{uri}: {error}"))
     }
 
-    /// The versioned name of what stands there.
+    /// Returns the versioned name in the metadata of `uri`.
     async fn versioned(&self, uri: &str) -> Name {
         let metadata = self.metadata(uri).await;
         ObjectMetadata::read(&metadata.data().unwrap()).unwrap().name
@@ -96,7 +96,7 @@ impl Scene {
     }
 }
 
-/// A number among the elements of metadata.
+/// Returns the number in the metadata element of type `typ`.
 fn number(data: &Data<'_>, typ: u32) -> Option<u64> {
     let mut reader = Reader::new(data.content);
     while !reader.is_empty() {
@@ -125,7 +125,7 @@ async fn files_and_listings_arrive_whole() {
     let _socket = UnixListener::bind(scene.folder.path().join("many/socket")).unwrap();
     let expected: String = names.iter().map(|name| format!("{name}\0")).collect::<String>() + "zz/\0";
     assert!(expected.len() > 10 * SEGMENT_BYTES);
-    // With and without the keyword.
+    // Without and with the keyword.
     assert_eq!(String::from_utf8(scene.fetch("/F/many").await).unwrap(), expected);
     assert_eq!(String::from_utf8(scene.fetch("/F/many/32=ls").await).unwrap(), expected);
     assert_eq!(scene.fetch("/F").await, b"many/\0sub/\0");
@@ -205,7 +205,7 @@ async fn segments_are_of_the_version_that_was_asked_for() {
     let before = scene.versioned("/F/file").await;
     assert!(scene.ask(&before.clone().append_segment(2), false).await.is_ok());
     assert!(scene.is_silent(&before.clone().append_segment(3)).await);
-    // In place, with another size; then replaced by another file of the same size.
+    // The file changes in place and gets another size; then another file of the same size replaces it.
     scene.write("file", [2; 150]);
     assert!(scene.is_silent(&before.clone().append_segment(0)).await);
     let after = scene.versioned("/F/file").await;

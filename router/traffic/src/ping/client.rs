@@ -1,4 +1,4 @@
-//! The probing side.
+//! The ping client.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::endpoint::{Endpoint, ExpressError};
 
-/// Component between prefix and sequence number.
+/// Name component between the prefix and the sequence number.
 const PING_COMPONENT: &str = "ping";
 
-/// What to probe.
+/// Configuration of a series of probes.
 #[derive(Clone, Debug)]
 pub struct PingConfig {
     /// Prefix of the server, without the `ping` component.
@@ -26,20 +26,20 @@ pub struct PingConfig {
     pub interval: Duration,
     /// InterestLifetime of a probe.
     pub lifetime: Duration,
-    /// Probes to send; `None` = until stopped.
+    /// Number of probes to send; `None` = until stopped.
     pub count: Option<u64>,
-    /// First sequence number; random when absent, so that caches do not answer.
+    /// First sequence number; `None` for a random one, so that caches do not answer.
     pub start: Option<u64>,
-    /// Component before the sequence number, to tell several clients apart.
+    /// Component before the sequence number, which distinguishes clients.
     pub identifier: Option<String>,
     /// Whether caches may answer with stale Data.
     pub allow_stale: bool,
 }
 
-/// What became of a probe.
+/// Outcome of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PingEvent {
-    /// Data came.
+    /// Data arrived.
     Data {
         /// Sequence number.
         sequence: u64,
@@ -48,14 +48,14 @@ pub enum PingEvent {
         /// Bytes of Content.
         content_bytes: usize,
     },
-    /// A Nack came.
+    /// A Nack arrived.
     Nack {
         /// Sequence number.
         sequence: u64,
-        /// Its reason.
+        /// Nack reason.
         reason: NackReason,
     },
-    /// Nothing came.
+    /// Nothing arrived within the InterestLifetime.
     Timeout {
         /// Sequence number.
         sequence: u64,
@@ -86,16 +86,16 @@ pub struct PingReport {
     pub nacks: u64,
     /// Probes without an answer.
     pub timeouts: u64,
-    /// Data that answered a probe which had been answered or given up.
+    /// Data for probes that had already been answered or had timed out.
     pub duplicates: u64,
-    /// Round-trip times; `None` when no Data came.
+    /// Round-trip times; `None` if no Data arrived.
     pub rtt: Option<RttSummary>,
-    /// Why the series ended before its time: the connection broke. Probes in flight then are not counted as lost.
+    /// Error of the connection that ended the series early. Probes in flight at that time do not count as lost.
     pub broken: Option<ExpressError>,
 }
 
 impl PingReport {
-    /// Share of finished probes that brought no Data, 0 to 100.
+    /// Returns the share of finished probes without Data, 0 to 100.
     pub fn loss_percent(&self) -> f64 {
         let finished = self.received + self.nacks + self.timeouts;
         if finished == 0 { 0.0 } else { (finished - self.received) as f64 * 100.0 / finished as f64 }
@@ -157,8 +157,8 @@ async fn probe(endpoint: &Endpoint, name: Name, sequence: u64, config: &PingConf
     }
 }
 
-/// Sends probes at a steady rate until the count is reached or `stop` completes, and tells `each`
-/// what became of every one. Probes in flight when it stops early are not counted as lost.
+/// Sends probes at a steady rate until the count is reached or `stop` completes. Calls `each` with the outcome of every
+/// probe. Probes in flight when it stops early do not count as lost.
 pub async fn ping(
     endpoint: &Endpoint,
     config: &PingConfig,
@@ -211,7 +211,7 @@ pub async fn ping(
     report
 }
 
-/// Counts Data of this series that answer no pending probe.
+/// Counts Data of this series that match no pending probe.
 fn watch_duplicates(endpoint: &Endpoint, prefix: &Name, first: u64) -> Arc<AtomicU64> {
     let duplicates = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&duplicates);

@@ -1,7 +1,7 @@
 //! Reachability probes: a client that measures round trips to a prefix, and a server that answers.
 //!
-//! Names are those of ndnping: `<prefix>/ping/[<identifier>/]<decimal sequence number>`, so either
-//! side works with the tools of other implementations.
+//! Names are the same as in ndnping: `<prefix>/ping/[<identifier>/]<decimal sequence number>`, so either side works
+//! with the tools of other implementations.
 
 mod client;
 mod server;

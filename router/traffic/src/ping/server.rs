@@ -1,4 +1,4 @@
-//! The answering side: a producer that gives the same content to every Interest under its prefix.
+//! The ping server: a producer that returns the same content for every Interest under its prefix.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tracing::debug;
 
 use crate::endpoint::{Answer, Endpoint};
 
-/// What to answer.
+/// Options of the answers.
 #[derive(Clone)]
 pub struct ServeOptions {
     /// Content of every Data.
@@ -22,10 +22,10 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// The Data of this name.
+    /// Builds the Data with this name.
     ///
     /// # Errors
-    /// It would be too large, or the key does not sign.
+    /// Fails if the Data would be too large or the key fails to sign.
     pub fn answer(&self, name: NameRef<'_>) -> Result<Vec<u8>, BuildError> {
         DataBuilder::new(name)
             .freshness_ms(self.freshness_ms)
@@ -42,24 +42,24 @@ pub struct PingServer {
 }
 
 impl PingServer {
-    /// Has not answered anything yet.
+    /// Creates a server; [`answer`](Self::answer) attaches it to connections.
     pub fn new(options: ServeOptions) -> Self {
         Self { options, answered: AtomicU64::new(0), refused: AtomicU64::new(0) }
     }
 
-    /// Interests answered with Data.
+    /// Returns the number of Interests answered with Data.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Interests that could not be answered: they ask for a particular digest, or the name leaves
+    /// Returns the number of Interests that could not be answered: they ask for an implicit digest, or the name leaves
     /// no room for the content.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Answers every Interest under `prefix` that comes over `endpoint`, until [`Endpoint::withdraw`]. Registering the prefix is
-    /// left to the caller.
+    /// Answers every Interest under `prefix` from `endpoint`, until [`Endpoint::withdraw`]. The caller registers the
+    /// prefix.
     pub fn answer(self: &Arc<Self>, endpoint: &Endpoint, prefix: &Name) {
         let server = Arc::clone(self);
         endpoint.produce(prefix, move |request| server.answer_to(request.interest.name));

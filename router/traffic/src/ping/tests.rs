@@ -1,4 +1,4 @@
-//! Client and server through the loopback forwarder.
+//! Client and server over the loopback forwarder.
 
 use std::future::pending;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The datagrams on their way in one direction, and the two threads that take them in and send them.
+//! The datagrams in flight in one direction, and the two threads that receive and send them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,42 +19,42 @@ use super::line::{Fate, Line};
 
 /// Largest datagram.
 const DATAGRAM_BYTES: usize = 65_536;
-/// Datagrams that may be on their way: a bound for memory, far above what links have.
+/// Maximum number of datagrams in flight: bounds memory, far above what links hold.
 const MOST_ON_THE_WAY: usize = 1 << 18;
 
-/// What happened in one direction, in datagrams unless it says bytes. Received and duplicated ones are carried, lost for one of the
-/// reasons, or on their way.
+/// Counters of one direction, in datagrams unless they say bytes. Received and duplicated datagrams are carried,
+/// dropped for one of these reasons, or in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DirectionCounts {
-    /// Came in.
+    /// Datagrams received.
     pub received: u64,
-    /// Went out.
+    /// Datagrams sent.
     pub carried: u64,
-    /// Bytes that went out.
+    /// Bytes sent.
     pub carried_bytes: u64,
-    /// Lost by chance, as asked for.
+    /// Dropped at random, as configured.
     pub lost: u64,
-    /// Lost because the queue was full.
+    /// Dropped because the queue was full.
     pub queue_full: u64,
-    /// Came in once more than they were sent, as asked for.
+    /// Additional copies of duplicated datagrams, as configured.
     pub duplicated: u64,
-    /// Held back so that others overtook them, as asked for.
+    /// Delayed so that later datagrams overtake them, as configured.
     pub held_back: u64,
-    /// Came while nobody knew where to send them, or from others than the peers.
+    /// Dropped because the first peer was not known yet, or because the sender is not a peer.
     pub strangers: u64,
-    /// The system refused to send.
+    /// Dropped because the system refused to send.
     pub refused: u64,
-    /// Came faster than the relay could read, which was not asked for: the system dropped them. Not among the received ones.
+    /// Dropped by the system because the relay read too slowly, which is not configured. Not counted as received.
     pub overrun: u64,
-    /// Came and have not left yet.
+    /// Datagrams in flight.
     pub on_the_way: u64,
 }
 
-/// One of the sockets, and whom it is for.
+/// A socket and its peer.
 #[derive(Clone)]
 pub(super) struct Port {
     socket: Arc<UdpSocket>,
-    /// The peer of a socket that is not connected, once it has sent something.
+    /// Peer of an unconnected socket; set by its first datagram.
     peer: Option<Arc<OnceLock<SocketAddr>>>,
 }
 
@@ -63,7 +63,7 @@ impl Port {
         Port { socket, peer }
     }
 
-    /// Is this the sender whom the socket is for? The first one is.
+    /// Returns true if `sender` is the socket's peer. The first sender becomes the peer.
     fn is_peer(&self, sender: Option<SocketAddr>) -> bool {
         match (&self.peer, sender) {
             (None, _) => true,
@@ -90,7 +90,7 @@ enum Sent {
     Nowhere,
 }
 
-/// A datagram on its way: when it arrives, its number, its bytes.
+/// A datagram in flight: arrival time, sequence number, bytes.
 type Flying = Reverse<(Duration, u64, Arc<[u8]>)>;
 
 struct State {
@@ -100,10 +100,10 @@ struct State {
     counts: DirectionCounts,
 }
 
-/// One direction.
+/// One direction of the relay.
 pub(super) struct Direction {
     state: Mutex<State>,
-    /// Something flies that arrives before all others, or the relay ends.
+    /// Signals that a datagram now arrives before all others, or that the relay is stopping.
     earlier: Condvar,
     began: Instant,
 }
@@ -123,16 +123,16 @@ impl Direction {
         DirectionCounts { on_the_way: state.flying.len() as u64, ..state.counts }
     }
 
-    /// Has the thread that sends look whether the relay ends.
+    /// Wakes the sending thread to check whether the relay is stopping.
     pub(super) fn wake(&self) {
         self.earlier.notify_all();
     }
 
-    /// Takes datagrams in until the relay ends.
+    /// Receives datagrams until the relay stops.
     pub(super) fn receive(&self, port: &Port, is_ending: &AtomicBool) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES];
         let mut control = cmsg_space!(u32);
-        // The system counts overruns from the socket's beginning on, in 32 bits.
+        // The system's overrun counter starts with the socket and has 32 bits.
         let mut overruns = 0_u32;
         while !is_ending.load(Ordering::Relaxed) {
             let mut parts = [IoSliceMut::new(&mut buffer)];
@@ -146,7 +146,7 @@ impl Direction {
                     });
                     (message.bytes, message.address.and_then(socket_address), overruns_now)
                 }
-                // A peer that is not there yet says so by ICMP.
+                // A peer that is not running yet causes an ICMP error.
                 Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNREFUSED) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -165,7 +165,7 @@ impl Direction {
         Ok(())
     }
 
-    /// Sends datagrams when it is their time, until the relay ends.
+    /// Sends datagrams when they are due, until the relay stops.
     pub(super) fn send(&self, port: &Port, is_ending: &AtomicBool) -> io::Result<()> {
         let mut state = self.state();
         while !is_ending.load(Ordering::Relaxed) {
@@ -180,7 +180,7 @@ impl Direction {
                 continue;
             }
             let Some(Reverse((_, _, datagram))) = state.flying.pop() else { continue };
-            // The other thread need not wait for the system.
+            // Release the lock, so that the receiving thread does not wait for the system call.
             drop(state);
             let sent = port.send(&datagram);
             state = self.state();
@@ -198,7 +198,7 @@ impl Direction {
 }
 
 impl State {
-    /// A datagram came. `true` when one flies now that arrives before all others.
+    /// Handles a received datagram. Returns true if a datagram now arrives before all others.
     fn take_in(&mut self, now: Duration, datagram: &[u8]) -> bool {
         if self.flying.len() >= MOST_ON_THE_WAY {
             self.counts.queue_full += 1;

@@ -1,29 +1,29 @@
-//! One direction of a simulated link: what becomes of each datagram, without sending any.
+//! One direction of a simulated link: computes the fate of each datagram without sending it.
 //!
-//! A datagram that is not lost waits in a queue of bounded length for its turn on a line of limited rate, and then takes the time of
-//! the way. It may be doubled, and it may be held back so that later ones overtake it.
+//! A datagram that is not lost waits in a bounded queue for a line of limited rate, and then takes the propagation
+//! delay. It may be duplicated, and it may be delayed so that later ones overtake it.
 
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// What a link does to the datagrams on it. By default nothing.
+/// Impairments of a link. The default has none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Impairments {
-    /// Time of the way.
+    /// Propagation delay.
     pub delay: Duration,
-    /// Bits per second of the line, counting the bytes of datagrams; as fast as it goes when absent.
+    /// Rate of the line in bits per second, counting the bytes of datagrams; `None` for unlimited.
     pub bits_per_second: Option<u64>,
-    /// Bytes that may wait for the line.
+    /// Maximum bytes queued for the line.
     pub queue_bytes: u64,
-    /// Share of the datagrams that are lost before they reach the queue, 0 to 1.
+    /// Share of datagrams lost before the queue, 0 to 1.
     pub loss: f64,
-    /// Share of the datagrams that arrive twice, 0 to 1.
+    /// Share of datagrams duplicated, 0 to 1.
     pub duplication: f64,
-    /// Share of the datagrams that are held back behind the queue, 0 to 1.
+    /// Share of datagrams delayed after the queue, 0 to 1.
     pub reordering: f64,
-    /// How long these are held back.
+    /// Additional delay of these datagrams.
     pub reordering_delay: Duration,
 }
 
@@ -41,37 +41,37 @@ impl Default for Impairments {
     }
 }
 
-/// What becomes of a datagram. Times are those of [`Line::pass`]'s clock.
+/// Fate of a datagram. Times are on the clock of [`Line::pass`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrives then, and `again` a second time if it is doubled.
+    /// It arrives at `at`; if it is duplicated, also at `again`.
     Arrives { at: Duration, again: Option<Duration>, is_held_back: bool },
     /// It is lost.
     Lost,
-    /// There was no room in the queue.
+    /// It is dropped because the queue is full.
     QueueFull,
 }
 
-/// One direction.
+/// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Line {
     impairments: Impairments,
     chance: SmallRng,
-    /// When the line has sent what is in the queue.
+    /// When the line has sent everything in the queue.
     idle_at: Duration,
 }
 
 impl Line {
-    /// Chance goes on from `seed`: the same datagrams at the same times have the same fate.
+    /// Creates an idle line. With the same `seed`, the same datagrams at the same times have the same fate.
     pub(crate) fn new(impairments: Impairments, seed: u64) -> Self {
         Line { impairments, chance: SmallRng::seed_from_u64(seed), idle_at: Duration::ZERO }
     }
 
-    /// Says what becomes of a datagram of so many bytes that comes now. Time does not go back.
+    /// Returns the fate of a datagram of `bytes` bytes that enters at `now`. `now` must not decrease between calls.
     pub(crate) fn pass(&mut self, now: Duration, bytes: usize) -> Fate {
         let Impairments { delay, bits_per_second, queue_bytes, loss, duplication, reordering, reordering_delay } =
             self.impairments;
-        // All three are drawn for each datagram, so that one setting does not change what another does.
+        // All three are drawn for each datagram, so that one setting does not change the random results of another.
         let [is_lost, is_doubled, is_held_back] =
             [loss, duplication, reordering].map(|share| self.chance.random::<f64>() < share);
         if is_lost {
@@ -82,7 +82,7 @@ impl Line {
             None => now,
             Some(bits_per_second) => {
                 let time_of = |bytes: f64| Duration::from_secs_f64(bytes * 8.0 / bits_per_second as f64);
-                // What waits is what the line has yet to send, the datagram that it is sending not counted.
+                // The queue holds what the line has yet to send, except the datagram being sent.
                 if begins > now && (begins - now) + time_of(bytes as f64) > time_of(queue_bytes as f64 + bytes as f64) {
                     return Fate::QueueFull;
                 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn datagrams_wait_for_the_line_and_then_take_the_way() {
-        // 1000 bytes take 8 ms.
+        // 1000 bytes take 8 ms on the line.
         let line = Impairments {
             delay: 20 * MS,
             bits_per_second: Some(1_000_000),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     proptest! {
-        /// The line is never faster than its rate, never idle while something waits, and its queue is bounded.
+        /// The line never exceeds its rate, is never idle while datagrams wait, and its queue is bounded.
         #[test]
         fn the_line_keeps_its_rate(
             datagrams in prop::collection::vec((0..30_u32, 1..9000_usize), 1..200),

@@ -1,9 +1,9 @@
-//! A relay that carries UDP datagrams between two peers as a link with limits would: for experiments with loss, delay and queues where
-//! the system has no such links.
+//! A relay that carries UDP datagrams between two peers over a simulated link, for experiments with loss, delay and
+//! queues where the system has no such links.
 //!
-//! One peer sends to the relay's address, and whoever does so first is that peer; the other peer is known from the start. Each
-//! direction has a thread that receives and one that sends when it is time. Everything that came is counted as carried or as
-//! gone for one of the named reasons.
+//! The first peer sends to the relay's address; the first sender there becomes that peer. The second peer is
+//! configured. Each direction has a receiving and a sending thread. Every received datagram is counted as carried or as
+//! dropped for a named reason.
 
 mod direction;
 mod line;
@@ -24,23 +24,23 @@ pub(crate) use line::Fate;
 pub use line::Impairments;
 pub(crate) use line::Line;
 
-/// How often threads look whether the relay ends.
+/// How often threads check whether the relay is stopping.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Room for what the system receives before the relay reads it; as much of it as the system allows.
+/// Requested socket buffer size in bytes, for datagrams that the relay has not read yet; the system may grant less.
 const BUFFER_BYTES: usize = 8 << 20;
 
-/// What a relay is between, and what it does.
+/// Configuration of a relay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelayConfig {
-    /// Where the first peer sends to; port 0 lets the system choose.
+    /// Address that the first peer sends to; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The second peer.
+    /// Address of the second peer.
     pub to: SocketAddr,
-    /// From the first peer to the second.
+    /// Impairments from the first peer to the second.
     pub forth: Impairments,
-    /// From the second to the first.
+    /// Impairments from the second peer to the first.
     pub back: Impairments,
-    /// Where chance begins.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -54,10 +54,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts to relay.
+    /// Opens the sockets and starts the threads.
     ///
     /// # Errors
-    /// A socket cannot be opened or bound.
+    /// Fails if a socket cannot be opened or bound.
     pub fn start(config: &RelayConfig) -> io::Result<Relay> {
         let listening = open(config.listen)?;
         let any: SocketAddr = if config.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
@@ -65,7 +65,7 @@ impl Relay {
         sending.connect(config.to)?;
         let address = listening.local_addr()?;
         let (listening, sending) = (Arc::new(listening), Arc::new(sending));
-        // The first peer is known once it has sent something.
+        // Set by the first peer's first datagram.
         let first = Arc::new(OnceLock::new());
         let is_ending = Arc::new(AtomicBool::new(false));
         let began = Instant::now();
@@ -83,26 +83,26 @@ impl Relay {
         Ok(Relay { address, forth, back, is_ending, threads })
     }
 
-    /// Where the first peer sends to.
+    /// Returns the address that the first peer sends to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What happened so far: from the first peer to the second, and back.
+    /// Returns the current counters: from the first peer to the second, and back.
     pub fn counts(&self) -> [DirectionCounts; 2] {
         [self.forth.counts(), self.back.counts()]
     }
 
-    /// Ends the relay; what is on its way counts as such.
+    /// Stops the relay and returns the final counters; datagrams in flight are not delivered.
     ///
     /// # Errors
-    /// One of the sockets failed while the relay ran.
+    /// Returns the error of a socket that failed while the relay ran.
     pub fn end(mut self) -> io::Result<[DirectionCounts; 2]> {
         self.stop()?;
         Ok(self.counts())
     }
 
-    /// Has one of the sockets failed? Then [`end`](Self::end) says how.
+    /// Returns true if a socket failed; [`end`](Self::end) then returns the error.
     pub fn has_failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
@@ -118,7 +118,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        // Nobody asks any more how it went.
+        // The counters and errors are not needed.
         let _ = self.stop();
     }
 }

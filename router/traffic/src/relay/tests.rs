@@ -1,10 +1,10 @@
-//! Relays between sockets.
+//! Tests of relays between real sockets.
 
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// The first peer, the second peer, and the relay between them.
+/// Returns the first peer, the second peer, and the relay between them.
 fn scene(forth: Impairments, back: Impairments) -> (UdpSocket, UdpSocket, Relay) {
     let local = || {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -62,7 +62,7 @@ fn everything_is_accounted_for() {
         reordering_delay: 3 * MS,
     };
     let (first, second, relay) = scene(impairments, Impairments::default());
-    // Read while they come: the system has room for some hundreds only.
+    // Read while datagrams arrive: the system buffers only a few hundred.
     let (has_ended, second_ends) = std::sync::mpsc::channel::<u64>();
     let reading = std::thread::spawn(move || {
         second.set_read_timeout(Some(20 * MS)).expect("a time limit");

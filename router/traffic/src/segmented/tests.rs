@@ -1,4 +1,4 @@
-//! Publisher and fetcher through the loopback forwarder, with and without faults.
+//! Publisher and fetcher over the loopback forwarder, with and without faults.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn options(segment_bytes: usize) -> PublishOptions {
     }
 }
 
-/// Bytes that differ from place to place.
+/// Returns content in which neighbouring bytes differ.
 fn bytes(length: usize) -> Vec<u8> {
     (0..length as u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
@@ -127,7 +127,7 @@ async fn metadata_found_by_prefix_is_not_taken_for_the_object() {
     let hub = Loopback::new();
     let producer = hub.endpoint();
     producer.produce(&name("/O"), |request| {
-        // As from a cache that has seen metadata: that stands before the segments in the order of names.
+        // Answers as a cache with metadata does: metadata precedes segments in canonical order.
         let (data_name, content) = match request.interest.name.len() {
             1 => (name("/O/32=metadata/v=1/seg=0"), name("/O/v=7").to_element()),
             _ => (request.interest.name.to_owned(), b"whole".to_vec()),
@@ -187,7 +187,7 @@ async fn without_metadata_auto_discovery_falls_back_to_the_prefix() {
     assert_eq!((output.as_slice(), report.name.to_string()), (b"whole".as_slice(), "/S/only".to_owned()));
 }
 
-/// A producer of Data by their names and last names; a prefix is answered by the first of those under it.
+/// Creates a producer of Data with these names and FinalBlockIds. A prefix is answered with the first Data under it.
 async fn parts(hub: &Loopback, parts: &[(&str, &str)]) -> Endpoint {
     let parts: Vec<(Name, Option<Name>)> =
         parts.iter().map(|(part, end)| (name(part), (!end.is_empty()).then(|| name(end)))).collect();
@@ -210,7 +210,7 @@ async fn parts(hub: &Loopback, parts: &[(&str, &str)]) -> Endpoint {
     producer
 }
 
-/// Patient enough for a few Interests without an answer.
+/// Options that give up after a few unanswered Interests.
 fn hasty() -> FetchOptions {
     FetchOptions { discovery_retries: 0, max_attempts: 2, ..impatient() }
 }
@@ -240,7 +240,7 @@ async fn objects_with_marked_versions_and_segments_arrive_whole() {
     assert_eq!((output.len(), report.segments), (10, 1));
 }
 
-/// A fetch that may have been of a part only is an error, however its parts are named.
+/// A fetch that may have retrieved only a part is an error, whatever the naming of the parts.
 #[tokio::test]
 async fn parts_that_are_named_in_other_ways_are_never_taken_for_the_whole() {
     for (list, is_known) in [
@@ -250,12 +250,12 @@ async fn parts_that_are_named_in_other_ways_are_never_taken_for_the_whole() {
         (&[("/P/%FE%00", ""), ("/P/%FE%01", "")], false),
         (&[("/P/off=0", ""), ("/P/off=10", "")], false),
         (&[("/P/%FD%01", "/%FD%02")], false),
-        // An end in another form than the segments, or none.
+        // The FinalBlockId has another form than the segments, or is missing.
         (&[("/P/seg=0", "/%00%01"), ("/P/seg=1", "/%00%01")], false),
         (&[("/P/%00%00", "/seg=1"), ("/P/%00%01", "/seg=1")], false),
         (&[("/P/seg=0", ""), ("/P/seg=1", "")], false),
         (&[("/P/seg=1", "/seg=1")], false),
-        // All is there.
+        // The object is complete.
         (&[("/P/only", "/only")], true),
         (&[("/P", "")], true),
         (&[("/P/%FD%01", "")], true),
@@ -269,7 +269,7 @@ async fn parts_that_are_named_in_other_ways_are_never_taken_for_the_whole() {
     }
 }
 
-/// Segments without content are segments.
+/// Segments without content do not end the object.
 #[tokio::test]
 async fn empty_segments_do_not_end_an_object() {
     let hub = Loopback::new();
@@ -306,7 +306,7 @@ async fn an_absent_object_is_reported_as_what_it_is() {
         Answer::Data(data)
     });
     producer.register_route(&name("/N"), &RouteOptions::default()).await.unwrap();
-    // Its metadata is a Nack as well: nobody has to wait for another answer.
+    // The metadata is a Nack as well, so discovery does not wait for a time-out.
     for uri in ["/N/v=1", "/N"] {
         let error = get(&hub, uri, &impatient()).await.unwrap_err();
         assert!(matches!(error, FetchError::ProducerNack(_)), "{error}");
@@ -315,7 +315,7 @@ async fn an_absent_object_is_reported_as_what_it_is() {
 
 #[tokio::test]
 async fn wrong_signatures_are_refused() {
-    /// Signs with the right type and the wrong bytes.
+    /// Signs with the right type but wrong bytes.
     struct Liar;
     impl Signer for Liar {
         fn signature_type(&self) -> u64 {
@@ -385,7 +385,7 @@ fn sizes_that_cannot_work_are_refused() {
     };
     assert_eq!(refuse(0), PublishError::NoSegmentSize);
     assert_eq!(refuse(8790), PublishError::TooLarge { segment_bytes: 8790 });
-    // The number of the last segment is a byte longer than the one before.
+    // The number of the last segment is a byte longer than the one before it.
     let fits = |segments: usize, segment_bytes: usize| {
         let content = Content::Memory(vec![0; segments * segment_bytes]);
         PublishedObject::new(&name("/O"), content, options(segment_bytes)).is_ok()

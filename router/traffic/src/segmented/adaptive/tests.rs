@@ -1,10 +1,10 @@
-//! How the adaptive window begins, follows a queue, and finds out how long the path is.
+//! Tests of the adaptive window: start, reaction to a queue, and measurement of the base round-trip time.
 
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A window and the time of a test.
+/// A window and the current time of a test.
 struct Flow {
     window: Adaptive,
     now: Instant,
@@ -15,7 +15,7 @@ impl Flow {
         Flow { window: Adaptive::new(first_flight, 1000.0), now: Instant::now() }
     }
 
-    /// Sends what may be sent at once; gives how many Interests that were.
+    /// Sends as many Interests as allowed now; returns their number.
     fn send(&mut self, in_flight: usize) -> usize {
         let mut sent = 0;
         while self.window.may_send(self.now, in_flight + sent) {
@@ -25,12 +25,12 @@ impl Flow {
         sent
     }
 
-    /// A Data comes whose Interest was sent so long ago.
+    /// Delivers a Data with this round-trip time.
     fn arrive(&mut self, rtt: Duration) {
         self.window.on_data(self.now, Some(self.now - rtt), Some(rtt));
     }
 
-    /// The first Data, and two that come so far apart.
+    /// Returns a flow that has received its first Data and a pair of Data with the gap `apart`.
     fn begun(first_flight: f64, rtt: Duration, apart: Duration) -> Self {
         let mut flow = Flow::new(first_flight);
         assert_eq!(flow.send(0), 1, "the first goes alone");
@@ -44,7 +44,7 @@ impl Flow {
         flow
     }
 
-    /// A round trip with eight samples.
+    /// Simulates a round trip with eight samples.
     fn round(&mut self, rtt: Duration) {
         let ends = self.now + rtt;
         while self.now < ends {
@@ -69,16 +69,16 @@ fn the_first_may_be_skipped() {
 
 #[test]
 fn the_first_flight_is_what_the_path_holds_by_the_rate_of_the_first_data() {
-    // The path holds five.
+    // The path holds five Interests.
     let flow = Flow::begun(10.0, 100 * MS, 20 * MS);
     assert_eq!((flow.window.size(), flow.window.phase), (3, Phase::Steady));
-    // A fast one holds more than the first flight may have.
+    // A fast path holds more than the first flight allows.
     let mut flow = Flow::begun(10.0, 100 * MS, MS / 10);
     assert_eq!((flow.window.size(), flow.window.phase), (10, Phase::Start));
     assert_eq!(flow.send(0), 1, "they are paced");
     assert_eq!(flow.window.next_send(1), flow.window.next_send);
     assert!(flow.window.next_send(1).is_some_and(|at| at > flow.now && at < flow.now + 20 * MS));
-    // One of the two was lost and sent again.
+    // One of the two was lost and retransmitted.
     let flow = Flow::begun(10.0, 100 * MS, 200 * MS);
     assert_eq!((flow.window.size(), flow.window.phase), (2, Phase::Start));
 }
@@ -102,7 +102,7 @@ fn the_window_grows_faster_and_faster_until_a_queue_shows() {
         .collect();
     let growth: Vec<f64> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(growth[10] > 2.0 * growth[1] && growth.iter().all(|more| *more > 0.0), "{sizes:.1?}");
-    // A third of what is in flight stands in the queue.
+    // A third of the Interests in flight is in the queue.
     let (before, decreases) = (flow.window.size, flow.window.decreases());
     let rounds = (1..7).find(|_| {
         flow.round(150 * MS);
@@ -110,7 +110,7 @@ fn the_window_grows_faster_and_faster_until_a_queue_shows() {
     });
     assert!(rounds.is_some_and(|rounds| rounds <= 5), "{rounds:?}");
     assert!(flow.window.size < before && flow.window.size > before / 2.0, "{before} {}", flow.window.size);
-    // What was sent before does not count once more.
+    // Interests sent before the reduction do not count again.
     let after = flow.window.size;
     let sent_at = flow.now - 300 * MS;
     for _ in 0..20 {
@@ -169,6 +169,6 @@ fn the_path_is_emptied_once_in_five_seconds() {
             flow.window.may_send(flow.now, 0);
         }
     }
-    // Twenty seconds.
+    // In twenty seconds.
     assert!((3..=4).contains(&drained), "{drained}");
 }

@@ -1,4 +1,4 @@
-//! Which segments are asked for, again or not, and when a transfer ends.
+//! Tests of segment requests, retransmissions, and the end of a transfer.
 
 use super::super::congestion::WindowKind;
 use super::super::rtt::RtoBounds;
@@ -11,7 +11,7 @@ fn transfer(initial: f64, reorder_limit: u64) -> Transfer {
     Transfer::new(control, RttEstimator::new(RtoBounds::default()), reorder_limit)
 }
 
-/// Times of a test, in milliseconds.
+/// Returns the time `ms` milliseconds after `base`.
 fn at(base: Instant, ms: u32) -> Instant {
     base + MS * ms
 }
@@ -86,7 +86,7 @@ fn losses_of_one_round_trip_reduce_the_window_and_back_off_once() {
     let again = requests(&mut transfer, at(base, 52));
     assert_eq!(again[..5], sent[..5]);
     assert_eq!(transfer.counts.retransmissions, 5);
-    // What was sent after the reduction counts again, retransmissions too.
+    // Interests sent after the reduction count again, including retransmissions.
     transfer.on_nack(at(base, 60), again[0], NackReason::CONGESTION, MS);
     assert_eq!(transfer.control.decreases(), 2);
 }
@@ -98,11 +98,11 @@ fn overtaken_and_late_segments_are_asked_for_again() {
     arrive(&mut transfer, base, 0, None);
     let sent = requests(&mut transfer, base);
     assert_eq!(sent[..5], [1, 2, 3, 4, 5]);
-    // Early: only overtaken. The samples make anything over 3 ms late.
+    // Segment 1 is overtaken but not late yet. The samples make anything over 3 ms late.
     for segment in [2, 3, 4] {
         assert_eq!(arrive(&mut transfer, at(base, 1), segment, None), [0u64; 0]);
     }
-    // Late as well.
+    // Now it is late as well.
     assert_eq!(arrive(&mut transfer, at(base, 100), 5, None), [1]);
     assert_eq!((transfer.control.decreases(), transfer.counts.timeouts), (1, 0));
     let again = transfer.next_request(at(base, 100)).unwrap();

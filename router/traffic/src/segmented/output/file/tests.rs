@@ -1,8 +1,8 @@
-//! Files of segments in any order, and segments that have no place.
+//! Tests of files written from segments in any order, and of segments without a known offset.
 
 use super::*;
 
-/// Takes segments of these sizes in this order, the content of each being its number.
+/// Takes segments of these sizes in this order; each byte of the content is the segment number.
 async fn write(path: &Path, segments: &[(u64, usize)], last: u64) -> Result<(), OutputError> {
     let mut output = FileOutput::create(path)?;
     for &(segment, bytes) in segments {
@@ -30,7 +30,7 @@ async fn segments_in_any_order_make_the_same_file() {
         write(&path, &segments, 3).await.unwrap();
         assert_eq!(fs::read(&path).unwrap(), expected, "{order:?}");
     }
-    // More than is gathered before it is written, and holes meanwhile.
+    // More than one batch of content, with holes in the meantime.
     let even = (0..400).filter(|segment| segment % 2 == 0);
     let segments: Vec<(u64, usize)> =
         even.chain((0..400).filter(|segment| segment % 2 == 1)).map(|n| (n, 8000)).collect();
@@ -49,7 +49,7 @@ async fn segments_without_a_place_are_refused() {
     let path = folder.path().join("file");
     fs::write(&path, "from before").unwrap();
     let size = |segment, bytes, first| LayoutError::Size { segment, bytes, first };
-    /// Segments, the number of the last, and what is said of them.
+    /// Segments, the number of the last one, and the expected error.
     type Case<'a> = (&'a [(u64, usize)], u64, LayoutError);
     let cases: [Case<'_>; 7] = [
         (&[(0, 10), (1, 11)], 1, LayoutError::Larger { segment: 1, bytes: 11, first: 10 }),
@@ -73,7 +73,7 @@ async fn only_files_are_replaced() {
     for path in [Path::new("/dev/null"), folder.path(), &folder.path().join("none/file")] {
         assert!(FileOutput::create(path).is_err(), "{}", path.display());
     }
-    // Permissions are those that any new file gets.
+    // The file has the permissions of any new file.
     let (path, other) = (folder.path().join("file"), folder.path().join("other"));
     write(&path, &[(0, 1)], 0).await.unwrap();
     fs::write(&other, "x").unwrap();
@@ -85,7 +85,7 @@ async fn only_files_are_replaced() {
 async fn errors_of_the_disk_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut output = FileOutput::create(&folder.path().join("file")).unwrap();
-    // A file that is open for reading only takes nothing.
+    // Writing to a file opened read-only fails.
     let readable = folder.path().join("readable");
     fs::write(&readable, "").unwrap();
     let (_, path) = output.unfinished.take().unwrap().into_parts();
