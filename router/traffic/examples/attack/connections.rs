@@ -1,4 +1,4 @@
-//! Attacks by connections: those that say nothing, read nothing, send nonsense, or come from a web page.
+//! Attacks by connections that send nothing, read nothing, send garbage, or come from a web page.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,16 +17,16 @@ use super::options::{Failure, Options, Pace};
 use super::packets::{Extras, interest, numbered, registration};
 use super::senders::address_number;
 
-/// Receive buffer of a peer that does not read, so that what waits for it waits in the router.
+/// Receive buffer in bytes of a peer that does not read, so that its packets queue up in the router.
 const SMALL_BUFFER_BYTES: usize = 4096;
-/// How long a connection may take to be made.
+/// Time limit of a connection attempt.
 const CONNECT_TIMEOUT_MS: u64 = 500;
-/// Interests that a slow reader sends at a time.
+/// Interests per write of a slow reader.
 const INTERESTS_AT_A_TIME: usize = 20;
-/// Different names that slow readers ask for: the answers come from the cache.
+/// Number of names that slow readers request: the cache answers.
 const NAMES: u64 = 64;
 
-/// A connection from the address with this number; without blocking afterwards.
+/// Opens a nonblocking connection from the address with this number.
 fn open(options: &Options, number: u32, small_buffer: bool) -> Result<TcpStream, Failure> {
     let to: SocketAddr = options.get("to")?;
     let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
@@ -35,7 +35,7 @@ fn open(options: &Options, number: u32, small_buffer: bool) -> Result<TcpStream,
         setsockopt(&made, sockopt::RcvBuf, &SMALL_BUFFER_BYTES)?;
     }
     let stream = TcpStream::from(made);
-    // Linux: the time to send also bounds connect.
+    // On Linux, the send time-out also limits connect.
     stream.set_write_timeout(Some(Duration::from_millis(CONNECT_TIMEOUT_MS)))?;
     if options.optional("from").is_some() {
         bind(stream.as_raw_fd(), &SockaddrStorage::from(address_number(options, number)?))?;
@@ -45,7 +45,7 @@ fn open(options: &Options, number: u32, small_buffer: bool) -> Result<TcpStream,
     Ok(stream)
 }
 
-/// Whether the router has ended this connection. What came is thrown away.
+/// Returns true if the router has closed this connection. Received bytes are discarded.
 fn is_closed(stream: &mut TcpStream) -> bool {
     let mut buffer = [0; 4096];
     match stream.read(&mut buffer) {
@@ -54,7 +54,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// Connections of `senders` addresses that send nothing, or the beginning of something (`say`), up to `count` at a time.
+/// Opens connections from `senders` addresses that send only `say`, or nothing; at most `count` at a time.
 pub fn silent(options: &Options) -> Result<String, Failure> {
     let mut pace = options.pace()?;
     let (limit, senders) = (options.get::<usize>("count")?, options.get_or::<u32>("senders", 1)?);
@@ -65,7 +65,7 @@ pub fn silent(options: &Options) -> Result<String, Failure> {
             match open(options, made % senders, false) {
                 Ok(mut stream) => {
                     made += 1;
-                    // A router that closes at once is found out below.
+                    // The check below detects a router that closes at once.
                     let _ = stream.write_all(say.as_bytes());
                     held.push(stream);
                 }
@@ -89,7 +89,7 @@ pub fn silent(options: &Options) -> Result<String, Failure> {
     ))
 }
 
-/// `count` connections that ask for large Data and read nothing.
+/// Opens `count` connections that request large Data and read nothing.
 pub fn slow_readers(options: &Options) -> Result<String, Failure> {
     let mut pace = options.pace()?;
     let count = options.get::<usize>("count")?;
@@ -115,7 +115,7 @@ pub fn slow_readers(options: &Options) -> Result<String, Failure> {
             });
             let packets: Vec<u8> = packets.collect();
             match readers[turn].write(&packets) {
-                // A part of an Interest would end the connection as nonsense.
+                // A partial Interest would end the connection as malformed.
                 Ok(written) if written == packets.len() => sent += INTERESTS_AT_A_TIME,
                 Ok(_) => drop(readers.swap_remove(turn)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -129,7 +129,7 @@ pub fn slow_readers(options: &Options) -> Result<String, Failure> {
     Ok(format!("{{\"packets\": {sent}, \"connections\": {}, \"closed\": {closed}}}", readers.len()))
 }
 
-/// Connections that send bytes of no use.
+/// Opens connections that send garbage.
 pub fn garbage(options: &Options) -> Result<String, Failure> {
     let mut pace = options.pace()?;
     let noise: Vec<u8> = (0..4096_u32).map(|number| (number.wrapping_mul(0x9E37_79B1) >> 24) as u8).collect();
@@ -146,7 +146,7 @@ pub fn garbage(options: &Options) -> Result<String, Failure> {
         for _ in 0..due {
             match open(options, made as u32 % options.get_or::<u32>("senders", 1)?, false) {
                 Ok(mut stream) => {
-                    // Closed by either side afterwards.
+                    // Either side then closes the connection.
                     let _ = stream.write_all(kinds[made % kinds.len()]);
                     made += 1;
                 }
@@ -157,8 +157,9 @@ pub fn garbage(options: &Options) -> Result<String, Failure> {
     Ok(format!("{{\"connections\": {made}, \"refused\": {refused}}}"))
 }
 
-/// What a browser sends for a page of another site that posts a binary body to the router's TCP port. Read as TLV elements,
-/// the header ends with one that reaches into the body; the page, which knows where, begins it with so many bytes of no use.
+/// Returns the bytes that a browser sends for a web page that posts a binary body to the router's TCP port. Parsed as
+/// TLV elements, the last element of the header reaches into the body. The page pads the body so that the element ends
+/// where the command starts.
 fn posted(command: &[u8]) -> Result<Vec<u8>, Failure> {
     for useless_bytes in 0..256 {
         let header = format!(
@@ -182,19 +183,19 @@ fn posted(command: &[u8]) -> Result<Vec<u8>, Failure> {
     Err("the header does not end with an element that reaches into the body".into())
 }
 
-/// A web page in the operator's browser that posts commands, over loopback.
+/// Posts commands over loopback, as a web page in the operator's browser.
 pub fn web_page(options: &Options) -> Result<String, Failure> {
     let mut pace: Pace = options.pace()?;
     let (mut posts, mut refused) = (0, 0);
     while let Some(due) = pace.next() {
         for _ in 0..due {
-            // For a face that stays when the connection ends.
+            // For a face that outlives the connection.
             let face = Some(options.get("face")?);
             let command = registration("localhost", &"/attacker/web".parse()?, face, &DigestSigner)?;
             match open(options, 0, false) {
                 Ok(mut stream) => {
                     let _ = stream.write_all(&posted(&command)?);
-                    // As long as a browser waits for an answer.
+                    // A browser waits for an answer as long as this.
                     thread::sleep(Duration::from_millis(20).min(pace.left()));
                     posts += 1;
                 }

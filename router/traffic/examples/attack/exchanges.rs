@@ -1,4 +1,4 @@
-//! Well-behaved applications: one that asks at a steady rate and says what it got, and one that answers.
+//! Well-behaved applications: a consumer that sends at a steady rate and reports the results, and a producer.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,14 +18,14 @@ use namehop_wire::{Data, Interest, Name};
 use super::options::{Failure, Options};
 use super::packets::{Extras, data, frames, interest, number_of, numbered, registration};
 
-/// What good producers write all over their Data.
+/// Repeated content of a good producer's Data.
 const GOOD: &[u8] = b"good";
-/// Longest time that a packet may take to be written.
+/// Time limit of a write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time between attempts to connect again.
+/// Time between connection attempts.
 const RECONNECT: Duration = Duration::from_millis(100);
 
-/// A connection to the router: what it reads are frames.
+/// A connection to the router, read frame by frame.
 enum Link {
     Unix(UnixStream),
     Tcp(TcpStream),
@@ -33,7 +33,7 @@ enum Link {
 }
 
 impl Link {
-    /// `to=unix:PATH`, `to=tcp:ADDRESS` or `to=udp:ADDRESS`, from the address `bind` if there is one.
+    /// Opens `to=unix:PATH`, `to=tcp:ADDRESS` or `to=udp:ADDRESS`, from the address `bind` if given.
     fn open(options: &Options) -> Result<Link, Failure> {
         let to = options.text("to")?;
         let (scheme, address) = to.split_once(':').ok_or("to= has no scheme")?;
@@ -70,12 +70,12 @@ impl Link {
         match self {
             Link::Unix(stream) => stream.write_all(packet),
             Link::Tcp(stream) => stream.write_all(packet),
-            // A datagram may be lost like any other.
+            // A datagram that cannot be sent counts as lost on the way.
             Link::Udp(socket) => socket.send(packet).map_or(Ok(()), |_| Ok(())),
         }
     }
 
-    /// Reads until the connection ends and gives every frame to `each`.
+    /// Reads until the connection ends and passes every frame to `each`.
     fn read_all(&mut self, mut each: impl FnMut(&[u8])) {
         let mut buffer = vec![0; 1 << 18];
         let mut filled = 0;
@@ -110,7 +110,7 @@ impl Link {
     }
 }
 
-/// One Interest of the asking application.
+/// State of one Interest of the consumer.
 #[derive(Clone, Copy)]
 enum Fate {
     Sent(Instant),
@@ -119,7 +119,7 @@ enum Fate {
     Poisoned,
 }
 
-/// Opens a connection whose answers are noted in `fates`.
+/// Opens a connection and records its answers in `fates`.
 fn open_for_answers(options: &Options, prefix: &Name, fates: &Arc<Mutex<Vec<Fate>>>) -> Result<Link, Failure> {
     let link = Link::open(options)?;
     let (mut reader, prefix, fates) = (link.try_clone()?, prefix.clone(), Arc::clone(fates));
@@ -148,7 +148,8 @@ fn open_for_answers(options: &Options, prefix: &Name, fates: &Arc<Mutex<Vec<Fate
     Ok(link)
 }
 
-/// Sends what is due until the end. Whatever the connection does, an exchange that could not begin in time is lost.
+/// Sends due Interests until the end. An Interest that cannot be sent in time counts as lost, whatever the connection
+/// does.
 fn send_all(
     options: &Options,
     prefix: &Name,
@@ -177,7 +178,7 @@ fn send_all(
     }
 }
 
-/// Asks for numbered names under `prefix` at a steady `rate`; an answer counts within `lifetime_ms`.
+/// Requests numbered names under `prefix` at a steady `rate`; an answer counts within `lifetime_ms`.
 pub fn ask(options: Options) -> Result<String, Failure> {
     let prefix: Name = options.get("prefix")?;
     let lifetime = Duration::from_millis(options.get_or("lifetime_ms", 2000)?);
@@ -186,7 +187,7 @@ pub fn ask(options: Options) -> Result<String, Failure> {
     let fates = Arc::new(Mutex::new(Vec::new()));
     let connections = Arc::new(AtomicUsize::new(0));
     let end = Instant::now() + Duration::from_secs_f64(seconds);
-    // A thread of its own, because connecting and writing may take for ever.
+    // Connecting and writing may block forever, so they have their own thread.
     let sending = {
         let (fates, connections) = (Arc::clone(&fates), Arc::clone(&connections));
         thread::spawn(move || send_all(&options, &prefix, &extras, &fates, &connections))
@@ -221,8 +222,8 @@ pub fn ask(options: Options) -> Result<String, Failure> {
     ))
 }
 
-/// Answers what comes under `prefix` with `payload` bytes, after `delay_ms`, in pieces of `piece` bytes; or with
-/// `answers=no` nothing at all. Registers the prefix itself with `register=yes`.
+/// Answers Interests under `prefix` with `payload` bytes, after `delay_ms`, in fragments of `piece` bytes; with
+/// `answers=no`, does not answer. Registers the prefix with `register=yes`.
 pub fn answer(options: &Options) -> Result<String, Failure> {
     let prefix: Name = options.get("prefix")?;
     let (payload, piece) = (options.get_or("payload", 100)?, options.get_or("piece", 8800)?);
@@ -245,7 +246,7 @@ pub fn answer(options: &Options) -> Result<String, Failure> {
             let Ok(packet) = LpPacket::decode(frame) else { return };
             let Some(Ok(interest)) = packet.fragment.map(Interest::decode) else { return };
             if wanted.as_ref().is_prefix_of(interest.name) {
-                // The other end is gone at the end only.
+                // The receiver is dropped only at the end.
                 let _ = sender.send((Instant::now() + delay, packet.pit_token, interest.name.value().to_vec()));
             }
         });

@@ -1,4 +1,4 @@
-//! Attacks by packets: each is a rule that makes the packet of a number.
+//! Packet floods: each attack is a function from a number to a packet.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ use super::options::{Failure, Options};
 use super::packets::{Extras, data, first_fragment, interest, numbered, registration, registration_at};
 use super::senders::{Batch, Sender};
 
-/// The longest lifetime that routers allow.
+/// The longest InterestLifetime that routers allow.
 const TEN_DAYS_MS: u64 = 864_000_000;
-/// Depths at which Interests with digests are sent.
+/// Number of name depths at which Interests with digests are sent.
 const DIGEST_DEPTHS: u64 = 29;
-/// Forwarding hints of one name.
+/// Number of forwarding hints per name.
 const HINTS: u64 = 8;
-/// Signed commands made in advance; then they are sent again.
+/// Number of signed commands made in advance; they are then repeated.
 const COMMANDS: usize = 4096;
 
 type Maker = Box<dyn FnMut(u64) -> Vec<u8>>;
@@ -33,19 +33,19 @@ fn with_lifetime(lifetime_ms: u64) -> Extras {
     Extras { lifetime_ms: Some(lifetime_ms), hint: None }
 }
 
-/// Interests that a silent application gets and never answers.
+/// Interests that reach a silent application, which never answers.
 fn unanswered() -> Result<Maker, Failure> {
     let (prefix, extras) = (name("/silent/u")?, with_lifetime(60_000));
     Ok(Box::new(move |number| interest(numbered(&prefix, number).value(), &extras)))
 }
 
-/// Lifetimes of ten days; one of two Interests is answered.
+/// Interests with lifetimes of ten days; every second one is answered.
 fn endless_lifetimes() -> Result<Maker, Failure> {
     let (prefixes, extras) = ([name("/open/endless")?, name("/silent/endless")?], with_lifetime(TEN_DAYS_MS));
     Ok(Box::new(move |number| interest(numbered(&prefixes[(number % 2) as usize], number).value(), &extras)))
 }
 
-/// Names that are as long or as deep as can be, and longer and deeper.
+/// Names at and above the limits of length and depth.
 fn long_names() -> Result<Maker, Failure> {
     let mut names = Vec::new();
     for (components, bytes) in [(1, 1900), (60, 4), (8, 230), (16, 100), (1, 8000), (100, 10)] {
@@ -58,7 +58,7 @@ fn long_names() -> Result<Maker, Failure> {
     }))
 }
 
-/// All hints that the router can follow, for the names that the victim will ask for.
+/// Names that the victim will request, each with all hints that the router can follow.
 fn hint_variants(victim: Name) -> Result<Maker, Failure> {
     let hint = name("/silent/hint")?;
     Ok(Box::new(move |number| {
@@ -67,7 +67,7 @@ fn hint_variants(victim: Name) -> Result<Maker, Failure> {
     }))
 }
 
-/// An Interest with an implicit digest at every depth, never answered.
+/// Unanswered Interests with an implicit digest at every depth.
 fn digests() -> Result<Maker, Failure> {
     Ok(Box::new(move |number| {
         let depth = 1 + number % DIGEST_DEPTHS;
@@ -82,12 +82,12 @@ fn digests() -> Result<Maker, Failure> {
     }))
 }
 
-/// Data for names that the victim will ask for, before the producer answers.
+/// Data with names that the victim will request, sent before the producer answers.
 fn guessed_data(victim: Name) -> Maker {
     Box::new(move |number| data(numbered(&victim, number % 20_000).value(), b"evil"))
 }
 
-/// Registrations that claim to be signed by the operator.
+/// Registrations that claim the operator's signature.
 fn signed_registrations(certificate: &str, face: Option<u64>) -> Result<Maker, Failure> {
     let operator: Name = fs::read_to_string(certificate)?.trim().parse()?;
     let signer = KeySigner::new(PrivateKey::generate(KeyType::Ecdsa)?, operator);
@@ -99,7 +99,7 @@ fn signed_registrations(certificate: &str, face: Option<u64>) -> Result<Maker, F
     Ok(Box::new(move |number| commands[number as usize % COMMANDS].clone()))
 }
 
-/// A key that the router trusts, and its identity.
+/// Returns a signer with a key that the router trusts, and its identity.
 fn trusted_key(options: &Options) -> Result<(KeySigner, Name), Failure> {
     let certificate = load_certificate(Path::new(options.text("certificate")?))?;
     let certificate = Certificate::decode(&certificate)?;
@@ -108,7 +108,7 @@ fn trusted_key(options: &Options) -> Result<(KeySigner, Name), Failure> {
     Ok((signer, certificate.name().without_last(4).to_owned()))
 }
 
-/// Registrations that were recorded before the router was started, and those of a clock that is days ahead, again and again.
+/// Repeated registrations from before the router's start, and from a clock that is days ahead.
 fn replayed_commands(options: &Options) -> Result<Maker, Failure> {
     let (signer, identity) = trusted_key(options)?;
     let commands = (0..COMMANDS as i64).map(|number| {
@@ -122,17 +122,17 @@ fn replayed_commands(options: &Options) -> Result<Maker, Failure> {
     Ok(Box::new(move |number| commands[number as usize % COMMANDS].clone()))
 }
 
-/// Registrations of ever more prefixes, signed by a key that the router trusts.
+/// Registrations of ever more prefixes, signed with a key that the router trusts.
 fn many_registrations(options: &Options) -> Result<Maker, Failure> {
     let (signer, identity) = trusted_key(options)?;
     Ok(Box::new(move |number| {
         let prefix = identity.clone().append_generic(format!("many{number}"));
-        // Without a signature it would be counted as sent and refused.
+        // An unsigned command would count as sent and refused.
         registration("localhop", &prefix, None, &signer).unwrap_or_default()
     }))
 }
 
-/// Commands that anybody can make, in both zones.
+/// Commands that need no key, in both zones.
 fn stranger_commands(face: Option<u64>) -> Result<Maker, Failure> {
     let prefix = name("/attacker/command")?;
     let zones = [("localhost", face), ("localhop", face), ("localhop", None)];
@@ -141,7 +141,7 @@ fn stranger_commands(face: Option<u64>) -> Result<Maker, Failure> {
     Ok(Box::new(move |number| commands[number as usize % commands.len()].clone()))
 }
 
-/// Runs one of them. `via` says over what, `rate` how many packets a second.
+/// Runs the attack with this name. `via` selects the transport, `rate` the packets per second.
 pub fn run(attack: &str, options: &Options) -> Result<String, Failure> {
     let victim = |key: &str| name(options.text(key)?);
     let mut make: Maker = match attack {
@@ -173,7 +173,7 @@ pub fn run(attack: &str, options: &Options) -> Result<String, Failure> {
         match sender.send(&mut batch) {
             Ok(count) => sent += count,
             Err(_) => {
-                // The router has closed the connection, as it may. The attacker comes back.
+                // The router may close the connection. The attacker reconnects.
                 closed += 1;
                 batch = Batch::default();
                 std::thread::sleep(std::time::Duration::from_millis(50).min(pace.left()));

@@ -1,9 +1,9 @@
-//! What `make attack-test` sends: floods and other attacks on a router, at stated rates, and the well-behaved exchanges that
-//! must go on meanwhile. Only for routers in network namespaces of a test.
+//! The traffic of `make attack-test`: floods and other attacks on a router, at stated rates, and the well-behaved
+//! exchanges that must go on meanwhile. Use it only against routers in network namespaces of a test.
 //!
-//! `attack NAME OPTION=VALUE...` runs for `seconds` and prints one line of JSON with what it sent. The names and their usual
-//! rates are in `tests/system/attack_plans.py`; attacks by packets are in `floods`, those by connections in `connections`, and
-//! the well-behaved ones in `exchanges`.
+//! `attack NAME OPTION=VALUE...` runs for `seconds` and prints one line of JSON with what it sent. The names and their
+//! usual rates are in `tests/system/attack_plans.py`. Packet floods are in `floods`, attacks by connections in
+//! `connections`, and well-behaved applications in `exchanges`.
 
 mod connections;
 mod exchanges;

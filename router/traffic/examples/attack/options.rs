@@ -1,4 +1,4 @@
-//! Options of the form `key=value`, and the pace at which to send.
+//! Options of the form `key=value`, and pacing.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whatever ends an attack early.
+/// Any error that ends an attack early.
 pub type Failure = Box<dyn Error>;
 
 /// The options of one run.
 pub struct Options(HashMap<String, String>);
 
 impl Options {
-    /// From `key=value` arguments.
+    /// Parses `key=value` arguments.
     pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, Failure> {
         let pairs = arguments.map(|argument| match argument.split_once('=') {
             Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
@@ -22,58 +22,57 @@ impl Options {
         pairs.collect::<Result<_, _>>().map(Options)
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     pub fn text(&self, key: &str) -> Result<&str, Failure> {
         self.0.get(key).map(String::as_str).ok_or_else(|| format!("{key}= is missing").into())
     }
 
-    /// A text that may be absent.
+    /// Returns an optional text.
     pub fn optional(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// A number or an address that must be there.
+    /// Returns a required number or address.
     pub fn get<T: FromStr>(&self, key: &str) -> Result<T, Failure> {
         let text = self.text(key)?;
         text.parse().map_err(|_| format!("{key}={text} is not understood").into())
     }
 
-    /// A number, or `default` without it.
+    /// Returns a number, or `default` if it is absent.
     pub fn get_or<T: FromStr>(&self, key: &str, default: T) -> Result<T, Failure> {
         if self.0.contains_key(key) { self.get(key) } else { Ok(default) }
     }
 
-    /// How long it runs and how many packets or connections a second it makes.
+    /// Returns the pacing by `rate` (packets or connections per second) and `seconds` (duration).
     pub fn pace(&self) -> Result<Pace, Failure> {
         Ok(Pace::new(self.get("rate")?, Duration::from_secs_f64(self.get("seconds")?)))
     }
 }
 
-/// Says how many packets are due. What could not be sent in time is not made up for, so that no burst is longer than
-/// [`LONGEST_BURST`].
+/// Tells how many packets are due. Late packets are skipped, so that no burst covers more than [`LONGEST_BURST`].
 pub struct Pace {
     rate: f64,
     end: Instant,
-    /// Time up to which packets were given out.
+    /// Time up to which packets have been handed out.
     paid: Instant,
 }
 
-/// Longest time that is made up for.
+/// Longest delay that a burst catches up with.
 const LONGEST_BURST: Duration = Duration::from_millis(20);
-/// Time between looks at the clock.
+/// Interval between checks of the clock.
 const TICK: Duration = Duration::from_millis(2);
 
 impl Pace {
-    /// So many packets a second, from now on.
+    /// Creates a pacing of `rate` packets per second, starting now.
     pub fn new(rate: f64, duration: Duration) -> Pace {
         let now = Instant::now();
         Pace { rate, end: now + duration, paid: now }
     }
 
-    /// Sleeps until packets are due and gives their number, `None` at the end.
+    /// Sleeps until packets are due and returns their number; `None` at the end.
     pub fn next(&mut self) -> Option<usize> {
         loop {
-            // Many packets in few system calls.
+            // Sleep first, so that many packets share few system calls.
             thread::sleep(TICK);
             let now = Instant::now();
             if now >= self.end {
@@ -88,7 +87,7 @@ impl Pace {
         }
     }
 
-    /// Time that is left.
+    /// Returns the remaining time.
     pub fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }

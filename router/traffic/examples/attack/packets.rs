@@ -10,10 +10,10 @@ use namehop_wire::tlv::{Writer, types};
 
 use super::options::Failure;
 
-/// SignatureType 200, NullSignature: no forwarder looks at signatures of Data.
+/// SignatureType 200, NullSignature: forwarders do not verify signatures of Data.
 const NULL_SIGNATURE: u64 = 200;
 
-/// A nonce that no earlier call gave: a permutation of a counter.
+/// Returns a nonce that no earlier call returned: a permutation of a counter.
 pub fn nonce() -> [u8; 4] {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let start = u64::from(std::process::id()) << 20;
@@ -21,26 +21,26 @@ pub fn nonce() -> [u8; 4] {
     (number as u32).wrapping_mul(0x9E37_79B1).to_be_bytes()
 }
 
-/// Prefix and number, the form of all names here.
+/// Returns the prefix with a number, the form of all names here.
 pub fn numbered(prefix: &Name, number: u64) -> Name {
     prefix.clone().append_generic(number.to_be_bytes())
 }
 
-/// The number in a name of this prefix.
+/// Returns the number in a name with this prefix.
 pub fn number_of(prefix: &Name, name: &[u8]) -> Option<u64> {
     let (rest, number) = name.split_last_chunk::<8>()?;
     let rest = rest.strip_prefix(prefix.value())?;
     (rest == [types::GENERIC_NAME_COMPONENT as u8, 8]).then(|| u64::from_be_bytes(*number))
 }
 
-/// What an Interest may have beside its name and nonce.
+/// Optional fields of an Interest.
 #[derive(Default, Clone)]
 pub struct Extras {
     pub lifetime_ms: Option<u64>,
     pub hint: Option<Name>,
 }
 
-/// An Interest for a name VALUE.
+/// Encodes an Interest for a name VALUE.
 pub fn interest(name: &[u8], extras: &Extras) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.nested(types::INTEREST, |writer| {
@@ -58,7 +58,7 @@ pub fn interest(name: &[u8], extras: &Extras) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// A Data for a name VALUE.
+/// Encodes a Data for a name VALUE.
 pub fn data(name: &[u8], content: &[u8]) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.nested(types::DATA, |writer| {
@@ -72,7 +72,7 @@ pub fn data(name: &[u8], content: &[u8]) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// A packet in frames of at most so many bytes of it, behind the PIT token that is returned.
+/// Splits a packet into frames with at most `piece_bytes` of it each; the first one carries the PIT token.
 pub fn frames(packet: &[u8], token: PitToken, sequence: u64, piece_bytes: usize) -> Vec<Vec<u8>> {
     let pieces: Vec<&[u8]> = packet.chunks(piece_bytes).collect();
     let frame = |(index, piece): (usize, &&[u8])| {
@@ -90,18 +90,19 @@ pub fn frames(packet: &[u8], token: PitToken, sequence: u64, piece_bytes: usize)
     pieces.iter().enumerate().map(frame).collect()
 }
 
-/// The first of two fragments, whose second one never comes.
+/// Encodes the first of two fragments; the second one is never sent.
 pub fn first_fragment(sequence: u64, payload: &[u8]) -> Vec<u8> {
     let header = LpHeader { sequence: Some(sequence), frag_index: Some(0), frag_count: Some(2), ..LpHeader::default() };
     encode_packet(&header, Some(payload))
 }
 
-/// A command to add a route for `prefix` to a face, or to the one it comes in on, under `/localhost/nfd` or `/localhop/nfd`.
+/// Encodes a command to add a route for `prefix` under `/localhost/nfd` or `/localhop/nfd`. Without `face` the next hop
+/// is the face that the command arrives on.
 pub fn registration(zone: &str, prefix: &Name, face: Option<u64>, signer: &dyn Signer) -> Result<Vec<u8>, Failure> {
     registration_at(zone, prefix, face, signer, &InterestSignatureOptions::now()?)
 }
 
-/// The same, signed at another time.
+/// Encodes the same command, signed with the given options.
 pub fn registration_at(
     zone: &str,
     prefix: &Name,

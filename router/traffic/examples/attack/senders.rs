@@ -1,4 +1,4 @@
-//! Ways to send many packets with few system calls: streams, datagrams, and datagrams with invented senders.
+//! Senders of many packets with few system calls: streams, datagrams, and datagrams with spoofed sources.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
@@ -13,12 +13,12 @@ use nix::sys::socket::{
 
 use super::options::{Failure, Options};
 
-/// Datagrams in one system call.
+/// Datagrams per system call.
 const DATAGRAMS: usize = 64;
-/// Bytes of the IPv4 and UDP headers of an invented datagram.
+/// Bytes of the IPv4 and UDP headers of a spoofed datagram.
 const IP_AND_UDP_BYTES: usize = 28;
 
-/// Packets one behind the other, to be sent together.
+/// Concatenated packets to be sent together.
 #[derive(Default)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -38,18 +38,19 @@ impl Batch {
     }
 }
 
-/// Where packets go.
+/// A sender of packets.
 pub enum Sender {
-    /// A connection; what comes back is read and thrown away.
+    /// A connection; received bytes are discarded.
     Stream { stream: TcpStream, reader: JoinHandle<()> },
-    /// Sockets that take turns, each with an address of its own.
+    /// Sockets used in turn, each with its own address.
     Datagrams { sockets: Vec<UdpSocket>, turn: usize },
-    /// Datagrams whose senders are invented.
+    /// Datagrams with spoofed sources.
     Invented { socket: OwnedFd, to: SocketAddrV4, count: u32 },
 }
 
 impl Sender {
-    /// `via=tcp`, `via=udp` (from `senders` addresses, given by the pattern `from` with `{}` for a number) or `via=spoofed`.
+    /// Opens `via=tcp`, `via=udp` (from `senders` addresses, by the pattern `from` with `{}` for a number) or
+    /// `via=spoofed`.
     pub fn open(options: &Options) -> Result<Sender, Failure> {
         let to: SocketAddr = options.get("to")?;
         match options.text("via")? {
@@ -71,7 +72,7 @@ impl Sender {
             }
             "spoofed" => {
                 let SocketAddr::V4(to) = to else { return Err("senders are invented for IPv4 only".into()) };
-                // IPPROTO_RAW: the header comes with the packet.
+                // IPPROTO_RAW: the packet includes the IP header.
                 let socket = socket(AddressFamily::Inet, SockType::Raw, SockFlag::SOCK_NONBLOCK, SockProtocol::Raw)?;
                 setsockopt(&socket, sockopt::SndBuf, &(4 << 20))?;
                 Ok(Sender::Invented { socket, to, count: 0 })
@@ -80,8 +81,8 @@ impl Sender {
         }
     }
 
-    /// Sends what is in the batch and empties it; gives the packets sent. Datagrams that the system has no room for are
-    /// not sent again; a stream that ends is an error.
+    /// Sends the batch, empties it, and returns the number of packets sent. Datagrams that do not fit into the system's
+    /// buffers are dropped; a closed stream is an error.
     pub fn send(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let sent = match self {
             Sender::Stream { stream, .. } => {
@@ -112,11 +113,11 @@ impl Sender {
 }
 
 impl Sender {
-    /// Waits, for some seconds at most, until the router has read all and closed its end too.
+    /// Waits at most three seconds until the router has read everything and closed its end.
     pub fn finish(self) {
         let Sender::Stream { stream, reader } = self else { return };
         let until = Instant::now() + Duration::from_secs(3);
-        // Fails when the router has closed already.
+        // Fails if the router has already closed the connection.
         let _ = stream.shutdown(Shutdown::Write);
         while !reader.is_finished() && Instant::now() < until {
             thread::sleep(Duration::from_millis(10));
@@ -124,7 +125,7 @@ impl Sender {
     }
 }
 
-/// The address that an attack sends from: the pattern `from`, with a number for `{}`. Any without it.
+/// Returns the source address with this number: the pattern `from`, with the number for `{}`, or the wildcard address.
 pub fn address_number(options: &Options, number: u32) -> Result<SocketAddr, Failure> {
     let to: SocketAddr = options.get("to")?;
     let Some(pattern) = options.optional("from") else {
@@ -139,16 +140,16 @@ pub fn address_number(options: &Options, number: u32) -> Result<SocketAddr, Fail
     Ok((ip, 0).into())
 }
 
-/// Reads and throws away until the connection ends.
+/// Reads and discards everything until the connection ends.
 fn drain(mut stream: TcpStream) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut buffer = vec![0; 1 << 18];
-        // A peer that closes is all the same to the reader; the writer finds out.
+        // The writer detects a closed connection; the reader just ends.
         while matches!(stream.read(&mut buffer), Ok(count) if count > 0) {}
     })
 }
 
-/// Writes all; a full socket makes it wait.
+/// Writes everything; a full socket blocks for a limited number of time-outs.
 fn write_slowly(stream: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     let mut patience = 50;
     while !bytes.is_empty() {
@@ -173,7 +174,7 @@ fn send_datagrams(socket: i32, packets: &[&[u8]], to: Option<SocketAddrV4>) -> i
         let mut headers = MultiHeaders::preallocate(slices.len(), None);
         match sendmmsg(socket, &mut headers, &slices, addresses, [], MsgFlags::empty()) {
             Ok(results) => sent += results.count(),
-            // No room, or an earlier datagram was refused: the flood goes on.
+            // The buffer is full, or an earlier datagram was refused: the flood goes on.
             Err(nix::Error::EAGAIN | nix::Error::ENOBUFS | nix::Error::ECONNREFUSED | nix::Error::EPERM) => {}
             Err(error) => return Err(error.into()),
         }
@@ -181,8 +182,8 @@ fn send_datagrams(socket: i32, packets: &[&[u8]], to: Option<SocketAddrV4>) -> i
     Ok(sent)
 }
 
-/// A datagram from the next of 126 addresses by 60,000 ports. The kernel fills in length and checksum of the IPv4 header
-/// (raw(7)); a UDP checksum of 0 is none.
+/// Builds a datagram from the next of 126 addresses with 60,000 ports each. The kernel fills in length and checksum of
+/// the IPv4 header (raw(7)); a UDP checksum of 0 means none.
 fn invented(payload: &[u8], to: SocketAddrV4, count: &mut u32) -> Vec<u8> {
     *count = count.wrapping_add(1);
     let from = Ipv4Addr::new(192, 0, 2, 129 + (*count % 126) as u8);

@@ -1,5 +1,5 @@
-//! The two management commands a producer needs: `rib/register` and `rib/unregister` (NFD
-//! management protocol, RIB management), signed with DigestSha256 unless the application gives a key.
+//! The two management commands of producers, `rib/register` and `rib/unregister` (NFD management protocol, RIB
+//! management). They are signed with DigestSha256 unless the application sets a key.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use namehop_wire::{Data, Name};
 
 use super::{Endpoint, ExpressError};
 
-/// Lifetime of a command Interest in milliseconds; commands are answered at once or not at all.
+/// Lifetime of a command Interest in milliseconds. Forwarders answer commands at once or never.
 const COMMAND_LIFETIME_MS: u64 = 4000;
 /// Status code of success.
 const OK: u64 = 200;
 
-/// Fields of a route other than its prefix; absent ones are left to the forwarder's defaults.
+/// Fields of a route other than its prefix; the forwarder chooses defaults for absent ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteOptions {
-    /// Face to which Interests go; absent = the one on which the command arrives.
+    /// Face of the next hop; `None` = the face that the command arrives on.
     pub face_id: Option<u64>,
-    /// Who made the route: 0 application, 65 client, 255 static.
+    /// Origin of the route: 0 application, 65 client, 255 static.
     pub origin: Option<u64>,
     /// Cost, in arbitrary units.
     pub cost: Option<u64>,
     /// 1 = child-inherit, 2 = capture.
     pub flags: Option<u64>,
-    /// Time until the route disappears, in milliseconds.
+    /// Time until the route expires, in milliseconds.
     pub expiration_ms: Option<u64>,
 }
 
-/// Why a command had no effect.
+/// Reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// No answer, or a Nack.
+    /// No answer arrived, or a Nack.
     #[error("the forwarder did not answer the command: {0}")]
     Express(#[from] ExpressError),
     /// The forwarder refused.
@@ -41,7 +41,7 @@ pub enum CommandError {
     Refused {
         /// Status code of the NFD management protocol.
         code: u64,
-        /// What the forwarder says.
+        /// Status text of the forwarder.
         text: String,
     },
     /// The answer is not a ControlResponse, or the command could not be built.
@@ -49,7 +49,7 @@ pub enum CommandError {
     Malformed(String),
 }
 
-/// Which command.
+/// A RIB command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RibVerb {
     Register,
@@ -109,10 +109,10 @@ pub(crate) fn command(
         .map_err(|error| CommandError::Malformed(format!("cannot build the command: {error}")))
 }
 
-/// Reads a ControlResponse; gives the encoded body (empty when there is none).
+/// Decodes a ControlResponse and returns its encoded body (empty if there is none).
 ///
 /// # Errors
-/// The forwarder refused, or the answer is not a ControlResponse.
+/// Fails if the forwarder refused the command, or the answer is not a ControlResponse.
 pub(crate) fn check_response(packet: &[u8]) -> Result<Vec<u8>, CommandError> {
     let malformed =
         |error: namehop_wire::DecodeError| CommandError::Malformed(format!("bad answer to the command: {error}"));
@@ -129,13 +129,13 @@ pub(crate) fn check_response(packet: &[u8]) -> Result<Vec<u8>, CommandError> {
 }
 
 impl Endpoint {
-    /// Signs the commands that this endpoint and its clones send from now on with this signer, for forwarders that take
-    /// commands from certain keys only.
+    /// Sets the signer of further commands of this endpoint and its clones, for forwarders that accept commands only
+    /// from certain keys.
     pub fn sign_commands_with(&self, signer: Arc<dyn Signer>) {
         self.inner.shared.lock().command_signer = Some(signer);
     }
 
-    /// Adds a route; without a face in `options` it leads here.
+    /// Adds a route. If `options` names no face, its next hop is this connection.
     ///
     /// # Errors
     /// See [`CommandError`].
@@ -143,8 +143,8 @@ impl Endpoint {
         self.register_route_at(prefix, options, self.next_signature_time_ms()).await
     }
 
-    /// Adds a route with a SignatureTime of the caller's choice, for sending many commands quickly:
-    /// some forwarders accept several with the same time.
+    /// Adds a route with the given SignatureTime, for sending many commands quickly: some forwarders accept several
+    /// with the same time.
     ///
     /// # Errors
     /// See [`CommandError`].

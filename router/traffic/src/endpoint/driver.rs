@@ -1,4 +1,4 @@
-//! The two tasks of an endpoint: one reads frames from the connection, one writes queued packets.
+//! The two tasks of an endpoint: one reads frames from the connection, the other writes queued packets.
 
 use std::io;
 use std::sync::Arc;
@@ -17,8 +17,7 @@ use super::reassembly::Reassembler;
 use super::shared::Shared;
 use crate::transport::{Connection, StreamReader, StreamWriter};
 
-/// Starts the reading and the writing task. The writing one ends by itself when the queue is
-/// closed and empty.
+/// Starts the reading and the writing task. The writing task ends when the queue is closed and empty.
 pub(super) fn spawn(shared: &Arc<Shared>, connection: Connection) -> (AbortHandle, JoinHandle<()>) {
     let (for_reader, for_writer) = (Arc::clone(shared), Arc::clone(shared));
     let (reader, writer) = match connection {
@@ -57,7 +56,8 @@ async fn read_stream(shared: &Arc<Shared>, reader: StreamReader) -> io::Result<(
     while frames.fill().await? {
         while let Some(frame) = frames.next_frame()? {
             shared.receive(frame, None);
-            // Hundreds of Interests come in one read: what answers the first ones leaves while the others are answered.
+            // One read can bring hundreds of Interests. Let the writer send the first answers while the rest are
+            // handled.
             if shared.outgoing.has_much() {
                 tokio::task::yield_now().await;
             }
@@ -77,8 +77,7 @@ async fn write_stream(shared: &Shared, mut writer: StreamWriter) -> io::Result<(
     writer.shutdown().await
 }
 
-/// Whether an error tells of one datagram only. A refused port may be opened again, so the link
-/// stays.
+/// Returns true if an error concerns only one datagram. A refused port may be opened again, so the link stays up.
 fn concerns_one_datagram(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -87,7 +86,7 @@ fn concerns_one_datagram(error: &io::Error) -> bool {
 }
 
 async fn read_datagrams(shared: &Arc<Shared>, socket: &UdpSocket) -> io::Result<()> {
-    // One byte more than allowed, so that a larger datagram is seen to be too long.
+    // One byte more than the maximum, to detect datagrams that are too long.
     let mut buffer = vec![0; MAX_PACKET_SIZE + 1];
     let mut reassembler = Reassembler::default();
     loop {
@@ -123,7 +122,7 @@ async fn read_messages(shared: &Arc<Shared>, mut source: WebSocketSource) -> io:
         match message.map_err(io::Error::other)? {
             Message::Binary(frame) => shared.receive(&frame, None),
             Message::Close(_) => break,
-            // Pings are answered by the library; text is not NDN.
+            // The library answers pings; text messages are not NDN.
             _ => {}
         }
         shared.outgoing.wait_for_room().await;

@@ -1,4 +1,4 @@
-//! Cuts a byte stream into TLV elements and collects elements into one write.
+//! Splits a byte stream into TLV elements, and batches elements for writing.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use namehop_wire::tlv::{Writer, frame_length};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Notify;
 
-/// Bytes asked for in one read: some thirty packets of full size.
+/// Size of the read buffer: some thirty packets of maximum size.
 const READ_BUFFER_BYTES: usize = 32 * MAX_PACKET_SIZE;
-/// So much is worth a write of its own.
+/// Queued bytes from which a write is worthwhile.
 const WRITE_BYTES: usize = 128 << 10;
-/// Above this the reader pauses, so that a peer that does not read cannot make us hold its answers
-/// without end.
+/// Queued bytes from which the reader pauses, so that a peer that does not read cannot make the queue of answers grow
+/// without bound.
 const OUTGOING_LIMIT_BYTES: usize = 8 << 20;
 
 /// A stream of TLV elements.
@@ -29,7 +29,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Self { reader, buffer: vec![0; READ_BUFFER_BYTES], start: 0, end: 0 }
     }
 
-    /// Reads once. `false` at the end of the stream.
+    /// Reads once. Returns false at the end of the stream.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -42,10 +42,10 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(count > 0)
     }
 
-    /// The next complete element that has been read.
+    /// Returns the next complete element that has been read.
     ///
     /// # Errors
-    /// Bytes that cannot begin an element; nothing after them can be framed.
+    /// Fails on bytes that cannot start an element; nothing after them can be framed.
     pub(crate) fn next_frame(&mut self) -> io::Result<Option<&[u8]>> {
         let available = &self.buffer[self.start..self.end];
         let length = match frame_length(available) {
@@ -61,9 +61,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 /// Packets waiting to be written.
 #[derive(Default)]
 pub(crate) struct Batch {
-    /// The packets, one behind the other.
+    /// The packets, concatenated.
     pub(crate) bytes: Vec<u8>,
-    /// Where each ends.
+    /// End offset of each packet.
     pub(crate) ends: Vec<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Batch {
         self.ends.clear();
     }
 
-    /// The packets, for links that keep boundaries.
+    /// Returns the packets, for links that preserve boundaries.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().filter_map(move |&end| {
@@ -90,8 +90,7 @@ struct OutgoingState {
     closed: bool,
 }
 
-/// Queue between those who send and the task that writes: everything queued since its last write
-/// goes out in one.
+/// Queue between senders and the writing task. Everything queued since the last write is written at once.
 #[derive(Default)]
 pub(crate) struct Outgoing {
     state: Mutex<OutgoingState>,
@@ -104,12 +103,12 @@ impl Outgoing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is time to write.
+    /// Returns true if enough bytes are queued for a write.
     pub(crate) fn has_much(&self) -> bool {
         self.lock().batch.bytes.len() >= WRITE_BYTES
     }
 
-    /// Queues one packet, written by `write`.
+    /// Queues the packet that `write` encodes.
     pub(crate) fn push(&self, write: impl FnOnce(&mut Writer)) {
         let mut state = self.lock();
         if state.closed {
@@ -127,14 +126,14 @@ impl Outgoing {
         }
     }
 
-    /// No more packets are taken; those queued are still written.
+    /// Closes the queue: further packets are dropped, queued ones are still written.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_one();
         self.drained.notify_waiters();
     }
 
-    /// Waits for packets and exchanges them for the empty `batch`. `false` when closed and empty.
+    /// Waits for packets and exchanges them for the empty `batch`. Returns false if the queue is closed and empty.
     pub(crate) async fn take(&self, batch: &mut Batch) -> bool {
         loop {
             {
@@ -153,7 +152,7 @@ impl Outgoing {
         }
     }
 
-    /// Waits until the queue is short enough to take in more requests.
+    /// Waits until the queue is below the limit, so that more requests can be read.
     pub(crate) async fn wait_for_room(&self) {
         loop {
             let drained = self.drained.notified();

@@ -1,10 +1,9 @@
-//! A client's end of a connection to a forwarder: expresses Interests, answers Interests for its
-//! prefixes, and registers prefixes.
+//! The client side of a connection to a forwarder: expresses Interests, answers Interests for its prefixes, and
+//! registers prefixes.
 //!
-//! An [`Endpoint`] is a cheap handle; clones share the connection, which closes (after writing
-//! what is queued) when the last one is dropped. It must be created inside a tokio runtime, where it
-//! spawns one task that reads and one that writes; whatever is sent between two writes leaves in
-//! one system call on stream connections.
+//! An [`Endpoint`] is a cheap handle. Clones share the connection, which closes when the last one is dropped, after
+//! queued packets are written. An endpoint must be created inside a tokio runtime, where it spawns a reading and a
+//! writing task. On stream connections, everything queued between two writes leaves in one system call.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +36,7 @@ pub(crate) use shared::{LpFields, write_lp};
 use pending::{Outcome, PendingKey};
 use shared::Shared;
 
-/// The reason that pending Interests get when the connection is closed from this side.
+/// Reason given to pending Interests when this side closes the connection.
 const CLOSED_BY_APPLICATION: &str = "closed by the application";
 
 /// How long [`Endpoint::close`] waits for the last write.
@@ -46,38 +45,38 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// A Data that answered an Interest.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The Data element; its name was checked to match, its signature was not verified.
+    /// The Data element. Its name matches the Interest; its signature is not verified.
     pub packet: Vec<u8>,
-    /// CongestionMark that came with it; 0 = none (NDNLPv2).
+    /// CongestionMark of the Data; 0 = none (NDNLPv2).
     pub congestion_mark: u64,
-    /// When the Interest was handed to the connection.
+    /// When the Interest was queued for sending.
     pub sent_at: Instant,
     /// When the Data was read from the connection.
     pub received_at: Instant,
 }
 
 impl Response {
-    /// The Data, decoded.
+    /// Decodes the Data.
     ///
     /// # Errors
-    /// The packet breaks the rules of the Data format after its name.
+    /// Fails if the packet violates the Data format after its name.
     pub fn data(&self) -> Result<Data<'_>, DecodeError> {
         Data::decode(&self.packet)
     }
 
-    /// Time between the two instants.
+    /// Returns the time from sending to receiving.
     pub fn round_trip_time(&self) -> Duration {
         self.received_at.saturating_duration_since(self.sent_at)
     }
 }
 
-/// Why an Interest brought no Data.
+/// Reason why an Interest was not answered by Data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressError {
-    /// The forwarder refused it.
+    /// The forwarder returned a Nack.
     #[error("Nack: {}", nack_text(*.0))]
     Nack(NackReason),
-    /// Nothing came back in time.
+    /// No answer arrived within the InterestLifetime.
     #[error("no answer within {lifetime_ms} ms")]
     Timeout {
         /// InterestLifetime, in milliseconds.
@@ -94,7 +93,7 @@ pub enum ExpressError {
     Unbuildable(String),
 }
 
-/// Name of a Nack reason as people write it.
+/// Returns the display name of a Nack reason.
 pub fn nack_text(reason: NackReason) -> String {
     match reason {
         NackReason::NONE => "no reason given".to_owned(),
@@ -109,30 +108,29 @@ pub fn nack_text(reason: NackReason) -> String {
 pub struct Request<'a> {
     /// The Interest.
     pub interest: &'a Interest<'a>,
-    /// Its bytes.
+    /// Encoded Interest.
     pub packet: &'a [u8],
-    /// Token that has to come back with the answer; answering through [`Answer`] or
-    /// [`Request::responder`] sees to that.
+    /// PIT token to return with the answer. [`Answer`] and [`Request::responder`] do that.
     pub pit_token: PitToken,
-    /// CongestionMark that came with the Interest; 0 = none.
+    /// CongestionMark of the Interest; 0 = none.
     pub congestion_mark: u64,
-    /// Face on which the forwarder got the Interest, when it tells.
+    /// Face on which the forwarder received the Interest, if the forwarder reports it.
     pub incoming_face_id: Option<u64>,
     shared: &'a Arc<Shared>,
 }
 
 impl Request<'_> {
-    /// A handle to answer later, from anywhere.
+    /// Returns a handle for answering later, from any thread.
     pub fn responder(&self) -> Responder {
         Responder::new(Arc::clone(self.shared), self.pit_token)
     }
 }
 
-/// Bytes by which a Nonce element and a longer outer LENGTH can make an Interest grow.
+/// Maximum growth of an Interest by a Nonce element and a longer outer LENGTH, in bytes.
 const NONCE_ROOM: usize = 6 + 8;
 
-/// Adds a random Nonce to an Interest without one: some forwarders drop those, although an application may
-/// leave the Nonce to its forwarder. No signature covers it.
+/// Adds a random Nonce to an Interest without one. Applications may leave the Nonce to their forwarder, but some
+/// forwarders drop such Interests. No signature covers the Nonce.
 fn with_nonce(interest: Vec<u8>) -> Result<Vec<u8>, DecodeError> {
     if Interest::decode(&interest)?.nonce.is_some() {
         return Ok(interest);
@@ -147,18 +145,18 @@ fn with_nonce(interest: Vec<u8>) -> Result<Vec<u8>, DecodeError> {
     Ok(changed)
 }
 
-/// What a handler does with an Interest.
+/// Result of a handler for an Interest.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// Sends this Data element.
     Data(Vec<u8>),
-    /// Refuses.
+    /// Sends a Nack.
     Nack(NackReason),
-    /// Says nothing (or answers later through a [`Responder`]).
+    /// Sends nothing (a [`Responder`] may answer later).
     None,
 }
 
-/// A client's end of a connection to a forwarder. See the module documentation.
+/// The client side of a connection to a forwarder. See the module documentation.
 #[derive(Clone)]
 pub struct Endpoint {
     inner: Arc<Inner>,
@@ -172,13 +170,13 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The writer ends by itself when the queue is empty.
+        // The writing task ends when the queue is empty.
         self.reader.abort();
         self.shared.close(CLOSED_BY_APPLICATION);
     }
 }
 
-/// Forgets a pending Interest when the future that waits for it is dropped.
+/// Removes a pending Interest when the future that waits for it is dropped.
 struct PendingGuard<'a> {
     shared: &'a Shared,
     key: Option<PendingKey>,
@@ -193,17 +191,17 @@ impl Drop for PendingGuard<'_> {
 }
 
 impl Endpoint {
-    /// Connects to the forwarder of this machine, or the one that `argument` names. Where it looks:
-    /// [`crate::client_conf`].
+    /// Connects to the forwarder named by `argument`, or else the host's forwarder. [`crate::client_conf`] describes
+    /// the search order.
     ///
     /// # Errors
-    /// [`ConnectError`], whose text says where it looked.
+    /// Returns a [`ConnectError`]; its text lists the addresses tried.
     pub async fn connect(argument: Option<&str>) -> Result<Self, ConnectError> {
         let (connected, _) = transport::connect(argument).await?;
         Ok(Self::from_connected(connected))
     }
 
-    /// Uses a byte stream that is already open, as a local face.
+    /// Uses an open byte stream as a local face.
     pub fn from_stream(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         Self::start(Connection::Stream(Box::new(reader), Box::new(writer)), None, true)
@@ -220,19 +218,18 @@ impl Endpoint {
         Self { inner: Arc::new(Inner { shared, reader, writer: Mutex::new(Some(writer)) }) }
     }
 
-    /// Where the connection leads; `None` for [`Endpoint::from_stream`].
+    /// Returns the address of the forwarder; `None` for [`Endpoint::from_stream`].
     pub fn uri(&self) -> Option<&TransportUri> {
         self.inner.shared.uri.as_ref()
     }
 
-    /// Whether the forwarder sees this connection as a local face, so that `/localhost` names work.
+    /// Returns true if the forwarder treats this connection as a local face, so that `/localhost` names work.
     pub fn is_local(&self) -> bool {
         self.inner.shared.local
     }
 
-    /// Sends an Interest and waits for its Data. `interest` is a complete Interest element; its
-    /// InterestLifetime is the time-out. It gets a random Nonce if it has none. Dropping the future
-    /// forgets the Interest.
+    /// Sends an Interest and waits for its Data. `interest` is a complete Interest element; its InterestLifetime is the
+    /// time-out. It gets a random Nonce if it has none. Dropping the future removes the pending Interest.
     ///
     /// # Errors
     /// See [`ExpressError`].
@@ -275,59 +272,57 @@ impl Endpoint {
         self.express(interest.build().map_err(|error| ExpressError::Unbuildable(error.to_string()))?).await
     }
 
-    /// Answers Interests under `prefix` with `handler`, until [`Endpoint::withdraw`]. The longest
-    /// prefix wins; an earlier handler of the same prefix is replaced. The handler runs on the
-    /// reading task and must not block. Registering the prefix with the forwarder is a separate
-    /// step: [`Endpoint::register_route`].
+    /// Answers Interests under `prefix` with `handler`, until [`Endpoint::withdraw`]. The longest matching prefix is
+    /// used; an earlier handler of the same prefix is replaced. The handler runs on the reading task and must not
+    /// block. [`Endpoint::register_route`] registers the prefix with the forwarder.
     pub fn produce(&self, prefix: &Name, handler: impl Fn(&Request<'_>) -> Answer + Send + Sync + 'static) {
         self.inner.shared.lock().set_handler(prefix, Arc::new(handler));
     }
 
-    /// Ends [`Endpoint::produce`] for this prefix.
+    /// Removes the handler of [`Endpoint::produce`] for this prefix.
     pub fn withdraw(&self, prefix: &Name) {
         self.inner.shared.lock().remove_handler(prefix);
     }
 
-    /// Calls `watcher` with the name of every Data that answers no pending Interest: late or
-    /// duplicate ones. It runs on the reading task.
+    /// Calls `watcher` with the name of every Data that matches no pending Interest, such as late or duplicate Data. It
+    /// runs on the reading task.
     pub fn watch_unsolicited(&self, watcher: impl Fn(NameRef<'_>) + Send + Sync + 'static) {
         self.inner.shared.lock().unsolicited = Some(Arc::new(watcher));
     }
 
-    /// Sends a Data element that no handler answers with, for instance a prefix announcement.
+    /// Sends a Data element that answers no Interest, for instance a prefix announcement.
     pub fn send_data(&self, packet: &[u8]) {
         Responder::new(Arc::clone(&self.inner.shared), PitToken::empty()).send_data(packet);
     }
 
-    /// How many Interests wait for an answer.
+    /// Returns the number of pending Interests.
     pub fn pending_count(&self) -> usize {
         self.inner.shared.lock().pending.len()
     }
 
-    /// What went over the connection so far.
+    /// Returns the packet counters of the connection.
     pub fn counters(&self) -> EndpointCounters {
         self.inner.shared.counters.snapshot()
     }
 
-    /// Closes the connection for all clones, after what is queued was written. A program that is
-    /// about to end calls this, since its runtime takes the writing task down with it.
+    /// Closes the connection for all clones, after writing queued packets for at most one second. Programs call this
+    /// before they exit, because the writing task ends with the runtime.
     pub async fn close(&self) {
         self.inner.shared.close(CLOSED_BY_APPLICATION);
         let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
-            // A forwarder that no longer reads must not keep the program from ending.
+            // A forwarder that does not read must not keep the program from exiting.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, writer).await;
         }
     }
 
-    /// Waits until the connection ends and says why.
+    /// Waits until the connection closes and returns the reason.
     pub async fn closed(&self) -> String {
         self.inner.shared.wait_closed().await
     }
 
-    /// A SignatureTime for a signed Interest: milliseconds since the Unix epoch, greater than any
-    /// that this endpoint gave before, as verifiers demand (NDN packet specification,
-    /// signed-interest.rst).
+    /// Returns a SignatureTime for a signed Interest: milliseconds since the Unix epoch, greater than all earlier ones
+    /// of this endpoint, as verifiers require (NDN packet specification, signed-interest.rst).
     pub fn next_signature_time_ms(&self) -> u64 {
         self.inner.shared.next_signature_time_ms()
     }

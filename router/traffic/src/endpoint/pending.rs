@@ -1,4 +1,4 @@
-//! Interests that wait for an answer, found by the name of the Data or Nack that arrives.
+//! Pending Interests of a client, looked up by the name of an arriving Data or Nack.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::Response;
 
-/// How an Interest ended.
+/// How a pending Interest ended.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Data(Response),
@@ -38,9 +38,9 @@ pub(super) struct PendingTable {
     /// Keyed by the VALUE of the Interest name.
     by_name: HashMap<Box<[u8]>, Vec<Entry>>,
     next_id: u64,
-    /// How many entries have CanBePrefix: with none, only one look-up is made per Data.
+    /// Number of entries with CanBePrefix. If it is 0, a Data needs only one lookup.
     prefixes: usize,
-    /// How many entries ask by implicit digest: with none, no digest is computed.
+    /// Number of entries with an implicit digest. If it is 0, no digest is computed.
     digests: usize,
 }
 
@@ -57,7 +57,7 @@ impl PendingTable {
         PendingKey { name, id }
     }
 
-    /// Forgets an Interest; does nothing when it was answered.
+    /// Removes an Interest; does nothing if it was answered.
     pub(super) fn remove(&mut self, key: &PendingKey) {
         self.take(&key.name, |entry| entry.id == key.id);
     }
@@ -79,17 +79,17 @@ impl PendingTable {
         taken
     }
 
-    /// Answers every Interest that `packet` (a Data with this name) satisfies; returns how many.
+    /// Answers every Interest that `packet`, a Data named `name`, satisfies; returns their number.
     ///
     /// # Errors
-    /// The Data does not decode (looked at in full only when someone asks by digest).
+    /// Fails if the Data does not decode. It is decoded fully only if an Interest with an implicit digest is pending.
     pub(super) fn satisfy(
         &mut self,
         name: NameRef<'_>,
         packet: &[u8],
         congestion_mark: u64,
     ) -> Result<usize, DecodeError> {
-        // Decoded before anything is taken out: a Data that is malformed behind its name satisfies nobody.
+        // Decode before removing entries: a Data that is malformed after its name satisfies no Interest.
         let full_name = if self.digests > 0 { Some(Data::decode(packet)?.full_name()) } else { None };
         let mut satisfied = self.take(name.value(), |_| true);
         if self.prefixes > 0 {
@@ -104,14 +104,14 @@ impl PendingTable {
         let count = satisfied.len();
         for entry in satisfied {
             let response = Response { packet: packet.to_vec(), congestion_mark, sent_at: entry.sent_at, received_at };
-            // The future that waited may have been dropped.
+            // The waiting future may have been dropped.
             let _ = entry.reply.send(Outcome::Data(response));
         }
         Ok(count)
     }
 
-    /// Ends the Interests that a Nack answers; returns how many. A Nack of an earlier transmission,
-    /// told by its nonce, ends nothing.
+    /// Ends the Interests that a Nack answers; returns their number. A Nack with the nonce of an earlier transmission
+    /// is ignored.
     pub(super) fn reject(&mut self, interest: &Interest<'_>, reason: NackReason) -> usize {
         let rejected = self.take(interest.name.value(), |entry| {
             entry.can_be_prefix == interest.can_be_prefix && (entry.nonce.is_none() || entry.nonce == interest.nonce)
@@ -123,7 +123,7 @@ impl PendingTable {
         count
     }
 
-    /// Ends everything because the connection is gone.
+    /// Ends all pending Interests because the connection closed.
     pub(super) fn close(&mut self, reason: &str) {
         for entry in self.by_name.drain().flat_map(|(_, entries)| entries) {
             let _ = entry.reply.send(Outcome::Closed(reason.to_owned()));

@@ -1,15 +1,15 @@
-//! Puts packets together that a forwarder fragmented on a datagram link (NDNLPv2, fragmentation).
+//! Reassembles packets that a forwarder fragmented on a datagram link (NDNLPv2 fragmentation).
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use namehop_wire::MAX_PACKET_SIZE;
 
-/// How long after its newest fragment an incomplete packet is kept.
+/// How long an incomplete packet is kept after its newest fragment.
 const TIMEOUT: Duration = Duration::from_millis(500);
-/// Incomplete packets kept at once; the oldest goes first.
+/// Maximum number of incomplete packets; the oldest is evicted.
 const MAX_PARTIAL: usize = 64;
-/// Fragments of one packet: enough for the largest packet over the smallest link.
+/// Maximum number of fragments per packet: enough for the largest packet over the smallest link.
 const MAX_FRAGMENTS: u64 = 400;
 
 struct Partial {
@@ -17,11 +17,11 @@ struct Partial {
     bytes: usize,
     missing: usize,
     newest: Instant,
-    /// Link headers travel on fragment 0 only.
+    /// Link headers of the packet, which only fragment 0 carries.
     head: Option<Head>,
 }
 
-/// Headers that belong to the whole packet.
+/// Link headers of a whole packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) pit_token: namehop_wire::lp::PitToken,
@@ -29,7 +29,7 @@ pub(super) struct Head {
     pub(super) congestion_mark: u64,
 }
 
-/// One fragment and where it belongs.
+/// A fragment and its position.
 pub(super) struct Piece<'a> {
     pub(super) sequence: u64,
     pub(super) index: u64,
@@ -45,8 +45,8 @@ pub(super) struct Reassembler {
 }
 
 impl Reassembler {
-    /// Takes a fragment; gives the packet when it was the last one missing. A fragment that
-    /// contradicts those before it is dropped.
+    /// Adds a fragment; returns the packet if the fragment completes it. A fragment that contradicts earlier ones is
+    /// dropped.
     pub(super) fn accept(&mut self, now: Instant, piece: &Piece<'_>) -> Option<(Vec<u8>, Head)> {
         if piece.count > MAX_FRAGMENTS || piece.index >= piece.count {
             return None;
@@ -69,7 +69,7 @@ impl Reassembler {
             return None;
         }
         let slot = partial.fragments.get_mut(piece.index as usize)?;
-        // What is longer than a packet never becomes one.
+        // Fragments that together exceed the maximum packet size are dropped.
         if slot.is_some() || partial.bytes + piece.payload.len() > MAX_PACKET_SIZE {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What the handles and the two tasks of an endpoint share, and what happens to a received frame.
+//! State shared by the handles and the two tasks of an endpoint, and handling of received frames.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::target::TransportUri;
 type Handler = dyn Fn(&Request<'_>) -> Answer + Send + Sync;
 type Watcher = dyn Fn(NameRef<'_>) + Send + Sync;
 
-/// What went over a connection.
+/// Packet counters of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointCounters {
     /// Interests sent.
@@ -35,15 +35,15 @@ pub struct EndpointCounters {
     pub in_data: u64,
     /// Nacks received.
     pub in_nacks: u64,
-    /// Data received that answered no pending Interest.
+    /// Data received that matched no pending Interest.
     pub unsolicited_data: u64,
-    /// Interests received that no handler wanted.
+    /// Interests received without a matching handler.
     pub unhandled_interests: u64,
-    /// Frames received that break the rules of the packet formats.
+    /// Frames received that violate the packet formats.
     pub malformed: u64,
 }
 
-/// [`EndpointCounters`] as they grow.
+/// [`EndpointCounters`] as atomics.
 #[derive(Default)]
 pub(super) struct Counters {
     pub(super) out_interests: AtomicU64,
@@ -82,11 +82,11 @@ fn count(counter: &AtomicU64) {
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) pending: PendingTable,
-    /// Longest prefix first.
+    /// Sorted by prefix length, longest first.
     handlers: Vec<(Name, Arc<Handler>)>,
     pub(super) unsolicited: Option<Arc<Watcher>>,
     pub(super) closed: Option<String>,
-    /// Signs commands; a digest when absent.
+    /// Signer of commands; DigestSha256 if absent.
     pub(super) command_signer: Option<Arc<dyn Signer>>,
 }
 
@@ -136,7 +136,7 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection is over: whoever waits is told.
+    /// Closes the connection and ends all waiting requests with `reason`.
     pub(super) fn close(&self, reason: &str) {
         let handlers = {
             let mut table = self.lock();
@@ -144,7 +144,7 @@ impl Shared {
                 table.closed = Some(reason.to_owned());
             }
             table.pending.close(reason);
-            // Handlers may own clones of the endpoint; they are dropped outside the lock.
+            // Handlers may own clones of the endpoint, so they are dropped outside the lock.
             (std::mem::take(&mut table.handlers), table.unsolicited.take())
         };
         drop(handlers);
@@ -173,14 +173,15 @@ impl Shared {
         }
     }
 
-    /// Tells the forwarder that PIT tokens come back from here, so that it finds pending Interests by them.
+    /// Tells the forwarder that this side returns PIT tokens, so that the forwarder looks up pending Interests by
+    /// token.
     pub(super) fn tell_knows_tokens(&self) {
         self.outgoing.push(|writer| {
             writer.raw(&KnowsPitTokens::Tells.frame());
         });
     }
 
-    /// Handles one frame. Only links that fragment pass a reassembler.
+    /// Handles one frame. Only datagram links, which fragment, pass a reassembler.
     pub(super) fn receive(self: &Arc<Self>, frame: &[u8], reassembler: Option<&mut Reassembler>) {
         if let Err(error) = self.try_receive(frame, reassembler) {
             count(&self.counters.malformed);
@@ -274,7 +275,7 @@ impl Shared {
     }
 }
 
-/// Answers one Interest, whenever the answer is ready.
+/// A handle for answering one Interest later.
 #[derive(Clone)]
 pub struct Responder {
     shared: Arc<Shared>,
@@ -286,22 +287,22 @@ impl Responder {
         Self { shared, pit_token }
     }
 
-    /// Sends a Data element. One that is larger than a packet may be is not sent.
+    /// Sends a Data element. A Data larger than the maximum packet size is dropped.
     pub fn send_data(&self, packet: &[u8]) {
         if self.send(LpFields::default(), packet) {
             count(&self.shared.counters.out_data);
         }
     }
 
-    /// Refuses `interest`, the complete element that was received.
+    /// Sends a Nack for `interest`, the complete received element.
     pub fn send_nack(&self, reason: NackReason, interest: &[u8]) {
         if self.send(LpFields { nack: Some(reason), ..LpFields::default() }, interest) {
             count(&self.shared.counters.out_nacks);
         }
     }
 
-    /// Sends with the token of the Interest. A packet that leaves no room for the token goes without, since a forwarder
-    /// closes a stream on which something longer comes, and finds the Interest by its name as well.
+    /// Sends a packet with the Interest's PIT token. If the token does not fit, the packet is sent without it:
+    /// forwarders close streams with oversized packets, and can find the Interest by name.
     fn send(&self, fields: LpFields, packet: &[u8]) -> bool {
         let with_token = LpFields { pit_token: self.pit_token, ..fields };
         let fitting = [with_token, fields].into_iter().find(|fields| fields.fits(packet));
@@ -313,7 +314,7 @@ impl Responder {
     }
 }
 
-/// Link headers that packets of this crate carry.
+/// Link headers used by this crate.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LpFields {
     pub(crate) pit_token: PitToken,
@@ -321,13 +322,13 @@ pub(crate) struct LpFields {
     pub(crate) congestion_mark: u64,
 }
 
-/// TYPE and LENGTH of an LpPacket and of its Fragment, when they hold about as much as there may be.
+/// Bytes of TYPE and LENGTH of an LpPacket and its Fragment, for packets of nearly maximum size.
 const ENVELOPE_BYTES: usize = 4 + 4;
-/// TYPE and LENGTH of a PIT token.
+/// Bytes of TYPE and LENGTH of a PIT token.
 const TOKEN_HEADER_BYTES: usize = 2;
-/// Nack with NackReason, its number in the longest form.
+/// Bytes of a Nack with NackReason, in the longest encoding.
 const NACK_BYTES: usize = 4 + 4 + 8;
-/// CongestionMark, its number in the longest form.
+/// Bytes of a CongestionMark, in the longest encoding.
 const CONGESTION_MARK_BYTES: usize = 4 + 8;
 
 impl LpFields {
@@ -335,7 +336,7 @@ impl LpFields {
         self.pit_token.is_empty() && self.nack.is_none() && self.congestion_mark == 0
     }
 
-    /// Whether `fragment` with these headers is no longer than a link carries.
+    /// Returns true if `fragment` with these headers does not exceed the maximum packet size.
     fn fits(&self, fragment: &[u8]) -> bool {
         let mut length = fragment.len();
         if !self.is_empty() {
@@ -354,7 +355,7 @@ impl LpFields {
     }
 }
 
-/// Appends `fragment` with the link headers it needs, or bare when it needs none.
+/// Appends `fragment` in an LpPacket with its link headers, or bare if there are none.
 pub(crate) fn write_lp(writer: &mut Writer, fields: &LpFields, fragment: &[u8]) {
     let LpFields { pit_token, nack, congestion_mark } = *fields;
     if fields.is_empty() {

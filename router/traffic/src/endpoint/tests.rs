@@ -29,13 +29,13 @@ async fn content(endpoint: &Endpoint, builder: InterestBuilder) -> Result<String
     Ok(String::from_utf8(response.data().unwrap().content.to_vec()).unwrap())
 }
 
-/// An endpoint and the other end of its connection.
+/// Returns an endpoint and the other end of its connection.
 fn pair() -> (Endpoint, tokio::io::DuplexStream) {
     let (near, far) = tokio::io::duplex(1 << 20);
     (Endpoint::from_stream(near), far)
 }
 
-/// The command of an endpoint that registers a prefix. In front of it the endpoint tells that it knows PIT tokens.
+/// Reads the registration command of an endpoint. The endpoint first announces that it returns PIT tokens.
 async fn sent_registration(far: &mut tokio::io::DuplexStream) -> Vec<u8> {
     let mut told = [0; KnowsPitTokens::FRAME_LEN];
     far.read_exact(&mut told).await.unwrap();
@@ -256,7 +256,7 @@ async fn data_that_is_malformed_behind_its_name_answers_nobody() {
     while endpoint.pending_count() < 2 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // A name and nothing else, then what was asked for.
+    // A Data with a name and nothing else, then a correct one.
     far.write_all(b"\x06\x05\x07\x03\x08\x01A").await.unwrap();
     far.write_all(&data(&name("/A"), "x")).await.unwrap();
     let [by_digest, by_name] = requests;
@@ -289,7 +289,7 @@ async fn nothing_longer_than_a_packet_is_sent() {
     responder.send_nack(NackReason::NO_ROUTE, &vec![5; 8770]);
     assert_eq!(endpoint.counters().out_nacks, 1);
 
-    // Without a Nonce it just fits, and forwarders demand one.
+    // The Interest fits exactly without a Nonce, but forwarders require one.
     let long = name("/A").append_generic(vec![1; 8782]);
     let mut interest = Writer::new();
     interest.nested(5, |writer| {

@@ -1,4 +1,4 @@
-//! Where the links of consumers and producers lead: to a forwarder's socket, or through a port like those of routers.
+//! Addresses of the links of consumers and producers: a forwarder's socket, or a port like those of routers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::target::TransportUri;
 
-/// Where a link leads, as one URI says it.
+/// Address of a link in one URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkUri {
     /// A forwarder's socket.
@@ -34,20 +34,21 @@ impl FromStr for LinkUri {
     }
 }
 
-/// Where a link leads, with all that it takes to open it.
+/// Address of a link, with everything needed to open it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkAddress {
     /// A forwarder's socket.
     Socket(TransportUri),
-    /// Through a port.
+    /// A face on a port.
     Port(PortAddress),
 }
 
 impl LinkAddress {
-    /// A link to `uri`, through the port `local` where that one does not say it, of at most `mtu_bytes` for a packet.
+    /// Creates the address of a link to `uri`. `local` is the port, required unless `uri` implies it. `mtu_bytes` is
+    /// the maximum size of a frame's packet.
     ///
     /// # Errors
-    /// What does not go together, or is not a link of consumers and producers.
+    /// Fails if the parts do not fit together, or consumers and producers cannot use such a link.
     pub fn new(uri: LinkUri, local: Option<FaceUri>, mtu_bytes: Option<usize>) -> Result<LinkAddress, String> {
         match uri {
             LinkUri::Port(remote) => PortAddress::new(remote, local, mtu_bytes).map(LinkAddress::Port),
@@ -68,7 +69,7 @@ impl fmt::Display for LinkAddress {
     }
 }
 
-/// The two ends of a link through a port, as those of a router's face.
+/// The two ends of a link over a port, like those of a router's face.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortAddress {
     remote: FaceUri,
@@ -78,10 +79,11 @@ pub struct PortAddress {
 }
 
 impl PortAddress {
-    /// A memif, which is its own local end, or an Ethernet address behind a port. Without `mtu_bytes` the port's own MTU counts.
+    /// Creates an address: a memif, which implies its local end, or an Ethernet address reached through the port
+    /// `local`. Without `mtu_bytes` the port's MTU applies.
     ///
     /// # Errors
-    /// Which of them is missing or wrong.
+    /// Returns which part is missing or wrong.
     pub fn new(remote: FaceUri, local: Option<FaceUri>, mtu_bytes: Option<usize>) -> Result<PortAddress, String> {
         let local = match (&remote, local) {
             (_, Some(local)) => local,
@@ -110,17 +112,17 @@ impl PortAddress {
         }
     }
 
-    /// What is at the other end.
+    /// Returns the remote end.
     pub fn peer(&self) -> Peer {
         self.peer
     }
 
-    /// The port.
+    /// Returns the port's URI.
     pub fn local(&self) -> &FaceUri {
         &self.local
     }
 
-    /// The largest frame that was asked for, in bytes.
+    /// Returns the configured MTU in bytes, if any.
     pub fn mtu_bytes(&self) -> Option<usize> {
         self.mtu_bytes
     }

@@ -1,7 +1,7 @@
-//! The consuming side: sends Interests at its pace, and accounts for each of them.
+//! The consumer of the load generator: sends Interests at its pace and accounts for each of them.
 //!
-//! Interests sent = answered by Data + answered by Nacks + timed out + without an answer at the end. What else comes is counted apart. A
-//! name that is pending is not asked for again.
+//! Interests sent = answered by Data + answered by Nacks + timed out + unanswered at the end. Other packets are counted
+//! separately. A pending name is not requested again.
 
 mod order;
 
@@ -19,45 +19,45 @@ use super::pacing::{Pacer, Pacing};
 use super::packets::{Kind, scan};
 use super::requests::{Pattern, Requests};
 
-/// Slots per Interest in flight: late answers are still told from new ones.
+/// Slots per Interest in flight: enough to tell late answers from new ones.
 const SLOTS_PER_INTEREST: usize = 16;
 const MIN_SLOTS: usize = 1 << 12;
-/// Most slots of a consumer's patterns together: 256 MiB.
+/// Maximum number of slots of all patterns of a consumer: 256 MiB.
 const MAX_SLOTS: usize = 1 << 24;
-/// Most Interests that leave at once.
+/// Maximum number of Interests sent at once.
 const BURST: usize = 4096;
-/// Names in a row that are pending already, after which there is a pause.
+/// Number of names held back, because they are pending, after which a burst ends.
 const MOST_HELD_BACK: u32 = 64;
 
-/// What a consumer sends, and when.
+/// Workload and timing of a consumer.
 #[derive(Clone, Debug)]
 pub struct ConsumerPlan {
-    /// What it asks for.
+    /// Patterns of its Interests.
     pub patterns: Vec<Pattern>,
-    /// When it sends.
+    /// Pacing of its Interests.
     pub pacing: Pacing,
-    /// Ends after so many Interests; `None` for no such end.
+    /// Number of Interests after which it stops; `None` for no limit.
     pub count: Option<u64>,
-    /// Chance begins here: patterns, names and, with a Poisson process, times.
+    /// Seed of the random choices: patterns, names and, with a Poisson process, times.
     pub seed: u64,
 }
 
 impl ConsumerPlan {
-    /// Does it make sense?
+    /// Checks that the plan is valid.
     ///
     /// # Errors
-    /// [`LoadError::Configuration`] says what is wrong.
+    /// Returns [`LoadError::Configuration`] with the reason.
     pub fn check(&self) -> Result<(), LoadError> {
         self.pacing.check()?;
         Requests::all(&self.patterns, &mut Draws::new(self.seed)).map(drop)
     }
 }
 
-/// What is known of the last Interest whose name has this place.
+/// The last Interest with a name that maps to this slot.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     sequence: u64,
-    /// When it was sent, in nanoseconds since the start, times 4, plus its [`State`].
+    /// Sending time in nanoseconds since the start, times 4, plus the [`State`].
     stamp: u64,
 }
 
@@ -101,34 +101,34 @@ struct Answer {
     bytes: usize,
 }
 
-/// One consumer, on one connection.
+/// One consumer on one connection.
 pub struct Consumer<L> {
     link: L,
     requests: Vec<Requests>,
-    /// Of each pattern, a table of a power of two.
+    /// One table per pattern; its size is a power of two.
     slots: Vec<Vec<Slot>>,
-    /// Of each pattern, its pending Interests from the oldest on.
+    /// Pending Interests of each pattern, oldest first.
     order: Vec<SendingOrder>,
     pacer: Pacer,
     draws: Draws,
-    /// Interests that may still be sent.
+    /// Interests still to be sent.
     remaining: u64,
     nonce: u32,
     pending: usize,
     started: Instant,
     counts: ConsumerCounts,
-    /// Scratch: Interests to send, and where each ends.
+    /// Scratch: Interests to send, and their end offsets.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Scratch: what came in.
+    /// Scratch: received answers.
     answers: Vec<Answer>,
 }
 
 impl<L: Link> Consumer<L> {
-    /// A consumer that has sent nothing yet.
+    /// Creates a consumer that has sent nothing.
     ///
     /// # Errors
-    /// When the plan makes no sense.
+    /// Fails if the plan is invalid.
     pub fn new(link: L, plan: &ConsumerPlan) -> Result<Self, LoadError> {
         plan.pacing.check()?;
         let mut draws = Draws::new(plan.seed);
@@ -158,32 +158,32 @@ impl<L: Link> Consumer<L> {
         self.started.elapsed().as_nanos() as u64
     }
 
-    /// Its connection.
+    /// Returns the consumer's connection.
     pub fn link(&self) -> &L {
         &self.link
     }
 
-    /// Interests that wait for an answer.
+    /// Returns the number of pending Interests.
     pub fn pending(&self) -> usize {
         self.pending
     }
 
-    /// Whether all Interests that it was to send have left.
+    /// Returns true if all planned Interests have been sent.
     pub fn has_sent_all(&self) -> bool {
         self.remaining == 0
     }
 
-    /// The window at present, its largest size, and how often it was reduced; `None` without congestion control.
+    /// Returns the current window, its largest size, and the number of reductions; `None` without congestion control.
     pub fn window(&self) -> Option<(usize, usize, u64)> {
         self.pacer.window()
     }
 
-    /// Sends nothing from now on; what is pending can still be answered.
+    /// Stops sending; pending Interests can still be answered.
     pub fn stop_sending(&mut self) {
         self.remaining = 0;
     }
 
-    /// Gives up what is pending.
+    /// Counts all pending Interests as unanswered and ends them.
     pub fn give_up(&mut self) {
         self.counts.unanswered += self.pending as u64;
         for (order, slots) in self.order.iter_mut().zip(&mut self.slots) {
@@ -194,21 +194,21 @@ impl<L: Link> Consumer<L> {
         self.pending = 0;
     }
 
-    /// What was counted since it was taken last.
+    /// Returns the counts since the last [`take_counts`](Self::take_counts).
     pub fn counts(&self) -> &ConsumerCounts {
         &self.counts
     }
 
-    /// What was counted since this was asked last.
+    /// Returns the counts since the last call and resets them.
     pub fn take_counts(&mut self) -> ConsumerCounts {
         self.counts.take()
     }
 
-    /// Sends what may be sent, and takes in what has come. Counts while `is_measuring`, which may change while
-    /// this waits for packets.
+    /// Sends due Interests and handles received packets. Events count while `is_measuring` returns true; its result may
+    /// change while this waits for packets.
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// Fails if the connection is broken.
     pub fn step(&mut self, is_measuring: impl Fn() -> bool) -> io::Result<()> {
         let now_ns = self.now_ns();
         let count = is_measuring();
@@ -225,7 +225,7 @@ impl<L: Link> Consumer<L> {
             self.link.send(&self.bytes, &self.ends)?;
         }
         let patience = match self.ends.len() {
-            // It has to carry something away first.
+            // The link must transmit something before it takes more.
             _ if self.link.room() == 0 => PATIENCE,
             BURST.. => Duration::ZERO,
             _ if self.remaining == 0 => PATIENCE,
@@ -307,18 +307,18 @@ impl<L: Link> Consumer<L> {
         }
     }
 
-    /// Makes new Interests up to the limit; gives how many were held back.
+    /// Builds due Interests up to the limit; returns the number of names held back.
     fn issue(&mut self, now_ns: u64) -> u64 {
         self.bytes.clear();
         self.ends.clear();
         if self.remaining == 0 {
             return 0;
         }
-        // What the link does not take now stays due.
+        // Interests that the link cannot take now remain due.
         let most = self.link.room().min(BURST).min(usize::try_from(self.remaining).unwrap_or(usize::MAX));
         let due = self.pacer.due(now_ns, self.pending, most, &mut self.draws);
         let (mut all_held_back, mut held_back) = (0, 0);
-        // A clock's Interest that is held back is not sent; a window waits for the next name.
+        // A clock skips an Interest that is held back; a window tries the next name.
         let is_clocked = self.pacer.is_clock();
         let mut made = 0;
         while made < due && held_back < MOST_HELD_BACK {
@@ -351,7 +351,8 @@ impl<L: Link> Consumer<L> {
         all_held_back
     }
 
-    /// Those of a pattern have the same lifetime, so the oldest times out first.
+    /// Times out lost Interests and returns their number. Interests of a pattern have the same lifetime, so the oldest
+    /// times out first.
     fn forget_lost(&mut self, now_ns: u64) -> u64 {
         let mut lost = 0;
         for ((requests, slots), order) in self.requests.iter().zip(&mut self.slots).zip(&mut self.order) {

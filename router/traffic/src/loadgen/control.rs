@@ -1,8 +1,7 @@
-//! Makes the forwarder send the measurement's Interests to the producer.
+//! Makes the forwarder route the measurement's Interests to the producer.
 //!
-//! On Unix and TCP the producer's own connection registers the prefix. On UDP a forwarder takes no
-//! commands by default, so a local control connection creates a face to the producer's address and
-//! registers the prefix for it.
+//! On Unix and TCP, the producer's connection registers the prefix. On UDP, forwarders accept no commands by default. A
+//! local control connection then creates a face to the producer's address and registers the prefix for it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,17 +19,17 @@ use crate::endpoint::{RouteOptions, command};
 use crate::target::TransportUri;
 use command::{CommandError, RibVerb};
 
-/// How long a command may take.
+/// Time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// A face that was created for the measurement and has to go after it.
+/// A face created for the measurement, to be destroyed after it.
 pub(super) struct CreatedFace {
     commander: CommandClient,
     link: SocketLink,
     face_id: u64,
 }
 
-/// Registers prefixes for a producer's link; on UDP by way of `control`. Gives the face that had to be created for that.
+/// Registers prefixes for a producer's link; on UDP by way of `control`. Returns the face created for that, if any.
 pub(super) fn register(
     link: &mut SocketLink,
     prefixes: &[Name],
@@ -48,7 +47,7 @@ pub(super) fn register(
     let mut control = SocketLink::open(control)?;
     let face_id = commander.create_face(&mut control, address).map_err(LoadError::CreateFace)?;
     let mut created = CreatedFace { commander, link: control, face_id };
-    // Not earlier: the router would make an on-demand face for it.
+    // Not before the face exists: the router would create an on-demand face.
     if let Err(error) = tell_knows_tokens(link) {
         created.destroy();
         return Err(error);
@@ -63,14 +62,14 @@ pub(super) fn register(
     Ok(Some(created))
 }
 
-/// Tells the forwarder that PIT tokens come back from here, so that it finds pending Interests by them.
+/// Tells the forwarder that this side returns PIT tokens, so that the forwarder looks up pending Interests by token.
 fn tell_knows_tokens(link: &mut SocketLink) -> Result<(), LoadError> {
     let frame = KnowsPitTokens::Tells.frame();
     link.send(&frame, &[frame.len()]).map_err(LoadError::Io)
 }
 
 impl CreatedFace {
-    /// Removes the face, and with it its routes. Errors do not matter any more.
+    /// Destroys the face and its routes, ignoring errors.
     pub(super) fn destroy(mut self) {
         let mut parameters = Writer::new();
         parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
@@ -80,7 +79,7 @@ impl CreatedFace {
     }
 }
 
-/// Sent to the forwarder, the producer's wildcard address is the loopback one.
+/// Returns the face URI of the producer. The forwarder gets the loopback address in place of the wildcard.
 fn face_uri(address: SocketAddr) -> String {
     let port = address.port();
     match address {
@@ -95,7 +94,7 @@ fn face_uri(address: SocketAddr) -> String {
     }
 }
 
-/// Sends commands, signed, each with a newer time than the one before.
+/// Sends signed commands, each with a newer time than the last.
 struct CommandClient {
     signer: Arc<dyn Signer>,
     last_time_ms: u64,
@@ -118,7 +117,7 @@ impl CommandClient {
         face_id(&body).ok_or_else(|| CommandError::Malformed("the answer to faces/create names no face".to_owned()))
     }
 
-    /// Sends a command and waits for the Data of the same name; gives the body of the answer.
+    /// Sends a command and waits for the Data of the same name; returns the body of the answer.
     fn exchange(
         &mut self,
         link: &mut SocketLink,
@@ -142,7 +141,8 @@ impl CommandClient {
                 } else if Data::decode(fragment).is_ok_and(|data| data.name == name) {
                     answer = Some(command::check_response(fragment));
                 }
-                // A route works before the forwarder says so: Interests that are faster than its answer are for the producer.
+                // A route works before the forwarder confirms it: Interests that arrive before the answer are kept for
+                // the producer.
                 packet.nack.is_some() || Interest::decode(fragment).is_err()
             };
             link.receive_some(PATIENCE, &mut receive).map_err(broken)?;

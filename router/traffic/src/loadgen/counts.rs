@@ -1,10 +1,10 @@
-//! What a consumer counts.
+//! Counters of a consumer.
 
 use hdrhistogram::Histogram;
 
 use crate::rtt_histogram::rtt_histogram;
 
-/// What a consumer counted while it was measuring.
+/// Counts of a consumer while it was measuring.
 #[derive(Clone, Debug)]
 pub struct ConsumerCounts {
     /// Interests sent.
@@ -15,31 +15,31 @@ pub struct ConsumerCounts {
     pub timeouts: u64,
     /// Interests answered by a Nack.
     pub nacks: u64,
-    /// Of these, with reason Congestion.
+    /// Nacks with reason Congestion.
     pub nacks_congestion: u64,
-    /// With reason Duplicate.
+    /// Nacks with reason Duplicate.
     pub nacks_duplicate: u64,
-    /// With reason NoRoute.
+    /// Nacks with reason NoRoute.
     pub nacks_no_route: u64,
-    /// Interests that had no answer yet when the consumer ended.
+    /// Interests still pending when the consumer ended.
     pub unanswered: u64,
-    /// Answers to Interests that were answered already.
+    /// Answers to Interests that were already answered.
     pub duplicates: u64,
     /// Answers to Interests that had timed out.
     pub late: u64,
-    /// Answers to what was not asked for, or so long ago that it is forgotten.
+    /// Answers that match no Interest, or one so old that its slot was reused.
     pub unsolicited: u64,
     /// Data with a CongestionMark.
     pub marked: u64,
-    /// Interests that were not sent because their name, or the one in its place in the consumer's memory, was pending already.
+    /// Interests not sent because their name, or another name with the same slot, was pending.
     pub held_back: u64,
-    /// Interests that were due by the clock and not sent: too many were in flight, or the generator was too slow.
+    /// Interests that were due by the clock but not sent: too many were in flight, or the generator was too slow.
     pub not_sent: u64,
-    /// Frames that it did not understand, measuring or not.
+    /// Frames that could not be parsed, also counted while not measuring.
     pub malformed: u64,
     /// Bytes of frames with Data that answered Interests.
     pub bytes: u64,
-    /// Round-trip times in nanoseconds, to a thousandth of each.
+    /// Histogram of round-trip times in nanoseconds, precise to a thousandth.
     pub rtt_ns: Histogram<u64>,
 }
 
@@ -48,9 +48,9 @@ impl ConsumerCounts {
         Self::with(rtt_histogram())
     }
 
-    /// What was counted so far; counting begins again.
+    /// Returns the counts so far and resets them.
     pub(super) fn take(&mut self) -> Self {
-        // One with the same bounds and nothing in it.
+        // An empty histogram with the same bounds.
         let rtt_ns = Histogram::new_from(&self.rtt_ns);
         std::mem::replace(self, Self::with(rtt_ns))
     }
@@ -77,7 +77,7 @@ impl ConsumerCounts {
         }
     }
 
-    /// Answers that were not waited for.
+    /// Returns the number of unexpected answers.
     pub fn unexpected(&self) -> u64 {
         self.duplicates + self.late + self.unsolicited
     }

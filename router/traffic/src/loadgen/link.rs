@@ -1,65 +1,66 @@
-//! What consumers and producers need of a connection, and what it counts.
+//! The connection interface of consumers and producers, and its counters.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-/// The longest that a connection waits for packets, so that threads notice when they should end.
+/// Maximum time that a connection waits for packets, so that threads notice when they should end.
 pub const PATIENCE: Duration = Duration::from_millis(20);
 
-/// A connection that carries many packets per call. Those that find no room on the way may be lost, which it counts.
+/// A connection that carries many packets per call. Packets without room may be dropped, which is counted.
 pub trait Link {
-    /// Gives packets that have come to `each`; none is no error. Waits at most for `patience`, which is at most [`PATIENCE`], when
-    /// there are none.
+    /// Passes received packets to `each`; returning without any is not an error. If there are none, waits at most
+    /// `patience`, which must not exceed [`PATIENCE`].
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// Fails if the connection is broken.
     fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()>;
 
-    /// Sends packets: `bytes` holds them one behind the other, `ends` where each ends.
+    /// Sends packets: `bytes` holds them concatenated, `ends` their end offsets.
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// Fails if the connection is broken.
     fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()>;
 
-    /// Packets that it takes now without losing one.
+    /// Returns the number of packets that can be sent now without a drop.
     fn room(&self) -> usize {
         usize::MAX
     }
 
-    /// What it has carried and lost so far.
+    /// Returns the frames carried and dropped so far.
     fn counts(&self) -> LinkCounts;
 }
 
-/// What a link of a consumer or producer has carried and lost: each packet that was to be sent is among the frames that left (several, if
-/// it was fragmented), or among the losses, or waits.
+/// Frames carried and dropped by a link of a consumer or producer. Each packet to send is counted as sent (several
+/// frames if it was fragmented), dropped, or waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Frames that left.
+    /// Frames sent.
     pub frames_sent: u64,
-    /// Frames that came.
+    /// Frames received.
     pub frames_received: u64,
-    /// Frames that were still to leave at the end.
+    /// Frames still waiting to be sent at the end.
     pub frames_waiting: u64,
-    /// What was to be sent and lost on this side, by the name of the reason; without those that were never met.
+    /// Packets to send that were dropped on this side, by the name of the reason; reasons that did not occur are
+    /// absent.
     pub send_losses: BTreeMap<&'static str, u64>,
-    /// What came, or was about to come, and was lost on this side.
+    /// Received packets that were dropped on this side, by the name of the reason.
     pub receive_losses: BTreeMap<&'static str, u64>,
 }
 
 impl LinkCounts {
-    /// All that was to be sent and lost on this side.
+    /// Returns the total of `send_losses`.
     pub fn lost_sending(&self) -> u64 {
         self.send_losses.values().sum()
     }
 
-    /// All that came and was lost on this side.
+    /// Returns the total of `receive_losses`.
     pub fn lost_receiving(&self) -> u64 {
         self.receive_losses.values().sum()
     }
 }
 
-/// Adds a loss, if there is one.
+/// Adds `count` to the losses with this reason, unless it is 0.
 pub(super) fn add_loss(losses: &mut BTreeMap<&'static str, u64>, reason: &'static str, count: u64) {
     if count > 0 {
         *losses.entry(reason).or_default() += count;

@@ -1,11 +1,10 @@
-//! Load generator: consumers and producers that account for every packet, and a measurement of how many
-//! Interest-Data exchanges per second a forwarder carries over its sockets.
+//! Load generator: consumers and producers that account for every packet, and a measurement of Interest-Data exchanges
+//! per second through a forwarder's sockets.
 //!
-//! A consumer keeps a fixed number of Interests in flight and a producer answers them, on two
-//! connections, each served by one plain thread with blocking sockets. Packets are built once;
-//! per packet only the sequence number and the nonce are patched in, and many packets go through
-//! each system call, so that the generator costs much less than the forwarder it loads. Names are
-//! distinct unless asked otherwise, so that every Interest misses the forwarder's cache.
+//! A consumer keeps a fixed number of Interests in flight and a producer answers them, on two connections, each served
+//! by one plain thread with blocking sockets. Packets are built once. Only the sequence number and the nonce are
+//! patched per packet, and each system call carries many packets, so the generator costs much less than the forwarder
+//! under load. Names are distinct by default, so that every Interest misses the forwarder's cache.
 
 use std::io;
 use std::sync::Arc;
@@ -60,36 +59,36 @@ pub use session::{
 
 use socket_link::SocketLink;
 
-/// Which side this process plays.
+/// Role of this process in a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Consumer and producer, on two connections.
     Both,
-    /// Only the consumer; a producer for the same prefix and payload runs elsewhere.
+    /// Consumer only; a producer with the same prefix and payload runs elsewhere.
     Consumer,
-    /// Only the producer; runs for the duration and reports what it served.
+    /// Producer only; runs for the duration and reports what it served.
     Producer,
 }
 
-/// Packets that are exchanged.
+/// Properties of the exchanged packets.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Prefix under which names are made.
+    /// Prefix of all names.
     pub prefix: Name,
-    /// Interests in flight.
+    /// Number of Interests in flight.
     pub in_flight: usize,
     /// Bytes of Content in each Data.
     pub payload_bytes: usize,
-    /// Distinct names to cycle through; 0 = every Interest has a new name.
+    /// Number of distinct names to cycle through; 0 = every Interest has a new name.
     pub names: u64,
     /// Freshness period of the Data, in milliseconds.
     pub freshness_ms: u64,
-    /// After this long without an answer an Interest counts as lost.
+    /// Time without an answer after which an Interest counts as lost.
     pub lifetime: Duration,
 }
 
 impl Load {
-    /// What its consumer does. Every run has new names, unless they cycle.
+    /// Returns the consumer's plan. Every run has new names, unless they cycle.
     pub fn consumer(&self) -> ConsumerPlan {
         let names = if self.names == 0 { Names::New } else { Names::Cycle(self.names) };
         let pacing = Pacing::Window { size: self.in_flight, law: WindowKind::Fixed, max: self.in_flight };
@@ -97,7 +96,7 @@ impl Load {
         ConsumerPlan { patterns: vec![pattern], pacing, count: None, seed: rand::random() }
     }
 
-    /// What its producer does.
+    /// Returns the producer's reply pattern.
     pub fn producer(&self) -> ReplyPattern {
         let shape =
             DataShape { suffix: Name::new(), freshness_ms: self.freshness_ms, payload_bytes: self.payload_bytes };
@@ -106,31 +105,31 @@ impl Load {
     }
 }
 
-/// What to measure.
+/// Configuration of a measurement.
 #[derive(Clone)]
 pub struct LoadConfig {
-    /// Side that this process plays.
+    /// Role of this process.
     pub role: Role,
     /// Connection of the consumer.
     pub consumer: TransportUri,
     /// Connection of the producer.
     pub producer: TransportUri,
-    /// Local connection for management commands; needed when the producer is on UDP, where a
-    /// forwarder takes no prefix registrations.
+    /// Local connection for management commands; required if the producer is on UDP, where forwarders accept no prefix
+    /// registrations.
     pub control: Option<TransportUri>,
     /// Signs the commands that register the prefix.
     pub signer: Arc<dyn Signer>,
-    /// What is exchanged.
+    /// Properties of the exchanged packets.
     pub load: Load,
-    /// Time without measuring at the start.
+    /// Time before measuring starts.
     pub warm_up: Duration,
-    /// Time measured.
+    /// Duration of the measurement.
     pub duration: Duration,
-    /// Process whose CPU time is reported, with that of what it has started; normally the forwarder's.
+    /// Process to report CPU time of, including its descendants; normally the forwarder.
     pub pid: Option<u32>,
 }
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct LoadReport {
     /// Time measured, in seconds.
@@ -143,51 +142,51 @@ pub struct LoadReport {
     pub timeouts: u64,
     /// Interests answered by a Nack.
     pub nacks: u64,
-    /// Data that answered nothing: duplicates and late ones.
+    /// Data that matched no pending Interest: duplicates and late Data.
     pub unexpected: u64,
-    /// Interests that the producer answered, over the whole run; 0 when it runs elsewhere.
+    /// Interests answered by the producer over the whole run; 0 if the producer runs elsewhere.
     pub served: u64,
-    /// Interests that it answered in the time measured; what others answered came from a cache.
+    /// Interests answered by the producer in the time measured; caches answered the others.
     pub served_measured: u64,
-    /// Frames that neither side understood.
+    /// Frames that either side could not parse.
     pub malformed: u64,
-    /// Round-trip times in nanoseconds, to a thousandth of each; `None` when the consumer runs elsewhere.
+    /// Histogram of round-trip times in nanoseconds, precise to a thousandth; `None` if the consumer runs elsewhere.
     pub rtt_ns: Option<Histogram<u64>>,
-    /// CPU time that the observed process and what it has started used in the time measured.
+    /// CPU time used by the observed process and its descendants in the time measured.
     pub observed_cpu: Option<CpuUse>,
-    /// CPU time that this process used in the time measured.
+    /// CPU time used by this process in the time measured.
     pub own_cpu: CpuUse,
 }
 
 impl LoadReport {
-    /// Exchanges per second.
+    /// Returns the exchanges per second.
     pub fn exchanges_per_second(&self) -> f64 {
         if self.elapsed_s > 0.0 { self.exchanges as f64 / self.elapsed_s } else { 0.0 }
     }
 
-    /// CPU time per exchange in microseconds, for instance of [`LoadReport::observed_cpu`].
+    /// Returns the CPU time per exchange in microseconds, for instance of [`LoadReport::observed_cpu`].
     pub fn cpu_us_per_exchange(&self, used: CpuUse) -> Option<f64> {
         (self.exchanges > 0).then(|| used.total.total().as_secs_f64() * 1e6 / self.exchanges as f64)
     }
 }
 
-/// Why a measurement failed.
+/// Reason why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A connection could not be opened.
     #[error("no forwarder is reachable at {uri}: {source}; start one with 'namehop run'")]
     Connect {
-        /// Where a forwarder was looked for.
+        /// Address of the forwarder.
         uri: TransportUri,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A port could not be opened, or nobody is at its other end.
+    /// A port could not be opened, or has no peer.
     #[error("{link}: {reason}")]
     Port {
-        /// Where the link leads.
+        /// Address of the link.
         link: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// A connection broke while measuring.
@@ -198,28 +197,28 @@ pub enum LoadError {
     Register {
         /// The prefix.
         prefix: Name,
-        /// What the forwarder said.
+        /// Error of the command.
         source: CommandError,
     },
-    /// The face of a producer on UDP could not be made.
+    /// The face of a producer on UDP could not be created.
     #[error("cannot create the face of the producer: {0}")]
     CreateFace(CommandError),
-    /// The numbers make no sense together.
+    /// The configuration is invalid.
     #[error("{0}")]
     Configuration(String),
-    /// The process to observe cannot be read.
+    /// The CPU time of the observed process cannot be read.
     #[error("cannot read the CPU time of process {pid}: {source}")]
     Process {
-        /// The process.
+        /// Process id.
         pid: u32,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// How often the time-keeping thread looks at the flags.
+/// How often the time-keeping thread checks the flags.
 const TICK: Duration = Duration::from_millis(20);
-/// Longest time that can be asked for: what overflows the clock is a mistake anyway.
+/// Maximum duration: longer values are mistakes and could overflow the clock.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
 fn check(config: &LoadConfig) -> Result<(), LoadError> {
@@ -267,7 +266,7 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
     let ended = Arc::new(AtomicBool::new(false));
     let measuring = Arc::new(AtomicBool::new(false));
 
-    // Whatever can fail is tried before the forwarder is changed.
+    // Do everything that can fail before changing the forwarder.
     config.pid.map(observe).transpose()?;
     let consumer_link = if config.role == Role::Producer { None } else { Some(SocketLink::open(&config.consumer)?) };
     let mut producer = None;

@@ -1,4 +1,4 @@
-//! A link of either kind, open.
+//! An open link of either kind.
 
 use std::io;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::link::{Link, LinkCounts};
 use super::port_link::{Idle, PortLink};
 use super::socket_link::SocketLink;
 
-/// Packets in memory for a port, of each size: what waits, a burst that came, and what is being put together.
+/// Number of buffers for a port, small and large: waiting packets, a received burst, and packets in reassembly.
 #[cfg(feature = "dpdk")]
 const BUFFERS: (usize, usize) = (16_384, 2_048);
 
-/// A consumer's or producer's link.
+/// An open link of a consumer or producer.
 pub(super) enum OpenLink {
     Socket(SocketLink),
     #[cfg(feature = "dpdk")]
@@ -41,7 +41,7 @@ impl OpenLink {
         }
     }
 
-    /// Whether somebody is at the other end, as far as that can be known.
+    /// Returns true if a peer is connected, as far as the link can tell.
     pub(super) fn is_connected(&self) -> bool {
         match self {
             OpenLink::Socket(_) => true,
@@ -52,7 +52,7 @@ impl OpenLink {
 }
 
 impl Link for OpenLink {
-    /// A peer that has gone is a broken connection, as it is on sockets.
+    /// Returns an error if the peer has disconnected, as sockets do.
     fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         match self {
             OpenLink::Socket(link) => link.receive(patience, each),

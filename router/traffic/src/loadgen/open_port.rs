@@ -1,4 +1,4 @@
-//! The devices behind links over ports: memif, and network interfaces over packet sockets or AF_XDP.
+//! Devices of links over ports: memif, and network interfaces over packet sockets or AF_XDP.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
@@ -18,31 +18,31 @@ use namehop_wire::MAX_PACKET_SIZE;
 use super::LoadError;
 use super::address::PortAddress;
 
-/// Frames that each ring of a memif holds, as routers have by default.
+/// Frames per ring of a memif, the default of routers.
 const MEMIF_RING_FRAMES: u16 = 1024;
-/// Bytes of a memif's buffers: as routers have by default, and the most they have.
+/// Buffer sizes of a memif in bytes: the default of routers, and the maximum.
 const MEMIF_BUFFER_BYTES: (u16, u16) = (2048, 9216);
 
-/// Bytes of the buffers of a memif that carries packets of so many bytes in one piece.
+/// Returns the buffer size of a memif that carries packets of this many bytes without fragmentation.
 pub fn memif_buffer_bytes(packet_bytes: usize) -> u16 {
     let (usual, most) = MEMIF_BUFFER_BYTES;
     if packet_bytes <= usize::from(usual) { usual } else { most }
 }
 
-/// What has to be kept as long as the queue is used.
+/// The device behind a port, kept while its queue is used.
 enum Device {
     Memif {
         port: MemifPort,
-        /// Serves its socket.
+        /// Serves the memif's socket.
         _service: MemifService,
     },
     Packet(PacketPort),
     Xdp(XdpPort),
 }
 
-/// An open port, which closes when it is dropped.
+/// An open port; dropping it closes it.
 pub struct OpenPort {
-    /// What receives and sends its frames.
+    /// Receives and sends its frames.
     pub queue: Box<dyn PortQueue>,
     device: Device,
     address: MacAddress,
@@ -50,25 +50,25 @@ pub struct OpenPort {
 }
 
 impl OpenPort {
-    /// Opens the port of a link. The peer of a memif need not be there.
+    /// Opens the port of a link. A memif need not have a peer yet.
     ///
     /// # Errors
-    /// [`LoadError::Port`] when there is no such interface, no permission, or no room for it.
+    /// Returns [`LoadError::Port`] if there is no such interface, no permission, or not enough memory.
     pub fn open(address: &PortAddress, pool: &BufferPool) -> Result<OpenPort, LoadError> {
         open(address, pool).map_err(|reason| LoadError::Port { link: address.to_string(), reason })
     }
 
-    /// Its hardware address.
+    /// Returns the port's hardware address.
     pub fn address(&self) -> MacAddress {
         self.address
     }
 
-    /// The largest frame that it carries behind its header, in bytes.
+    /// Returns the maximum size of a frame after its header, in bytes.
     pub fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
-    /// Whether somebody is at the other end, as far as it can be known: only of a memif.
+    /// Returns true if a peer is connected. Only a memif can tell; other ports always return true.
     #[inline]
     pub fn is_connected(&self) -> bool {
         match &self.device {
@@ -77,7 +77,7 @@ impl OpenPort {
         }
     }
 
-    /// Frames that it has lost.
+    /// Returns the frames dropped so far.
     pub fn losses(&self) -> Losses {
         match &self.device {
             Device::Memif { port, .. } => port.losses(),
@@ -174,7 +174,7 @@ fn first<Q: PortQueue>(queues: Vec<Q>) -> Result<Box<dyn PortQueue>, String> {
     Ok(Box::new(first))
 }
 
-/// An address for Ethernet over memif: of one device, and not from the space of manufacturers.
+/// Returns a random unicast, locally administered MAC address for Ethernet over memif.
 fn random_address() -> MacAddress {
     let [_, rest @ .., _, _] = RandomState::new().hash_one(()).to_le_bytes();
     let mut address = [0x02; 6];

@@ -1,4 +1,4 @@
-//! When a consumer sends: as many Interests in flight as a window allows, or at moments of a clock.
+//! Pacing of a consumer: by a window of Interests in flight, or by a clock.
 
 use std::time::{Duration, Instant};
 
@@ -7,37 +7,38 @@ use namehop_simulate::zipf::Draws;
 use super::LoadError;
 use crate::segmented::{CongestionControl, WindowKind};
 
-/// A consumer that is behind its clock by more than this does not catch up: bursts would measure something else.
+/// Maximum delay behind its clock, in nanoseconds, that a consumer catches up with: longer bursts would measure
+/// something else.
 const LONGEST_DELAY_NS: u64 = 100_000_000;
-/// Most Interests in flight.
+/// Maximum number of Interests in flight.
 pub const MAX_IN_FLIGHT: usize = 1 << 20;
 
 /// When a consumer sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
-    /// Keeps this many Interests in flight: always with [`WindowKind::Fixed`], at the start with the other laws.
+    /// Keeps this many Interests in flight: always with [`WindowKind::Fixed`], at the start with other laws.
     Window {
-        /// Interests in flight.
+        /// Number of Interests in flight.
         size: usize,
-        /// What moves the window.
+        /// Law of the window.
         law: WindowKind,
-        /// Its largest size.
+        /// Maximum window size.
         max: usize,
     },
-    /// So many Interests a second.
+    /// Sends at a given rate.
     Rate {
-        /// Interests a second.
+        /// Interests per second.
         per_second: f64,
-        /// At random times (a Poisson process) instead of equal distances.
+        /// Sends at random times (a Poisson process) instead of equal intervals.
         poisson: bool,
-        /// Most Interests in flight; what would be sent beyond is counted as not sent.
+        /// Maximum number of Interests in flight; due Interests beyond it count as not sent.
         max_in_flight: usize,
     },
 }
 
 impl Pacing {
     /// # Errors
-    /// When the numbers make no sense.
+    /// Returns [`LoadError::Configuration`] if a number is out of range.
     pub(super) fn check(&self) -> Result<(), LoadError> {
         let fail = |text: String| Err(LoadError::Configuration(text));
         if self.most_in_flight() == 0 || self.most_in_flight() > MAX_IN_FLIGHT {
@@ -62,9 +63,9 @@ impl Pacing {
     }
 }
 
-/// Keeps the pace of a running consumer.
+/// Pacing state of a running consumer.
 pub(super) enum Pacer {
-    /// No more than this.
+    /// Fixed number of Interests in flight.
     Fixed(usize),
     Moving {
         control: Box<CongestionControl>,
@@ -76,10 +77,10 @@ pub(super) enum Pacer {
         per_ns: f64,
         poisson: bool,
         most: usize,
-        /// When the next Interest is due, in nanoseconds since the consumer began. The first one is when it is asked for: what passes until
-        /// the link is there is not caught up with.
+        /// When the next Interest is due, in nanoseconds since the consumer's start; set at the first call of
+        /// [`Pacer::due`]. The time until the link is ready is thus not caught up with.
         due_ns: Option<f64>,
-        /// Interests that were due and have not been sent.
+        /// Number of Interests that were due but not sent.
         not_sent: u64,
     },
 }
@@ -98,7 +99,7 @@ impl Pacer {
         }
     }
 
-    /// Interests that may leave now, when so many are in flight; at most `most_at_once`.
+    /// Returns the number of Interests to send now, at most `most_at_once`, with `pending` Interests in flight.
     pub(super) fn due(&mut self, now_ns: u64, pending: usize, most_at_once: usize, draws: &mut Draws) -> usize {
         match self {
             Pacer::Fixed(size) => size.saturating_sub(pending).min(most_at_once),
@@ -132,12 +133,12 @@ impl Pacer {
         }
     }
 
-    /// Whether Interests are due at moments of a clock, whatever is in flight.
+    /// Returns true if a clock determines when Interests are due, whatever is in flight.
     pub(super) fn is_clock(&self) -> bool {
         matches!(self, Pacer::Clock { .. })
     }
 
-    /// How long nothing is due when so many are in flight and nothing arrives, if that is known.
+    /// Returns how long no Interest is due if nothing arrives, with `pending` Interests in flight; `None` if unknown.
     pub(super) fn until_due(&self, now_ns: u64, pending: usize) -> Option<Duration> {
         match self {
             Pacer::Moving { control, began, .. } => {
@@ -150,7 +151,7 @@ impl Pacer {
         }
     }
 
-    /// Interests that were due and have not been sent, since this was asked last.
+    /// Returns the number of Interests that were due but not sent, and resets it.
     pub(super) fn take_not_sent(&mut self) -> u64 {
         match self {
             Pacer::Clock { not_sent, .. } => std::mem::take(not_sent),
@@ -172,14 +173,14 @@ impl Pacer {
         }
     }
 
-    /// A Nack says that there is too much traffic.
+    /// Handles a Nack with reason Congestion.
     pub(super) fn on_congestion(&mut self, now_ns: u64, sent_ns: u64) {
         if let Pacer::Moving { control, began, .. } = self {
             control.on_congestion(at(*began, now_ns), at(*began, sent_ns));
         }
     }
 
-    /// The window at present, its largest size, and how often it was reduced; `None` without a moving window.
+    /// Returns the current window, its largest size, and the number of reductions; `None` without a moving window.
     pub(super) fn window(&self) -> Option<(usize, usize, u64)> {
         match self {
             Pacer::Moving { control, .. } => Some((control.window(), control.largest(), control.decreases())),
@@ -200,7 +201,7 @@ mod tests {
         Pacer::new(Pacing::Rate { per_second, poisson, max_in_flight }, Instant::now())
     }
 
-    /// Interests due in a second that is looked at every millisecond.
+    /// Returns the number of Interests due within one second, polled every millisecond.
     fn second(pacer: &mut Pacer) -> usize {
         let mut draws = Draws::new(1);
         (1..=1000).map(|ms| pacer.due(ms * 1_000_000, 0, usize::MAX, &mut draws)).sum()
@@ -230,7 +231,7 @@ mod tests {
         assert_eq!(pacer.due(9_500_000, 3, usize::MAX, &mut draws), 2, "ten are due and two have room");
         assert_eq!(pacer.take_not_sent(), 8);
         assert_eq!(pacer.until_due(9_500_000, 5), Some(Duration::from_micros(500)));
-        // A second later only the last tenth of it is caught up with.
+        // One second later, only the last tenth of it is caught up with.
         let sent = pacer.due(1_009_500_000, 0, 3, &mut draws);
         assert_eq!((sent, pacer.take_not_sent()), (3, 900));
     }

@@ -1,8 +1,7 @@
-//! Packets that are built once and filled in, and a fast scan of received frames.
+//! Packet templates, and a fast scan of received frames.
 //!
-//! Names are `<prefix>/<8 bytes of sequence number>`. The scan of received frames looks only at
-//! what the generator needs; it is not a decoder and accepts frames that a decoder would refuse,
-//! but never reads outside the frame.
+//! Names are `<prefix>/<8 bytes of sequence number>`. The scan parses only what the generator needs. It is not a
+//! decoder and accepts frames that a decoder would reject, but it never reads outside the frame.
 
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::lp::NackReason;
@@ -13,37 +12,37 @@ use super::LoadError;
 use super::producer::DataShape;
 use super::requests::Pattern;
 
-/// SignatureType 200, NullSignature (NDN packet specification, signature.rst): no forwarder looks
-/// at signatures of Data, and hashing every packet would make the generator the bottleneck.
+/// SignatureType 200, NullSignature (NDN packet specification, signature.rst). Forwarders do not verify signatures of
+/// Data, and hashing every packet would make the generator the bottleneck.
 const NULL_SIGNATURE: u64 = 200;
-/// Bytes that hold the sequence number in a name.
+/// Bytes of the sequence number in a name.
 const SEQUENCE_BYTES: usize = 8;
 /// Bytes of an implicit digest in a name.
 const DIGEST_BYTES: usize = 32;
-/// Most bytes of LpPacket and PitToken headers in front of a Data.
+/// Maximum bytes of LpPacket and PitToken headers before a Data.
 const LP_OVERHEAD: usize = 4 + 2 + 32 + 4;
 
-/// Name of the Interest with this number: the prefix, and a component of 8 bytes, most significant first.
+/// Returns the name of the Interest with this number: the prefix and a component of 8 bytes, most significant first.
 pub fn numbered_name(prefix: &Name, sequence: u64) -> Name {
     prefix.clone().append_generic(sequence.to_be_bytes())
 }
 
-/// An Interest of which sequence number, nonce and, if asked for, implicit digest are filled in.
+/// An encoded Interest; sequence number, nonce and, if requested, implicit digest are patched in.
 #[derive(Clone, Debug)]
 pub(super) struct InterestTemplate {
     packet: Vec<u8>,
     name_at: usize,
     sequence_at: usize,
     nonce_at: usize,
-    /// What the Data is like of which the name holds the digest.
+    /// Prefix and template of the Data with the digest to use in names.
     digest: Option<(Name, DataTemplate)>,
-    /// Whether names of Data and Nacks may be longer than to the sequence number.
+    /// Whether names of Data and Nacks may have components after the sequence number.
     may_be_longer: bool,
 }
 
 impl InterestTemplate {
     /// # Errors
-    /// When the Interest, or the Data whose digest it asks for, does not fit into a packet.
+    /// Fails if the Interest, or the Data with the requested digest, does not fit into a packet.
     pub(super) fn new(pattern: &Pattern) -> Result<Self, LoadError> {
         let too_long =
             || LoadError::Configuration(format!("Interests for {} are too long for a packet", pattern.prefix));
@@ -66,7 +65,7 @@ impl InterestTemplate {
             builder.build().map_err(|_| too_long())
         };
         let (packet, other) = (build(0)?, build(u32::MAX)?);
-        // Packets that differ in the nonce alone tell where it is.
+        // Packets that differ only in the nonce show its offset.
         let nonce_at = packet.iter().zip(&other).position(|(one, other)| one != other).ok_or_else(too_long)?;
         let value = Interest::decode(&packet).map_err(|_| too_long())?.name.value();
         let name_at = value.as_ptr() as usize - packet.as_ptr() as usize;
@@ -91,14 +90,14 @@ impl InterestTemplate {
             let mut data = Vec::new();
             template.append(&mut data, numbered_name(prefix, sequence).value(), &[]);
             if let Ok(data) = Data::decode(&data) {
-                // TYPE and LENGTH of the component stand between.
+                // TYPE and LENGTH of the component are in between.
                 let digest_at = self.sequence_at + SEQUENCE_BYTES + 2;
                 packet[digest_at..digest_at + DIGEST_BYTES].copy_from_slice(&data.implicit_digest());
             }
         }
     }
 
-    /// The sequence number in a received name VALUE, when it is one of ours.
+    /// Returns the sequence number in a received name VALUE if it matches this template.
     pub(super) fn sequence(&self, name: &[u8]) -> Option<u64> {
         let rest = name.strip_prefix(&self.packet[self.name_at..self.sequence_at])?;
         let (sequence, rest) = rest.split_first_chunk::<SEQUENCE_BYTES>()?;
@@ -106,20 +105,20 @@ impl InterestTemplate {
     }
 }
 
-/// A Data of which the name is filled in.
+/// An encoded Data; the name is patched in.
 #[derive(Clone, Debug)]
 pub(super) struct DataTemplate {
-    /// VALUE of the components behind the Interest's name.
+    /// VALUE of the components after the Interest's name.
     suffix: Vec<u8>,
-    /// What follows the name.
+    /// The elements after the name.
     tail: Vec<u8>,
 }
 
 impl DataTemplate {
-    /// `name` is one that will be answered.
+    /// Creates a template. `name` is an example of the names to answer, for checking the size.
     ///
     /// # Errors
-    /// When the packet would be larger than a forwarder carries.
+    /// Fails if the packet would exceed the maximum packet size.
     pub(super) fn new(name: &Name, shape: &DataShape) -> Result<Self, LoadError> {
         let too_long =
             || LoadError::Configuration(format!("a payload of {} bytes does not fit in a packet", shape.payload_bytes));
@@ -141,8 +140,8 @@ impl DataTemplate {
         if template.append(&mut Vec::new(), name.value(), &[]) { Ok(template) } else { Err(too_long()) }
     }
 
-    /// Appends the Data that answers `name`, inside an LpPacket that returns the token when there is one. `false` when it would be
-    /// larger than a forwarder carries.
+    /// Appends the Data that answers `name`, inside an LpPacket with the PIT token if there is one. Returns false if it
+    /// would exceed the maximum packet size.
     pub(super) fn append(&self, out: &mut Vec<u8>, name: &[u8], pit_token: &[u8]) -> bool {
         let name_bytes = name.len() + self.suffix.len();
         let (mut name_header, mut data_header) = ([0; 16], [0; 16]);
@@ -163,8 +162,8 @@ impl DataTemplate {
     }
 }
 
-/// Appends what stands in front of a packet of so many bytes in an LpPacket: the token if there is one, and these other fields.
-/// Nothing when there is neither.
+/// Appends the LpPacket header of a packet of this many bytes: the PIT token, if there is one, and `fields`. Appends
+/// nothing if both are empty.
 fn append_token(out: &mut Vec<u8>, pit_token: &[u8], fields: &[u8], packet_bytes: usize) {
     if pit_token.is_empty() && fields.is_empty() {
         return;
@@ -183,7 +182,7 @@ fn append_token(out: &mut Vec<u8>, pit_token: &[u8], fields: &[u8], packet_bytes
     out.extend_from_slice(&fragment[..fragment_bytes]);
 }
 
-/// The LpPacket field that refuses an Interest.
+/// Encodes the Nack field of an LpPacket.
 pub(super) fn nack_field(reason: NackReason) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.nested(types::LP_NACK, |writer| {
@@ -194,17 +193,17 @@ pub(super) fn nack_field(reason: NackReason) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// Appends the Nack that refuses `interest`; `field` is from [`nack_field`].
+/// Appends the Nack for `interest`; `field` is from [`nack_field`].
 pub(super) fn append_nack(out: &mut Vec<u8>, field: &[u8], interest: &[u8], pit_token: &[u8]) {
     append_token(out, pit_token, field, interest.len());
     out.extend_from_slice(interest);
 }
 
-/// The name VALUE without an implicit digest at its end, as in the name of the Data that it asks for.
+/// Returns the name VALUE without an implicit digest at its end: the name of the requested Data.
 pub(super) fn without_digest(name: &[u8]) -> &[u8] {
     const COMPONENT: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8, DIGEST_BYTES as u8];
     match name.len().checked_sub(2 + DIGEST_BYTES) {
-        // The last 34 bytes may look so inside a longer component: then only a look at all components tells.
+        // The last 34 bytes may be part of a longer component; only parsing all components can tell.
         Some(at) if name[at..].starts_with(&COMPONENT) && is_component_start(name, at) => &name[..at],
         _ => name,
     }
@@ -221,7 +220,7 @@ fn is_component_start(name: &[u8], at: usize) -> bool {
     name.len() - rest.len() == at
 }
 
-/// What a frame holds.
+/// Type of the packet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Interest,
@@ -229,23 +228,23 @@ pub(super) enum Kind {
     Nack,
 }
 
-/// What the generator wants to know of a frame.
+/// Fields of a frame that the generator needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scanned<'a> {
     pub(super) kind: Kind,
     /// VALUE of the name.
     pub(super) name: &'a [u8],
-    /// Empty when there is none.
+    /// PIT token; empty if there is none.
     pub(super) pit_token: &'a [u8],
-    /// Of a Nack.
+    /// Reason of a Nack.
     pub(super) nack_reason: NackReason,
-    /// Whether it has a CongestionMark.
+    /// Whether the frame has a CongestionMark.
     pub(super) is_marked: bool,
     /// The Interest or Data element.
     pub(super) packet: &'a [u8],
 }
 
-/// TYPE, VALUE and what follows of the element at the start of `bytes`.
+/// Parses the element at the start of `bytes`. Returns its TYPE, its VALUE, and the remaining bytes.
 fn element(bytes: &[u8]) -> Option<(u64, &[u8], &[u8])> {
     let (typ, type_len) = read_var_number(bytes).ok()?;
     let (length, length_len) = read_var_number(bytes.get(type_len..)?).ok()?;
@@ -254,7 +253,7 @@ fn element(bytes: &[u8]) -> Option<(u64, &[u8], &[u8])> {
     Some((typ, bytes.get(start..end)?, &bytes[end..]))
 }
 
-/// Looks at a complete frame. `None` for frames without a packet (IDLE) and for those it cannot read.
+/// Scans a complete frame. Returns `None` for frames without a packet (IDLE) and for unreadable ones.
 pub(super) fn scan(frame: &[u8]) -> Option<Scanned<'_>> {
     let (mut typ, mut value, _) = element(frame)?;
     let mut pit_token: &[u8] = &[];
@@ -287,7 +286,7 @@ pub(super) fn scan(frame: &[u8]) -> Option<Scanned<'_>> {
     (typ == u64::from(types::NAME)).then_some(Scanned { kind, name, pit_token, nack_reason, is_marked, packet })
 }
 
-/// The reason that a Nack field gives.
+/// Returns the reason in a Nack field.
 fn nack_reason(value: &[u8]) -> NackReason {
     match element(value) {
         Some((typ, reason, _)) if typ == u64::from(types::LP_NACK_REASON) => {

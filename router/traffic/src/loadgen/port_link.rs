@@ -1,7 +1,7 @@
-//! A port as a link: packets go straight into its frames and come straight out of them.
+//! A link over a port: packets are written into its frames and read from them directly.
 //!
-//! Packets of usual size cost a copy each way and nothing else. Larger ones are fragmented, and fragments put together, by the link
-//! service that routers have (NDNLPv2, without reliability). Every frame that is lost on this side is counted by its reason.
+//! Packets of usual size cost only one copy in each direction. Larger ones are fragmented and reassembled by the
+//! routers' link service (NDNLPv2, without reliability). Every frame dropped on this side is counted by reason.
 
 use std::io;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ use super::address::PortAddress;
 use super::link::{Link, LinkCounts, add_loss};
 use super::open_port::OpenPort;
 
-/// Frames that may wait until the port takes them.
+/// Maximum number of frames waiting for the port.
 const MAX_WAITING: usize = 4096;
-/// Partial packets in memory.
+/// Maximum number of packets in reassembly.
 const PARTIAL_PACKETS: usize = 1024;
-/// How long an idle port is asked again and again before its thread sleeps: a few times what falling asleep and waking up cost.
+/// How long an idle port is polled before its thread sleeps: a few times the cost of sleeping and waking up.
 const POLL_FOR: Duration = Duration::from_micros(100);
-/// The pause between two looks at a port that cannot wake anybody now, or at what waits to be sent.
+/// Pause between polls of a port that cannot wake the thread, or while frames wait to be sent.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
 
-/// What a link does when nothing comes.
+/// Behavior of a link when no packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
-    /// Returns at once, so that its thread has a processor for itself.
+    /// Returns at once; for a thread with its own CPU.
     Polls,
-    /// Waits, and sleeps after a moment.
+    /// Waits, and sleeps after `POLL_FOR`.
     Sleeps,
 }
 
@@ -50,34 +50,34 @@ pub struct PortLink {
     idle: Idle,
     framing: Framing,
     peer: Peer,
-    /// What is put in front of each frame.
+    /// Header put on each frame.
     header: Header,
-    /// What stood in front of the last frame that was the peer's.
+    /// Header of the last frame from the peer.
     last: Option<Header>,
     mtu_bytes: usize,
-    /// For what is fragmented.
+    /// Fragments large packets.
     service: LinkService,
     face: Arc<Face>,
     reassembler: Reassembler,
     incoming: IncomingBurst,
     began: Instant,
     received: Vec<PacketBuffer>,
-    /// What has found no room yet.
+    /// Frames that the port has not taken yet.
     waiting: Vec<PacketBuffer>,
-    /// Without what the port counts, and the reassembler.
+    /// Without the counts of the port and the reassembler.
     counts: LinkCounts,
 }
 
 impl PortLink {
-    /// Opens the port of a link. Links that one thread uses have a pool in common, because a thread is fast with one alone.
+    /// Opens the port of a link. Links of one thread share a buffer pool, because a thread is fast with only one.
     ///
     /// # Errors
-    /// [`LoadError::Port`].
+    /// Returns [`LoadError::Port`] if the port cannot be opened.
     pub fn open(address: &PortAddress, idle: Idle, pool: &BufferPool) -> Result<PortLink, LoadError> {
         let port = OpenPort::open(address, pool)?;
         let peer = address.peer();
         let mut params = face_params(peer, address.local(), port.mtu_bytes());
-        // The consumer was told whether its Interests carry its tokens.
+        // The user configures whether a consumer's Interests carry PIT tokens.
         params.flags = FaceFlags::PIT_TOKENS_ON;
         let refused = |error: namehop_face::FaceTableError| LoadError::Configuration(error.to_string());
         let face = FaceTable::with_limit(1).insert(params).map_err(refused)?;
@@ -101,12 +101,12 @@ impl PortLink {
         })
     }
 
-    /// Whether somebody is at the other end, as far as that can be known.
+    /// Returns true if a peer is connected, as far as the port can tell.
     pub fn is_connected(&self) -> bool {
         self.port.is_connected()
     }
 
-    /// Frames that came or left.
+    /// Returns the number of frames sent and received.
     pub fn moved(&self) -> u64 {
         self.counts.frames_sent + self.counts.frames_received
     }
@@ -115,7 +115,7 @@ impl PortLink {
         Timestamp(self.began.elapsed().as_nanos() as u64)
     }
 
-    /// Gives the port what waits; whether it took anything.
+    /// Passes waiting frames to the port. Returns true if it took any.
     fn transmit(&mut self) -> bool {
         if self.waiting.is_empty() {
             return false;
@@ -127,7 +127,7 @@ impl PortLink {
         taken > 0
     }
 
-    /// Adds a frame to those that wait.
+    /// Adds a frame to the waiting ones.
     #[inline]
     fn enqueue(&mut self, mut frame: PacketBuffer) {
         match self.header.put_on(&mut frame, &self.pool) {
@@ -136,22 +136,22 @@ impl PortLink {
         }
     }
 
-    /// Something that was to be sent is lost.
+    /// Counts a packet to send as dropped.
     #[cold]
     fn lose(&mut self, reason: LinkDrop) {
         add_loss(&mut self.counts.send_losses, reason.name(), 1);
     }
 
-    /// Something that came is lost.
+    /// Counts a received frame as dropped.
     #[cold]
     fn lose_received(&mut self, reason: LinkDrop) {
         add_loss(&mut self.counts.receive_losses, reason.name(), 1);
     }
 
-    /// A packet that is larger than a frame.
+    /// Sends a packet larger than a frame as fragments.
     #[cold]
     fn send_fragments(&mut self, packet: &[u8]) {
-        // Consumers and producers make packets without any other field.
+        // Consumers and producers use no other link fields.
         let Ok(LpPacket { fragment: Some(fragment), pit_token, nack, .. }) = LpPacket::decode(packet) else {
             return self.lose(LinkDrop::PacketTooLong);
         };
@@ -170,7 +170,7 @@ impl PortLink {
         }
     }
 
-    /// Tells the router that PIT tokens come back from here, so that it finds pending Interests by them.
+    /// Tells the router that this side returns PIT tokens, so that the router looks up pending Interests by token.
     #[cold]
     fn tell_knows_tokens(&mut self) {
         match self.pool.copy_of(&KnowsPitTokens::Tells.frame()) {
@@ -179,7 +179,7 @@ impl PortLink {
         }
     }
 
-    /// Takes the header off a frame.
+    /// Removes the header from a frame after checking that it came from the peer.
     #[inline]
     fn unwrap(&mut self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
         let header = match self.last {
@@ -196,7 +196,7 @@ impl PortLink {
         header.take_off(frame)
     }
 
-    /// A frame with a number, which may be a fragment.
+    /// Handles a frame with a sequence number, which may be a fragment.
     #[cold]
     fn receive_numbered(&mut self, frame: PacketBuffer, each: &mut dyn FnMut(&[u8])) {
         let now = self.now();
@@ -226,7 +226,7 @@ impl PortLink {
         self.incoming = incoming;
     }
 
-    /// Waits for so long, or until something may have come.
+    /// Sleeps for at most `limit`, or until frames may have arrived.
     fn rest(&mut self, limit: Duration) -> io::Result<()> {
         let queue = &mut self.port.queue;
         queue.prepare_to_sleep();
@@ -284,7 +284,7 @@ impl Link for PortLink {
 
     fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
         let mut start = 0;
-        // Bursts that leave at once use the same few buffers again and again, which stay in the cache.
+        // Bursts sent at once reuse the same few buffers, which stay in the cache.
         for burst in ends.chunks(BURST) {
             for &end in burst {
                 let packet = &bytes[start..end];
@@ -311,7 +311,7 @@ impl Link for PortLink {
     fn counts(&self) -> LinkCounts {
         let (mut counts, losses) = (self.counts.clone(), self.port.losses());
         counts.frames_waiting = self.waiting.len() as u64;
-        // The port took them, and they did not leave.
+        // The port took these frames but failed to send them.
         counts.frames_sent = counts.frames_sent.saturating_sub(losses.send_failed);
         add_loss(&mut counts.send_losses, LinkDrop::SendFailed.name(), losses.send_failed);
         let of_face = |reason| self.face.counters.link_drop(reason);
@@ -319,7 +319,7 @@ impl Link for PortLink {
             (LinkDrop::ReceiveRingFull, losses.receive_ring_full),
             (LinkDrop::NoBuffer, losses.no_buffer),
             (LinkDrop::MalformedFrame, losses.malformed),
-            // Frames whose others did not come.
+            // Fragments of packets that stayed incomplete.
             (LinkDrop::ReassemblyTimeout, of_face(LinkDrop::ReassemblyTimeout)),
             (LinkDrop::ReassemblyEvicted, of_face(LinkDrop::ReassemblyEvicted)),
         ] {
@@ -329,7 +329,8 @@ impl Link for PortLink {
     }
 }
 
-/// Whether a link packet begins with a field that fragments have: Sequence, FragIndex or FragCount, which stand in front of all others.
+/// Returns true if a link packet starts with a field of fragments (Sequence, FragIndex or FragCount), which precede all
+/// other fields.
 #[inline]
 fn is_numbered(frame: &[u8]) -> bool {
     const FIRST: u8 = types::LP_SEQUENCE as u8;

@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Linux reports times to user space in units of 1/100 s (USER_HZ) on every architecture that
-/// matters here, whatever the kernel's own tick is.
+/// Linux reports times to user space in units of 1/100 s (USER_HZ) on every supported architecture, whatever the
+/// kernel's own tick is.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// CPU time of a process since it started, or over an interval.
@@ -23,7 +23,7 @@ impl ProcessTimes {
     /// Reads the times of a process and all its threads.
     ///
     /// # Errors
-    /// There is no such process, or `/proc` is not what it should be.
+    /// Fails if there is no such process, or `/proc` has an unexpected format.
     pub fn of(pid: u32) -> io::Result<Self> {
         Stat::read(&stat_file(pid)).map(|stat| stat.own)
     }
@@ -33,22 +33,22 @@ impl ProcessTimes {
         self.system += other.system;
     }
 
-    /// User and system time together.
+    /// Returns user and system time together.
     pub fn total(self) -> Duration {
         self.user + self.system
     }
 
-    /// What was used since an earlier reading.
+    /// Returns the time used since an earlier reading.
     pub fn since(self, earlier: Self) -> Self {
         Self { user: self.user.saturating_sub(earlier.user), system: self.system.saturating_sub(earlier.system) }
     }
 }
 
-/// What stands in a `stat` file of `/proc`.
+/// The used fields of a `stat` file in `/proc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     own: ProcessTimes,
-    /// Of children that have ended and were waited for.
+    /// Times of children that have ended and were waited for.
     ended_children: ProcessTimes,
 }
 
@@ -61,7 +61,7 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        // The command name stands in parentheses and may itself hold spaces and parentheses.
+        // The command name is in parentheses and may itself contain spaces and parentheses.
         let (_, rest) = text.rsplit_once(')')?;
         // After it comes field 3 (state); utime, stime, cutime and cstime are fields 14 to 17 (proc(5)).
         let mut fields = rest.split_ascii_whitespace().skip(11);
@@ -72,19 +72,19 @@ impl Stat {
     }
 }
 
-/// CPU time of processes at one moment, and of each of their threads.
+/// CPU times of processes and of each of their threads at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessReading {
     total: ProcessTimes,
     threads: HashMap<u32, Duration>,
 }
 
-/// CPU time that processes used between two readings.
+/// CPU time used by processes between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUse {
-    /// Of all threads together.
+    /// Of all threads.
     pub total: ProcessTimes,
-    /// Of the thread that used most.
+    /// Of the thread that used the most.
     pub busiest_thread: Duration,
 }
 
@@ -92,17 +92,18 @@ impl ProcessReading {
     /// Reads one process.
     ///
     /// # Errors
-    /// There is no such process, or `/proc` is not what it should be.
+    /// Fails if there is no such process, or `/proc` has an unexpected format.
     pub fn of(pid: u32) -> io::Result<Self> {
         let mut reading = Self::default();
         reading.add(pid)?;
         Ok(reading)
     }
 
-    /// Reads a process and what it has started, and what that has started.
+    /// Reads a process and all its descendants.
     ///
     /// # Errors
-    /// There is no such process, or `/proc` is not what it should be. A descendant that ends meanwhile is no error.
+    /// Fails if there is no such process, or `/proc` has an unexpected format. A descendant that ends meanwhile is not
+    /// an error.
     pub fn of_tree(pid: u32) -> io::Result<Self> {
         let mut reading = Self::default();
         for (index, pid) in process_tree(pid).into_iter().enumerate() {
@@ -120,7 +121,7 @@ impl ProcessReading {
         self.total.add(stat.own);
         for thread in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
             let number = thread.file_name().to_str().and_then(|name| name.parse().ok());
-            // One that has just ended has no file any more.
+            // A thread that has just ended has no file.
             if let (Some(number), Ok(stat)) = (number, Stat::read(&thread.path().join("stat"))) {
                 self.threads.insert(number, stat.own.total());
             }
@@ -128,7 +129,7 @@ impl ProcessReading {
         Ok(stat)
     }
 
-    /// What was used since an earlier reading.
+    /// Returns the time used since an earlier reading.
     pub fn since(&self, earlier: &Self) -> CpuUse {
         let of_thread = |(thread, time): (&u32, &Duration)| {
             time.saturating_sub(earlier.threads.get(thread).copied().unwrap_or_default())
@@ -138,13 +139,13 @@ impl ProcessReading {
     }
 }
 
-/// A process and all its descendants, itself first.
+/// Returns a process and all its descendants, itself first.
 pub fn process_tree(pid: u32) -> Vec<u32> {
     let mut tree = vec![pid];
     let mut next = 0;
     while let Some(&pid) = tree.get(next) {
         next += 1;
-        // What has ended meanwhile has no children; a process stands in the list of the thread that has started it.
+        // A process that ended meanwhile has no children. A child is listed under the thread that started it.
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for thread in threads {
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
@@ -154,7 +155,7 @@ pub fn process_tree(pid: u32) -> Vec<u32> {
     tree
 }
 
-/// Bytes of memory that processes have in RAM; shared memory counts once for each. Those that have ended count nothing.
+/// Returns the resident memory of processes in bytes; shared memory counts once per process, ended processes count 0.
 pub fn resident_bytes(pids: &[u32]) -> u64 {
     let of = |pid: &u32| -> Option<u64> {
         let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -193,7 +194,7 @@ mod tests {
         assert!(ProcessTimes::of(std::process::id()).is_ok());
         assert!(ProcessTimes::of(u32::MAX).is_err());
     }
-    /// A shell that waits for one child, and has waited for another that computed.
+    /// A shell that waits for one child and has waited for another one that used CPU time.
     #[test]
     fn what_a_process_has_started_counts_with_it() {
         let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";

@@ -1,4 +1,4 @@
-//! The producing side: answers Interests by prefix, with one of several replies.
+//! The producer of the load generator: answers Interests by prefix, each with one of several replies.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,13 +12,13 @@ use super::LoadError;
 use super::link::{Link, PATIENCE};
 use super::packets::{DataTemplate, Kind, append_nack, nack_field, scan, without_digest};
 
-/// Bytes of replies that may wait for their time.
+/// Maximum total size of delayed replies in bytes.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// A Data that answers Interests.
+/// Properties of a reply Data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataShape {
-    /// Components behind the Interest's name. Interests without CanBePrefix do not ask for such Data.
+    /// Components after the Interest's name. Such Data matches only Interests with CanBePrefix.
     pub suffix: Name,
     /// FreshnessPeriod in milliseconds; 0 for none.
     pub freshness_ms: u64,
@@ -26,7 +26,7 @@ pub struct DataShape {
     pub payload_bytes: usize,
 }
 
-/// What an Interest is answered with.
+/// Kind of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyKind {
     /// Data.
@@ -37,63 +37,63 @@ pub enum ReplyKind {
     Silence,
 }
 
-/// One of a pattern's replies.
+/// One reply of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// How often it is chosen, beside the weights of the others; at least 1.
+    /// Relative frequency of this reply; at least 1.
     pub weight: u32,
-    /// What it is.
+    /// Kind of the reply.
     pub kind: ReplyKind,
-    /// How long it is held back.
+    /// Delay of the reply.
     pub delay: Duration,
 }
 
-/// Interests under a prefix and their replies. The first pattern whose prefix matches counts.
+/// A prefix of Interests and their replies. The first pattern with a matching prefix is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplyPattern {
-    /// What the Interests' names begin with.
+    /// Prefix of the Interests' names.
     pub prefix: Name,
-    /// What they are answered with; at least one.
+    /// Possible replies; at least one.
     pub replies: Vec<Reply>,
 }
 
 impl ReplyPattern {
-    /// Does it make sense?
+    /// Checks that the pattern is valid.
     ///
     /// # Errors
-    /// [`LoadError::Configuration`] says what is wrong.
+    /// Returns [`LoadError::Configuration`] with the reason.
     pub fn check(&self) -> Result<(), LoadError> {
         Answering::new(self).map(drop)
     }
 }
 
-/// What a producer did.
+/// Counters of a producer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProducerCounts {
-    /// Interests that came.
+    /// Interests received.
     pub interests: u64,
     /// Data sent.
     pub data: u64,
     /// Nacks sent.
     pub nacks: u64,
-    /// Interests that were left without an answer because a reply says so.
+    /// Interests answered with [`ReplyKind::Silence`].
     pub silent: u64,
-    /// Interests that no pattern is for.
+    /// Interests without a matching pattern.
     pub unmatched: u64,
-    /// Interests whose Data would have been too large for a packet.
+    /// Interests with a Data reply too large for a packet.
     pub too_large: u64,
-    /// Replies that were given up because too many were held back already.
+    /// Replies dropped because too many bytes were already delayed.
     pub delay_full: u64,
-    /// Replies that were still held back at the end.
+    /// Replies still delayed at the end.
     pub delayed_at_end: u64,
-    /// Frames that it did not understand.
+    /// Frames that could not be parsed.
     pub malformed: u64,
     /// Bytes of the packets sent.
     pub bytes: u64,
 }
 
 struct Answering {
-    /// VALUE.
+    /// VALUE of the prefix.
     prefix: Vec<u8>,
     replies: Vec<ReadyReply>,
     total_weight: u64,
@@ -103,7 +103,8 @@ struct ReadyReply {
     up_to_weight: u64,
     kind: ReadyKind,
     delay_ns: u64,
-    /// Packets that wait, and when they are due, in nanoseconds since the start. All have the same delay, so they are in order.
+    /// Delayed packets with their due times, in nanoseconds since the start. All have the same delay, so they are in
+    /// order.
     waiting: VecDeque<(u64, Vec<u8>)>,
 }
 
@@ -113,7 +114,7 @@ enum ReadyKind {
     Silence,
 }
 
-/// One producer, on one connection.
+/// One producer on one connection.
 pub struct Producer<L> {
     link: L,
     patterns: Vec<Answering>,
@@ -122,16 +123,16 @@ pub struct Producer<L> {
     waiting_bytes: usize,
     has_delays: bool,
     counts: ProducerCounts,
-    /// Scratch: packets to send, and where each ends.
+    /// Scratch: packets to send, and their end offsets.
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl<L: Link> Producer<L> {
-    /// A producer that has answered nothing yet. Replies are chosen by chance from `seed` on.
+    /// Creates a producer that has answered nothing. `seed` seeds the random choice of replies.
     ///
     /// # Errors
-    /// When a pattern makes no sense, or a payload does not fit into a packet.
+    /// Fails if a pattern is invalid or a payload does not fit into a packet.
     pub fn new(link: L, patterns: &[ReplyPattern], seed: u64) -> Result<Self, LoadError> {
         let patterns = patterns.iter().map(Answering::new).collect::<Result<Vec<_>, _>>()?;
         let has_delays = patterns.iter().flat_map(|pattern| &pattern.replies).any(|reply| reply.delay_ns > 0);
@@ -148,12 +149,12 @@ impl<L: Link> Producer<L> {
         })
     }
 
-    /// Its connection.
+    /// Returns the producer's connection.
     pub fn link(&self) -> &L {
         &self.link
     }
 
-    /// What it did so far.
+    /// Returns the counters so far.
     pub fn counts(&self) -> ProducerCounts {
         let delayed_at_end = self.replies().map(|reply| reply.waiting.len() as u64).sum();
         ProducerCounts { delayed_at_end, ..self.counts }
@@ -163,10 +164,10 @@ impl<L: Link> Producer<L> {
         self.patterns.iter().flat_map(|pattern| &pattern.replies)
     }
 
-    /// Answers what has come, and sends what is due.
+    /// Answers received Interests, and sends delayed replies that are due.
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// Fails if the connection is broken.
     pub fn step(&mut self) -> io::Result<()> {
         let now_ns = if self.has_delays { self.began.elapsed().as_nanos() as u64 } else { 0 };
         let next_ns = self.replies().filter_map(|reply| reply.waiting.front()).map(|(due_ns, _)| *due_ns).min();
@@ -179,7 +180,7 @@ impl<L: Link> Producer<L> {
                 counts.malformed += 1;
                 return;
             };
-            // Others may send here too, for instance the answers to commands.
+            // Other packets may arrive too, for instance answers to commands.
             if scanned.kind != Kind::Interest {
                 return;
             }
@@ -208,7 +209,7 @@ impl<L: Link> Producer<L> {
                 ends.push(bytes.len());
                 return;
             }
-            // Time passes while the link waits for packets, so each delay begins with its packet.
+            // Time passes while the link waits for packets, so each delay starts at its packet.
             let due_ns = self.began.elapsed().as_nanos() as u64 + reply.delay_ns;
             let packet = bytes.split_off(start);
             if *waiting_bytes + packet.len() > MAX_WAITING_BYTES {
@@ -224,7 +225,7 @@ impl<L: Link> Producer<L> {
         if !self.ends.is_empty() {
             self.link.send(&self.bytes, &self.ends)?;
         }
-        // What came before the connection broke has its answers, which the link counts.
+        // Interests received before the connection broke have been answered; the link counts those packets.
         received
     }
 

@@ -1,4 +1,4 @@
-//! What a consumer asks for: patterns of Interests with weights, and the order of their names.
+//! Interests of a consumer: weighted patterns, and the order of their names.
 
 use std::time::Duration;
 
@@ -10,52 +10,52 @@ use super::LoadError;
 use super::packets::InterestTemplate;
 use super::producer::DataShape;
 
-/// Most patterns of a consumer: each Data is compared with all of them.
+/// Maximum number of patterns of a consumer: each received packet is compared with all of them.
 pub const MAX_PATTERNS: usize = 64;
 
-/// Which numbers stand at the end of names, `<prefix>/<8 bytes of number, most significant first>`.
+/// Numbers at the end of names `<prefix>/<8 bytes of number, most significant first>`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Names {
-    /// A new one each time, from a random start, so that no cache has it.
+    /// A new number each time, counting from a random start, so that no cache has the Data.
     New,
-    /// 0 to this, without it, and again from 0.
+    /// From 0 to this number, exclusive, and again from 0.
     Cycle(u64),
-    /// One of so many, of which rank k comes with a probability in proportion to k^-alpha; rank 1 is number 0.
+    /// Random numbers: rank k is drawn with probability proportional to k^-alpha; rank 1 is number 0.
     Zipf {
-        /// How many.
+        /// Number of names.
         names: u64,
         /// Exponent, at least 0.
         alpha: f64,
     },
-    /// The requests that `namehop cache simulate` makes for a workload.
+    /// The requests that `namehop cache simulate` generates for a workload.
     Workload(WorkloadShape),
 }
 
-/// Interests that differ in sequence number and nonce.
+/// Interests that differ only in sequence number and nonce.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// How often it comes, beside the weights of the others; at least 1.
+    /// Relative frequency of this pattern; at least 1.
     pub weight: u32,
-    /// What names begin with.
+    /// Prefix of the names.
     pub prefix: Name,
-    /// How they go on.
+    /// Numbers after the prefix.
     pub names: Names,
     /// CanBePrefix.
     pub can_be_prefix: bool,
     /// MustBeFresh.
     pub must_be_fresh: bool,
-    /// InterestLifetime; after it an Interest without an answer counts as timed out.
+    /// InterestLifetime; an Interest without an answer within it counts as timed out.
     pub lifetime: Duration,
     /// HopLimit.
     pub hop_limit: Option<u8>,
     /// Delegations of the ForwardingHint; empty for none.
     pub forwarding_hint: Vec<Name>,
-    /// Names end with the implicit digest of the Data that a producer with this reply makes.
+    /// If set, names end with the implicit digest of the Data that a producer with this reply makes.
     pub digest_of: Option<DataShape>,
 }
 
 impl Pattern {
-    /// Interests with new names, without any option.
+    /// Creates a pattern with new names and no options.
     pub fn new(prefix: Name, lifetime: Duration) -> Self {
         Self {
             weight: 1,
@@ -71,17 +71,17 @@ impl Pattern {
     }
 }
 
-/// A pattern while it is used.
+/// A pattern in use.
 pub(super) struct Requests {
     pub(super) template: InterestTemplate,
     pub(super) lifetime_ns: u64,
-    /// Sum of the weights up to and with this one.
+    /// Sum of the weights up to and including this pattern.
     up_to_weight: u64,
     source: Source,
 }
 
 enum Source {
-    /// From a start, and the number of names; 0 when they never repeat.
+    /// Start and number of the names; 0 if they never repeat.
     Sequence {
         first: u64,
         names: u64,
@@ -92,10 +92,10 @@ enum Source {
 }
 
 impl Requests {
-    /// All patterns of a consumer.
+    /// Prepares all patterns of a consumer.
     ///
     /// # Errors
-    /// When one makes no sense.
+    /// Fails if a pattern is invalid.
     pub(super) fn all(patterns: &[Pattern], draws: &mut Draws) -> Result<Vec<Requests>, LoadError> {
         let fail = |text: String| Err(LoadError::Configuration(text));
         if patterns.is_empty() || patterns.len() > MAX_PATTERNS {
@@ -125,7 +125,7 @@ impl Requests {
         Ok(all)
     }
 
-    /// One of them, by weight.
+    /// Chooses a pattern by weight and returns its index.
     pub(super) fn choose(all: &[Requests], draws: &mut Draws) -> usize {
         match all {
             [_] => 0,
@@ -137,7 +137,7 @@ impl Requests {
         }
     }
 
-    /// Number of the next name.
+    /// Returns the number of the next name.
     pub(super) fn next(&mut self, draws: &mut Draws) -> u64 {
         match &mut self.source {
             Source::Sequence { first, names, issued } => {
@@ -150,7 +150,8 @@ impl Requests {
         }
     }
 
-    /// Where the number lies in a table of a power of two: numbers in sequence lie side by side.
+    /// Returns the slot of a number in a table of `slots` entries, a power of two. Consecutive numbers have adjacent
+    /// slots.
     pub(super) fn place(&self, sequence: u64, slots: usize) -> usize {
         let spread = match self.source {
             Source::Sequence { .. } => sequence,

@@ -1,7 +1,8 @@
-//! Several consumers and producers that run together, each on a connection and a thread of its own.
+//! A session: several consumers and producers that run together, each on its own connection and thread.
 //!
-//! The run ends when its time is over, when all consumers have sent what they were to send, or when it is interrupted. Consumers then send
-//! nothing more and wait for what is pending. A connection that breaks ends its own consumer or producer, which still reports.
+//! A session ends when its duration is over, when all consumers have sent their Interests, or when it is interrupted.
+//! Consumers then stop sending and wait for pending Interests. A broken connection ends its own consumer or producer,
+//! which still reports.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,101 +22,101 @@ use super::{
 };
 use crate::target::TransportUri;
 
-/// How long the other end of a memif may take to be there: its client tries once a second.
+/// Time limit for the peer of a memif to connect: memif clients try once a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long consumers wait for what is pending after an interruption. Otherwise they wait for as long as Interests live.
+/// How long consumers wait for pending Interests after an interruption. Otherwise they wait for the InterestLifetime.
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_millis(500);
 
-/// A consumer of a run.
+/// Configuration of a consumer.
 #[derive(Clone, Debug)]
 pub struct ConsumerConfig {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// Its connection.
+    /// Address of its connection.
     pub link: LinkAddress,
-    /// What it sends.
+    /// Its workload and timing.
     pub plan: ConsumerPlan,
 }
 
-/// A producer of a run.
+/// Configuration of a producer.
 #[derive(Clone, Debug)]
 pub struct ProducerConfig {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// Its connection.
+    /// Address of its connection.
     pub link: LinkAddress,
-    /// Local connection that registers its prefixes when it is on UDP.
+    /// Local connection that registers its prefixes if it is on UDP.
     pub control: Option<TransportUri>,
-    /// Whether it registers the prefixes of its patterns; over a port it does not.
+    /// Whether it registers the prefixes of its patterns; never over a port.
     pub registers: bool,
-    /// What it answers.
+    /// Patterns that it answers.
     pub patterns: Vec<ReplyPattern>,
-    /// Chance begins here: the choice of replies.
+    /// Seed of the random choice of replies.
     pub seed: u64,
 }
 
-/// A run.
+/// Configuration of a session.
 #[derive(Clone)]
 pub struct SessionConfig {
-    /// Those who ask.
+    /// Its consumers.
     pub consumers: Vec<ConsumerConfig>,
-    /// Those who answer.
+    /// Its producers.
     pub producers: Vec<ProducerConfig>,
     /// Signs the commands that register prefixes.
     pub signer: Arc<dyn Signer>,
-    /// How long consumers send; `None` until they have sent all, or the run is interrupted.
+    /// How long consumers send; `None` to run until they have sent all Interests, or an interruption.
     pub duration: Option<Duration>,
 }
 
-/// How far a run has come.
+/// Progress of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Interests that consumers have sent.
+    /// Interests sent by consumers.
     pub sent: u64,
-    /// Interests that Data has answered.
+    /// Interests answered by Data.
     pub received: u64,
-    /// Interests that were refused or timed out.
+    /// Interests answered by Nacks or timed out.
     pub lost: u64,
-    /// Interests that came to producers.
+    /// Interests received by producers.
     pub asked: u64,
 }
 
-/// What a consumer did.
+/// Result of a consumer.
 #[derive(Clone, Debug)]
 pub struct ConsumerReport {
-    /// Its name.
+    /// Name of the consumer.
     pub name: String,
-    /// Time in which it sent, in seconds.
+    /// Time during which it sent, in seconds.
     pub elapsed_s: f64,
-    /// What it counted.
+    /// Its counters.
     pub counts: ConsumerCounts,
-    /// The window at the end, its largest size, and how often it was reduced; `None` without congestion control.
+    /// The window at the end, its largest size, and the number of reductions; `None` without congestion control.
     pub window: Option<(usize, usize, u64)>,
-    /// What its connection carried and lost.
+    /// Frames that its connection carried and dropped.
     pub link: LinkCounts,
-    /// Why it ended early.
+    /// Error that ended it early.
     pub error: Option<String>,
 }
 
-/// What a producer did.
+/// Result of a producer.
 #[derive(Clone, Debug)]
 pub struct ProducerReport {
-    /// Its name.
+    /// Name of the producer.
     pub name: String,
-    /// What it counted.
+    /// Its counters.
     pub counts: ProducerCounts,
-    /// What its connection carried and lost.
+    /// Frames that its connection carried and dropped.
     pub link: LinkCounts,
-    /// Why it ended early.
+    /// Error that ended it early.
     pub error: Option<String>,
 }
 
-/// What all did.
+/// Result of a session.
 #[derive(Clone, Debug)]
 pub struct SessionReport {
     /// Time from start to end, in seconds.
     pub elapsed_s: f64,
-    /// Processor time of this process from start to end.
+    /// CPU time of this process from start to end.
     pub own_cpu: ProcessTimes,
     /// In the order of the configuration.
     pub consumers: Vec<ConsumerReport>,
@@ -123,18 +124,18 @@ pub struct SessionReport {
     pub producers: Vec<ProducerReport>,
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a session.
 #[derive(Default)]
 struct Shared {
-    /// Consumers send nothing more.
+    /// Consumers send no more Interests.
     is_over: AtomicBool,
-    /// They also wait no longer than [`PATIENCE_WHEN_INTERRUPTED`].
+    /// Consumers also wait at most [`PATIENCE_WHEN_INTERRUPTED`].
     is_interrupted: AtomicBool,
     /// Producers end.
     are_consumers_done: AtomicBool,
 }
 
-/// Counts of one thread that others may read while it runs.
+/// Counts of one thread that other threads may read while it runs.
 #[derive(Default)]
 struct Live {
     sent: AtomicU64,
@@ -143,14 +144,14 @@ struct Live {
     asked: AtomicU64,
 }
 
-/// A run that has started.
+/// A running session.
 pub struct Session {
     shared: Arc<Shared>,
     live: Vec<Arc<Live>>,
     consumers: Vec<JoinHandle<(ConsumerReport, Consumer<OpenLink>)>>,
     producers: Vec<JoinHandle<ProducerReport>>,
     faces: Vec<CreatedFace>,
-    /// Ends when all consumers have.
+    /// Disconnects when all consumers have ended.
     consumers_done: mpsc::Receiver<()>,
     began: Instant,
     ends: Option<Instant>,
@@ -158,10 +159,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens all connections, registers prefixes and starts. `stop` ends the wait for somebody at the other end of a memif.
+    /// Opens all connections, registers prefixes and starts the threads. Setting `stop` ends the wait for memif peers.
     ///
     /// # Errors
-    /// See [`LoadError`]; then nothing runs, and what was registered is gone with its connection.
+    /// See [`LoadError`]. On an error nothing runs, and the registrations end with their connections.
     pub fn start(config: &SessionConfig, stop: &AtomicBool) -> Result<Session, LoadError> {
         check(config)?;
         let pid = std::process::id();
@@ -218,7 +219,7 @@ impl Session {
         (Arc::clone(&self.shared), live)
     }
 
-    /// What was done so far.
+    /// Returns the progress so far.
     pub fn progress(&self) -> Progress {
         let sum = |of: fn(&Live) -> &AtomicU64| self.live.iter().map(|live| of(live).load(Ordering::Relaxed)).sum();
         Progress {
@@ -229,7 +230,7 @@ impl Session {
         }
     }
 
-    /// Waits until the run is over, or `stop` is set, and calls `show` now and then.
+    /// Waits until the session ends or `stop` is set, and calls `show` regularly.
     pub fn wait(self, stop: &AtomicBool, mut show: impl FnMut(&Session)) -> SessionReport {
         let has_consumers = !self.consumers.is_empty();
         loop {
@@ -257,7 +258,7 @@ impl Session {
 
     fn end(mut self) -> SessionReport {
         self.shared.is_over.store(true, Ordering::Relaxed);
-        // Their links stay open until producers have ended: one may be at the other end.
+        // The consumers' links stay open until the producers have ended: a producer may be at the other end.
         let (consumers, links): (_, Vec<_>) = self.consumers.drain(..).filter_map(|thread| thread.join().ok()).unzip();
         self.shared.are_consumers_done.store(true, Ordering::Relaxed);
         let producers = self.producers.drain(..).filter_map(|thread| thread.join().ok()).collect();
@@ -271,7 +272,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Threads of a run that nobody waits for end by themselves, such as those of one that could not be started whole.
+        // Threads of an abandoned session, for instance one that failed to start completely, end by themselves.
         self.faces.drain(..).for_each(CreatedFace::destroy);
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.shared.is_interrupted.store(true, Ordering::Relaxed);
@@ -319,7 +320,7 @@ fn open_producers(config: &SessionConfig, faces: &mut Vec<CreatedFace>) -> Resul
     Ok(producers)
 }
 
-/// Waits until somebody is at the other end of every memif.
+/// Waits until every memif has a peer.
 fn wait_for_peers(
     config: &SessionConfig,
     consumers: &[NamedConsumer],

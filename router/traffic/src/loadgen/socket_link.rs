@@ -1,4 +1,4 @@
-//! Blocking connections over sockets that carry many packets per system call.
+//! Blocking socket connections that carry many packets per system call.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
@@ -20,25 +20,25 @@ use super::link::{Link, LinkCounts, PATIENCE, add_loss};
 use crate::target::{HostPort, TransportUri};
 use crate::transport::of_family;
 
-/// A forwarder that does not read for so long counts as gone.
+/// Time without a read by the forwarder after which a connection fails.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes asked for in one read of a stream.
+/// Read buffer of a stream, in bytes.
 const STREAM_BUFFER_BYTES: usize = 512 << 10;
-/// Datagrams asked for in one call.
+/// Maximum number of datagrams per system call.
 const DATAGRAMS: usize = 64;
-/// Bytes of frames that may be kept for later, such as Interests that come before the answer to the command that asked for them.
+/// Maximum bytes of frames kept for later, such as Interests that arrive before the answer to a registration.
 const KEPT_BYTES: usize = 1 << 20;
-/// Socket buffers for datagrams, so that a burst of full-sized packets is not lost at the generator.
+/// Size of socket buffers for datagrams, in bytes, so that the generator does not lose a burst of full-sized packets.
 const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
 
-/// One connection.
+/// One socket connection.
 pub(super) struct SocketLink {
     kind: Kind,
-    /// A stream: bytes from `start` to `end` wait to be framed. Datagrams: one after the other.
+    /// Streams: bytes from `start` to `end` wait to be framed. Datagrams: an array of fixed-size buffers.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Frames that came while somebody looked for another one, whole and one behind the other.
+    /// Whole frames received while waiting for another one, concatenated.
     kept: Vec<u8>,
     counts: LinkCounts,
 }
@@ -94,7 +94,7 @@ impl SocketLink {
         Ok(Self { kind, buffer: vec![0; size], start: 0, end: 0, kept: Vec::new(), counts: LinkCounts::default() })
     }
 
-    /// Whether something can be read, at the latest after this time.
+    /// Returns true if the socket becomes readable within `patience`.
     fn is_readable(&self, patience: Duration) -> io::Result<bool> {
         let socket = match &self.kind {
             Kind::Unix(stream) => stream.as_fd(),
@@ -108,16 +108,17 @@ impl SocketLink {
         }
     }
 
-    /// Counts anew from now on, after what is no part of the load. What was lost is: it came for the load.
+    /// Resets the counts after packets that are not part of the load. Losses stay: dropped frames were part of the
+    /// load.
     pub(super) fn forget_counts(&mut self) {
         let receive_losses = std::mem::take(&mut self.counts.receive_losses);
         self.counts = LinkCounts { receive_losses, ..LinkCounts::default() };
     }
 
-    /// The same as [`receive`](Link::receive) for who looks for a certain frame: those that `take` leaves are kept for the next who
-    /// receives. Those for which there is no room count as lost.
+    /// Receives like [`receive`](Link::receive), for waiting for a certain frame. Frames that `take` rejects are kept
+    /// for the next receive; frames that do not fit in memory count as dropped.
     pub(super) fn receive_some(&mut self, patience: Duration, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<()> {
-        // What was left before is not looked at again.
+        // Frames kept by an earlier call are not passed to `take` again.
         let (mut kept, mut lost) = (std::mem::take(&mut self.kept), 0);
         let received = self.receive(patience, &mut |frame| {
             if take(frame) {
@@ -146,7 +147,7 @@ impl SocketLink {
         }
     }
 
-    /// Own address of a UDP link.
+    /// Returns the local address of a UDP link.
     pub(super) fn udp_address(&self) -> Option<SocketAddr> {
         match &self.kind {
             Kind::Udp(socket) => socket.local_addr().ok(),
@@ -154,7 +155,7 @@ impl SocketLink {
         }
     }
 
-    /// Whether a forwarder takes this for a local face: as [`crate::transport::Connected::local`].
+    /// Returns true if forwarders treat this connection as a local face, as in [`crate::transport::Connected::local`].
     pub(super) fn is_local(&self) -> bool {
         match &self.kind {
             Kind::Unix(_) => true,
@@ -165,13 +166,13 @@ impl SocketLink {
 }
 
 impl Link for SocketLink {
-    /// Waits for packets, reads once.
+    /// Waits for packets and reads once.
     fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         if !self.kept.is_empty() {
             self.give_kept(each);
             return Ok(());
         }
-        // The time-out of sockets is coarse, and changing it costs a system call as well.
+        // The time-out of sockets is coarse, and changing it also costs a system call.
         if patience < PATIENCE && !self.is_readable(patience)? {
             return Ok(());
         }
@@ -210,8 +211,7 @@ impl Link for SocketLink {
         Ok(())
     }
 
-    /// A full socket makes a stream wait. Datagrams that the system refuses are lost, as they may
-    /// be anywhere on the way.
+    /// Sends packets. A full stream socket blocks. Datagrams that the system refuses count as dropped.
     fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
         let counts = &mut self.counts;
         let written = match &mut self.kind {
@@ -226,7 +226,7 @@ impl Link for SocketLink {
         };
         match &written {
             Ok(()) => counts.frames_sent += ends.len() as u64,
-            // Some may have left.
+            // Some of the packets may have been sent.
             Err(_) => add_loss(&mut counts.send_losses, LinkDrop::LinkDown.name(), ends.len() as u64),
         }
         written.map_err(stuck)
@@ -242,7 +242,7 @@ impl Link for SocketLink {
     }
 }
 
-/// What became of a write.
+/// Describes a write error.
 fn stuck(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -255,7 +255,7 @@ fn stuck(error: io::Error) -> io::Error {
 
 fn is_timeout(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
-    // A refused datagram shows as an error of the next call; the peer may come back.
+    // A refused datagram is reported by a later call; the peer may return.
     matches!(error.kind(), TimedOut | WouldBlock | Interrupted | ConnectionRefused)
 }
 
@@ -263,13 +263,13 @@ fn resolve(to: &HostPort) -> io::Result<Vec<SocketAddr>> {
     of_family(to, (to.host.as_str(), to.port).to_socket_addrs()?)
 }
 
-/// Gives how many came.
+/// Receives a burst of datagrams and returns their number.
 fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8], each: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
     let lengths: Vec<usize> = {
         let mut slices: Vec<[IoSliceMut<'_>; 1]> =
             buffer.chunks_mut(MAX_PACKET_SIZE + 1).map(|chunk| [IoSliceMut::new(chunk)]).collect();
         let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(slices.len(), None);
-        // The first datagram is waited for, the others are taken if they are there.
+        // Wait for the first datagram only; take the others if they are there.
         let received = recvmmsg(socket.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_WAITFORONE, None);
         match received {
             Ok(messages) => messages.map(|message| message.bytes).collect(),
@@ -284,7 +284,7 @@ fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8], each: &mut dyn FnMut
     Ok(count)
 }
 
-/// Gives how many were sent, and how many the system refused.
+/// Returns the number of datagrams sent, and the number that the system refused.
 fn send_datagrams(socket: &UdpSocket, bytes: &[u8], ends: &[usize]) -> io::Result<(u64, u64)> {
     let (mut sent, mut lost, mut start) = (0, 0, 0);
     for group in ends.chunks(DATAGRAMS) {
@@ -302,13 +302,14 @@ fn send_datagrams(socket: &UdpSocket, bytes: &[u8], ends: &[usize]) -> io::Resul
             let mut headers = MultiHeaders::preallocate(slices.len(), None);
             match sendmmsg(socket.as_raw_fd(), &mut headers, slices, addresses, [], MsgFlags::empty()) {
                 Ok(results) => {
-                    // The system sends at least the first, and says nothing of what keeps it from sending another.
+                    // The system sends at least the first one, and does not report why it stopped.
                     let count = results.count().clamp(1, slices.len());
                     sent += count as u64;
                     slices = &slices[count..];
                 }
                 Err(Errno::EINTR) => {}
-                // An error concerns the first one alone, which does not leave either when the refusal of an earlier one has come back.
+                // An error concerns the first datagram only. It is also dropped if the error belongs to an earlier
+                // refused datagram.
                 Err(error) if is_timeout(&error.into()) => {
                     lost += 1;
                     slices = &slices[1..];

@@ -1,13 +1,13 @@
-//! The order in which the pending Interests of a pattern were sent, so that those that are lost are found without looking at all.
+//! Sending order of a pattern's pending Interests, to find lost ones without scanning the table.
 
 use std::collections::VecDeque;
 
 use super::{Slot, State};
 
-/// Entries that may be of Interests which were answered meanwhile, before they are looked through.
+/// Number of entries from which answered Interests are removed.
 const MIN_ENTRIES: usize = 1 << 16;
 
-/// Where an Interest is, and what its slot says as long as it is pending.
+/// Slot of an Interest, and its stamp while it is pending.
 #[derive(Clone, Copy)]
 struct Sent {
     place: u32,
@@ -20,28 +20,29 @@ impl Sent {
     }
 }
 
-/// From the oldest to the newest. An entry stays where it is when its Interest is answered, because it is only found again at
-/// the front.
+/// Sent Interests from the oldest to the newest. The entry of an answered Interest stays until it reaches the front or
+/// the queue is compacted.
 #[derive(Default)]
 pub(super) struct SendingOrder {
     entries: VecDeque<Sent>,
-    /// With so many entries, those that are not pending leave.
+    /// Number of entries from which the queue is compacted.
     full_at: usize,
 }
 
 impl SendingOrder {
-    /// An Interest was sent whose slot, at `place`, is pending now.
+    /// Appends the Interest in slot `place`, which must be pending.
     pub(super) fn push(&mut self, place: usize, slots: &[Slot]) {
         debug_assert!(slots[place].state() == State::Pending);
         if self.entries.len() >= self.full_at.max(MIN_ENTRIES) {
-            // One at the front that is lost keeps all behind it. Half of the entries are new since this was done last.
+            // A lost Interest at the front retains all entries behind it. At least half of the entries are new since
+            // the last compaction.
             self.entries.retain(|sent| sent.is_pending(slots));
             self.full_at = 2 * self.entries.len();
         }
         self.entries.push_back(Sent { place: place as u32, stamp: slots[place].stamp });
     }
 
-    /// The place of the oldest pending Interest, which leaves, if its slot `is_due`.
+    /// Removes the oldest pending Interest and returns its slot, if `is_due` returns true for it.
     pub(super) fn take_oldest(&mut self, slots: &[Slot], is_due: impl Fn(Slot) -> bool) -> Option<usize> {
         while let Some(sent) = self.entries.front() {
             let place = sent.place as usize;
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(order.take_oldest(&slots, |slot| slot.sent_ns() < 10), None);
         slots[3].set(State::Answered);
         assert_eq!(order.take_oldest(&slots, |slot| slot.sent_ns() < 20), None);
-        // The slot is used again: the Interest of before is not found in it.
+        // The slot is reused: the old Interest is not found in it.
         slots[1].set(State::Answered);
         send(&mut order, &mut slots, 1, 40);
         assert_eq!(order.take_oldest(&slots, |slot| slot.sent_ns() < 35), Some(5));

@@ -57,7 +57,7 @@ fn all_options_of_interests_are_on_the_wire() {
     assert_eq!((interest.hop_limit, interest.nonce), (Some(9), Some(6)));
     let delegations: Vec<Name> = interest.forwarding_hint.unwrap().iter().map(|name| name.to_owned()).collect();
     assert_eq!(delegations, hints);
-    // What a producer of that shape answers is what the digest asks for, and nothing else is.
+    // The digest matches the Data of a producer with that shape, and no other Data.
     let reply = DataTemplate::new(&prefix(), &shape).unwrap();
     assert!(reply.append(&mut data, packets::without_digest(interest.name.value()), &[]));
     assert!(interest.matches_data(&Data::decode(&data).unwrap()));
@@ -116,7 +116,7 @@ fn only_digests_at_the_end_of_names_are_taken_off() {
     let name = prefix().append(namehop_wire::ComponentRef::implicit_digest(&[3; 32]));
     assert_eq!(packets::without_digest(name.value()), prefix().value());
     assert_eq!(packets::without_digest(prefix().value()), prefix().value());
-    // A longer component whose end looks like one.
+    // A longer component that ends like a digest component.
     let inside = [&[9, 1, 32][..], &[3; 32]].concat();
     let name = prefix().append_generic(&inside);
     assert_eq!(packets::without_digest(name.value()), name.value());
@@ -160,7 +160,7 @@ fn config(socket: &std::path::Path) -> LoadConfig {
     }
 }
 
-/// Runs a measurement through a loopback forwarder.
+/// Runs a measurement over a loopback forwarder.
 fn measure(faults: Faults, change: impl FnOnce(&mut LoadConfig)) -> Result<LoadReport, LoadError> {
     let mut report = None;
     with_forwarder(faults, |socket, _| {
@@ -171,7 +171,7 @@ fn measure(faults: Faults, change: impl FnOnce(&mut LoadConfig)) -> Result<LoadR
     report.unwrap()
 }
 
-/// Does something beside a loopback forwarder, which ends when asked to.
+/// Runs `work` with a loopback forwarder, which ends on request.
 fn with_forwarder(faults: Faults, work: impl FnOnce(&std::path::Path, Box<dyn FnOnce() + Send>)) {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("hub.sock");
@@ -225,7 +225,7 @@ fn cycling_names_stay_within_their_number() {
     assert!(report.unwrap().exchanges > 100);
 }
 
-/// A forwarder of one connection that answers commands with these codes, as long as there are some. Gives the commands.
+/// A forwarder with one connection that answers one command with each of these codes. Returns the commands.
 fn command_server(socket: &std::path::Path, codes: Vec<u64>) -> thread::JoinHandle<Vec<Vec<u8>>> {
     use std::io::{Read, Write};
     let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();

@@ -1,9 +1,9 @@
-//! Tests of links over memif: a consumer and a producer with nothing between them.
+//! Tests of links over memif: a consumer connected directly to a producer.
 
 use super::session::{assert_accounted, data, plan, reply, start, window};
 use super::*;
 
-/// A consumer and a producer at the two ends of a memif.
+/// Configures a consumer and a producer at the two ends of a memif.
 fn session(socket: &std::path::Path, plan: ConsumerPlan, payload_bytes: usize, mtu_bytes: usize) -> SessionConfig {
     let link = |role: &str| {
         let uri: LinkUri = format!("memif://{}?id=5{role}", socket.display()).parse().unwrap();
@@ -40,7 +40,7 @@ fn packets_of_any_size_go_through_memif_in_fragments_where_they_have_to() {
     }
 }
 
-/// Nobody reads at the other end, so that the ring fills up.
+/// The other end does not read, so the ring fills up.
 #[test]
 fn a_link_that_takes_nothing_holds_the_consumer_back_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn a_link_that_takes_nothing_holds_the_consumer_back_and_loses_nothing() {
     let LinkAddress::Port(address) = &config.producers[0].link else { panic!("a port") };
     let port = OpenPort::open(address, &pool).unwrap();
     let config = SessionConfig { producers: Vec::new(), ..config };
-    // The worker's end takes the connection, and then nothing from it.
+    // The other end accepts the connection, and then reads nothing from it.
     let mut queue = port.queue;
     queue.receive(&mut Vec::new());
     let stop = AtomicBool::new(false);
@@ -71,7 +71,7 @@ fn ports_that_cannot_be_opened_say_why() {
         let mut config = session(std::path::Path::new("/tmp/x"), plan(window(1), 1), 1, 1500);
         config.producers.clear();
         config.consumers[0].link = LinkAddress::new(uri.parse().unwrap(), local, None).unwrap();
-        // As if the user had interrupted the wait for the other end.
+        // As if the user had interrupted the wait for the peer.
         Session::start(&config, &AtomicBool::new(true)).map(drop).unwrap_err().to_string()
     };
     let nobody = failure("memif:///nowhere/to/be/found.sock?id=0&role=client", None);

@@ -1,4 +1,4 @@
-//! Tests of runs of several consumers and producers: every Interest is accounted for.
+//! Tests of sessions with several consumers and producers: every Interest is accounted for.
 
 use super::*;
 
@@ -10,7 +10,7 @@ pub(super) fn data(payload_bytes: usize) -> ReplyKind {
     ReplyKind::Data(DataShape { payload_bytes, ..DataShape::default() })
 }
 
-/// A consumer and a producer through the forwarder at this socket.
+/// Configures a consumer and a producer that use the forwarder at this socket.
 fn session(socket: &std::path::Path, plan: ConsumerPlan, replies: Vec<Reply>) -> SessionConfig {
     let link = LinkAddress::Socket(TransportUri::Unix(socket.to_owned()));
     SessionConfig {
@@ -74,7 +74,7 @@ fn every_interest_is_accounted_for_whatever_the_replies() {
         (producer.data, producer.nacks, producer.silent)
     );
     assert_eq!(consumer.nacks, consumer.nacks_congestion + consumer.nacks_no_route);
-    // Four standard deviations of each are less than 90.
+    // Four standard deviations of each count are less than 90.
     for (count, expected) in [
         (consumer.exchanges, 1200_i64),
         (consumer.nacks_congestion, 400),
