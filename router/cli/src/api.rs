@@ -1,4 +1,4 @@
-//! Requests to the HTTP API of a router, for what a command over a socket cannot do.
+//! Requests to a router's HTTP API, for what management commands over a socket cannot do.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -16,16 +16,16 @@ use tokio::net::TcpStream;
 
 use crate::failure::{Failure, Kind};
 
-/// Longest answer that is read, in bytes.
+/// Maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// The HTTP API of a router, and the right to change the router.
+/// Options for the HTTP API and its token.
 #[derive(Args, Debug)]
 pub struct ApiArgs {
     /// Load over the HTTP API, with the token in this file
     ///
-    /// The router makes the file beside its state file and prints its path when it starts. Only the router's user and root can read
-    /// it.
+    /// The router creates the file next to its state file and prints its path at start. Only the router's user and root
+    /// can read it.
     #[arg(long, value_name = "FILE", help_heading = "HTTP API")]
     token: Option<PathBuf>,
     /// Address of the HTTP API
@@ -39,15 +39,15 @@ pub struct ApiArgs {
     api: SocketAddr,
 }
 
-/// Access to the HTTP API.
+/// A client of the HTTP API.
 pub struct Api {
     address: SocketAddr,
-    /// Value of the header Authorization.
+    /// Value of the Authorization header.
     authorization: HeaderValue,
 }
 
 impl ApiArgs {
-    /// The API, if a token is given.
+    /// Returns the API client if a token is given.
     pub fn api(&self) -> Result<Option<Api>, Failure> {
         let Some(path) = &self.token else { return Ok(None) };
         let fault = |error: &dyn std::fmt::Display| Failure::failed(format!("token {}: {error}", path.display()));
@@ -60,7 +60,7 @@ impl ApiArgs {
 }
 
 impl Api {
-    /// Sends a file to a path below `/api/v1`, and returns the JSON of the answer.
+    /// Posts a file to a path below `/api/v1` and returns the JSON of the answer.
     pub async fn post_file(&self, path: &str, file: Vec<u8>) -> Result<Value, Failure> {
         let unreachable = |error: &dyn std::fmt::Display| {
             Failure::new(Kind::NoForwarder, format!("no answer of the HTTP API at {}: {error}", self.address))
@@ -76,7 +76,7 @@ impl Api {
             .header(CONTENT_TYPE, "application/octet-stream")
             .body(Full::new(Bytes::from(file)))
             .map_err(Failure::usage)?;
-        // The connection makes progress beside the exchange, and ends with it.
+        // The connection task runs concurrently and ends with the exchange.
         tokio::spawn(connection);
         let response = sender.send_request(request).await.map_err(|error| unreachable(&error))?;
         let status = response.status();

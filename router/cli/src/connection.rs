@@ -1,4 +1,4 @@
-//! Reaching the forwarder, and running asynchronous code to talk to it.
+//! Connections to the forwarder, and execution of asynchronous code.
 
 use std::future::Future;
 
@@ -10,24 +10,25 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Failure;
 
-/// Which forwarder to talk to.
+/// Options that select the forwarder.
 #[derive(Args, Clone, Debug)]
 pub struct ConnectionArgs {
     /// Forwarder to talk to: unix:///path, tcp://host:port, udp://host:port or ws://host:port
     ///
-    /// When absent: NDN_CLIENT_TRANSPORT, then client.conf in ~/.ndn, /usr/local/etc/ndn and
-    /// /etc/ndn, then /run/nfd/nfd.sock, /var/run/nfd/nfd.sock and $XDG_RUNTIME_DIR/nfd/nfd.sock.
+    /// The default is NDN_CLIENT_TRANSPORT, then client.conf in ~/.ndn, /usr/local/etc/ndn and /etc/ndn, then
+    /// /run/nfd/nfd.sock, /var/run/nfd/nfd.sock and $XDG_RUNTIME_DIR/nfd/nfd.sock.
     #[arg(long, global = true, value_name = "URI")]
     pub transport: Option<String>,
 }
 
 impl ConnectionArgs {
-    /// Connects.
+    /// Connects to the forwarder.
     pub async fn connect(&self) -> Result<Endpoint, Failure> {
         Ok(Endpoint::connect(self.transport.as_deref()).await?)
     }
 
-    /// The transport that [`ConnectionArgs::connect`] would try first, or the first whose socket exists.
+    /// Returns the first candidate of [`ConnectionArgs::connect`] that is not a Unix socket, or is an existing one. If
+    /// there is none, returns the first candidate.
     pub fn first_candidate(&self) -> Result<TransportUri, Failure> {
         let candidates = client_conf::candidates(self.transport.as_deref()).map_err(Failure::usage)?;
         let exists = candidates.iter().find(|candidate| candidate.uri.unix_path().is_none_or(|path| path.exists()));
@@ -42,12 +43,12 @@ impl ConnectionArgs {
 pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(work);
-    // A thread that still reads standard input must not hold the process.
+    // A thread that still reads standard input must not keep the process alive.
     runtime.shutdown_background();
     result
 }
 
-/// Completes when the user or the system asks the command to stop (SIGINT, SIGTERM).
+/// Completes on SIGINT or SIGTERM.
 pub async fn interrupted() {
     let terminate = async {
         match signal(SignalKind::terminate()) {
@@ -58,7 +59,7 @@ pub async fn interrupted() {
     tokio::select! {
         result = tokio::signal::ctrl_c() => {
             if result.is_err() {
-                // Without a handler the signal ends the process by itself.
+                // Without a handler, the signal ends the process.
                 std::future::pending::<()>().await;
             }
         }

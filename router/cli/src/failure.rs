@@ -1,4 +1,4 @@
-//! How commands fail: a message for people and an exit code for programs.
+//! Failures of commands: a message for people and an exit code for programs.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use namehop_traffic::transport::ConnectError;
 
 use crate::printable;
 
-/// Explains the codes in `--help`.
+/// Explanation of the exit codes in `--help`.
 pub const EXIT_CODES: &str = "Exit codes:
   0  success
   1  the command failed
@@ -20,28 +20,28 @@ pub const EXIT_CODES: &str = "Exit codes:
   3  no forwarder is reachable
   4  time-out: nothing was received";
 
-/// What to do about a command that the forwarder does not allow.
+/// Hint for a command that the forwarder does not allow.
 pub const FORBIDDEN_HINT: &str = "sign the command with the --signing-key and --certificate of a key that may do this; \
      see \"Signing commands\" in docs/operation.md";
 
-/// Kind of a failure; the number is the exit code.
+/// Kind of a failure; its value is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The command failed.
     Failed = 1,
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     Usage = 2,
-    /// There is no forwarder.
+    /// No forwarder is reachable.
     NoForwarder = 3,
-    /// Nothing came back.
+    /// Nothing was received.
     Nothing = 4,
 }
 
-/// Why a command ended without success.
+/// Reason why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     kind: Kind,
-    /// Empty when everything worth saying was printed already.
+    /// Empty if everything was already printed.
     message: String,
 }
 
@@ -58,12 +58,12 @@ impl Failure {
         Self::new(Kind::Usage, message)
     }
 
-    /// A failure whose reason the output shows.
+    /// Creates a failure without a message, for a reason that the output shows.
     pub fn silent(kind: Kind) -> Self {
         Self { kind, message: String::new() }
     }
 
-    /// A failure whose message holds what somebody else has said.
+    /// Creates a failure with a message from another program, which is escaped for the terminal.
     pub fn reported(kind: Kind, error: impl fmt::Display) -> Self {
         Self::new(kind, printable::in_line(&error.to_string()))
     }
@@ -73,13 +73,13 @@ impl Failure {
         Self::failed(format!("{}\n{FORBIDDEN_HINT}", printable::in_line(&error)))
     }
 
-    /// Puts what was attempted in front of the message.
+    /// Prepends what was attempted to the message.
     pub fn context(mut self, attempted: impl fmt::Display) -> Self {
         self.message = format!("{attempted}: {}", self.message);
         self
     }
 
-    /// Prints the message and gives the exit code.
+    /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {
             eprintln!("namehop: {}", printable::lines(&self.message));

@@ -1,4 +1,4 @@
-//! Commands and datasets of the NFD management protocol, with errors as the command line shows them.
+//! Commands and datasets of the NFD management protocol, with errors in the form that the command line shows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::connection::ConnectionArgs;
 use crate::failure::{Failure, Kind};
 use crate::printable::in_line;
 
-/// How long a forwarder may take to say what it is. Routers answer within milliseconds.
+/// Time limit for the forwarder's version. Routers answer within milliseconds.
 const GENERAL_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
-/// What the version of Namehop begins with.
+/// Prefix of Namehop's version.
 const NAMEHOP: &str = "Namehop/";
-/// Datasets stay fresh for one second (NFD management protocol); a little more is waited.
+/// Slightly more than the freshness period of datasets, which is one second (NFD management protocol).
 const DATASET_FRESHNESS: Duration = Duration::from_millis(1100);
 
-/// What to do about a command for something that does not exist.
+/// Returns a hint for a command on something that does not exist.
 fn hint(module: &str, code: u64) -> Option<&'static str> {
     match (module, code) {
         (module::FACES, status_code::NOT_FOUND) | (_, status_code::GONE) => {
@@ -38,7 +38,7 @@ fn hint(module: &str, code: u64) -> Option<&'static str> {
     }
 }
 
-/// A command that was not carried out.
+/// Returns the failure of a command that was not executed.
 fn refused(module: &str, verb: &str, error: ClientError) -> Failure {
     let hint = match &error {
         ClientError::Refused(response) => hint(module, response.code),
@@ -51,18 +51,18 @@ fn refused(module: &str, verb: &str, error: ClientError) -> Failure {
     }
 }
 
-/// A connection to a forwarder, for management.
+/// A management connection to a forwarder.
 pub struct Manager {
     controller: Controller<Endpoint>,
 }
 
 impl Manager {
-    /// Connects for looking only, or for commanding a forwarder that does not ask for keys.
+    /// Connects for reading datasets, or for commands to a forwarder that requires no keys.
     pub async fn connect(connection: &ConnectionArgs) -> Result<Self, Failure> {
         Self::connect_with_signer(connection, Arc::new(DigestSigner)).await
     }
 
-    /// Connects for sending commands, which `signer` signs.
+    /// Connects for sending commands signed by `signer`.
     pub async fn connect_with_signer(connection: &ConnectionArgs, signer: Arc<dyn Signer>) -> Result<Self, Failure> {
         if let TransportUri::Udp { .. } = connection.first_candidate()? {
             return Err(Failure::usage(
@@ -74,7 +74,8 @@ impl Manager {
         Ok(Self { controller: Controller::with_signer(endpoint, signer) })
     }
 
-    /// Refuses at once when the forwarder is another one than Namehop, which alone knows `what`; otherwise it would be waited for.
+    /// Fails at once if the forwarder is not Namehop, which alone supports `what`. Without this check, the command
+    /// would run into its time-out.
     pub async fn only_namehop(&self, what: &str) -> Result<(), Failure> {
         match tokio::time::timeout(GENERAL_STATUS_TIMEOUT, self.controller.status()).await {
             Ok(Ok(status)) if status.version.starts_with(NAMEHOP) => Ok(()),
@@ -93,17 +94,17 @@ impl Manager {
         }
     }
 
-    /// The connection underneath.
+    /// Returns the underlying connection.
     pub fn endpoint(&self) -> &Endpoint {
         self.controller.express()
     }
 
-    /// Datasets.
+    /// Returns the controller, for reading datasets.
     pub fn datasets(&self) -> &Controller<Endpoint> {
         &self.controller
     }
 
-    /// Runs a command; gives what was done.
+    /// Runs a command and returns the parameters in its answer.
     pub async fn command(
         &self,
         module: &str,
@@ -114,7 +115,7 @@ impl Manager {
         done.map_err(|error| refused(module, verb, error))
     }
 
-    /// Runs a command that takes a file.
+    /// Runs a command with a file.
     pub async fn command_with_file(
         &self,
         module: &str,
@@ -126,12 +127,12 @@ impl Manager {
         done.map_err(|error| refused(module, verb, error))
     }
 
-    /// All faces.
+    /// Returns all faces.
     pub async fn faces(&self) -> Result<Vec<FaceStatus>, Failure> {
         Ok(self.controller.faces().await?)
     }
 
-    /// Creates a face, or finds the one that exists; says which. The URI is made canonical first.
+    /// Creates a face, or finds the existing one; returns true if it was created. The URI is canonized first.
     pub async fn create_face(
         &self,
         uri: &FaceUri,
@@ -151,12 +152,12 @@ impl Manager {
         }
     }
 
-    /// Remote addresses of all faces, by number.
+    /// Returns the remote addresses of all faces, by face id.
     pub async fn remote_uris(&self) -> Result<HashMap<u64, String>, Failure> {
         Ok(self.faces().await?.into_iter().map(|face| (face.face_id, face.uri)).collect())
     }
 
-    /// Changes properties of a face; gives what it has then.
+    /// Changes properties of a face and returns the resulting ones.
     pub async fn update_face(&self, parameters: &ControlParameters) -> Result<ControlParameters, Failure> {
         match self.controller.command(module::FACES, "update", parameters).await {
             Ok(done) => Ok(done),
@@ -170,8 +171,8 @@ impl Manager {
         }
     }
 
-    /// The number of the face that a number or an address on the command line means, without creating one. A number need
-    /// not be that of a face that exists.
+    /// Returns the face id for a number or address on the command line, without creating a face. A number is not
+    /// checked for existence.
     pub async fn find_face(&self, which: &FaceSelector) -> Result<u64, Failure> {
         match which {
             FaceSelector::Id(id) => Ok(*id),
@@ -179,7 +180,7 @@ impl Manager {
         }
     }
 
-    /// The face that a number or an address on the command line means, which must exist.
+    /// Returns the existing face for a number or address on the command line.
     pub async fn existing_face(&self, which: &FaceSelector) -> Result<FaceStatus, Failure> {
         let (filter, which) = match which {
             FaceSelector::Id(id) => {
@@ -206,8 +207,8 @@ impl Manager {
         })
     }
 
-    /// As [`Manager::find_face`], but a face that does not exist is created. One over Ethernet must exist: its address does
-    /// not say on which interface.
+    /// Like [`Manager::find_face`], but creates a missing face. An Ethernet face must exist, because its address does
+    /// not name the interface.
     pub async fn find_or_create_face(&self, which: &FaceSelector) -> Result<u64, Failure> {
         let uri = match which {
             FaceSelector::Id(_) | FaceSelector::Uri(FaceUri::Ethernet(_)) => return self.find_face(which).await,
@@ -218,7 +219,7 @@ impl Manager {
     }
 }
 
-/// Resolves host names, which may take the resolver's time.
+/// Canonizes a URI, which may resolve host names, with a time limit.
 async fn canonize(uri: &FaceUri) -> Result<FaceUri, Failure> {
     const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
     let (original, uri) = (uri, uri.clone());

@@ -1,4 +1,4 @@
-//! What commands print: aligned tables, lists of properties, and JSON.
+//! Output of commands: aligned tables, lists of properties, and JSON.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::printable;
 
-/// Prints text to standard output. If the reader has closed its end, as `head` does, the program ends without an error.
+/// Prints text to standard output. Ends the program without an error if the reader has closed the pipe, as `head` does.
 pub fn print(text: &str) -> Result<(), Failure> {
     write(&printable::lines(text))
 }
@@ -41,13 +41,13 @@ pub fn json_line<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
 /// Side on which a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Texts.
+    /// For texts.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// A table with a head line.
+/// A table with a header line.
 pub struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
@@ -59,7 +59,7 @@ impl Table {
         Self { columns, rows: Vec::new() }
     }
 
-    /// Adds a row; it has a cell for every column.
+    /// Adds a row, which must have a cell for every column.
     pub fn row(&mut self, cells: impl Into<Vec<String>>) {
         let mut cells = cells.into();
         for cell in &mut cells {
@@ -70,7 +70,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table as text.
+    /// Formats the table as text.
     pub fn render(&self) -> String {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {
@@ -102,13 +102,13 @@ impl Table {
     }
 }
 
-/// Names and values below each other, the values aligned.
+/// Formats names and aligned values, one pair per line.
 pub fn properties(pairs: &[(&str, String)]) -> String {
     let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     pairs.iter().map(|(name, value)| format!("{name:<width$}  {}\n", printable::in_line(value))).collect()
 }
 
-/// A number that may be absent.
+/// Formats a value, or `-` if it is absent.
 pub fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }

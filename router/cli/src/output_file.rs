@@ -1,7 +1,7 @@
-//! The file that a fetched object is written to.
+//! Output file for a fetched object.
 //!
-//! It is opened before anything is fetched, so that a missing permission shows at once, and changed only when content
-//! comes: a fetch that fails from the start leaves an existing file as it was and makes no new one.
+//! It is opened before the fetch, so that a missing permission shows at once, but changed only when content arrives. A
+//! fetch that fails from the start leaves an existing file unchanged and creates no new one.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -12,25 +12,25 @@ use std::task::{Context, Poll};
 use tokio::fs::File;
 use tokio::io::AsyncWrite;
 
-/// A file whose old content goes when the first new content comes.
+/// A file that is truncated when the first new content is written.
 pub struct OutputFile {
     file: File,
-    /// Some until something is written.
+    /// `Some` until something is written.
     untouched: Option<Untouched>,
 }
 
 struct Untouched {
-    /// To be removed again when nothing comes.
+    /// Path of a new file, to be removed if nothing is written.
     made: Option<PathBuf>,
-    /// To be emptied when something comes. Pipes and devices have no old content.
+    /// Regular file to be truncated before the first write. Pipes and devices have no old content.
     regular: Option<std::fs::File>,
 }
 
 impl OutputFile {
-    /// Opens the file, or makes it.
+    /// Opens or creates the file.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Returns the operating system's error.
     pub fn open(path: &Path) -> io::Result<Self> {
         let is_new = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
@@ -50,7 +50,7 @@ impl OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(Untouched { made: Some(path), .. }) = &self.untouched {
-            // Nothing is lost when it stays.
+            // An empty file that stays does no harm.
             let _ = fs::remove_file(path);
         }
     }

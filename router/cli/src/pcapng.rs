@@ -1,8 +1,8 @@
-//! Captured NDN frames as a pcapng file, which Wireshark and tshark open.
+//! Writes captured NDN frames as a pcapng file for Wireshark and tshark.
 //!
-//! The format is that of draft-ietf-opsawg-pcapng: one section, an interface for each face, a packet for each frame. Frames have no link
-//! headers when a router captures them. So each is given a "Linux cooked" header (LINKTYPE_LINUX_SLL), which says the direction and, with
-//! the EtherType of NDN, what follows: dissectors that know NDN over Ethernet find it.
+//! The format is that of draft-ietf-opsawg-pcapng: one section, an interface per face, a packet per frame. Captured
+//! frames have no link headers, so each gets a "Linux cooked" header (LINKTYPE_LINUX_SLL). It holds the direction and
+//! the EtherType of NDN, by which dissectors for NDN over Ethernet find the packet.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,27 +14,27 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 const LINKTYPE_LINUX_SLL: u16 = 113;
-/// The EtherType of NDN.
+/// EtherType of NDN.
 const NDN: u16 = 0x8624;
-/// ARPHRD_NONE: nothing is known of the link.
+/// ARPHRD_NONE: the link type is unknown.
 const NO_HARDWARE: u16 = 0xFFFE;
 const COOKED_HEADER_BYTES: usize = 16;
 
-/// Writes a capture.
+/// Writer of a capture file.
 pub struct PcapngWriter<W> {
     to: W,
-    /// Number of the interface of each face.
+    /// Interface index of each face.
     interfaces: HashMap<u64, u32>,
     snap_bytes: u32,
-    /// Frames that were lost before the next one.
+    /// Frames dropped since the last written one.
     lost: u64,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture in which frames are cut to `snap_bytes`.
+    /// Starts a capture; frames are truncated to `snap_bytes`.
     pub fn new(mut to: W, snap_bytes: u32) -> io::Result<Self> {
         let mut body = BYTE_ORDER_MAGIC.to_le_bytes().to_vec();
-        // Version 1.0, and a section whose length is not known.
+        // Version 1.0, and a section of unknown length.
         body.extend([1, 0, 0, 0]);
         body.extend([0xff; 8]);
         option(&mut body, 4, concat!("namehop ", env!("CARGO_PKG_VERSION")).as_bytes());
@@ -42,12 +42,12 @@ impl<W: Write> PcapngWriter<W> {
         Ok(PcapngWriter { to, interfaces: HashMap::new(), snap_bytes, lost: 0 })
     }
 
-    /// Whether this face has an interface.
+    /// Returns true if this face has an interface.
     pub fn has_face(&self, face: u64) -> bool {
         self.interfaces.contains_key(&face)
     }
 
-    /// Gives a face an interface, which has to be done before its first frame.
+    /// Adds an interface for a face; required before its first frame.
     pub fn add_face(&mut self, face: u64, description: &str) -> io::Result<()> {
         let mut body = LINKTYPE_LINUX_SLL.to_le_bytes().to_vec();
         body.extend([0, 0]);
@@ -56,19 +56,19 @@ impl<W: Write> PcapngWriter<W> {
         if !description.is_empty() {
             option(&mut body, 3, description.as_bytes());
         }
-        // Times are in nanoseconds.
+        // Time resolution: nanoseconds.
         option(&mut body, 9, &[9]);
         write_block(&mut self.to, INTERFACE_DESCRIPTION, body)?;
         self.interfaces.insert(face, u32::try_from(self.interfaces.len()).unwrap_or(u32::MAX));
         Ok(())
     }
 
-    /// So many frames were lost since the last one.
+    /// Records frames that were dropped since the last one.
     pub fn note_lost(&mut self, frames: u64) {
         self.lost += frames;
     }
 
-    /// Writes a frame of a face that has an interface.
+    /// Writes a frame; its face must have an interface.
     pub fn write(&mut self, frame: &CapturedFrame) -> io::Result<()> {
         let interface = *self.interfaces.get(&frame.face).ok_or(io::ErrorKind::NotFound)?;
         let length = |bytes: usize| u32::try_from(bytes + COOKED_HEADER_BYTES).map_err(|_| io::ErrorKind::InvalidData);
@@ -79,7 +79,7 @@ impl<W: Write> PcapngWriter<W> {
         body.extend((frame.unix_ns as u32).to_le_bytes());
         body.extend(length(frame.bytes.len())?.to_le_bytes());
         body.extend(length(full_bytes)?.to_le_bytes());
-        // To us, or sent by us; the address is the number of the face.
+        // Packet type: 0 to us, 4 sent by us. The address is the face id.
         let kind: u16 = if frame.is_sent { 4 } else { 0 };
         for field in [kind, NO_HARDWARE, 8] {
             body.extend(field.to_be_bytes());
@@ -97,7 +97,7 @@ impl<W: Write> PcapngWriter<W> {
         write_block(&mut self.to, ENHANCED_PACKET, body)
     }
 
-    /// Has everything reach the file.
+    /// Flushes the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
@@ -108,7 +108,7 @@ fn pad(body: &mut Vec<u8>) {
 }
 
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    // A FaceUri is shorter than this; a longer text is cut.
+    // A FaceUri is shorter than this; a longer text is truncated.
     let value = &value[..value.len().min(1_000)];
     body.extend(code.to_le_bytes());
     body.extend((value.len() as u16).to_le_bytes());
@@ -116,9 +116,9 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(body);
 }
 
-/// A block whose body ends with options.
+/// Writes a block; `body` ends with options.
 fn write_block(to: &mut impl Write, kind: u32, mut body: Vec<u8>) -> io::Result<()> {
-    // End of the options.
+    // End of options.
     body.extend([0; 4]);
     let length = u32::try_from(body.len() + 12).map_err(|_| io::ErrorKind::InvalidData)?.to_le_bytes();
     to.write_all(&kind.to_le_bytes())?;
@@ -131,7 +131,7 @@ fn write_block(to: &mut impl Write, kind: u32, mut body: Vec<u8>) -> io::Result<
 mod tests {
     use super::*;
 
-    /// The blocks of a file: type and body.
+    /// Returns the type and body of each block in a file.
     fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
         let number = |at: &[u8]| u32::from_le_bytes(at[..4].try_into().expect("four bytes"));
         let mut blocks = Vec::new();

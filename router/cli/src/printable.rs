@@ -1,16 +1,16 @@
-//! Text from elsewhere, made harmless for a terminal.
+//! Makes untrusted text harmless for a terminal.
 //!
-//! Names of faces, messages and the like come from a forwarder, which may be anybody's. Control characters in them could move
-//! the cursor, rewrite what stands on the screen or command the terminal; marks of writing direction could make a text read
-//! differently from what it is. They are shown as escapes.
+//! Names of faces, messages and other texts come from a forwarder, which may be hostile. Their control characters could
+//! move the cursor, overwrite the screen or send commands to the terminal, and directional marks could make a text read
+//! differently. Such characters are shown as escapes.
 
 use std::borrow::Cow;
 
-/// Whether a terminal does something else with this character than showing it.
+/// Returns true if a terminal does not simply display this character.
 fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            // Soft hyphen; marks, embeddings and isolates of writing direction; zero-width characters; line and paragraph
+            // Soft hyphen; directional marks, embeddings and isolates; zero-width characters; line and paragraph
             // separators; tags.
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
@@ -32,17 +32,17 @@ fn push_escaped(c: char, text: &mut String) {
     text.extend(c.escape_default());
 }
 
-/// A text that stands in a line: line ends are escaped, too, so that it cannot pretend to be several.
+/// Escapes a text within a line, including line ends, so that it cannot look like several lines.
 pub fn in_line(text: &str) -> Cow<'_, str> {
     escape(text, |_| false, push_escaped)
 }
 
-/// Several lines.
+/// Escapes a text of several lines.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| c == '\n', push_escaped)
 }
 
-/// JSON with the same meaning. Such characters are in strings only, apart from line ends.
+/// Escapes JSON without changing its meaning. Apart from line ends, such characters occur only in strings.
 pub fn json(text: &str) -> Cow<'_, str> {
     let push = |c: char, text: &mut String| {
         for unit in c.encode_utf16(&mut [0; 2]) {

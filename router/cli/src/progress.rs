@@ -1,4 +1,4 @@
-//! Shows how far something is that takes long, on standard error: a bar on a terminal, elsewhere a line every few seconds.
+//! Shows the progress of long operations on standard error: a bar on a terminal, otherwise a line every few seconds.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, stderr};
@@ -12,25 +12,25 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::printable;
 use crate::units::show_duration;
 
-/// How often a terminal shows that something goes on.
+/// Update interval of the bar on a terminal.
 const TICK: Duration = Duration::from_millis(200);
-/// Time between two lines where there is no terminal.
+/// Interval of lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The bar of measurements, of which each step has a text.
+/// Template of the bar for measurements; each step has a text.
 const STEPS: &str = "{spinner} {elapsed} {msg} {wide_bar} {percent}%";
-/// The same for a step of unknown length.
+/// Template for a step of unknown length.
 const STEP: &str = "{spinner} {elapsed} {msg}";
 
-/// A bar, or lines. Removed when dropped.
+/// A progress bar or progress lines, removed when dropped.
 pub struct Progress {
     bar: ProgressBar,
-    /// Writes lines until the sender is dropped.
+    /// Thread that writes lines until the sender is dropped.
     lines: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// Shows progress with a template of [`indicatif`], which lines elsewhere than on a terminal do without.
+    /// Shows progress with a template of [`indicatif`]. Lines outside a terminal do not use the template.
     pub fn new(template: &str) -> Self {
         let bar = ProgressBar::no_length();
         set_template(&bar, template);
@@ -46,11 +46,11 @@ impl Progress {
                 eprintln!("{}", line(&shown));
             }
         });
-        // Without a thread the work goes on unseen.
+        // Without a thread, the work continues without progress lines.
         Progress { bar, lines: lines.ok().map(|thread| (stop, thread)) }
     }
 
-    /// For measurements: [`show`](Self::show) says what is being done.
+    /// Creates a display for measurements; [`show`](Self::show) updates it.
     pub fn of_steps() -> Self {
         Progress::new(STEP)
     }
@@ -83,7 +83,7 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
         if let Some((stop, thread)) = self.lines.take() {
             drop(stop);
-            // It has written its last line, or failed, which changes no result.
+            // Wait for its last line; a panic of the thread changes no result.
             let _ = thread.join();
         }
     }
@@ -93,7 +93,7 @@ fn set_template(bar: &ProgressBar, template: &str) {
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
 }
 
-/// What a bar says, as a line.
+/// Formats the state of a bar as a line.
 fn line(bar: &ProgressBar) -> String {
     let (message, elapsed) = (bar.message(), show_duration(bar.elapsed()));
     let mut parts = vec![Cow::Owned(elapsed)];

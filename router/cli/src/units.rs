@@ -1,11 +1,11 @@
-//! Numbers with units, as people type and read them.
+//! Parsing and formatting of numbers with units.
 
 use std::time::Duration;
 
 use namehop_daemon::config::ByteSize;
 
-/// Reads a duration: a number with one of the units `ms`, `s`, `m`, `h`, `d`, or several of them, as in
-/// `1h30m`. `0` needs no unit.
+/// Parses a duration: a number with one of the units `us`, `ms`, `s`, `m` (or `min`), `h`, `d`, or several of them, as
+/// in `1h30m`. `0` needs no unit.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a duration; write for instance 500ms, 10s, 5m, 2h or 1d");
     if text == "0" {
@@ -34,7 +34,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() { Err(wrong()) } else { Ok(total) }
 }
 
-/// A number of seconds, or a duration with a unit.
+/// Parses a number of seconds, or a duration with a unit.
 pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| format!("'{text}': {error}")),
@@ -42,7 +42,7 @@ pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads `on` or `off`.
+/// Parses `on` or `off`.
 pub fn parse_switch(text: &str) -> Result<bool, String> {
     match text {
         "on" | "yes" | "true" => Ok(true),
@@ -51,17 +51,17 @@ pub fn parse_switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// As [`parse_switch`] reads it.
+/// Formats a switch so that [`parse_switch`] can read it.
 pub fn show_switch(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
 }
 
-/// Reads a number of bytes as the configuration file does: plain, or with a unit as in `512 MiB` or `2 GB`.
+/// Parses a number of bytes as in the configuration file: plain, or with a unit as in `512 MiB` or `2 GB`.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     text.parse::<ByteSize>().map(|size| size.0)
 }
 
-/// Reads bits per second with a metric prefix, as in `100Mbit` or `1.5 Gbit`; plain numbers are bits per second.
+/// Parses bits per second with a metric prefix, as in `100Mbit` or `1.5 Gbit`; plain numbers are bits per second.
 pub fn parse_bit_rate(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a rate; write for instance 100Mbit, 1Gbit or 64kbit");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -77,7 +77,7 @@ pub fn parse_bit_rate(text: &str) -> Result<u64, String> {
     if (1.0..=1e15).contains(&rate) { Ok(rate as u64) } else { Err(wrong()) }
 }
 
-/// Reads a share: a number from 0 to 1, or per cent, as in `0.01` or `1%`.
+/// Parses a share: a number from 0 to 1, or per cent, as in `0.01` or `1%`.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(number) => (number.trim_end(), 100.0),
@@ -87,7 +87,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("'{text}' is not a share; write for instance 1% or 0.01"))
 }
 
-/// A number of bytes in the largest unit that fits, as in `4.0 GiB`.
+/// Formats a number of bytes in the largest unit that fits, as in `4.0 GiB`.
 pub fn show_bytes(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.into_iter().find(|&(unit, _)| bytes >= unit) {
@@ -96,12 +96,12 @@ pub fn show_bytes(bytes: u64) -> String {
     }
 }
 
-/// Milliseconds of a duration, for protocol fields.
+/// Converts a duration to milliseconds, for protocol fields.
 pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A duration in its two largest units, as in `1h 5m` or `3.2s`.
+/// Formats a duration in its two largest units, as in `1h 5m` or `3.2s`.
 pub fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
@@ -114,13 +114,13 @@ pub fn show_duration(duration: Duration) -> String {
     }
 }
 
-/// How long something lasts that ends after so many milliseconds. Some programs write the largest number for "for ever".
+/// Formats the time until an expiry in milliseconds. Some programs write the largest number for "never".
 pub fn show_expiry(after_ms: u64) -> String {
     const CENTURY_MS: u64 = 36_525 * 86_400_000;
     if after_ms < CENTURY_MS { show_duration(Duration::from_millis(after_ms)) } else { "never".to_owned() }
 }
 
-/// Bits per second with a metric prefix.
+/// Formats bits per second with a metric prefix.
 pub fn show_bit_rate(bits_per_second: f64) -> String {
     match bits_per_second {
         rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),

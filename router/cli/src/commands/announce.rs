@@ -1,4 +1,4 @@
-//! Whether the prefix that a producer registers is for this computer or for the whole network.
+//! Registration of a producer's prefix, on this host only or for the whole network.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use namehop_traffic::endpoint::{CommandError, Endpoint, RouteOptions};
 use namehop_wire::Name;
 use tokio::time::timeout;
 
-/// How long the end of a producer waits for the forwarder to remove its route.
+/// How long a producer waits at its end for the forwarder to remove its route.
 const UNREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How the prefix is registered.
+/// Options of the prefix registration.
 #[derive(Args, Debug)]
 pub struct AnnounceArgs {
-    /// Make the prefix known to other routers, where a routing daemon runs beside the forwarder
+    /// Announce the prefix to other routers, through the routing daemon of the forwarder
     ///
-    /// It is registered with origin client, which forwarders tell their routing daemon of.
+    /// Registers the prefix with origin client; forwarders pass such routes to their routing daemon.
     #[arg(long)]
     announce: bool,
 }
@@ -26,15 +26,15 @@ impl AnnounceArgs {
         RouteOptions { origin: self.announce.then_some(origin::CLIENT), ..RouteOptions::default() }
     }
 
-    /// Has the forwarder send Interests under `prefix` here.
+    /// Registers a route for `prefix` to this connection.
     pub async fn register(&self, endpoint: &Endpoint, prefix: &Name) -> Result<(), CommandError> {
         endpoint.register_route(prefix, &self.route()).await
     }
 
-    /// Takes that back before the program ends. Otherwise the forwarder would send Interests here until it notices that the
-    /// connection is gone, which over UDP takes minutes.
+    /// Removes the route before the program exits. Otherwise the forwarder sends Interests here until it detects the
+    /// closed connection, which takes minutes over UDP.
     pub async fn unregister(&self, endpoint: &Endpoint, prefix: &Name) {
-        // The program ends all the same: a refusal, or no answer, changes nothing for whoever started it.
+        // The program exits anyway, whether the forwarder refuses or does not answer.
         let _ = timeout(UNREGISTER_TIMEOUT, endpoint.unregister_route(prefix, &self.route())).await;
     }
 }

@@ -31,7 +31,7 @@ use crate::output::{self, properties};
 use crate::progress::Progress;
 use crate::units::{milliseconds, parse_duration};
 
-/// Measure a forwarder, its tables or this machine
+/// Measure a forwarder, its tables or this host
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     #[command(subcommand)]
@@ -54,22 +54,22 @@ enum BenchCommand {
     Disk(DiskArgs),
 }
 
-/// Side that this process plays.
+/// Role of this process.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum RoleArg {
     /// Consumer and producer
     Both,
-    /// Only the consumer
+    /// Consumer only
     Consumer,
-    /// Only the producer
+    /// Producer only
     Producer,
 }
 
 /// Saturate a forwarder with Interest-Data exchanges over its sockets
 ///
-/// A consumer keeps a number of Interests in flight and a producer answers them, on two connections. Every
-/// Interest has a new name unless --names is given, so that caches do not answer. With --pid, also
-/// reports the CPU time of the forwarder per exchange.
+/// A consumer keeps a number of Interests in flight and a producer answers them, on two connections. Without --names,
+/// every Interest has a new name, so that caches do not answer. With --pid, also reports the forwarder's CPU time per
+/// exchange.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench sockets --duration 10s --pid $(pidof namehop)
@@ -77,19 +77,19 @@ enum RoleArg {
   namehop bench sockets --transport udp4://127.0.0.1:6363 --control unix:///run/nfd/nfd.sock
   namehop bench sockets --signing-key operator.key --certificate operator.ndncert")]
 struct SocketsArgs {
-    /// Side that this process plays
+    /// Role of this process
     #[arg(long, value_enum, default_value = "both")]
     role: RoleArg,
-    /// Connection of the producer; the same forwarder as --transport when absent
+    /// Connection of the producer [default: the forwarder of --transport]
     #[arg(long, value_name = "URI")]
     producer_transport: Option<TransportUri>,
-    /// Local connection that registers the prefix when the producer is on UDP
+    /// Local connection that registers the prefix if the producer is on UDP
     #[arg(long, value_name = "URI")]
     control: Option<TransportUri>,
     /// Prefix of the names
     #[arg(long, value_name = "NAME", default_value = "/namehop/bench")]
     prefix: Name,
-    /// Interests in flight
+    /// Number of Interests in flight
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     in_flight: usize,
     /// Bytes of content per Data
@@ -101,16 +101,16 @@ struct SocketsArgs {
     /// Freshness period of the Data
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = parse_duration)]
     freshness: Duration,
-    /// Time before measuring begins
+    /// Time before measuring starts
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     warm_up: Duration,
-    /// Time measured
+    /// Duration of the measurement
     #[arg(short = 'd', long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     duration: Duration,
     /// Time after which an Interest counts as lost
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     lifetime: Duration,
-    /// Forwarder's process id: report its CPU time, and that of what it has started
+    /// Process id of the forwarder: report the CPU time of it and its descendants
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
     #[command(flatten)]
@@ -272,7 +272,7 @@ impl SocketsArgs {
     }
 }
 
-/// Sets `stop` at SIGINT or SIGTERM, from a thread that ends with the process.
+/// Sets `stop` on SIGINT or SIGTERM, from a thread that ends with the process.
 pub(super) fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     let stop = Arc::clone(stop);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -280,9 +280,9 @@ pub(super) fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failur
     std::thread::spawn(move || {
         runtime.block_on(async {
             let mut interrupted = pin!(interrupted());
-            // Looked at once, it has its handlers. Before that a signal would end the process.
+            // The first poll installs the signal handlers. Before that, a signal would end the process.
             let has_come = poll_fn(|context| Poll::Ready(interrupted.as_mut().poll(context).is_ready())).await;
-            // Nobody waits for that when the caller is gone.
+            // Fails only if the caller has returned.
             let _ = listens.send(());
             if !has_come {
                 interrupted.await;
@@ -290,7 +290,7 @@ pub(super) fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failur
         });
         stop.store(true, Ordering::Relaxed);
     });
-    // It fails only if the thread panicked, which says so itself.
+    // Fails only if the thread panicked, which is reported anyway.
     let _ = when_it_listens.recv();
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `namehop bench disk`: the second tier of the Content Store on a disk.
+//! `namehop bench disk`: measures the second tier of the Content Store on a disk.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::output::{self, properties};
 use crate::progress::Progress;
 use crate::units::{parse_bytes, parse_duration};
 
-/// Store packets on a disk and find them again
+/// Measure the second tier of the Content Store on a disk
 ///
-/// Measures the second tier of the Content Store: packets stored per second, and packets found per second beside direct reads
-/// of the same places of the file, with as many under way, in turns. What is found comes from the disk, not from the system's
-/// memory. Each of the three takes as long as --duration says.
+/// Measures how many packets per second can be stored and looked up, compared with direct reads at the same file
+/// offsets and the same number of concurrent reads. Lookups and direct reads alternate. Lookups read from the disk, not
+/// from the page cache. Storing, looking up and reading each take --duration.
 ///
-/// With --freeze it measures instead what a worker's packets cost without a second tier, beside a working disk, and while the
-/// file system of --path is frozen, so that the disk does not answer. That takes root, fsfreeze, and a file system of its own,
-/// which nothing else writes to meanwhile.
+/// With --freeze, measures instead the cost of a worker's packets without a second tier, with a working disk, and while
+/// the file system of --path is frozen, so that the disk does not answer. This needs root, fsfreeze, and a separate
+/// file system with no other writers.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench disk --path /var/tmp/namehop-bench
@@ -27,7 +27,7 @@ use crate::units::{parse_bytes, parse_duration};
   namehop bench disk --path /mnt/spare/cache --freeze
   namehop bench disk --path /mnt/spare/cache --freeze 10s --rounds 5 --payload 1000 --json")]
 pub struct DiskArgs {
-    /// File on the disk, made for this; or a block device, or the file of a second tier, which is empty afterwards
+    /// File on the disk, which is created; or a block device or a second tier's file, which is erased
     #[arg(long, value_name = "FILE")]
     path: PathBuf,
     /// Size of the file
@@ -36,17 +36,17 @@ pub struct DiskArgs {
     /// Bytes of content per packet
     #[arg(short = 's', long, value_name = "BYTES", default_value_t = 4_000)]
     payload: usize,
-    /// Reads under way at a time, at most 256
+    /// Number of concurrent reads, at most 256
     #[arg(short = 'n', long, value_name = "N", default_value_t = 64)]
     in_flight: usize,
-    /// Time for each of storing, finding and reading; with --freeze, beside the working disk in each round
+    /// Time for each of storing, looking up and reading; with --freeze, time with the working disk in each round
     #[arg(short = 'd', long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
     duration: Duration,
-    /// Measure what packets cost while the file system is frozen for so long
+    /// Measure the cost of packets while the file system is frozen for this time
     #[cfg(feature = "dpdk")]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "5s", value_parser = parse_duration)]
     freeze: Option<Duration>,
-    /// Rounds of working and stalling
+    /// Number of rounds with a working and a stalled disk
     #[cfg(feature = "dpdk")]
     #[arg(long, value_name = "N", default_value_t = 3, requires = "freeze", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
@@ -75,7 +75,7 @@ impl DiskArgs {
     }
 }
 
-/// A rate or ratio with what half of its turns lie between.
+/// Formats the median of a rate or ratio, with its quartiles.
 fn spread(rate: &Rate, digits: usize) -> String {
     let (low, high) = rate.quartiles;
     format!("{:.digits$} ({low:.digits$} to {high:.digits$})", rate.median)
@@ -113,7 +113,7 @@ fn describe(report: &DiskBenchReport) -> String {
 
 #[cfg(feature = "dpdk")]
 mod freeze {
-    //! Costs while the disk stalls.
+    //! Costs of packets while the disk stalls.
 
     use std::time::Duration;
 
@@ -127,7 +127,7 @@ mod freeze {
     use crate::output::{self, properties};
     use crate::progress::Progress;
 
-    /// Prefixes in the FIB: as many as a router on a large network has, and no more than are filled in soon.
+    /// Prefixes in the FIB: as many as in a router of a large network that can be filled in quickly.
     const PREFIXES: u64 = 100_000;
 
     pub(super) fn run(args: &DiskArgs, frozen: Duration) -> Result<(), Failure> {

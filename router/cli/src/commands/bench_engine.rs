@@ -1,4 +1,4 @@
-//! `namehop bench engine`: what packets cost in the forwarding engine, schedule by schedule.
+//! `namehop bench engine`: measures the cost of packets in the forwarding engine, by schedule.
 
 mod arguments;
 mod division;
@@ -25,9 +25,9 @@ pub use arguments::EngineArgs;
 use arguments::{Chosen, LoadKind};
 use tables::{describe, describe_flood};
 
-/// Requests of the warm-up of policies, for each packet of the cache: one in forty enters with policies that let in the least.
+/// Warm-up requests per packet of the cache: the policies that admit the least insert one in forty.
 const WARM_UP_PER_PACKET: u64 = 60;
-/// Memory for cached Data of the realistic load.
+/// Memory for cached Data in the realistic load, in bytes.
 const CACHE_BYTES: usize = 2 << 30;
 
 #[derive(Serialize)]
@@ -39,11 +39,11 @@ struct Report {
     load: &'static str,
     workers: usize,
     table_pages: Vec<String>,
-    /// FIB, entries and cached packets of one worker.
+    /// Size of FIB, entries and cached packets of one worker.
     table_bytes: usize,
     dram: Option<DramFigures>,
     schedules: Vec<ScheduleRow>,
-    /// Why there is nothing of hardware counters.
+    /// Reason why hardware counters are not available.
     #[serde(skip)]
     no_counters: Option<String>,
 }
@@ -52,10 +52,10 @@ struct Report {
 struct ScheduleRow {
     #[serde(flatten)]
     figures: ScheduleFigures,
-    /// Cost of an exchange by that of `naive`; absent when that was not measured.
+    /// Cost of an exchange relative to `naive`; absent if `naive` was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     exchange_vs_naive: Option<f64>,
-    /// The same by the cheapest of the published schedules that were measured.
+    /// Cost of an exchange relative to the cheapest published schedule that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     exchange_vs_best_published: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ struct ScheduleRow {
     floor_ratio: Option<f64>,
 }
 
-/// What a flood does under one schedule.
+/// Result of a flood under one schedule.
 #[derive(Serialize)]
 struct FloodRow {
     schedule: &'static str,
@@ -147,14 +147,14 @@ impl EngineArgs {
         if self.json { output::json(&report) } else { output::print(&describe(&report)) }
     }
 
-    /// What to measure of policies, if that is to be done.
+    /// Returns the parameters for measuring policies; `None` if they are not requested.
     fn of_policies(&self, parameters: &EngineParameters) -> Option<PolicyParameters> {
         let published = WorkloadShape::published(self.workload?);
         Some(PolicyParameters {
             policies: policies::chosen(&self.policy),
             shape: WorkloadShape { objects: self.objects.unwrap_or(published.objects), ..published },
             warm_up: self.warm_up.unwrap_or(WARM_UP_PER_PACKET * parameters.cs_capacity as u64),
-            // One long run is the same as several in a row.
+            // One long run is equivalent to several runs in a row.
             time: self.seconds * u32::try_from(self.runs).unwrap_or(u32::MAX),
             runs: 1,
         })
@@ -257,7 +257,7 @@ impl EngineArgs {
     }
 }
 
-/// The memory's rate on the largest pages to be had for an area far larger than caches.
+/// Measures the rate of memory on the largest available pages, in an area far larger than the caches.
 fn dram_figures(on_progress: &OnProgress<'_>) -> Result<DramFigures, Failure> {
     let options = MemoryOptions::default();
     let kinds = PageKind::ALL.into_iter();

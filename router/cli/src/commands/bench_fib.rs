@@ -1,4 +1,4 @@
-//! `namehop bench fib`: loading, memory and lookups of a large FIB.
+//! `namehop bench fib`: measures loading, memory and lookups of a large FIB.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::output::{self, properties};
 use crate::progress::Progress;
 use crate::units::parse_duration;
 
-/// Load a large FIB and look names up in it
+/// Load a large FIB and look up names in it
 ///
-/// Makes the prefixes by itself, adds them from memory, a text file or a snapshot, and reports times, memory and
-/// the cost of a lookup. Files that are not there are made first. Needs 90 bytes of memory for each prefix.
+/// Generates the prefixes, adds them from memory, a text file or a snapshot, and reports times, memory and the cost of
+/// a lookup. Missing files are created first. Needs 90 bytes of memory per prefix.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench fib --fib 1000000
@@ -26,13 +26,13 @@ pub struct FibBenchArgs {
     /// Prefixes in the FIB
     #[arg(long, value_name = "N", default_value_t = WorkloadParameters::default().prefixes)]
     fib: u64,
-    /// Components of each prefix
+    /// Components per prefix
     #[arg(long, value_name = "N", default_value_t = WorkloadParameters::default().prefix_components)]
     prefix_components: usize,
-    /// Components of the names that are looked up
+    /// Components of the names to look up
     #[arg(long, value_name = "N", default_value_t = WorkloadParameters::default().components)]
     components: usize,
-    /// Bytes of each component
+    /// Bytes per component
     #[arg(long, value_name = "N", default_value_t = WorkloadParameters::default().component_bytes)]
     component_bytes: usize,
     /// Text file to load from
@@ -41,10 +41,10 @@ pub struct FibBenchArgs {
     /// Snapshot to load from
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
-    /// Time of each lookup measurement
+    /// Time per lookup measurement
     #[arg(short = 'd', long, value_name = "DURATION", default_value = "3s", value_parser = parse_duration)]
     duration: Duration,
-    /// Also change a strategy and let the table grow, and report for how long other changes are held up
+    /// Also change a strategy and grow the table, and report how long other changes are blocked
     #[arg(long)]
     grow: bool,
     /// Print JSON
@@ -68,7 +68,7 @@ impl FibBenchArgs {
             lookup_time: self.duration,
             grow: self.grow,
         };
-        // As a router with its default configuration.
+        // As in a router with the default configuration.
         HugePages::Auto.use_from_now_on();
         let progress = Progress::of_steps();
         let report = measure(&options, &|step| progress.show(step)).map_err(Failure::failed)?;

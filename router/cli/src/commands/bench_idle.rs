@@ -1,4 +1,4 @@
-//! `namehop bench idle`: what it costs and saves that workers sleep.
+//! `namehop bench idle`: CPU time and latency of idle workers, sleeping against busy polling.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,28 +17,29 @@ use crate::output::{self, Align, Table};
 use crate::progress::Progress;
 use crate::units::parse_seconds;
 
-/// Measure what it costs and saves that idle workers sleep
+/// Measure CPU time and latency of workers that sleep when idle
 ///
-/// A router of this program, as a process of its own with one worker, forwards between a consumer and a producer, which send and answer
-/// Interests at random times (a Poisson process) from a thread on another processor that never sleeps. Every rate is measured twice: with
-/// a worker that sleeps when it is idle, as routers do by default, and with one that polls its ports all the time (always_poll). CPU is the
-/// processor time of all of the router's threads, as a share of one processor; ADDED is by how much sleeping makes round trips longer. Both
-/// the Interest and its Data may find the worker asleep. Links are as in 'namehop bench links'.
+/// A router of this program, as a separate process with one worker, forwards between a consumer and a producer. A
+/// thread on another CPU, which never sleeps, sends Interests at random times (a Poisson process) and answers them.
+/// Every rate is measured twice: with a worker that sleeps when idle, the default of routers, and with one that always
+/// polls its ports (always_poll). CPU is the CPU time of all threads of the router, as a share of one CPU. ADDED is the
+/// increase of round-trip times due to sleeping; both the Interest and its Data may find the worker asleep. Links are
+/// as in 'namehop bench links'.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench idle
   namehop bench idle --link dev --rates 0,10,1000 --seconds 10s
   namehop bench idle --json")]
 pub struct IdleArgs {
-    /// Kind of the links
+    /// Kind of links
     #[arg(long, value_enum, value_name = "KIND", default_value = "memif")]
     link: LinkArg,
-    /// Interests per second, each 0 to 10^7; saturation comes behind them by itself
+    /// Interests per second, each 0 to 10^7; saturation is always measured last
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,10,100,1000,10000,100000", value_parser = parse_rate)]
     rates: Vec<f64>,
     #[command(flatten)]
     load: LinkLoadArgs,
-    /// Time for which each rate is measured, at least 1.2 s
+    /// Time per rate, at least 1.2 s
     #[arg(long, value_name = "S", default_value = "5s", value_parser = parse_seconds)]
     seconds: Duration,
     /// Print JSON

@@ -1,4 +1,4 @@
-//! `namehop bench links`: what an exchange costs a router from frame to frame.
+//! `namehop bench links`: measures the cost of an exchange in a router, from frame to frame.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,23 +24,24 @@ use crate::output::{self, Align, Table};
 use crate::progress::Progress;
 use crate::units::parse_seconds;
 
-/// Measure what an Interest and its Data cost a router from frame to frame, over links between processes
+/// Measure the cost of an Interest and its Data in a router, from frame to frame, over links between processes
 ///
-/// A router of this program, as a process of its own with one worker, forwards between two links: at one a consumer keeps
-/// Interests in flight, at the other a producer answers them, both in one thread on another processor. Names never repeat, so that
-/// the cache answers nothing and, with the policy lru, takes in all Data. Links are memif (shared memory), or pairs of network
-/// interfaces over packet sockets (dev, AF_PACKET) or AF_XDP (xdp); these need root, are made in a network namespace of their own,
-/// and go with it.
+/// A router of this program, as a separate process with one worker, forwards between two links: a consumer on one keeps
+/// Interests in flight, and a producer on the other answers them. Both run in one thread on another CPU. Names never
+/// repeat, so that the cache answers nothing and, with the policy lru, inserts all Data. Links are memif (shared
+/// memory), or pairs of network interfaces over packet sockets (dev, AF_PACKET) or AF_XDP (xdp). The latter need root;
+/// they are created in a separate network namespace and removed with it.
 ///
-/// Sink and router take turns. The sink is a loop in the router's place that moves frames from one port to the other and knows
-/// nothing of NDN: its cost is that of driver and kernel. BUSY is the time in which the router's worker, or the sink, had something
-/// to do; NS/EXCHANGE is that time for each exchange, with quartiles of turns, and PROCESS the processor time of all of the router's
-/// threads, idle polling included. Where GENERATOR is near 100 %, consumer and producer are what limits the rate. Several
-/// strategies take turns, too; object files of eBPF strategies are loaded for that.
+/// Sink and router alternate. The sink is a loop in place of the router that moves frames from one port to the other
+/// without NDN: its cost is that of driver and kernel. BUSY is the time during which the router's worker, or the sink,
+/// had work. NS/EXCHANGE is that time per exchange, with quartiles over turns. PROCESS is the CPU time of all threads
+/// of the router, including idle polling. If GENERATOR is near 100 %, consumer and producer limit the rate. Several
+/// strategies also alternate; object files of eBPF strategies are loaded first.
 ///
-/// With --sweep, routers are measured in which one thing changes from one to the next, as published of another router: workers and
-/// components of names, payload, prefixes in the FIB, hits in the cache by exact name and by prefix, latency inside the router. Each
-/// run measures all of them, each with a router of its own. 'namehop reproduce' has the same beside the published values.
+/// With --sweep, measures series of routers that differ in one parameter, as published for another router: workers and
+/// components of names, payload, prefixes in the FIB, cache hits by exact name and by prefix, and latency inside the
+/// router. Each run measures all of them, each with its own router. 'namehop reproduce' compares them with the
+/// published values.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench links
@@ -53,25 +54,24 @@ pub struct LinksArgs {
     /// Kinds of links
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "memif")]
     link: Vec<LinkArg>,
-    /// Strategies of the router that take turns: names, or object files of eBPF strategies (*.o)
+    /// Strategies of the router to alternate: names, or object files of eBPF strategies (*.o)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "best-route")]
     strategy: Vec<String>,
     #[command(flatten)]
     load: LinkLoadArgs,
-    /// Policy of the router's Content Store, with its settings [default: lru; in sweeps with
-    /// hits in the cache tinylfu-clock]
+    /// Policy of the router's Content Store, with its settings [default: lru; tinylfu-clock in sweeps with cache hits]
     #[arg(long, value_name = "POLICY")]
     cs_policy: Option<PolicyChoice>,
-    /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs
+    /// Time before the first turn of each router, in which it fills its cache and allocates memory
     #[arg(long, value_name = "S", default_value = "3s", value_parser = parse_seconds)]
     warm_up: Duration,
-    /// Time of each turn, at least 1.2 s
+    /// Time per turn, at least 1.2 s
     #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
     seconds: Duration,
-    /// Turns of the sink and of each strategy
+    /// Number of turns of the sink and of each strategy
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Instead of one load, measure series of routers in which one thing changes: workers, payload, fib, cache, latency, or all
+    /// Measure series of routers that differ in one parameter: workers, payload, fib, cache, latency, or all
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_sweep, conflicts_with_all = ["strategy", "payload", "prefix"])]
     sweep: Vec<SweepArg>,
     /// Write charts of the series to this directory, as SVG
@@ -82,13 +82,13 @@ pub struct LinksArgs {
     json: bool,
 }
 
-/// What is exchanged over links.
+/// Load on the links.
 #[derive(Args, Debug)]
 pub(super) struct LinkLoadArgs {
-    /// Interests in flight; at most so many where a rate is given
+    /// Number of Interests in flight; with a rate, the maximum
     #[arg(short = 'n', long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=16_384))]
     pub(super) in_flight: u32,
-    /// Bytes of content per Data; what does not fit into 1500 bytes gets longer frames
+    /// Bytes of content per Data; frames are larger if it does not fit into 1500 bytes
     #[arg(short = 's', long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=8_000))]
     pub(super) payload: u32,
     /// Prefix of the names
@@ -97,7 +97,7 @@ pub(super) struct LinkLoadArgs {
 }
 
 impl LinkLoadArgs {
-    /// New names all the time.
+    /// Returns a load in which every Interest has a new name.
     pub(super) fn load(&self) -> Load {
         Load {
             prefix: self.prefix.clone(),
@@ -177,7 +177,7 @@ impl LinksArgs {
     }
 }
 
-/// One of `--sweep`.
+/// A value of `--sweep`.
 #[derive(Debug, Clone, Copy)]
 enum SweepArg {
     All,

@@ -1,4 +1,4 @@
-//! `namehop bench memory`: how fast this machine's memory is.
+//! `namehop bench memory`: measures the speed of this host's memory.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::units::{parse_bytes, parse_duration, show_bytes};
 
 /// Measure DRAM latency and random cache lines per second
 ///
-/// Walks through an area far larger than any cache in random order, with 1 to 64 cache lines in flight, on every
-/// kind of page that can be had. Says which kinds were missing and how to get them. Takes about a minute; other
-/// programs on the machine, and other virtual machines on the same processor, slow it down.
+/// Reads cache lines of an area far larger than any cache in random order, with 1 to 64 lines in flight, on every
+/// available kind of page. Reports which kinds are missing and how to get them. Takes about a minute. Other programs on
+/// the host, and other virtual machines on the same processor, slow it down.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench memory
@@ -28,14 +28,14 @@ pub struct MemoryArgs {
     json: bool,
 }
 
-/// What to measure of memory, in every command that does.
+/// Options of all commands that measure memory.
 #[derive(Args, Debug)]
 pub struct MeasuredMemoryArgs {
-    /// Size of the area of memory that is measured, rounded down to a power of two [default: 4GiB, or what half of the free
+    /// Size of the memory area to measure, rounded down to a power of two [default: 4GiB, or what half of the free
     /// memory allows]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     area: Option<u64>,
-    /// Time for each figure
+    /// Time per figure
     #[arg(long, value_name = "DURATION", default_value = "300ms", value_parser = parse_duration)]
     time: Duration,
 }

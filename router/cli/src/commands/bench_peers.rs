@@ -1,4 +1,4 @@
-//! `namehop bench peers`: the same load for several forwarders.
+//! `namehop bench peers`: compares several forwarders under the same load.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,15 +19,15 @@ use crate::units::parse_seconds;
 
 /// Compare forwarders under the same load
 ///
-/// Each --forwarder is started by its command, which says where the forwarder is to listen with placeholders, or is found at its socket. A
-/// consumer keeps Interests in flight and a producer answers them, over sockets of one kind, and all forwarders take turns in each case. They
-/// need only speak the NFD management protocol, so NFD, ndnd and Namehop will do; 'namehop' stands for this program. The first one is what
-/// the others are compared with.
+/// Each --forwarder is started by its command, with placeholders for where it is to listen, or is reached at its
+/// socket. A consumer keeps Interests in flight and a producer answers them, over sockets of one kind. In each case,
+/// all forwarders take turns. A forwarder need only speak the NFD management protocol, as NFD, ndnd and Namehop do;
+/// 'namehop' is this program. The first one is the reference for the others.
 ///
-/// Cases differ from the usual one, which has the first value of each list, in one value at a time; --all combines all values. CPU is the
-/// processor time of the forwarder, with what it has started, for each exchange. LIMIT says what keeps exchanges from being more: the
-/// forwarder, whose threads or processors have nothing more to give, the generator (consumer and producer), both, or neither, where so few
-/// Interests are in flight that the time which packets take decides. Forwarders and generator have processors of their own.
+/// Each case differs from the first one, which has the first value of each list, in one value; --all combines all
+/// values. CPU is the CPU time of the forwarder and its descendants per exchange. LIMIT is what limits the exchanges:
+/// the forwarder, with threads or CPUs fully used; the generator (consumer and producer); both; or neither, if few
+/// Interests are in flight and the time of a round trip decides. Forwarders and generator run on separate CPUs.
 #[derive(Args, Debug)]
 #[command(after_help = "Placeholders in commands, and in files that commands name as {copy:FILE}:
   {socket}     where the forwarder is to open its Unix socket
@@ -42,19 +42,20 @@ Examples:
   namehop bench peers --forwarder namehop --forwarder 'nfd=unix:///run/nfd/nfd.sock?port=6363'
   namehop bench peers --all --socket unix --window 1,256 --payload 100 --routes 0 --json")]
 pub struct PeersArgs {
-    /// A forwarder: 'namehop', a command with placeholders, or unix:///PATH[?port=N&pid=N] of one that runs. NAME=… gives it a name
+    /// A forwarder: 'namehop', a command with placeholders, or unix:///PATH[?port=N&pid=N] of a running one. NAME=…
+    /// names it
     #[arg(long, value_name = "[NAME=]COMMAND", default_value = "namehop")]
     forwarder: Vec<ForwarderSpec>,
-    /// Sockets of consumer and producer
+    /// Kinds of sockets of consumer and producer
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "unix,tcp,udp")]
     socket: Vec<SocketArg>,
-    /// Interests in flight, each 1 to 16384
+    /// Number of Interests in flight, each 1 to 16384
     #[arg(short = 'n', long, value_name = "LIST", value_delimiter = ',', default_value = "64,1,4,16,256", value_parser = clap::value_parser!(u32).range(1..=16_384))]
     window: Vec<u32>,
     /// Bytes of content per Data, each at most 8000
     #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', default_value = "1000,100,8000", value_parser = clap::value_parser!(u32).range(..=8_000))]
     payload: Vec<u32>,
-    /// What the cache does
+    /// State of the cache
     #[arg(
         long,
         value_enum,
@@ -63,25 +64,25 @@ pub struct PeersArgs {
         default_value = "miss-empty,miss-full,hit-few,hit-full"
     )]
     cache: Vec<CacheArg>,
-    /// Routes beside that of the producer, each at most 10 million; they lead nowhere and go at the end
+    /// Routes besides that of the producer, each at most 10 million; they lead nowhere and are removed at the end
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,100000,1000000", value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     routes: Vec<u64>,
-    /// Combine all values with each other
+    /// Combine all values
     #[arg(long)]
     all: bool,
-    /// Data that caches hold at most
+    /// Capacity of the caches in packets
     #[arg(long, value_name = "PACKETS", default_value_t = 32_768, value_parser = clap::value_parser!(u64).range(1024..=100_000_000))]
     cache_packets: u64,
-    /// Processors of the forwarders that are started; all but the first one or two when absent
+    /// CPUs of the started forwarders [default: all but the first one or two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     processors: Option<Vec<usize>>,
     /// Time before each turn
     #[arg(long, value_name = "S", default_value = "0.3s", value_parser = parse_seconds)]
     warm_up: Duration,
-    /// Time of each turn, at least 0.2 s; the system counts CPU time in hundredths of a second
+    /// Time per turn, at least 0.2 s; the system counts CPU time in hundredths of a second
     #[arg(long, value_name = "S", default_value = "1s", value_parser = parse_seconds)]
     seconds: Duration,
-    /// Turns of each forwarder in each case
+    /// Turns per forwarder and case
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Print JSON
@@ -89,10 +90,10 @@ pub struct PeersArgs {
     json: bool,
 }
 
-/// Shortest turn: its CPU time is right to a tenth.
+/// Minimum duration of a turn: its CPU time is accurate to a tenth.
 const SHORTEST_TURN: Duration = Duration::from_millis(200);
 
-/// Sockets on the command line.
+/// Kinds of sockets on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum SocketArg {
     /// Unix stream sockets
@@ -103,16 +104,16 @@ enum SocketArg {
     Udp,
 }
 
-/// Caches on the command line.
+/// States of the cache on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum CacheArg {
-    /// Names never repeat, and the cache takes nothing in
+    /// Names never repeat, and the cache admits nothing
     MissEmpty,
     /// Names never repeat, and the cache is full
     MissFull,
     /// The cache answers, and holds little else
     HitFew,
-    /// The cache answers, is full, and half of it is asked for
+    /// The cache answers and is full; half of its Data is requested
     HitFull,
 }
 
@@ -191,7 +192,7 @@ impl PeersArgs {
     }
 }
 
-/// What went wrong, each with the cases in which it did, and what the forwarders said.
+/// Returns every failure with the cases in which it occurred, and the logs of the forwarders.
 fn failures(figures: &PeersFigures) -> Option<String> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for case in &figures.cases {
@@ -240,7 +241,7 @@ fn describe(figures: &PeersFigures) -> String {
                 case.case.cache.to_string(),
                 case.case.routes.to_string(),
             ];
-            // Said once for all forwarders.
+            // Each case is shown once, in the row of its first forwarder.
             let of_case = of_case.map(|text| if index == 0 { text } else { String::new() });
             table.row([of_case.to_vec(), of_forwarder(one)].concat());
         }

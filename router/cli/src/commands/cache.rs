@@ -1,4 +1,4 @@
-//! `namehop cache`: how well a cache would do, without a router.
+//! `namehop cache`: predicts the performance of a cache, without a router.
 
 mod model;
 mod simulate;
@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Foretell how well a cache would do
+/// Predict the performance of a cache
 #[derive(Args, Debug)]
 pub struct CacheArgs {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `namehop capture`: frames that a router receives and sends, as a file for Wireshark and tshark.
+//! `namehop capture`: writes frames that a router receives and sends to a file for Wireshark and tshark.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,14 +19,14 @@ use crate::manager::Manager;
 use crate::pcapng::PcapngWriter;
 use crate::units::parse_duration;
 
-/// How often the router is asked for more when it had nothing.
+/// Pause after a poll that returned no frames.
 const PAUSE: Duration = Duration::from_millis(50);
-/// For how long after the end what was captured before it is still taken.
+/// How long after the end earlier frames are still fetched.
 const LAST_TAKES: Duration = Duration::from_secs(2);
 
-/// Write frames that the router receives and sends to a file for Wireshark and tshark (pcapng), as they are on their links: NDNLPv2
-/// packets, Interests and Data, with an interface for each face. Workers copy frames and wait for nobody; what has no room is lost,
-/// counted, and said. Ctrl-C ends it
+/// Write frames that the router receives and sends to a pcapng file for Wireshark and tshark. Frames are NDNLPv2
+/// packets, Interests and Data as on their links, with an interface per face. Workers copy frames without waiting;
+/// frames that do not fit are dropped, counted and reported. Ctrl-C ends the capture
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop capture -w all.pcapng
@@ -34,20 +34,21 @@ const LAST_TAKES: Duration = Duration::from_secs(2);
   namehop capture --sample 0.001 --snaplen 200 --count 10000 -w sample.pcapng
   namehop capture -w - | tshark -r -")]
 pub struct CaptureArgs {
-    /// File to write, which is replaced if it exists; - is standard output
+    /// File to write; an existing one is replaced. - is standard output
     #[arg(short = 'w', long = "write", value_name = "FILE")]
     write: PathBuf,
-    /// Frames of this face, by its number or the address of its peer; of all faces if not given
+    /// Capture only frames of this face, given by its number or its peer's address
     #[arg(long, value_name = "FACE")]
     face: Option<FaceSelector>,
-    /// Packets with names under this prefix, of fragmented ones the first fragment. With names under /localhost, which are commands to
-    /// this router, only if the prefix is under /localhost, too. Frames without a name, such as acknowledgements, only with /
+    /// Capture packets with names under this prefix; of fragmented packets, the first fragment. Names under /localhost,
+    /// which are commands to this router, match only a prefix under /localhost. Frames without a name, such as
+    /// acknowledgements, match only /
     #[arg(long, value_name = "PREFIX", default_value = "/")]
     name: Name,
     /// Capture each frame with this probability: above 0 and up to 1, in steps of 0.000001
     #[arg(long, value_name = "P", default_value = "1", value_parser = parse_probability)]
     sample: u64,
-    /// End after so many frames
+    /// End after this many frames
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     #[arg(long, value_name = "BYTES", default_value_t = MAX_PACKET_SIZE as u32,
@@ -61,7 +62,7 @@ pub struct CaptureArgs {
     signing: CommandSigningArgs,
 }
 
-/// In millionths.
+/// Parses a probability into millionths.
 fn parse_probability(text: &str) -> Result<u64, String> {
     let millionths = text.parse::<f64>().ok().map(|probability| (probability * 1e6).round());
     match millionths {
@@ -70,7 +71,7 @@ fn parse_probability(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What came of a capture.
+/// Result of a capture.
 #[derive(Default)]
 struct Outcome {
     written: u64,
@@ -96,7 +97,7 @@ impl CaptureArgs {
             };
             manager.command(module::CAPTURE, "start", &parameters).await?;
             let mut outcome = Outcome::default();
-            // Signals are watched from before the user is told of them.
+            // Signal handlers are installed before the user is told about Ctrl-C.
             let ended = tokio::select! {
                 biased;
                 () = interrupted() => Ok(()),
@@ -121,7 +122,7 @@ impl CaptureArgs {
         Failure::failed(format!("cannot write {}: {error}", self.write.display()))
     }
 
-    /// Writes frames until there were enough, the time is over, or their reader has gone.
+    /// Writes frames until the count is reached, the time is over, or the router ends the capture.
     async fn follow(
         &self,
         manager: &Manager,
@@ -170,7 +171,7 @@ impl CaptureArgs {
         }
     }
 
-    /// Writes one frame; whether there are to be more.
+    /// Writes one frame. Returns true if more frames are to follow.
     fn write(
         &self,
         file: &mut PcapngWriter<Box<dyn Write>>,
@@ -186,7 +187,7 @@ impl CaptureArgs {
         Ok(self.count.is_none_or(|count| outcome.written < count))
     }
 
-    /// Adds the faces of these frames that are new, with the addresses of their peers.
+    /// Adds interfaces for new faces in these frames, with the addresses of their peers.
     async fn add_faces(
         &self,
         manager: &Manager,
@@ -195,10 +196,10 @@ impl CaptureArgs {
     ) -> Result<(), Failure> {
         for frame in frames.iter().filter(|frame| frame.length > 0) {
             if !file.has_face(frame.face) {
-                // Asked for by number: the list of all faces may be one from before this face.
+                // Query by number: a cached list of all faces may be older than this face.
                 let filter = FaceQueryFilter { face_id: Some(frame.face), ..FaceQueryFilter::default() };
                 let status = manager.datasets().query_faces(&filter).await?.pop();
-                // One that is gone already has only its number.
+                // A face that is already destroyed has only its number.
                 file.add_face(frame.face, status.as_ref().map_or("", |face| &face.uri))
                     .map_err(|error| self.not_written(&error))?;
             }

@@ -15,13 +15,14 @@ use crate::output::properties;
 use crate::output_file::OutputFile;
 use crate::progress::Progress;
 
-/// Bytes collected before they are written: writing is a switch to another thread.
+/// Bytes buffered before a write, because each write switches to another thread.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Fetch an object and write it to standard output or a file
 ///
-/// Without a version in NAME the newest is found through metadata (RDR), or by prefix. Fetches what
-/// 'namehop put', ndnputchunks, NDNts and 'ndnd put' publish, and objects with marked segments of before 2022. Statistics go to standard error.
+/// Without a version in NAME, the newest version is discovered through metadata (RDR), or by prefix. Fetches objects of
+/// 'namehop put', ndnputchunks, NDNts and 'ndnd put', and objects with the marker components used before 2022.
+/// Statistics go to standard error.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop cat /example/readme
@@ -30,7 +31,7 @@ const WRITE_BUFFER_BYTES: usize = 1 << 20;
 pub struct CatArgs {
     /// Name of the object, with or without version
     name: Name,
-    /// File to write; standard output when absent
+    /// File to write [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -59,7 +60,7 @@ impl CatArgs {
             let fetching = fetch(&endpoint, &self.name, &mut output, &options, |progress| advance(&shown, progress));
             tokio::select! {
                 report = fetching => match report {
-                    // The reader of the output has closed it, as `head` does.
+                    // The reader closed the output, as `head` does.
                     Err(FetchError::Output(OutputError::Write(error))) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
                     report => Ok(Some(report?)),
                 },
@@ -77,7 +78,7 @@ impl CatArgs {
         Ok(())
     }
 
-    /// Shown only to people who are not looking at the content itself.
+    /// Returns a progress bar, unless the content itself goes to the terminal.
     fn progress(&self) -> Option<Progress> {
         let content_on_terminal = self.output.is_none() && std::io::stdout().is_terminal();
         let is_shown = !(self.quiet || self.json || content_on_terminal);

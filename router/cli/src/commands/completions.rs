@@ -11,7 +11,7 @@ use crate::output;
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop completions bash > /etc/bash_completion.d/namehop")]
 pub struct CompletionsArgs {
-    /// Shell to complete in
+    /// Shell to complete for
     shell: Shell,
 }
 

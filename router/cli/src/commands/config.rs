@@ -30,15 +30,16 @@ struct ShowArgs {
     file: Option<PathBuf>,
 }
 
-/// Say whether a configuration file is right, and what a router with it takes of memory
+/// Check a configuration file, and show how much memory a router would use with it
 ///
-/// Finds what 'namehop run' would refuse, for this computer and this user: unknown keys, wrong values, and certificates,
-/// folders and network interfaces that are not there. Opens no listeners; a port in use is not found. Then says how much memory the router
-/// would have here, what each group of settings may take of it, and which settings that are "auto" would be smaller than usual.
+/// Reports what 'namehop run' would refuse on this host for this user: unknown keys, wrong values, and missing
+/// certificates, folders and network interfaces. It opens no listeners, so it does not detect ports in use. It then
+/// shows how much memory the router would have on this host, how much each group of settings may use, and which
+/// settings with "auto" would be smaller than usual.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop config check /etc/namehop.toml\n  namehop config check")]
 struct CheckArgs {
-    /// Configuration file; the defaults without one
+    /// Configuration file [default: the built-in defaults]
     file: Option<PathBuf>,
 }
 

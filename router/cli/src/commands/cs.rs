@@ -1,4 +1,4 @@
-//! `namehop cs`: the content store.
+//! `namehop cs`: the Content Store.
 
 use std::path::PathBuf;
 
@@ -51,10 +51,10 @@ struct InfoArgs {
   namehop cs config --admit off --serve on
   namehop cs config --capacity 1000000 --signing-key operator.key --certificate operator.ndncert")]
 struct ConfigArgs {
-    /// Most packets in the cache, as far as its memory (capacity_bytes in the configuration) suffices
+    /// Maximum number of packets in the cache, as far as its memory (capacity_bytes in the configuration) suffices
     #[arg(long, value_name = "PACKETS")]
     capacity: Option<u64>,
-    /// What enters and what leaves, with settings (see docs/caching.md): lru, filter:threshold=3, ...
+    /// Admission and eviction policy, with settings (see docs/caching.md): lru, filter:threshold=3, ...
     #[arg(long, value_name = "POLICY")]
     policy: Option<PolicyChoice>,
     /// Put Data into the cache: on, off
@@ -74,7 +74,7 @@ struct ConfigArgs {
 struct EraseArgs {
     /// Prefix
     prefix: Name,
-    /// Packets to remove at most; all when absent
+    /// Maximum number of packets to remove [default: all]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print JSON
@@ -82,17 +82,17 @@ struct EraseArgs {
     json: bool,
 }
 
-/// Make a block device empty for the second tier of the cache
+/// Clear a block device for the second tier of the cache
 ///
-/// A router takes a device for [content_store.disk] only when nothing is on it, or a cache of its own. This looks what is on
-/// one; with --yes it writes zeros over both of its ends, and whatever was on it is lost. A device that is mounted or used
-/// otherwise is refused. Needs the right to write to the device, and no router.
+/// A router uses a device for [content_store.disk] only if it is empty or holds a cache of the router. This command
+/// shows what is on a device; with --yes it overwrites both ends of the device with zeros, and its content is lost. It
+/// refuses a device that is mounted or otherwise in use. Needs write permission on the device, but no router.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop cs format /dev/nvme1n1p3\n  namehop cs format /dev/nvme1n1p3 --yes")]
 struct FormatArgs {
     /// Block device
     device: PathBuf,
-    /// Make it empty; without this nothing is changed
+    /// Clear the device; without this option nothing is changed
     #[arg(long)]
     yes: bool,
 }
@@ -150,7 +150,7 @@ impl InfoArgs {
     }
 }
 
-/// The second tier.
+/// Returns the properties of the second tier.
 fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 8] {
     [
         ("Disk", disk_use(disk)),
@@ -167,12 +167,12 @@ fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 8] {
     ]
 }
 
-/// Whether the second tier works, and how full it is.
+/// Formats the state of the second tier and its use.
 pub(super) fn disk_use(disk: &CsDiskView) -> String {
     format!("{}, {} of {} MiB used", disk.state, disk.used_bytes >> 20, disk.capacity_bytes >> 20)
 }
 
-/// What went wrong with the second tier.
+/// Formats the error counts of the second tier.
 pub(super) fn disk_faults(disk: &CsDiskView) -> String {
     format!("{} errors, {} damaged packets, {} stalls", disk.errors, disk.checksum_failures, disk.stalls)
 }
@@ -236,7 +236,7 @@ impl EraseArgs {
             let done = manager.command(module::CS, "erase", &parameters).await?;
             let count = done.count.unwrap_or(0);
             erased = count.saturating_add(erased);
-            // One command erases a limited number; Capacity in the answer says that more remain.
+            // One command erases a limited number of packets. Capacity in the answer means that more remain.
             let more = done.capacity.is_some() && count > 0;
             if !more || self.count.is_some_and(|limit| erased >= limit) {
                 break;

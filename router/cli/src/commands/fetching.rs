@@ -1,4 +1,4 @@
-//! What commands that fetch objects have in common: options, and what a fetch has done, for people and as JSON.
+//! Options and statistics shared by commands that fetch objects, for people and as JSON.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,25 +13,27 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::units::{milliseconds, parse_duration, show_bit_rate, show_duration};
 
-/// How to fetch.
+/// Options of a fetch.
 #[derive(Args, Debug)]
 pub struct FetchingArgs {
-    /// How to find the version: auto, metadata, prefix, none
+    /// Method of version discovery: auto, metadata, prefix, none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     discovery: Discovery,
-    /// Congestion control: adaptive (keeps queues short, paces Interests, tells losses of a bad line from those of full queues), cubic, aimd, fixed
+    /// Congestion control: adaptive (keeps queues short, paces Interests, tells random losses from queue losses),
+    /// cubic, aimd, fixed
     #[arg(long, value_name = "LAW", default_value = "adaptive")]
     congestion: WindowKind,
-    /// Interests in flight at the start; always, with --congestion fixed; at most so many in the first flight, with adaptive
+    /// Initial number of Interests in flight; with --congestion fixed, the number throughout; with adaptive, the
+    /// maximum of the first flight
     #[arg(long, value_name = "N", default_value_t = 10)]
     window: u32,
-    /// Most Interests in flight
+    /// Maximum number of Interests in flight
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_window: u32,
     /// InterestLifetime
     #[arg(short = 'l', long, value_name = "DURATION", default_value = "4s", value_parser = parse_duration)]
     lifetime: Duration,
-    /// Attempts per segment
+    /// Maximum number of attempts per segment
     #[arg(short = 'r', long, value_name = "N", default_value_t = 16)]
     attempts: u32,
     /// Accept only Data signed with the key of this certificate
@@ -40,13 +42,13 @@ pub struct FetchingArgs {
     /// Accept only Data with an HMAC of the secret in this file
     #[arg(long, value_name = "FILE", group = "key")]
     hmac_key: Option<PathBuf>,
-    /// Do not even check digests
+    /// Do not verify signatures, not even digests
     #[arg(long, group = "key")]
     no_verify: bool,
 }
 
 impl FetchingArgs {
-    /// What they ask for.
+    /// Returns the fetch options.
     pub fn options(&self) -> Result<FetchOptions, Failure> {
         let verification = if let Some(path) = &self.certificate {
             Verification::by_certificate(path).map_err(|error| Failure::failed(error).context(path.display()))?
@@ -84,7 +86,7 @@ pub struct RoundTripTimes {
 }
 
 impl RoundTripTimes {
-    /// Of nanoseconds; `None` when there are none.
+    /// Computes the statistics of times in nanoseconds; `None` if there are none.
     pub fn of(rtt_ns: &Histogram<u64>) -> Option<Self> {
         let percentile = |percent| rtt_ns.value_at_percentile(percent) as f64 / 1e6;
         (!rtt_ns.is_empty()).then(|| Self {
@@ -106,7 +108,7 @@ impl RoundTripTimes {
     }
 }
 
-/// How much has come in which time, and what was lost.
+/// Amount, time and losses of a transfer.
 #[derive(Clone, Serialize)]
 pub struct Transferred {
     bytes: u64,
@@ -115,14 +117,14 @@ pub struct Transferred {
     goodput_bit_per_s: f64,
     #[serde(flatten)]
     counts: FetchCounts,
-    /// Interests that were given up without being missed.
+    /// Interests without an answer that were not needed.
     unneeded: u64,
     #[serde(flatten)]
     rtt: Option<RoundTripTimes>,
 }
 
 impl Transferred {
-    /// As `progress` says, which took this time.
+    /// Creates the record of `progress`, made in the time `elapsed`.
     pub fn of(progress: &FetchProgress, elapsed: Duration, rtt: Option<RoundTripTimes>) -> Self {
         let elapsed_s = elapsed.as_secs_f64();
         Self {
@@ -136,7 +138,7 @@ impl Transferred {
         }
     }
 
-    /// For [`properties`](crate::output::properties).
+    /// Formats the record for [`properties`](crate::output::properties).
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let elapsed = Duration::try_from_secs_f64(self.elapsed_s).unwrap_or_default();
         let counts = &self.counts;
@@ -170,7 +172,7 @@ impl Transferred {
     }
 }
 
-/// What a fetch has done.
+/// Statistics of a fetch.
 #[derive(Serialize)]
 pub struct Statistics {
     name: String,
@@ -200,7 +202,7 @@ impl Statistics {
         }
     }
 
-    /// For [`properties`](crate::output::properties).
+    /// Formats the statistics for [`properties`](crate::output::properties).
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let mut pairs = vec![("Name", self.name.clone())];
         pairs.extend(self.transferred.describe());

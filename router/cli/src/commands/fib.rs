@@ -18,7 +18,7 @@ use crate::output::{self, Align, Table};
 use crate::progress::Progress;
 use crate::units::show_duration;
 
-/// Show where Interests go
+/// Show the next hops of Interests
 #[derive(Args, Debug)]
 pub struct FibArgs {
     #[command(subcommand)]
@@ -44,12 +44,13 @@ struct ListArgs {
 
 /// Save all prefixes and their next hops to a file
 ///
-/// The router loads the file when it starts: see `file` in section [fib] of its configuration. Next hops to faces
-/// that applications and other computers have made are left out, because they cannot be made again. Only Namehop has this.
+/// The router can load the file at start: see `file` in section [fib] of its configuration. Next hops to on-demand
+/// faces, opened by applications and other hosts, are skipped, because the router cannot open them. Only Namehop
+/// supports this command.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop fib save /var/lib/namehop/fib.snapshot")]
 struct SaveArgs {
-    /// File to write; what it held is replaced when the new one is complete
+    /// File to write; an existing one is replaced when the new one is complete
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -68,7 +69,7 @@ impl FibArgs {
 impl ListArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let mut entries = self.prefixes.select(manager.datasets().fib().await?, |entry| &entry.name);
-        // A table that grows while it is listed may show an entry twice.
+        // A table that grows while it is listed may list an entry twice.
         entries.dedup_by(|later, earlier| later.name == earlier.name);
         let faces = manager.remote_uris().await?;
         let views: Vec<FibView> = entries.iter().map(|entry| FibView::new(entry, &faces)).collect();
@@ -83,7 +84,7 @@ impl ListArgs {
         ]);
         for view in views {
             for (index, hop) in view.nexthops.into_iter().enumerate() {
-                // The prefix stands once, before its first next hop.
+                // The prefix is shown once, before its first next hop.
                 let prefix = if index == 0 { view.prefix.clone() } else { String::new() };
                 table.row([prefix, hop.face_id.to_string(), hop.cost.to_string(), hop.remote_uri.unwrap_or_default()]);
             }
@@ -96,7 +97,7 @@ impl SaveArgs {
     async fn run(self, endpoint: &Endpoint) -> Result<(), Failure> {
         let started = Instant::now();
         let about = |error: Failure| error.context(self.file.display());
-        // Beside the file, so that the finished one can take its place in one step.
+        // In the same folder, so that a rename replaces the file atomically.
         let mut unfinished = self.file.clone().into_os_string();
         unfinished.push(".new");
         let unfinished = PathBuf::from(unfinished);
@@ -106,7 +107,7 @@ impl SaveArgs {
             Ok(bytes)
         });
         if result.is_err() {
-            // It may not even have been made.
+            // The file may not exist.
             let _ = std::fs::remove_file(&unfinished);
         }
         let bytes = result.map_err(about)?;
@@ -119,7 +120,7 @@ impl SaveArgs {
     }
 }
 
-/// Fetches the snapshot; gives its length in bytes.
+/// Fetches the snapshot and returns its length in bytes.
 async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
     let mut output = tokio::io::BufWriter::with_capacity(1 << 20, tokio::fs::File::create(file).await?);
     let shown = Progress::new("{msg} {bytes_per_sec} {elapsed}");
@@ -143,7 +144,7 @@ async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
     Ok(report.bytes)
 }
 
-/// Reads the file once, as a router will.
+/// Reads the whole file, as a router does.
 fn check(file: &Path) -> Result<(), FileError> {
     let mut file = FibFile::open(file)?;
     while file.next_part()?.is_some() {}

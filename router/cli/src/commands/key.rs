@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::{self, properties};
 use crate::units::parse_duration;
 
-/// Make and show keys and certificates
+/// Create and show keys and certificates
 #[derive(Args, Debug)]
 pub struct KeyArgs {
     #[command(subcommand)]
@@ -37,7 +37,7 @@ enum Kind {
     Ed25519,
 }
 
-/// Make a private key and a self-signed certificate
+/// Create a private key and a self-signed certificate
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop key generate /example/alice --key alice.key --certificate alice.ndncert")]
 struct GenerateArgs {
@@ -52,7 +52,7 @@ struct GenerateArgs {
     /// Kind of key
     #[arg(long = "type", value_enum, default_value = "ecdsa")]
     kind: Kind,
-    /// How long the certificate is valid
+    /// Validity period of the certificate
     #[arg(long, value_name = "DURATION", default_value = "365d", value_parser = parse_duration)]
     valid_for: Duration,
 }
@@ -103,7 +103,7 @@ impl GenerateArgs {
             Failure::failed(format!("cannot make a new file for the private key: {error}")).context(self.key.display())
         })?;
         self.certify(KeySigner::new(key, key_name)).inspect_err(|_| {
-            // A private key without certificate is of no use, and in the way of the next attempt.
+            // A private key without a certificate is useless and would block the next attempt.
             let _ = std::fs::remove_file(&self.key);
         })
     }

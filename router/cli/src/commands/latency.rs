@@ -1,4 +1,4 @@
-//! `namehop latency`: how long packets stay in the router.
+//! `namehop latency`: time that packets spend in the router.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::manager::Manager;
 use crate::output::{self, Align, Table};
 use crate::units::{parse_duration, show_duration};
 
-/// The dataset is fresh for one second: an earlier look would show the same again.
+/// The dataset is fresh for one second: an earlier query would return the same Data.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1100);
 
-/// Show how long packets stay in the router, from reception to transmission: Interests that the cache cannot answer, Interests
-/// that it answers, and Data. Measured of a sample of packets, while that is switched on
+/// Show how long packets stay in the router, from reception to transmission: Interests that miss the cache, Interests
+/// that hit it, and Data. The router measures a sample of packets while this is enabled
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop latency --sample 1024
@@ -28,16 +28,16 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(1100);
   namehop latency --json
   namehop latency --sample 0")]
 pub struct LatencyArgs {
-    /// Measure one in N packets from now on, on average, and forget what was measured before; 0 ends the measurement
+    /// Measure one in N packets from now on, on average, and discard earlier measurements; 0 stops measuring
     #[arg(long, value_name = "N")]
     sample: Option<u32>,
-    /// Show what was measured since the last look, again and again, until Ctrl-C
+    /// Show what was measured in each interval, until Ctrl-C
     #[arg(long)]
     watch: bool,
-    /// Time between two looks, at least 1.1 s
+    /// Length of an interval, at least 1.1 s
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s", requires = "watch")]
     interval: Duration,
-    /// Print JSON, with the whole distribution; one line for each look with --watch
+    /// Print JSON with the whole distribution; with --watch, one line per interval
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ impl LatencyArgs {
                 }
             }
             if self.watch {
-                // Signals are watched from before the user is told of them.
+                // Signal handlers are installed before the user is told about Ctrl-C.
                 return tokio::select! {
                     biased;
                     () = interrupted() => Ok(()),
@@ -81,7 +81,7 @@ impl LatencyArgs {
         let parameters = ControlParameters { count: Some(one_in.into()), ..ControlParameters::default() };
         manager.command(module::LATENCY, "sample", &parameters).await?;
         match one_in {
-            // Beside what is printed, for whoever reads that as JSON.
+            // On standard error: standard output may be parsed as JSON.
             0 => eprintln!("nothing is measured any more"),
             1 => eprintln!("every packet is measured from now on"),
             _ => eprintln!("one in {one_in} packets is measured from now on"),
@@ -107,7 +107,7 @@ impl LatencyArgs {
     }
 }
 
-/// Of a router that measures.
+/// Fails if the router does not measure latency.
 fn measured(status: LatencyStatus) -> Result<LatencyStatus, Failure> {
     match status.one_in {
         Some(_) => Ok(status),

@@ -1,4 +1,4 @@
-//! `namehop manual`: manual pages, made from what `--help` says.
+//! `namehop manual`: manual pages generated from the `--help` texts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop manual /usr/local/share/man/man1")]
 pub struct ManualArgs {
-    /// Folder; it is made when there is none
+    /// Folder; created if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

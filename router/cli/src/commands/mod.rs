@@ -52,8 +52,8 @@ mod traffic;
 
 /// Named Data Networking router and tools.
 ///
-/// 'namehop run' is the router. The other commands talk to a running router, be it Namehop, NFD or
-/// another that speaks the NFD management protocol.
+/// 'namehop run' is the router. The other commands talk to a running router: Namehop, NFD or any other that speaks the
+/// NFD management protocol.
 #[derive(Parser, Debug)]
 #[command(name = "namehop", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
@@ -133,10 +133,10 @@ impl Cli {
     }
 }
 
-/// Tools log to standard error only when `RUST_LOG` says what; the router sets up its own log.
+/// Enables logging to standard error if `RUST_LOG` is set. The router sets up its own log.
 fn log_if_asked() {
     if std::env::var_os("RUST_LOG").is_some() {
-        // Fails only when a subscriber is set already.
+        // Fails only if a subscriber is already set.
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_writer(std::io::stderr)

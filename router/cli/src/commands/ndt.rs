@@ -1,4 +1,4 @@
-//! `namehop ndt`: the name dispatch table, by which names are divided among workers.
+//! `namehop ndt`: the name dispatch table, which assigns names to workers.
 
 use clap::{Args, Subcommand};
 use namehop_manage::nfd::{ControlParameters, names::module};
@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
 
-/// What other forwarders do not have.
+/// Feature that other forwarders lack, as named in error messages.
 const TABLE: &str = "a name dispatch table";
 
-/// Show and change which names belong to which worker
+/// Show and change the assignment of names to workers
 #[derive(Args, Debug)]
 pub struct NdtArgs {
     #[command(subcommand)]
@@ -29,9 +29,9 @@ enum NdtCommand {
     Move(MoveArgs),
 }
 
-/// List the entries of the name dispatch table that had packets in the last seconds, those with most first, and the divided ones. Names are divided by a
-/// hash of their first components: an entry stands for one such prefix, or for a few. Where an entry is divided, longer names have entries
-/// of their own
+/// List entries of the name dispatch table: those with packets in the last seconds, busiest first, and the divided
+/// ones. A hash of a name's first components selects its entry, so an entry holds one such prefix or a few. Longer
+/// names in a divided entry have entries of their own
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop ndt list --json")]
 struct ListArgs {
@@ -40,12 +40,12 @@ struct ListArgs {
     json: bool,
 }
 
-/// Give the names with the same first components as this one to another worker. With 'rebalance' on in the configuration, the router
-/// may move them again
+/// Assign the names with the same first components as this one to another worker. With 'rebalance' enabled in the
+/// configuration, the router may move them again
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop ndt move /example/video 1")]
 struct MoveArgs {
-    /// A name, of which the first components count (two, unless configured otherwise; more where an entry is divided)
+    /// A name; only its first components count (two by default; more in a divided entry)
     name: Name,
     /// Number of the worker, as in 'namehop status'
     worker: u64,

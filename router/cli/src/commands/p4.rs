@@ -1,4 +1,4 @@
-//! `namehop p4`: executes `namehop-p4`, a program of its own, so that a router is built without a compiler.
+//! `namehop p4`: executes `namehop-p4`, a separate program, so that a router is built without a compiler.
 
 use std::env;
 use std::error::Error;
@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The program that does the work.
+/// Program that is executed.
 const PROGRAM: &str = "namehop-p4";
 
 /// Check P4 programs and test them with packets
 ///
-/// The work is done by the program 'namehop-p4', which stands beside 'namehop' or in the PATH. 'namehop p4 --help' shows its
+/// Executes the program 'namehop-p4', which is next to 'namehop' or in the PATH. 'namehop p4 --help' shows its
 /// commands.
 #[derive(Args, Debug)]
 #[command(
@@ -27,7 +27,7 @@ const PROGRAM: &str = "namehop-p4";
     after_help = "Examples:\n  namehop p4 --help\n  namehop p4 check switch.p4\n  namehop p4 test switch.p4 switch.stf"
 )]
 pub struct P4Args {
-    /// What 'namehop-p4' is to do
+    /// Command and options of 'namehop-p4'
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
@@ -35,13 +35,13 @@ pub struct P4Args {
 impl P4Args {
     pub fn run(self) -> Result<(), Failure> {
         let program = beside(env::current_exe().ok().as_deref());
-        // Comes back only when the program cannot be executed.
+        // Returns only if the program cannot be executed.
         let error = Command::new(&program).args(&self.arguments).exec();
         Err(Failure::failed(explain(&program, &error)))
     }
 }
 
-/// Measures compiled programs, by 'namehop p4 bench --json'.
+/// Measures compiled programs with 'namehop p4 bench --json'.
 #[derive(Debug, Default)]
 pub struct Bench;
 
@@ -50,7 +50,7 @@ impl ProgramMeasurements for Bench {
         let this = beside(env::current_exe().ok().as_deref());
         let output = Command::new(&this).args(["bench", program, "--json", "--entries", &entries.to_string()]).output();
         let output = output.map_err(|error| explain(&this, &error))?;
-        // A program that needs what is not installed is in the list, too, and makes it fail.
+        // A program with missing requirements is also listed, and makes the command fail.
         let listed: Option<Value> =
             serde_json::from_slice::<Vec<Value>>(&output.stdout).ok().and_then(|mut all| all.pop());
         match listed {
@@ -63,7 +63,7 @@ impl ProgramMeasurements for Bench {
     }
 }
 
-/// The program beside this one, or its name alone, which is then looked for in the PATH.
+/// Returns the program's path next to this one, or its bare name, which is looked up in the PATH.
 fn beside(this: Option<&Path>) -> PathBuf {
     let found = this.and_then(Path::parent).map(|folder| folder.join(PROGRAM)).filter(|path| path.is_file());
     found.unwrap_or_else(|| PathBuf::from(PROGRAM))

@@ -15,14 +15,14 @@ use crate::units::{milliseconds, parse_duration};
 
 /// Measure round-trip times to a prefix
 ///
-/// Sends Interests PREFIX/ping/NUMBER, which 'namehop serve', ndnpingserver and 'ndnd pingserver'
-/// answer. Ends with exit code 4 when nothing was received, and with 1 when there were only Nacks.
+/// Sends Interests PREFIX/ping/NUMBER, which 'namehop serve', ndnpingserver and 'ndnd pingserver' answer. Ends with
+/// exit code 4 if nothing was received, and with 1 if only Nacks were received.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop ping /example\n  namehop ping /example --count 5 --interval 200ms --json")]
 pub struct PingArgs {
     /// Prefix of the server
     prefix: Name,
-    /// Probes to send; without it, until interrupted
+    /// Number of probes to send [default: until interrupted]
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Time between two probes
@@ -31,16 +31,16 @@ pub struct PingArgs {
     /// Time to wait for each answer
     #[arg(short = 'o', long, value_name = "DURATION", default_value = "4s", value_parser = parse_duration)]
     timeout: Duration,
-    /// First number; random when absent
+    /// First sequence number [default: random]
     #[arg(short = 'n', long, value_name = "NUMBER")]
     start: Option<u64>,
-    /// Component put before the number, to tell clients apart
+    /// Component before the sequence number, which distinguishes clients
     #[arg(short = 'p', long, value_name = "TEXT")]
     identifier: Option<String>,
-    /// Accept old answers from caches
+    /// Accept stale Data from caches
     #[arg(short = 'a', long)]
     allow_stale: bool,
-    /// Print the result only
+    /// Print only the result
     #[arg(short = 'q', long)]
     quiet: bool,
     /// Print the result as JSON

@@ -1,4 +1,4 @@
-//! `namehop plan`: how much router a kind of traffic needs.
+//! `namehop plan`: computes the router capacity that a kind of traffic needs.
 
 mod machine;
 mod report;
@@ -22,26 +22,27 @@ use crate::units::{parse_bytes, parse_duration, parse_share};
 use machine::MachineArgs;
 use report::{chart, describe};
 
-/// Sizes of caches that are compared, in packets.
+/// Cache sizes to compare, in packets.
 const CACHE_PACKETS: [u64; 7] = [0, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
-/// Step in which more computers are tried where tables do not fit, and where that ends.
+/// Factor by which the number of hosts grows while tables do not fit, and its maximum.
 const MORE_MACHINES: f64 = 1.01;
 const MOST_MACHINES: f64 = 1e9;
-/// Requests that let a packet into the cache of the model: as with the policy `filter`.
+/// Requests until a packet is admitted in the cache model: as with the policy `filter`.
 const THRESHOLD: u32 = 2;
-/// Requests that the policy remembers, at most.
+/// Maximum number of requests that the policy remembers.
 const MOST_HISTORY: u64 = 1 << 26;
 
-/// Work out how much router a kind of traffic needs
+/// Compute the router capacity that a kind of traffic needs
 ///
-/// For a rate of Interests with the Data for them, and a computer: how many workers it takes, how much memory FIB, PIT and cache need, what
-/// bounds the rate (cores, memory, links) and by how much, which cache answers which share of the Interests, what memory has to do and what power that is,
-/// and how many such computers it takes if one is not enough. Names, and with them prefixes and cached Data, are then divided between
-/// computers.
+/// For a rate of Interests with their Data and a kind of host, computes: the number of workers; the memory of FIB, PIT
+/// and cache; what limits the rate (cores, memory, links) and how close that is; the hit rates of several cache sizes;
+/// the memory rate and the power; and the number of such hosts if one is not enough. Names, and thus prefixes and
+/// cached Data, are then divided among the hosts.
 ///
-/// The computer is this one as 'namehop bench engine --json' and 'namehop bench memory --json' have measured it, one of a publication, or
-/// one that a file describes. The equations are those of 'namehop reproduce': min(N·F/C, B/M) of Taniguchi et al. (2016), hit rates by
-/// equations 5.3 to 5.7 and power by 6.1 to 6.10 of Takemasa's thesis (2019); sizes of tables are those of the router's own types.
+/// The host is one measured by 'namehop bench engine --json' and 'namehop bench memory --json', one of a publication,
+/// or one described in a file. The equations are those of 'namehop reproduce': min(N·F/C, B/M) of Taniguchi et al.
+/// (2016), and equations 5.3 to 5.7 (hit rates) and 6.1 to 6.10 (power) of Takemasa's thesis (2019). Table sizes are
+/// those of the router's own types.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop plan --machine e5-2699v4 --rate 100Gbit/s --prefixes 10000000 --links 400Gbit/s
@@ -51,7 +52,7 @@ const MOST_HISTORY: u64 = 1 << 26;
 pub struct PlanArgs {
     #[command(flatten)]
     machine: MachineArgs,
-    /// Data to the consumers (Gbit/s, Mbit/s, kbit/s, bit/s) or Interests (Mpps, kpps, pps) a second
+    /// Rate of Data to the consumers (Gbit/s, Mbit/s, kbit/s, bit/s) or of Interests (Mpps, kpps, pps)
     #[arg(short, long, value_name = "RATE")]
     rate: Rates,
     /// Bytes of an Interest
@@ -69,31 +70,32 @@ pub struct PlanArgs {
     /// Bytes of a prefix
     #[arg(long, value_name = "BYTES", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=8_000))]
     prefix_bytes: u32,
-    /// Packets that the caches of all computers together hold
+    /// Total number of packets in the caches of all hosts
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     cache: u64,
-    /// Share of the Interests that the caches answer, 0 to 1 or per cent; computed from --cache, --contents and --alpha if not given
+    /// Share of the Interests that the caches answer, 0 to 1 or per cent [default: computed from --cache, --contents
+    /// and --alpha]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     hit_rate: Option<f64>,
-    /// Packets that can be asked for
+    /// Number of packets that can be requested
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     contents: u64,
     /// Exponent of their popularity (Zipf's law), from 0 to 5
     #[arg(long, value_name = "ALPHA", default_value_t = 0.8)]
     alpha: f64,
-    /// From an Interest sent on to its Data
+    /// Time from a forwarded Interest to its Data
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = parse_duration)]
     round_trip: Duration,
-    /// Share of the Interests sent on that nobody answers, 0 to 1 or per cent
+    /// Share of the forwarded Interests without an answer, 0 to 1 or per cent
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = parse_share)]
     unanswered: f64,
-    /// For how long such an Interest is pending
+    /// How long such an Interest is pending
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
     lifetime: Duration,
-    /// How busy cores, memory and links may be at most, above 0 to 1 or per cent
+    /// Maximum load of cores, memory and links, above 0 to 1 or per cent
     #[arg(long, value_name = "SHARE", default_value = "80%", value_parser = parse_share)]
     load: f64,
-    /// Memory that other things than tables take on each computer
+    /// Memory besides the tables on each host
     #[arg(long, value_name = "SIZE", default_value = "1 GiB", value_parser = parse_bytes)]
     other_memory: u64,
     /// Write a chart of the load of cores, memory and links by rate to this file, as SVG
@@ -104,10 +106,10 @@ pub struct PlanArgs {
     json: bool,
 }
 
-/// What comes of it.
+/// Result of a plan.
 #[derive(Debug, Serialize)]
 struct Report {
-    /// Where its figures are from.
+    /// Source of the host's figures.
     machine_is: String,
     machine: Machine,
     demand: Demand,
@@ -115,17 +117,17 @@ struct Report {
     cache_packets: u64,
     contents: u64,
     most_load: f64,
-    /// Of an Interest and its Data, on average.
+    /// Average cost of an Interest and its Data.
     cost: Cost,
-    /// Of one computer; `null` where nothing is known of its links.
+    /// Bounds of one host; `null` if its links are unknown.
     bounds: Bounds,
     need: Need,
-    /// Of each computer.
+    /// Figures of each host.
     each: Each,
     caches: Vec<Cache>,
 }
 
-/// One of the computers, each of which has the same part.
+/// One of the hosts; all have the same share of the load.
 #[derive(Debug, Serialize)]
 struct Each {
     interests_per_second: f64,
@@ -133,7 +135,7 @@ struct Each {
     data_bits_per_second: f64,
     received_bits_per_second: f64,
     sent_bits_per_second: f64,
-    /// Shares of what there is: of all its cores, of memory's rate, of links, of memory.
+    /// Shares used of the total: cores, memory rate, links, memory.
     cores_load: f64,
     memory_rate_load: f64,
     links_load: f64,
@@ -142,18 +144,18 @@ struct Each {
     tables: Tables,
     other_bytes: u64,
     memory_bytes_per_second: f64,
-    /// Absent without a description of what it takes.
+    /// Absent if the host's power is not described.
     power: Option<Power>,
     total_watts: Option<f64>,
 }
 
-/// What a cache of some size would do.
+/// Results with a cache of some size.
 #[derive(Debug, Serialize)]
 struct Cache {
     packets: u64,
     bytes: f64,
     hit_rate: f64,
-    /// That one computer could forward then.
+    /// Maximum rate of one host with this cache.
     most_interests_per_second: f64,
 }
 
@@ -185,7 +187,7 @@ impl PlanArgs {
         let mut need = need(&demand, &machine, &all, self.load);
         let (bounds, cost) = (demand.bounds(&machine), demand.cost(&machine.costs));
         let part_of = |machines: f64| Demand { interests_per_second: rate / machines, ..demand };
-        // Buckets come in powers of two, so that a part of a table can take more than its part of the memory.
+        // Buckets come in powers of two, so a part of a table can take more than its share of the memory.
         while self.tables(&part_of(need.machines), need.machines).total() > machine.memory_bytes {
             need.machines = (need.machines * MORE_MACHINES).ceil();
             need.limit = Limit::MemorySize;
@@ -249,7 +251,7 @@ impl PlanArgs {
         }
     }
 
-    /// Of one of so many computers.
+    /// Returns the table sizes of one of `machines` hosts.
     fn tables(&self, demand: &Demand, machines: f64) -> Tables {
         let part = |count: f64| (count / machines).ceil() as usize;
         let name_bytes = self.name_bytes as usize;
@@ -267,7 +269,7 @@ impl PlanArgs {
         content_store_bytes(packets, self.data_bytes as usize, self.name_bytes as usize) as f64
     }
 
-    /// Share of the Interests that a cache of so many packets answers.
+    /// Returns the share of the Interests that a cache of this many packets answers.
     fn hits(&self, packets: u64) -> f64 {
         if packets == 0 {
             return 0.0;

@@ -1,4 +1,4 @@
-//! `namehop power`: what a router takes of power, by a model of its computer.
+//! `namehop power`: predicts the power of a router by a model of its host.
 
 mod fit;
 mod model;
@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Foretell what a router takes of power
+/// Predict the power of a router
 #[derive(Args, Debug)]
 pub struct PowerArgs {
     #[command(subcommand)]

@@ -1,18 +1,18 @@
-//! What the lists of prefixes share: which of them are shown, and in which order.
+//! Selection and order of prefixes, shared by the commands that list them.
 
 use clap::Args;
 use namehop_wire::Name;
 
-/// Which prefixes to list.
+/// Options that select prefixes.
 #[derive(Args, Debug)]
 pub struct PrefixArgs {
-    /// Only those under this name
+    /// Only prefixes under this name
     #[arg(long, value_name = "NAME")]
     prefix: Option<Name>,
 }
 
 impl PrefixArgs {
-    /// The entries that are wanted, in the order of their names.
+    /// Returns the selected entries, sorted by name.
     pub fn select<T>(&self, mut entries: Vec<T>, name: impl Fn(&T) -> &Name) -> Vec<T> {
         entries.retain(|entry| self.prefix.as_ref().is_none_or(|prefix| prefix.is_prefix_of(name(entry).as_ref())));
         entries.sort_by(|left, right| name(left).cmp(name(right)));

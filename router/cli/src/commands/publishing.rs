@@ -1,5 +1,5 @@
-//! What commands that answer Interests have in common: options for registration, signatures, segments, when they end, and that they
-//! go on when the forwarder was restarted.
+//! Options and service loop shared by commands that answer Interests: registration, signatures, segments, duration, and
+//! reconnection after a restart of the forwarder.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::connection::{ConnectionArgs, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::units::parse_duration;
 
-/// Pause before the first attempt to reach a forwarder again; it doubles up to the other one.
+/// Pauses between attempts to reconnect: the first one, which doubles, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How to publish, and for how long.
+/// Options of a publication.
 #[derive(Args, Debug)]
 pub struct PublishingArgs {
     #[command(flatten)]
@@ -28,30 +28,30 @@ pub struct PublishingArgs {
     /// Stop after this time
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub exit_after: Option<Duration>,
-    /// End when the connection to the forwarder is lost, instead of connecting and registering again
+    /// End when the connection to the forwarder is lost, instead of reconnecting and registering again
     #[arg(long)]
     pub no_reconnect: bool,
 }
 
-/// A prefix that is answered for, and the connection for that.
+/// A prefix to answer for, and its connection.
 pub struct Service<'a> {
     pub publishing: &'a PublishingArgs,
     pub connection: &'a ConnectionArgs,
     pub prefix: &'a Name,
-    /// Answers Interests that come over a connection.
+    /// Answers the Interests of a connection.
     pub answer: &'a dyn Fn(&Endpoint),
 }
 
 impl Service<'_> {
-    /// Registers the prefix, for the first time: a refusal is an error.
+    /// Registers the prefix for the first time, and fails if it is refused.
     pub async fn begin(&self, endpoint: &Endpoint) -> Result<(), Failure> {
         (self.answer)(endpoint);
         Ok(self.publishing.announce.register(endpoint, self.prefix).await?)
     }
 
-    /// Goes on until the command is interrupted, its time is over, or `ends` completes; then takes the registration back. When the connection is
-    /// lost, connects and registers again, with growing pauses between attempts. Returns the last connection, and why it was lost if the
-    /// command is to end then.
+    /// Serves until the command is interrupted, its time is over, or `ends` completes; then unregisters the prefix. If
+    /// the connection is lost, reconnects and registers again, with growing pauses between attempts. Returns the last
+    /// connection. With `--no-reconnect`, also returns the reason of a lost connection.
     pub async fn run(&self, mut endpoint: Endpoint, ends: impl Future<Output = ()>) -> (Endpoint, Option<Failure>) {
         tokio::pin! {
             let over = async {
@@ -81,7 +81,7 @@ impl Service<'_> {
         (endpoint, None)
     }
 
-    /// A new connection, over which the prefix is registered. What goes wrong is tried again.
+    /// Reconnects and registers the prefix; retries after errors.
     async fn again(&self) -> Endpoint {
         let mut pause = FIRST_PAUSE;
         let mut told = None;
@@ -108,7 +108,7 @@ impl Service<'_> {
 }
 
 impl PublishingArgs {
-    /// Connects; commands over the connection are signed as the options say.
+    /// Connects, and sets the signer of commands by the options.
     pub async fn connect(&self, connection: &ConnectionArgs) -> Result<Endpoint, Failure> {
         let endpoint = connection.connect().await?;
         endpoint.sign_commands_with(self.signing.command_signer()?);
@@ -116,7 +116,7 @@ impl PublishingArgs {
     }
 }
 
-/// Completes after a time, or never.
+/// Completes after the time limit, or never.
 async fn time_limit(limit: Option<Duration>) {
     match limit {
         Some(limit) => tokio::time::sleep(limit).await,
@@ -124,13 +124,13 @@ async fn time_limit(limit: Option<Duration>) {
     }
 }
 
-/// The segments that content is cut into.
+/// Options of the segments of an object.
 #[derive(Args, Debug)]
 pub struct SegmentArgs {
     /// Bytes of content per segment
     #[arg(short = 's', long, value_name = "BYTES", default_value_t = 8000)]
     pub segment_size: usize,
-    /// How long segments stay fresh
+    /// Freshness period of segments
     #[arg(short = 'f', long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     pub freshness: Duration,
 }

@@ -17,18 +17,17 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::units::{milliseconds, parse_duration};
 
-/// Time that metadata stays fresh: long enough to serve a crowd from caches, short enough for a new
-/// version to be found at once.
+/// FreshnessPeriod of metadata in milliseconds: long enough to serve many consumers from caches, short enough for them
+/// to find a new version at once.
 pub const METADATA_FRESHNESS_MS: u64 = 10;
 
-/// How often the progress is shown anew.
+/// Interval of progress updates.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Publish standard input or a file under a name
 ///
-/// Cuts the content into segments NAME/v=VERSION/seg=NUMBER, registers NAME, prints the versioned name
-/// on standard error, and serves until interrupted. 'namehop cat', ndncatchunks, NDNts and
-/// 'ndnd cat' fetch it.
+/// Splits the content into segments NAME/v=VERSION/seg=NUMBER, registers NAME, prints the versioned name on standard
+/// error, and serves until interrupted. 'namehop cat', ndncatchunks, NDNts and 'ndnd cat' fetch it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop put /example/readme < README.md
@@ -38,17 +37,17 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 pub struct PutArgs {
     /// Name of the object, without version
     name: Name,
-    /// File to publish; it must not change while it is served. Standard input when absent
+    /// File to publish, which must not change while it is served [default: standard input]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
     segments: SegmentArgs,
-    /// Version number; the time in microseconds when absent
+    /// Version number [default: the time in microseconds]
     #[arg(long = "object-version", value_name = "NUMBER")]
     version: Option<u64>,
     #[command(flatten)]
     publishing: PublishingArgs,
-    /// Stop when nobody has asked for this long
+    /// Stop after this time without Interests
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     idle: Option<Duration>,
     /// Print only the versioned name
@@ -71,7 +70,7 @@ impl PutArgs {
             signer: self.publishing.signing.signer()?,
         };
         block_on(async {
-            // Before the content is read, which is useless without a forwarder.
+            // Connect before reading the content, which is useless without a forwarder.
             let endpoint = self.publishing.connect(connection).await?;
             let content = tokio::select! {
                 content = self.content() => content?,
@@ -132,15 +131,15 @@ impl PutArgs {
         lost.map_or(Ok(()), Err)
     }
 
-    /// What was sent so far, for people at a terminal: a program that serves for days must not fill a log. How much there is to
-    /// send depends on who asks, so there is no end to show.
+    /// Returns a display of what was sent, only on a terminal: a program that serves for days must not fill a log.
+    /// There is no end to show, because the amount depends on the consumers.
     fn progress(&self) -> Option<Progress> {
         let is_shown = !self.quiet && std::io::stderr().is_terminal();
         is_shown.then(|| Progress::new("{spinner} {msg} {elapsed}"))
     }
 }
 
-/// Keeps what is shown up to date, for ever.
+/// Updates the display forever.
 async fn show_progress(object: &PublishedObject, shown: Option<&Progress>) {
     let Some(shown) = shown else { return std::future::pending().await };
     loop {
@@ -150,7 +149,7 @@ async fn show_progress(object: &PublishedObject, shown: Option<&Progress>) {
     }
 }
 
-/// Completes when nobody has asked for `limit`, or never.
+/// Completes after a time of `limit` without Interests, or never.
 async fn idle(object: &PublishedObject, limit: Option<Duration>) {
     let Some(limit) = limit else { return std::future::pending().await };
     while let Some(rest) = limit.checked_sub(object.idle_time()) {

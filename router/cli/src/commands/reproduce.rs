@@ -1,4 +1,4 @@
-//! `namehop reproduce`: the published tables and figures, regenerated beside their published values.
+//! `namehop reproduce`: regenerates published tables and figures, and compares them with the published values.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,14 @@ use crate::output::{self, Align, Table};
 use crate::progress::Progress;
 use crate::units::parse_seconds;
 
-/// Regenerate published tables and figures on this machine
+/// Regenerate published tables and figures on this host
 ///
-/// Prints each beside its published values, and says why they differ, how it was measured and what the figures leave out.
-/// Each value is marked as published, computed or measured; what is measured is the median of several runs, with their
-/// least and most. Without an ID, lists what there is; 'all' runs everything. Of several, one that fails does not end the rest, and is
-/// named at the end. The published number of prefixes takes 4 GB of memory and some minutes. Huge pages, when they are reserved, are used.
-/// Items about P4 programs run 'namehop p4 bench', which needs a C compiler and the headers of DPDK, and 8 GiB of memory.
+/// Prints each one with its published values, and explains differences, the method of measurement and omissions. Each
+/// value is marked as published, computed or measured; measured values are the median of several runs, with minimum and
+/// maximum. Without an ID, lists the items; 'all' runs all of them. If one of several fails, the others still run, and
+/// the failed ones are named at the end. The published number of prefixes takes 4 GB of memory and some minutes.
+/// Reserved huge pages are used. Items about P4 programs run 'namehop p4 bench', which needs a C compiler, the headers
+/// of DPDK, and 8 GiB of memory.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop reproduce
@@ -42,13 +43,13 @@ pub struct ReproduceArgs {
     /// Prefixes in the FIB
     #[arg(long, value_name = "N", default_value_t = published::PREFIXES)]
     prefixes: u64,
-    /// How often everything is measured
+    /// Number of measurement runs
     #[arg(long, value_name = "N", default_value_t = Settings::default().runs)]
     runs: usize,
-    /// Time for each schedule of the forwarding engine in each run
+    /// Time per schedule of the forwarding engine in each run
     #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
     seconds: Duration,
-    /// Requests of each simulation of caches, half of which warm them up
+    /// Requests per simulation of caches; half of them warm the caches up
     #[arg(long, value_name = "N", default_value_t = Settings::default().cache_requests)]
     cache_requests: u64,
     #[command(flatten)]
@@ -108,7 +109,7 @@ impl ReproduceArgs {
                 ids.push(id);
             }
         }
-        // An unknown name is refused before minutes are spent on measuring.
+        // Reject an unknown name before spending minutes on measuring.
         if let Some(unknown) = ids.iter().find(|id| !context.items().any(|item| item.id == id.as_str())) {
             return Err(ReproduceError::Unknown(unknown.clone()).into());
         }
@@ -143,10 +144,11 @@ impl ReproduceArgs {
     }
 }
 
-/// Regenerates one after the other and gives each to `take`. One that fails does not end it, because others may have taken an hour by then.
+/// Regenerates the items in order and passes each to `take`. A failed item does not end the run, because earlier ones
+/// may have taken an hour.
 ///
 /// # Errors
-/// What `take` gives, at once; why the only one failed; at the end, which of several did.
+/// Returns an error of `take` at once, the error of a single item, or at the end the names of the failed items.
 fn regenerate(
     context: &mut Context<'_>,
     ids: &[String],
@@ -188,7 +190,7 @@ fn list(items: impl Iterator<Item = &'static Item>, json: bool) -> Result<(), Fa
     table.print()
 }
 
-/// Writes charts to a directory, which is made if need be: a file each.
+/// Writes each chart to a file in a directory, which is created if necessary.
 pub(super) fn write_charts(directory: &Path, charts: &[Chart]) -> Result<(), Failure> {
     let context = |error: std::io::Error| Failure::from(error).context(directory.display());
     fs::create_dir_all(directory).map_err(context)?;
@@ -233,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    /// Links that nothing comes back from.
+    /// Links that carry no Data.
     struct NoLinks;
 
     impl SweepMeasurements for NoLinks {
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!(taken, expected.map(|(id, is_ok)| (id.to_owned(), is_ok)));
         assert_eq!(result, Err("1 of 3 could not be regenerated: shi-figure-7".to_owned()));
         assert_eq!(run(&["table-6.1", "table-6.2"]).1, Ok(()));
-        // Of a single one, the reason.
+        // For a single item, the error is its reason.
         let (taken, result) = run(&["shi-figure-7"]);
         assert!(taken.is_empty() && result.is_err_and(|why| why.ends_with("no links")));
     }

@@ -52,7 +52,7 @@ struct ListArgs {
     /// Only routes to this face (number or address)
     #[arg(long, value_name = "FACE")]
     face: Option<FaceSelector>,
-    /// Only routes of this origin
+    /// Only routes with this origin
     #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     origin: Option<u64>,
     /// Print JSON
@@ -66,14 +66,14 @@ pub struct RouteOptionArgs {
     /// Cost; lower is better
     #[arg(short = 'c', long, default_value_t = 0)]
     pub cost: u64,
-    /// Who made the route: app, client, static, nlsr, … or a number
+    /// Origin of the route: app, client, static, nlsr, … or a number
     #[arg(short = 'o', long, default_value = "static", value_parser = parse_origin)]
     pub origin: u64,
-    /// child-inherit (applies to longer names with routes of their own), capture (shorter names' routes do
-    /// not apply here), none
+    /// child-inherit (applies also to longer names with routes of their own), capture (routes of shorter names do not
+    /// apply here), none
     #[arg(short = 'f', long, default_value = "child-inherit", value_parser = parse_flags)]
     pub flags: u64,
-    /// Time until the route disappears; never when absent
+    /// Time until the route expires [default: never]
     #[arg(short = 'e', long, value_name = "DURATION", value_parser = parse_duration)]
     pub expires: Option<Duration>,
 }
@@ -92,7 +92,7 @@ struct AddArgs {
     /// Prefix of the route
     #[arg(required_unless_present = "file", requires = "nexthop")]
     prefix: Option<Name>,
-    /// Face number, or address of a face that is created when it does not exist
+    /// Face number, or address of a face, which is created if it does not exist
     nexthop: Option<FaceSelector>,
     /// Read routes from this file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "nexthop"])]
@@ -112,7 +112,7 @@ struct RemoveArgs {
     prefix: Name,
     /// Face number or address
     nexthop: FaceSelector,
-    /// Who made the route: app, client, static, nlsr, … or a number
+    /// Origin of the route: app, client, static, nlsr, … or a number
     #[arg(short = 'o', long, default_value = "static", value_parser = parse_origin)]
     origin: u64,
 }
@@ -183,7 +183,7 @@ impl AddArgs {
         if let Some(path) = &self.file {
             return route_file::add(manager, path, &self.options, self.json).await;
         }
-        // Both are there: the command line demands them without --file.
+        // The command line requires both without --file.
         let (Some(prefix), Some(nexthop)) = (self.prefix, self.nexthop) else {
             return Err(Failure::usage("PREFIX and NEXTHOP are needed"));
         };

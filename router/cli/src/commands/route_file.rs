@@ -1,10 +1,10 @@
 //! Adding many routes from a file.
 //!
-//! Commands are pipelined. Each carries the present time as SignatureTime; some forwarders accept
-//! several commands with the same time, others demand a newer one each. So the first refusal with
-//! code 403 makes the rest go out one per millisecond, the refused ones again. Times never run ahead of
-//! the clock, since that would lock out other programs until the clock catches up. When the slow way is refused too and
-//! nothing was added so far, the key may not do this: the rest is not tried.
+//! Commands are pipelined. Each carries the current time as SignatureTime. Some forwarders accept several commands with
+//! the same time, others require a newer one each. After the first refusal with code 403, the remaining and the refused
+//! commands are therefore sent one per millisecond. Times never run ahead of the clock, which would lock out other
+//! programs until the clock catches up. If a paced command is refused too and no route was added so far, the key lacks
+//! the permission, and the rest is not tried.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
@@ -27,9 +27,9 @@ use crate::printable;
 use crate::progress::Progress;
 use crate::units::{milliseconds, show_duration};
 
-/// Commands in flight at once.
+/// Number of commands in flight.
 const PIPELINE: usize = 128;
-/// Failed lines shown; more are only counted.
+/// Number of failed lines shown; more are only counted.
 const MAX_SHOWN: usize = 10;
 
 #[derive(Serialize)]
@@ -118,7 +118,7 @@ async fn send_all(
                 (line, was_paced, result)
             });
             if paced {
-                // One at a time until the pace is seen to be accepted: order matters now.
+                // Send one at a time until a paced command is accepted: order matters now.
                 break;
             }
         }
@@ -144,7 +144,7 @@ async fn send_all(
     }
 }
 
-/// A SignatureTime newer than the last, not ahead of the clock.
+/// Returns a SignatureTime newer than the last one, but not ahead of the clock.
 async fn next_time_ms(endpoint: &Endpoint) -> u64 {
     let time_ms = endpoint.next_signature_time_ms();
     let ahead_ms = time_ms.saturating_sub(unix_time_ms());

@@ -9,9 +9,8 @@ use crate::failure::Failure;
 
 /// Run the router in the foreground
 ///
-/// Listens where the configuration says; without one, on a Unix socket and on TCP, UDP and WebSocket at
-/// the ports of NDN. Ends cleanly at SIGINT, SIGTERM and SIGHUP, and at once at a second SIGINT or
-/// SIGTERM.
+/// Listens as configured; without a configuration, on a Unix socket and on TCP, UDP and WebSocket at the default ports
+/// of NDN. Ends cleanly on SIGINT, SIGTERM and SIGHUP, and immediately on a second SIGINT or SIGTERM.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop run\n  namehop run --config /etc/namehop.toml")]
 pub struct RunArgs {

@@ -15,8 +15,8 @@ use crate::units::{milliseconds, parse_duration};
 
 /// Answer every Interest under a prefix with the same content
 ///
-/// Registers PREFIX and answers until interrupted, also after a restart of the forwarder. It is what 'namehop ping', ndnping and
-/// 'ndnd ping' probe.
+/// Registers PREFIX and answers until interrupted, also after a restart of the forwarder. 'namehop ping', ndnping and
+/// 'ndnd ping' can probe it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop serve /example
@@ -26,13 +26,13 @@ use crate::units::{milliseconds, parse_duration};
 pub struct ServeArgs {
     /// Prefix to answer for
     prefix: Name,
-    /// Bytes of content in each Data
+    /// Bytes of content per Data
     #[arg(short = 's', long, value_name = "BYTES", default_value_t = 0, conflicts_with = "content")]
     size: usize,
-    /// Text that each Data holds
+    /// Text content of each Data
     #[arg(long, value_name = "TEXT")]
     content: Option<String>,
-    /// How long the Data stays fresh; 0 = caches give it only to those who accept old Data
+    /// Freshness period of the Data; with 0, caches return it only for Interests that accept stale Data
     #[arg(short = 'f', long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     freshness: Duration,
     #[command(flatten)]
@@ -50,7 +50,7 @@ impl ServeArgs {
         };
         let signer = self.publishing.signing.signer()?;
         let options = ServeOptions { content, freshness_ms: milliseconds(self.freshness), signer };
-        // The shortest name there is: longer ones leave less room.
+        // The shortest possible name: longer ones leave less room.
         options.answer(self.prefix.as_ref()).map_err(|error| match error {
             BuildError::TooLong => Failure::usage(format!(
                 "this content, its name and its signature make more than the {MAX_PACKET_SIZE} bytes of a packet: \

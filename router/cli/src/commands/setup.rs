@@ -1,4 +1,4 @@
-//! `namehop setup`: what this computer offers a fast router, what would make it faster, doing that and undoing it.
+//! `namehop setup`: shows and changes the settings of this host that make a router fast, and undoes the changes.
 
 mod view;
 
@@ -16,12 +16,12 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use crate::units::parse_bytes;
 
-/// Show what this computer offers a fast router, and prepare it: huge pages and network cards
+/// Show what this host offers a fast router, and prepare it: huge pages and network cards
 ///
-/// Everything works without, slower. Alone it changes nothing: it shows what is there and, numbered, what it would change.
-/// '--apply' does that, after asking; '--undo' takes it back exactly. What was before is kept in
-/// /var/lib/namehop-setup/state.json. A network card that carries the default route or an SSH session is never taken unless
-/// it is named with '--force-nic'.
+/// A router works without any of this, but slower. Without options, changes nothing: it shows the current state and a
+/// numbered list of changes. '--apply' makes them after asking; '--undo' reverts them exactly. The original state is
+/// kept in /var/lib/namehop-setup/state.json. A network card that carries the default route or an SSH session is taken
+/// only if it is named with '--force-nic'.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop setup
@@ -30,47 +30,49 @@ use crate::units::parse_bytes;
   sudo namehop setup --nic 0000:03:00.0 --nic eth2 --apply --yes
   sudo namehop setup --undo")]
 pub struct SetupArgs {
-    /// Memory to set aside in huge pages, in all: a size, 'auto' (what default settings make use of), or 'keep' (as it is)
+    /// Total memory to reserve in huge pages: a size, 'auto' (what default settings use), or 'keep' (unchanged)
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = parse_memory)]
     huge_pages: MemoryWish,
-    /// Size of a huge page: 2MiB or 1GiB; otherwise what suits
+    /// Size of a huge page: 2MiB or 1GiB [default: chosen for the host]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     page_size: Option<u64>,
-    /// Network card to give to programs that drive it without the kernel: a PCI address or an interface; can be repeated
+    /// Network card to give to programs that drive it without the kernel: a PCI address or an interface; can be
+    /// repeated
     #[arg(long, value_name = "PCI")]
     nic: Vec<String>,
-    /// The same for one that carries the default route or an SSH session: this computer may not be reachable afterwards
+    /// Same as --nic, for a card that carries the default route or an SSH session: this host may be unreachable
+    /// afterwards
     #[arg(long, value_name = "PCI")]
     force_nic: Vec<String>,
-    /// Change what is so now, and not how it is after a restart of the computer
+    /// Change only the running system, not its state after a restart of the host
     #[arg(long)]
     until_restart: bool,
-    /// Do what is planned
+    /// Make the planned changes
     #[arg(long)]
     apply: bool,
-    /// Take back everything that '--apply' did
+    /// Revert all changes that '--apply' made
     #[arg(long, conflicts_with_all = ["apply", "huge_pages", "nic", "force_nic", "page_size", "until_restart"])]
     undo: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Look at (and change) the files of another computer, whose /proc, /sys and /etc are below DIR; no programs are run
+    /// Inspect (and change) the files of another host, with its /proc, /sys and /etc below DIR; runs no programs
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
 }
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize)]
 struct Report<'r> {
     machine: &'r Machine,
     findings: &'r [Finding],
     plan: &'r Plan,
-    /// What earlier runs have changed.
+    /// Changes made by earlier runs.
     changed: &'r [Record],
-    /// What became of the steps.
+    /// Results of the steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcomes: Option<&'r [Outcome]>,
 }
@@ -96,7 +98,7 @@ impl SetupArgs {
         let machine = Machine::detect(&system, ssh_connection.as_deref());
         let plan = Plan::new(&system, &machine, &self.wishes());
         let findings = findings(&machine);
-        // Who may not read what was changed sees the rest.
+        // A user without permission to read the changes still sees the rest.
         let changed = StateFile::read(&system).unwrap_or_default();
         let report = Report { machine: &machine, findings: &findings, plan: &plan, changed: &changed, outcomes: None };
         if !self.json {
@@ -191,7 +193,7 @@ impl SetupArgs {
         }
     }
 
-    /// Asks on the terminal, unless told not to.
+    /// Asks on the terminal, unless `--yes` is given.
     fn ask(&self, question: &str) -> Result<(), Failure> {
         if self.yes {
             return Ok(());
@@ -214,7 +216,7 @@ fn open_state(system: &System) -> Result<StateFile, Failure> {
     StateFile::open(system).map_err(|error| Failure::failed(error).context(StateFile::PATH))
 }
 
-/// The command line of this process with further options.
+/// Returns the command line of this process with further options.
 fn command(options: &[&str]) -> String {
     let given = env::args().skip(1);
     let options =

@@ -1,4 +1,4 @@
-//! Options that say with which keys Data and commands are signed.
+//! Options that select the keys for signing Data and commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use namehop_wire::security::{
 
 use crate::failure::Failure;
 
-/// Name the key and the certificate that sign commands where no option does.
+/// Environment variables with the default files of the key and the certificate that sign commands.
 const KEY_VARIABLE: &str = "NAMEHOP_SIGNING_KEY";
 const CERTIFICATE_VARIABLE: &str = "NAMEHOP_CERTIFICATE";
 
-/// How commands to the forwarder are signed; a plain SHA-256 digest when nothing is given.
+/// How commands to the forwarder are signed; by default with a plain SHA-256 digest.
 #[derive(Args, Debug)]
 pub struct CommandSigningArgs {
-    /// Private key that signs commands, for a forwarder that accepts certain keys only
+    /// Private key that signs commands, for a forwarder that accepts only certain keys
     ///
-    /// A file that 'namehop key generate' makes (PKCS#8). When absent: NAMEHOP_SIGNING_KEY.
+    /// A file from 'namehop key generate' (PKCS#8). If absent, the environment variable NAMEHOP_SIGNING_KEY names it.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Signing")]
     signing_key: Option<PathBuf>,
     /// Certificate of the signing key
     ///
-    /// When absent: NAMEHOP_CERTIFICATE.
+    /// If absent, the environment variable NAMEHOP_CERTIFICATE names it.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Signing")]
     certificate: Option<PathBuf>,
 }
 
 impl CommandSigningArgs {
-    /// The signer that the options and the environment describe.
+    /// Returns the signer selected by the options and the environment.
     pub fn signer(&self) -> Result<Arc<dyn Signer>, Failure> {
         let key = self.signing_key.clone().or_else(|| file_in_environment(KEY_VARIABLE));
         let certificate = self.certificate.clone().or_else(|| file_in_environment(CERTIFICATE_VARIABLE));
@@ -39,37 +39,37 @@ impl CommandSigningArgs {
     }
 }
 
-/// How Data is signed, a plain SHA-256 digest when nothing is given, and how the registration of its prefix is.
+/// How Data and the registration of its prefix are signed; by default with a plain SHA-256 digest.
 #[derive(Args, Debug)]
 pub struct SigningArgs {
     /// Private key (PKCS#8: PEM, base64 or binary; ECDSA P-256, Ed25519 or RSA) that signs the Data
     ///
-    /// It signs the registration of the prefix too, unless --command-key or NAMEHOP_SIGNING_KEY is given.
+    /// It also signs the registration of the prefix, unless --command-key or NAMEHOP_SIGNING_KEY is given.
     #[arg(long, value_name = "FILE", requires = "locator", conflicts_with = "hmac_key", help_heading = "Signing")]
     signing_key: Option<PathBuf>,
-    /// Certificate whose name goes into the key locator
+    /// Certificate with the name for the key locator
     #[arg(long, value_name = "FILE", group = "locator", help_heading = "Signing")]
     certificate: Option<PathBuf>,
-    /// Name that goes into the key locator
+    /// Name for the key locator
     #[arg(long, value_name = "NAME", group = "locator", help_heading = "Signing")]
     key_name: Option<Name>,
     /// File with a shared secret for HMAC-SHA256
     #[arg(long, value_name = "FILE", requires = "key_name", help_heading = "Signing")]
     hmac_key: Option<PathBuf>,
-    /// Private key that signs the registration of the prefix, for a forwarder that accepts certain keys only
+    /// Private key that signs the registration of the prefix, for a forwarder that accepts only certain keys
     ///
-    /// When absent: NAMEHOP_SIGNING_KEY, then --signing-key.
+    /// If absent, the environment variable NAMEHOP_SIGNING_KEY names it, then --signing-key.
     #[arg(long, value_name = "FILE", help_heading = "Signing")]
     command_key: Option<PathBuf>,
     /// Certificate of the key that signs the registration
     ///
-    /// When absent: NAMEHOP_CERTIFICATE.
+    /// If absent, the environment variable NAMEHOP_CERTIFICATE names it.
     #[arg(long, value_name = "FILE", help_heading = "Signing")]
     command_certificate: Option<PathBuf>,
 }
 
 impl SigningArgs {
-    /// The signer of Data that the options describe.
+    /// Returns the signer of Data selected by the options.
     pub fn signer(&self) -> Result<Arc<dyn Signer>, Failure> {
         if let Some(path) = &self.hmac_key {
             let secret = std::fs::read(path).map_err(at(path))?;
@@ -78,13 +78,13 @@ impl SigningArgs {
         self.key_signer()
     }
 
-    /// The signer of commands that the options and the environment describe.
+    /// Returns the signer of commands selected by the options and the environment.
     pub fn command_signer(&self) -> Result<Arc<dyn Signer>, Failure> {
         let key = self.command_key.clone().or_else(|| file_in_environment(KEY_VARIABLE));
         let certificate = self.command_certificate.clone().or_else(|| file_in_environment(CERTIFICATE_VARIABLE));
         match signer_in_files(key.as_deref(), certificate.as_deref())? {
             Some(signer) => Ok(signer),
-            // A shared secret means nothing to a forwarder, so it stays out of this.
+            // A forwarder cannot verify a shared secret, so it does not sign commands.
             None => self.key_signer(),
         }
     }
@@ -104,12 +104,12 @@ fn at<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure + '_ {
     move |error| Failure::failed(error).context(path.display())
 }
 
-/// The file that a variable names; an empty variable counts as none.
+/// Returns the file named by an environment variable; an empty variable counts as unset.
 fn file_in_environment(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The signer with this key and certificate. None without both; one alone is a mistake.
+/// Returns the signer with this key and certificate, or `None` if both are absent. Only one of them is an error.
 fn signer_in_files(key: Option<&Path>, certificate: Option<&Path>) -> Result<Option<Arc<dyn Signer>>, Failure> {
     let (path, certificate) = match (key, certificate) {
         (None, None) => return Ok(None),
@@ -124,7 +124,8 @@ fn signer_in_files(key: Option<&Path>, certificate: Option<&Path>) -> Result<Opt
     Ok(Some(Arc::new(KeySigner::new(key, locator))))
 }
 
-/// The name in a certificate file, which must be about this key: signatures that nobody can verify help nobody.
+/// Returns the name in a certificate file. The certificate must be for this key, because signatures are otherwise not
+/// verifiable.
 fn name_of_certificate(path: &Path, key_path: &Path, key: &PrivateKey) -> Result<Name, Failure> {
     let packet = load_certificate(path).map_err(at(path))?;
     let certificate = Certificate::decode(&packet).map_err(at(path))?;

@@ -1,4 +1,4 @@
-//! `namehop status`: what a forwarder is doing.
+//! `namehop status`: the state of a forwarder.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use crate::manager::Manager;
 use crate::output::{self, Align, Table, properties};
 use crate::units::show_duration;
 
-/// Show version, uptime, table sizes and packet counts of the forwarder, its cache on disk, which routing daemon or gateway is
-/// told of its routes, the computer's power, what goes through the queues of ports, and every dropped packet by reason
+/// Show version, uptime, table sizes and packet counts of the forwarder, its cache on disk, the routing daemon or
+/// gateway that learns its routes, the host's power, the packets in the queues of ports, and every dropped packet by
+/// reason
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop status --json")]
 pub struct StatusArgs {
@@ -23,7 +24,7 @@ pub struct StatusArgs {
     json: bool,
 }
 
-/// Forwarders that answer with this version have the datasets of drops and of readvertising.
+/// Version prefix of forwarders that have the datasets of drops and of readvertising.
 const OWN_VERSION: &str = "Namehop/";
 
 impl StatusArgs {
@@ -81,7 +82,7 @@ impl StatusArgs {
     }
 }
 
-/// Power in all and by part, and where it is known from.
+/// Formats the total power, its parts, and the source of the figures.
 fn show_power(power: &PowerView) -> String {
     let source = match &power.server {
         None => "measured".to_owned(),
@@ -95,7 +96,7 @@ fn show_power(power: &PowerView) -> String {
     text
 }
 
-/// Who is told of the routes, how far that is, and what went wrong last.
+/// Formats the destination of readvertised routes, its progress, and the last error.
 fn show_readvertise(told: &ReadvertiseView) -> Vec<(&'static str, String)> {
     let label = if told.destination == "daemon" { "Routing daemon" } else { "Gateway" };
     let to_be_told = told.announced_prefixes + told.waiting_prefixes + told.refused_prefixes;
@@ -128,7 +129,7 @@ fn show_readvertise(told: &ReadvertiseView) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What each worker does, if there are several.
+/// Formats a table of the workers, if there are several.
 fn show_workers(status: &StatusView) -> String {
     let workers = status.workers.as_deref().unwrap_or_default();
     if workers.len() < 2 {
@@ -163,7 +164,7 @@ fn show_workers(status: &StatusView) -> String {
     format!("\n{}", table.render())
 }
 
-/// What went through the queues of ports, if there are ports.
+/// Formats a table of the ports' queues, if there are ports.
 fn show_queues(status: &StatusView) -> String {
     let workers = status.workers.as_deref().unwrap_or_default();
     let mut queues: Vec<_> = workers
@@ -196,7 +197,8 @@ fn show_queues(status: &StatusView) -> String {
     format!("\n{}", table.render())
 }
 
-/// Every reason that occurred, the most frequent first: in total (with faces that are gone), and on which faces that exist.
+/// Formats every drop reason that occurred, most frequent first: in total (including closed faces), and per existing
+/// face.
 fn show_drops(status: &StatusView) -> String {
     let layers = status.drops.iter().flatten();
     let mut reasons: Vec<(u64, &str, &str)> = layers
@@ -205,7 +207,7 @@ fn show_drops(status: &StatusView) -> String {
     if reasons.is_empty() {
         return String::new();
     }
-    // Those that are equally frequent stay in the order of their names.
+    // The sort is stable: equally frequent reasons remain sorted by name.
     reasons.sort_by_key(|&(count, ..)| Reverse(count));
     let mut table = Table::new(&[
         ("DROPPED", Align::Right),

@@ -1,4 +1,4 @@
-//! `namehop strategy`: which forwarding strategy applies to which names.
+//! `namehop strategy`: the choice of forwarding strategies for prefixes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -58,14 +58,14 @@ struct ListArgs {
 struct SetArgs {
     /// Prefix
     prefix: Name,
-    /// Name of the strategy; one without '/' stands under /localhost/nfd/strategy
+    /// Name of the strategy; without '/', it is under /localhost/nfd/strategy
     strategy: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Make a prefix follow the choice of a shorter one
+/// Remove a prefix's strategy choice, so that the choice of a shorter prefix applies
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop strategy unset /example")]
 struct UnsetArgs {
@@ -75,10 +75,11 @@ struct UnsetArgs {
 
 /// Load a strategy into the router, or replace a loaded one
 ///
-/// The file is an eBPF object file that clang has made from C. The router verifies it and translates it to native code. Prefixes that
-/// have chosen a strategy of this name go over to the new one, while packets flow. Only Namehop has this.
+/// The file is an eBPF object file compiled from C by clang. The router verifies it and translates it to native code.
+/// Prefixes that use a strategy of this name switch to the new one without interrupting traffic. Only Namehop supports
+/// this command.
 ///
-/// Loading takes the token of the router's HTTP API, or a key that is listed for the module strategy-choice in
+/// Loading requires the token of the router's HTTP API, or a key that is authorized for the module strategy-choice in
 /// [[management.authorizations]].
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -92,14 +93,14 @@ struct LoadArgs {
         help = format!("Object file, of at most {MAX_COMMAND_FILE_BYTES} bytes; with --token {MAX_OBJECT_FILE_BYTES}")
     )]
     file: PathBuf,
-    /// Name of the strategy, in place of the one in the file
+    /// Name of the strategy [default: the name in the file]
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
 }
 
-/// Remove a loaded strategy that no prefix has chosen
+/// Remove a loaded strategy that no prefix uses
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop strategy unload hedge")]
 struct UnloadArgs {
@@ -107,7 +108,7 @@ struct UnloadArgs {
     name: String,
 }
 
-/// Examples, and the strategies that the routers of this release have.
+/// Returns examples, and a list of the strategies that routers of this release have.
 fn set_help() -> String {
     let mut help = "Examples:
   namehop strategy set /example multicast
@@ -224,21 +225,21 @@ fn is_loaded(name: &str) -> Result<(), Failure> {
     output::line(format!("strategy {name} is loaded"))
 }
 
-/// A text for the query of a URL: all but letters and digits as percent codes.
+/// Percent-encodes everything but letters and digits, for the query of a URL.
 fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).into() } else { format!("%{byte:02X}") })
         .collect()
 }
 
-/// Reads a file up to a byte more than it may have: some never end.
+/// Reads at most one byte more than the maximum size: some files never end.
 fn read_object(path: &Path) -> io::Result<Vec<u8>> {
     let mut object = Vec::new();
     File::open(path)?.take(MAX_OBJECT_FILE_BYTES as u64 + 1).read_to_end(&mut object)?;
     Ok(object)
 }
 
-/// What to do with an object file that is longer than a command can be.
+/// Explains what to do with an object file that is too long for a command.
 fn too_long(file: &str, bytes: usize) -> String {
     let smaller = "compile it without -g, or run llvm-strip -g on it";
     if bytes > MAX_OBJECT_FILE_BYTES {

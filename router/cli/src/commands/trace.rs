@@ -1,4 +1,4 @@
-//! `namehop trace`: what the router decides about single packets, step by step.
+//! `namehop trace`: shows the router's decisions about single packets, step by step.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -17,28 +17,28 @@ use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output;
 
-/// How often the router is asked for more.
+/// Pause between polls of the router.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Show what the router decides about packets, step by step: what each brings, whether it was pending or cached, its route and
-/// strategy, where it goes, why it was dropped; and pending Interests that nobody answered. Packets are handled as ever meanwhile;
-/// the router ends a trace that nobody reads after 10 seconds
+/// Show the router's decisions about packets, step by step: the packet's fields, whether it was pending or cached, its
+/// route and strategy, where it is sent, why it was dropped; and pending Interests that were not answered. Tracing does
+/// not change how packets are handled. The router ends a trace that is not read for 10 seconds
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop trace --name /example/video
   namehop trace --name / --count 100 --seconds 60 --json")]
 pub struct TraceArgs {
-    /// Packets with names under this prefix. With names under /localhost, which are commands to this router, only if the prefix
-    /// is under /localhost, too
+    /// Trace packets with names under this prefix. Names under /localhost, which are commands to this router, match
+    /// only a prefix under /localhost
     #[arg(long, value_name = "PREFIX")]
     name: Name,
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_TRACED_PACKETS),
         help = format!("End after so many packets, at most {MAX_TRACED_PACKETS}"))]
     count: u64,
-    /// End after so many seconds, however few packets there were
+    /// End after this many seconds, even with fewer packets
     #[arg(long, value_name = "S", default_value = "30")]
     seconds: f64,
-    /// Print JSON: one line for each packet
+    /// Print JSON: one line per packet
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -59,13 +59,13 @@ impl TraceArgs {
             };
             manager.command(module::TRACE, "start", &parameters).await?;
             let shown = Cell::new(0);
-            // Signals are watched from before the user is told of them.
+            // Signal handlers are installed before the user is told about Ctrl-C.
             let (ended, is_interrupted) = tokio::select! {
                 biased;
                 () = interrupted() => (Ok(()), true),
                 ended = self.follow(&manager, end, &shown) => (ended, false),
             };
-            // If all came, it has ended by itself.
+            // A trace with all its packets has ended by itself.
             if shown.get() < self.count {
                 let _ = manager.command(module::TRACE, "stop", &ControlParameters::default()).await;
             }
@@ -79,7 +79,7 @@ impl TraceArgs {
         })
     }
 
-    /// Shows packets until there were enough or the time is over, and counts them.
+    /// Shows and counts packets until the count is reached or the time is over.
     async fn follow(&self, manager: &Manager, end: Instant, shown: &Cell<u64>) -> Result<(), Failure> {
         eprintln!("tracing packets under {}: Ctrl-C ends it", self.name);
         let mut first_ns = None;

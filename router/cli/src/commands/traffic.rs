@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;
 
-/// Tools for experiments with traffic: consumers, producers, files, bad links
+/// Tools for traffic experiments: consumers, producers, file transfer, impaired links
 #[derive(Args, Debug)]
 pub struct TrafficArgs {
     #[command(subcommand)]

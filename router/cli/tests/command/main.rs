@@ -1,4 +1,4 @@
-//! The `namehop` binary as users meet it.
+//! Tests of the `namehop` binary.
 
 mod management;
 mod measure;

@@ -1,4 +1,4 @@
-//! The router and the management commands, end to end on a private socket.
+//! Tests of the router and the management commands on a private socket.
 
 use crate::support::Scene;
 

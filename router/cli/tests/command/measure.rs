@@ -1,4 +1,4 @@
-//! Commands that measure this machine: they need no forwarder.
+//! Tests of commands that measure this host; they need no forwarder.
 
 use std::process::Command;
 
@@ -29,7 +29,7 @@ fn published_figures_are_listed_and_regenerated() {
 
     let directory = tempfile::tempdir().expect("directory");
     let svg = directory.path().join("charts");
-    // Those of routers between links and of P4 programs take minutes: system tests have a part of them.
+    // Items about routers between links and P4 programs take minutes; system tests cover some of them.
     let short: Vec<&str> = ids
         .iter()
         .copied()

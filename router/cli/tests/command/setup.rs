@@ -1,4 +1,4 @@
-//! `namehop setup` on a made-up computer.
+//! Tests of `namehop setup` on a simulated host.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::support::Ran;
 
 const PAGES: &str = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 
-/// A computer with 8 GiB, one size of huge pages, and nothing else. The process belongs to this user.
+/// Creates a host with 8 GiB, one size of huge pages, and nothing else. The process belongs to this user.
 fn computer(user: u32) -> tempfile::TempDir {
     let root = tempfile::tempdir().expect("folder");
     let status = format!("Uid:\t{user}\t{user}\t{user}\t{user}\n");

@@ -1,11 +1,11 @@
-//! Commands to a router that obeys one key only.
+//! Tests of commands to a router that accepts only one key.
 
 use crate::support::Scene;
 
 const OPERATOR: &str = "--signing-key operator.key --certificate operator.ndncert";
 const STRANGER: &str = "--signing-key stranger.key --certificate stranger.ndncert";
 
-/// A router that obeys the operator, and the keys of the operator and a stranger.
+/// Returns a router that accepts the operator's key, with the keys of the operator and a stranger.
 fn scene() -> Scene {
     let mut scene = Scene::empty();
     for (owner, kind) in [("operator", "ecdsa"), ("stranger", "ed25519")] {
@@ -34,7 +34,7 @@ fn only_the_authorized_key_commands() {
         "cs erase /",
         "face destroy udp4://127.0.0.1:46363",
     ] {
-        // A face that does not exist is not found before anything is commanded.
+        // `face update` looks up the face before sending a command, so the face must exist.
         if command.starts_with("face update") {
             scene.run(&format!("face create udp4://127.0.0.1:46363 {OPERATOR}")).ok();
         }
@@ -45,13 +45,13 @@ fn only_the_authorized_key_commands() {
         }
         scene.run(&format!("{command} {OPERATOR}")).ok();
     }
-    // Options may stand before the verb, variables in their place, and the options win.
+    // Options may precede the verb, environment variables may replace them, and options take precedence.
     scene.run(&format!("cs {OPERATOR} config --capacity 600")).ok();
     scene.run_as("operator.key", "operator.ndncert", "cs config --capacity 700").ok();
     scene.run_as("stranger.key", "stranger.ndncert", "cs config --capacity 800").failed(1);
     scene.run_as("stranger.key", "stranger.ndncert", &format!("cs config --capacity 900 {OPERATOR}")).ok();
     scene.run_as("", "", "cs config --capacity 1000").failed(1);
-    // Looking takes no key, so a missing one does not matter.
+    // Reading datasets requires no key, so a missing one does not matter.
     assert!(scene.run_as("absent.key", "absent.ndncert", "cs info").ok().contains("900 packets"));
 }
 
@@ -71,7 +71,7 @@ fn many_routes_from_a_file_are_signed() {
     let refused = scene.run("route add --file many --json");
     let summary: serde_json::Value = serde_json::from_str(&refused.out).unwrap();
     assert_eq!((&summary["added"], &summary["failed"]), (&0.into(), &5000.into()));
-    // One after the other, a millisecond apart, they would take five.
+    // One by one, a millisecond apart, they would take five seconds.
     assert!(summary["elapsed_s"].as_f64() < Some(4.0), "{summary}");
     assert!(refused.failed(1).lines().count() < 200);
 }
@@ -86,7 +86,7 @@ fn producers_register_with_the_authorized_key() {
             assert!(error.contains("403") && error.contains("--signing-key"), "{refused}: {error}");
         }
     }
-    // The key of the Data commands unless another one is given for that.
+    // By default, the key of the Data signs commands; --command-key overrides it.
     let mut put = scene.start(&format!("put /test/object {OPERATOR}"), &scene.path("input"));
     put.wait_for("segments");
     assert_eq!(scene.run("cat /test/object --quiet --certificate operator.ndncert").ok(), "content");

@@ -1,4 +1,4 @@
-//! Running the `namehop` binary in tests: against the loopback forwarder, or against a router of its own.
+//! Runs the `namehop` binary in tests, against the loopback forwarder or a router of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use namehop_traffic::testing::Loopback;
 
-/// Time after which a test gives up waiting.
+/// Time limit of a test's waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A directory, the socket in it, and what listens on that.
+/// A directory with a socket, and the forwarder that listens on it.
 pub struct Scene {
     directory: tempfile::TempDir,
     socket: PathBuf,
@@ -23,7 +23,7 @@ enum Forwarder {
     Router(Child),
 }
 
-/// What a command printed, and its exit code.
+/// Output and exit code of a command.
 pub struct Ran {
     pub code: i32,
     pub out: String,
@@ -41,20 +41,20 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// The output, when the command succeeded.
+    /// Returns the output; the command must have succeeded.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, 0, "stdout: {}\nstderr: {}", self.out, self.err);
         self.out
     }
 
-    /// The output as JSON, when the command succeeded.
+    /// Returns the output as JSON; the command must have succeeded.
     #[track_caller]
     pub fn json(self) -> serde_json::Value {
         serde_json::from_str(&self.ok()).expect("the output is JSON")
     }
 
-    /// What was said on standard error, when the command failed with this code.
+    /// Returns the text on standard error; the command must have failed with this code.
     #[track_caller]
     pub fn failed(self, code: i32) -> String {
         assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
@@ -63,14 +63,14 @@ impl Ran {
 }
 
 impl Scene {
-    /// Without a forwarder.
+    /// Creates a scene without a forwarder.
     pub fn empty() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let socket = directory.path().join("nfd.sock");
         Self { directory, socket, forwarder: None }
     }
 
-    /// With the loopback forwarder.
+    /// Creates a scene with the loopback forwarder.
     pub fn with_loopback() -> Self {
         let mut scene = Self::empty();
         let (ready, listening) = mpsc::channel();
@@ -91,14 +91,14 @@ impl Scene {
         scene
     }
 
-    /// With a router that listens on nothing but its socket.
+    /// Creates a scene with a router that listens only on its socket.
     pub fn with_router() -> Self {
         let mut scene = Self::empty();
         scene.start_router("");
         scene
     }
 
-    /// Starts a router whose configuration has this text at its end.
+    /// Starts a router with this text at the end of its configuration.
     pub fn start_router(&mut self, extra: &str) {
         let config = self.path("namehop.toml");
         let text = format!(
@@ -118,12 +118,12 @@ impl Scene {
         wait_until(|| self.socket.exists(), || std::fs::read_to_string(&log).unwrap_or_default());
     }
 
-    /// A file in the directory.
+    /// Returns the path of a file in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Process id of the router.
+    /// Returns the process id of the router.
     pub fn router_pid(&self) -> u32 {
         match &self.forwarder {
             Some(Forwarder::Router(child)) => child.id(),
@@ -131,7 +131,7 @@ impl Scene {
         }
     }
 
-    /// Waits until somebody has registered the prefix at the loopback forwarder.
+    /// Waits until the prefix is registered at the loopback forwarder.
     pub fn wait_for_route(&self, prefix: &str) {
         let Some(Forwarder::Loopback(loopback, ..)) = &self.forwarder else {
             panic!("this scene has no loopback forwarder")
@@ -140,7 +140,7 @@ impl Scene {
         wait_until(|| routes().iter().any(|(known, _)| known.to_string() == prefix), || format!("{:?}", routes()));
     }
 
-    /// Prefixes of which producers took their registration back at the loopback forwarder.
+    /// Returns the prefixes that producers have unregistered at the loopback forwarder.
     pub fn unregistered(&self) -> Vec<String> {
         match &self.forwarder {
             Some(Forwarder::Loopback(loopback, ..)) => {
@@ -158,12 +158,12 @@ impl Scene {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     pub fn run(&self, arguments: &str) -> Ran {
         self.command(arguments).stdin(Stdio::null()).output().expect("the binary runs").into()
     }
 
-    /// Runs a command to its end while its standard input stays open.
+    /// Runs a command to completion while its standard input stays open.
     pub fn run_with_open_input(&self, arguments: &str) -> Ran {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -174,7 +174,7 @@ impl Scene {
         ran
     }
 
-    /// Runs a command to its end while nobody reads its standard output.
+    /// Runs a command to completion with a closed reader of its standard output.
     pub fn run_with_closed_output(&self, arguments: &str) -> Ran {
         let mut command = self.command(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -183,14 +183,14 @@ impl Scene {
         child.wait_with_output().expect("the binary ends").into()
     }
 
-    /// Runs a command to its end with the key and certificate that variables name.
+    /// Runs a command to completion with the key and certificate in environment variables.
     pub fn run_as(&self, key: &str, certificate: &str, arguments: &str) -> Ran {
         let mut command = self.command(arguments);
         command.env("NAMEHOP_SIGNING_KEY", key).env("NAMEHOP_CERTIFICATE", certificate);
         command.stdin(Stdio::null()).output().expect("the binary runs").into()
     }
 
-    /// Runs a command with this standard input, in the background.
+    /// Starts a command in the background with this standard input.
     pub fn start(&self, arguments: &str, input: &Path) -> Background {
         let input = std::fs::File::open(input).expect("the input exists");
         let said = self.path(&format!("stderr-{}", arguments.replace(['/', ' '], "_")));
@@ -217,21 +217,21 @@ impl Drop for Scene {
     }
 }
 
-/// A command that runs on.
+/// A command in the background.
 pub struct Background {
     child: Child,
     said: PathBuf,
 }
 
 impl Background {
-    /// Waits until it has said something on standard error, and gives that.
+    /// Waits for this text on standard error and returns all text so far.
     pub fn wait_for(&mut self, text: &str) -> String {
         let said = || std::fs::read_to_string(&self.said).unwrap_or_default();
         wait_until(|| said().contains(text), said);
         said()
     }
 
-    /// Waits for its end; gives the exit code.
+    /// Waits for the end of the command and returns its exit code.
     pub fn code(&mut self) -> i32 {
         self.child.wait().expect("the command ends").code().unwrap_or(-1)
     }

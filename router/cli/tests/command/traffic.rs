@@ -1,8 +1,8 @@
-//! The traffic commands against the loopback forwarder, and the exit codes.
+//! Tests of the traffic commands against the loopback forwarder, and of the exit codes.
 
 use crate::support::Scene;
 
-/// Content of several segments that is not the same everywhere.
+/// Returns content of several segments that differ.
 fn content() -> Vec<u8> {
     (0..100_000u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()).collect()
 }
@@ -102,7 +102,7 @@ fn exit_codes_tell_what_happened() {
 
     let scene = Scene::with_loopback();
     std::fs::write(scene.path("nothing"), "").unwrap();
-    // A producer that never answers: its version exists, but nobody asks for this one.
+    // A producer that never answers this Interest: its version is different.
     let mut put = scene.start("put /test/silent", &scene.path("nothing"));
     put.wait_for("in 1 segments");
     scene.run("cat /test/silent/v=1 --attempts 1").failed(4);
@@ -191,7 +191,7 @@ fn several_objects_become_files_at_once() {
     assert_eq!(count("interests"), count("data") + losses + count("unneeded"));
     assert!(report["total"]["rtt_p99_ms"].as_f64() >= report["total"]["rtt_p50_ms"].as_f64(), "{report}");
 
-    // One that does not exist keeps no other from coming, and no file from before from staying.
+    // A missing object prevents neither other fetches, nor an old file from staying.
     std::fs::write(scene.path("nobody"), "from before").unwrap();
     let failed = scene.run("traffic fetch /test/one /elsewhere/nobody -C into --json");
     let report: serde_json::Value = serde_json::from_str(&failed.out).unwrap();
@@ -209,7 +209,7 @@ fn several_objects_become_files_at_once() {
     assert!(error.contains("/test/one and /other/one"), "{error}");
     scene.run("traffic fetch /test/...").failed(2);
     scene.run("traffic fetch /elsewhere/nobody").failed(1);
-    // The directory is made, unless a file is in its way.
+    // The directory is created, unless a file is in the way.
     assert!(scene.run("traffic fetch /test/one -C nobody/into").failed(1).contains("nobody/into"));
     Scene::empty().run("traffic fetch /test/one").failed(3);
 }

@@ -1,4 +1,4 @@
-//! What the measurement of the forwarding engine is told.
+//! Options of `namehop bench engine`.
 
 use std::time::Duration;
 
@@ -10,21 +10,23 @@ use namehop_wire::MAX_NAME_COMPONENTS;
 use super::policies;
 use crate::units::parse_seconds;
 
-/// Measure what packets cost in the forwarding engine
+/// Measure the cost of packets in the forwarding engine
 ///
-/// Complete frames go from one Ethernet port in memory through a worker of the router to another, with the whole protocol
-/// on. The schedules differ in how far the engine fetches memory ahead: most are published techniques, 'burst' is what the
-/// router uses. EXCHANGE is what an Interest and its Data cost together, all time by all Data; beside it stands what Interests
-/// that the cache does not answer, those that it answers, and Data cost, in ticks of the time-stamp counter per packet.
+/// Complete frames pass from one in-memory Ethernet port through a worker of the router to another port, with the full
+/// protocol. The schedules differ in how far the engine prefetches: most are published techniques, 'burst' is the
+/// router's own. EXCHANGE is the cost of an Interest and its Data together: the total time divided by the number of
+/// Data. The other columns are the costs of an Interest that misses the cache, an Interest that hits it, and a Data, in
+/// ticks of the time-stamp counter per packet.
 ///
-/// The load is what a router on a fast link meets: prefixes of 2 to 6 components, a million pending Interests, a cache of four
-/// million packets, Data that comes back in another order, packets that are not in the core's own caches, eight faces, both
-/// kinds of packets in each burst, and one Interest in a hundred without answer. '--load published' is the load of the
-/// publications that other routers are compared with.
+/// The default load is that of a router on a fast link: prefixes of 2 to 6 components, a million pending Interests, a
+/// cache of four million packets, Data in another order than the Interests, packets that are not in the core's caches,
+/// eight faces, bursts with both kinds of packets, and one of a hundred Interests unanswered. '--load published' is the
+/// load of the publications, for comparison with other routers.
 ///
-/// The 13,548,815 prefixes and the cache take 5 GiB of memory; before each run, packets pass for as long as an Interest is pending
-/// at most. In a run, the schedules take turns of 25 ms over the same tables, so that a machine that is faster at one time than at
-/// another is so for all of them. Huge pages, when they are reserved, are used; other programs on the machine disturb.
+/// The 13,548,815 prefixes and the cache take 5 GiB of memory. Before each run, packets pass for the longest time that
+/// an Interest is pending. In a run, the schedules alternate in turns of 25 ms over the same tables, so that changes in
+/// the speed of the host affect all of them. Reserved huge pages are used. Other programs on the host disturb the
+/// measurement.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench engine
@@ -40,7 +42,7 @@ use crate::units::parse_seconds;
   namehop bench engine --workload web
   namehop bench engine --workload web --policy fifo,filter,arc --blocks --fib 1000000")]
 pub struct EngineArgs {
-    /// Load to measure with [default: realistic; published with --flood and --workload]
+    /// Load to measure [default: realistic; published with --flood and --workload]
     #[arg(long, value_enum, value_name = "LOAD")]
     pub(super) load: Option<LoadKind>,
     /// Schedules to measure, or 'all' with all variants [default: naive, bucket-prefetch,
@@ -50,109 +52,111 @@ pub struct EngineArgs {
     /// Prefixes in the FIB
     #[arg(long, value_name = "N", default_value_t = 13_548_815, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) fib: u64,
-    /// Different names that Interests ask for; 0 = never the same again
+    /// Number of different names in Interests; 0 = every Interest has a new name
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) names: u64,
-    /// Components of each name
+    /// Components per name
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub(super) components: usize,
-    /// Bytes of each component
+    /// Bytes per component
     #[arg(long, value_name = "N", default_value_t = 9)]
     pub(super) component_bytes: usize,
-    /// Components of prefixes in the FIB, on average
+    /// Average number of components of the FIB's prefixes
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(super) prefix_components: usize,
-    /// Prefixes have up to so many components less or more than that [default: 2, published 0]
+    /// Maximum deviation from that number of components [default: 2, published 0]
     #[arg(long, value_name = "N")]
     pub(super) prefix_spread: Option<usize>,
-    /// Bytes of content in each Data [default: 128, 1024 with --workload]
+    /// Bytes of content per Data [default: 128, 1024 with --workload]
     #[arg(long, value_name = "N")]
     pub(super) payload_bytes: Option<usize>,
-    /// Data comes back without the PIT token that the Interest had
+    /// Data returns without the Interest's PIT token
     #[arg(long)]
     pub(super) data_without_token: bool,
-    /// Pending Interests [default: 1000000, published 4096]
+    /// Number of pending Interests [default: 1000000, published 4096]
     #[arg(long, value_name = "N")]
     pub(super) in_flight: Option<usize>,
-    /// Packets that the Content Store may hold; 0 = no cache [default: 4194304, fewer of those
-    /// with more than 512 bytes of content: as many as take 2 GiB; published 65536, 100000 with --workload]
+    /// Capacity of the Content Store in packets; 0 = no cache [default: 4194304, or as many as take 2 GiB if they have
+    /// more than 512 bytes of content; published 65536, 100000 with --workload]
     #[arg(long, value_name = "N")]
     pub(super) cs: Option<usize>,
     /// Share of Interests that the Content Store answers, from 0 to below 1
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     pub(super) hit_ratio: f64,
-    /// Share of Interests that nobody answers, from 0 to below 1 [default: 0.01, published 0]
+    /// Share of Interests without an answer, from 0 to below 1 [default: 0.01, published 0]
     #[arg(long, value_name = "X")]
     pub(super) unanswered: Option<f64>,
-    /// Packets that a worker gets at a time, at most 64
+    /// Packets per burst of a worker, at most 64
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(super) burst: usize,
-    /// Packets of a group that are looked at together ahead of their turn; the router measures at start how many suit the
-    /// machine [default: 32]
+    /// Packets of a group that are prefetched together; the router measures at start which number suits the host
+    /// [default: 32]
     #[arg(long, value_name = "N")]
     pub(super) lookahead: Option<usize>,
-    /// Workers, each on a core of its own
+    /// Number of workers, each on its own core
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) workers: usize,
-    /// Divide names among the workers, as the router does, and measure what they hand to each other: with these shares of packets
-    /// coming in at another worker than the one they belong to, each from 0 to 1. One worker is measured for comparison. Peers and
-    /// faces are simpler than otherwise: over rings as those of sockets, and played by the threads of the workers, untimed
+    /// Dispatch names among the workers, as the router does, and measure the transfers between workers. Each SHARE,
+    /// from 0 to 1, is the share of packets received by another worker than their owner. One worker is measured for
+    /// comparison. Peers and faces are simplified: they use rings as socket faces do, and the workers' threads act as
+    /// peers in untimed sections
     #[arg(long, value_name = "SHARES", value_delimiter = ',', conflicts_with_all = ["flood", "stripped", "computing", "schedule"])]
     pub(super) misplaced: Vec<f64>,
-    /// Time for each schedule in each run
+    /// Time per schedule in each run
     #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
     pub(super) seconds: Duration,
-    /// Runs through all schedules; more than one shows the spread
+    /// Number of runs through all schedules; several runs show the spread
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) runs: usize,
-    /// Measure each schedule also on the path that publications have measured, and print what the whole protocol costs in
-    /// comparison
+    /// Also measure each schedule on the stripped path that publications measured, and print the relative cost of the
+    /// full protocol
     ///
-    /// That path looks up Content Store, PIT and FIB by name, sends Interests to the first next hop and Data to the faces
-    /// that asked. Left out are NDNLPv2 headers and PIT tokens, strategies, timers, nonces and the dead nonce list,
-    /// CanBePrefix, MustBeFresh, forwarding hints, HopLimits and scopes. It is no mode of the router: only this measurement
-    /// has it.
+    /// The stripped path looks up Content Store, PIT and FIB by name, and sends Interests to the first next hop and
+    /// Data to the downstream faces. It omits NDNLPv2 headers and PIT tokens, strategies, timers, nonces and the dead
+    /// nonce list, CanBePrefix, MustBeFresh, forwarding hints, HopLimits and scopes. It exists only in this
+    /// measurement; the router has no such mode.
     #[arg(long, conflicts_with = "flood")]
     pub(super) stripped: bool,
-    /// Measure each schedule also with tables so small that they stay in the core's caches, and print how much of its cost is
-    /// computing, and how much is waiting for memory
+    /// Also measure each schedule with tables that fit into the core's caches, and print which part of its cost is
+    /// computing and which is waiting for memory
     #[arg(long, conflicts_with = "flood")]
     pub(super) computing: bool,
-    /// Measure a flood instead: this share of the packets of every burst, above 0 and below 1, are Interests with random
-    /// names that nobody answers, from a face of their own [default schedule: burst]
+    /// Measure a flood instead: this share of every burst, above 0 and below 1, are unanswered Interests with random
+    /// names from a face of their own [default schedule: burst]
     #[arg(long, value_name = "SHARE")]
     pub(super) flood: Option<f64>,
-    /// Components of the flood's names
+    /// Components per name of the flood
     #[arg(long, value_name = "N", default_value_t = MAX_NAME_COMPONENTS, requires = "flood")]
     pub(super) flood_components: usize,
-    /// Bytes of each component of the flood's names
+    /// Bytes per component of the flood's names
     #[arg(long, value_name = "N", default_value_t = 9, requires = "flood")]
     pub(super) flood_component_bytes: usize,
-    /// The flood's Interests carry CanBePrefix and have names of any length up to that
+    /// The flood's Interests have CanBePrefix and names of any length up to --flood-components
     #[arg(long, requires = "flood")]
     pub(super) flood_can_be_prefix: bool,
-    /// Measure cache policies instead: requests for what this workload asks for (web, video or mixed), of which the Content Store
-    /// answers what its policy has kept. What it cannot answer is fetched from a producer. Each policy has tables of its own; after
-    /// their caches have filled up, policies take turns of 25 ms
+    /// Measure cache policies instead: Interests follow this workload (web, video or mixed). The Content Store answers
+    /// from what its policy has kept; a producer answers the rest. Each policy has its own tables. After the caches
+    /// have filled, the policies alternate in turns of 25 ms
     #[arg(long, value_name = "NAME", conflicts_with_all = [
         "flood", "stripped", "computing", "schedule", "misplaced", "workers", "names", "hit_ratio", "unanswered",
         "data_without_token", "load",
     ])]
     pub(super) workload: Option<WorkloadKind>,
-    /// Policies, or 'all'; others are compared with the first [default: fifo, the router's default, and those of the publications]
+    /// Policies, or 'all'; the first one is the reference [default: fifo, the router's default, and those of the
+    /// publications]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = policies::parse, requires = "workload")]
     pub(super) policy: Vec<policies::Chosen>,
-    /// Objects of the web workload
+    /// Number of objects of the web workload
     #[arg(long, value_name = "N", requires = "workload", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) objects: Option<u64>,
-    /// Requests with each policy before anything is measured; they have to fill its cache [default: 60 for each packet that the
-    /// Content Store may hold]
+    /// Requests with each policy before measuring, enough to fill its cache [default: 60 per packet of the Content
+    /// Store's capacity]
     #[arg(long, value_name = "N", requires = "workload")]
     pub(super) warm_up: Option<u64>,
-    /// Also time the blocks of the published flow of packets with each policy, on the path of the publications
+    /// Also time the blocks of the published packet flow with each policy, on the stripped path
     #[arg(long, requires = "workload")]
     pub(super) blocks: bool,
-    /// Do not measure the memory's rate, which the floor follows from
+    /// Do not measure the rate of memory, from which the floor is computed
     #[arg(long)]
     pub(super) no_floor: bool,
     /// Print JSON
@@ -163,10 +167,10 @@ pub struct EngineArgs {
 /// A load by name.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadKind {
-    /// What a router on a fast link meets
+    /// Load of a router on a fast link
     Realistic,
-    /// That of the publications: prefixes of 4 components, few Interests pending and a small cache, bursts of one kind, packets
-    /// in the core's own caches
+    /// Load of the publications: prefixes of 4 components, few pending Interests, a small cache, bursts of one kind,
+    /// packets in the core's caches
     Published,
 }
 

@@ -1,4 +1,4 @@
-//! What workers hand to each other, and what that costs: `namehop bench engine --workers N --misplaced SHARES`.
+//! `namehop bench engine --workers N --misplaced SHARES`: transfers between workers and their cost.
 
 use namehop_bench::engine::{CostSpread, DivisionCase, DivisionFigures, EngineBench};
 use namehop_bench::progress::OnProgress;
@@ -7,7 +7,7 @@ use namehop_bench::schedule::EngineParameters;
 use crate::failure::Failure;
 use crate::output::{self, Align, Table};
 
-/// Measures one worker beside all workers with each of these shares of packets at the wrong one.
+/// Measures one worker, and all workers with each of these shares of misplaced packets.
 pub(super) fn measure(
     bench: &EngineBench,
     parameters: &EngineParameters,

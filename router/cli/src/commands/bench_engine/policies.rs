@@ -1,4 +1,4 @@
-//! `namehop bench engine --workload`: the engine with each cache policy.
+//! `namehop bench engine --workload`: measures the engine with each cache policy.
 
 use namehop_bench::engine::EngineBench;
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
@@ -22,7 +22,8 @@ pub(super) fn parse(text: &str) -> Result<Chosen, UnknownPolicy> {
     if text.eq_ignore_ascii_case("all") { Ok(Chosen::All) } else { text.parse().map(Chosen::One) }
 }
 
-/// Those chosen, each once; without a choice FIFO, the default and the other published ones.
+/// Returns the chosen policies without duplicates. Without a choice: FIFO, the default and the other published
+/// policies.
 pub(super) fn chosen(choice: &[Chosen]) -> Vec<PolicyKind> {
     use PolicyKind::{Arc, Fifo, Filter, Random, TinyLfu};
     let usual = [Fifo, PolicyKind::default(), Filter, TinyLfu, Arc, Random].map(Chosen::One);
@@ -50,25 +51,25 @@ pub(super) struct Report {
     payload_bytes: usize,
     fib_prefixes: u64,
     policies: Vec<PolicyFigures>,
-    /// Absent unless asked for.
+    /// Absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocks: Option<Vec<Blocks>>,
 }
 
-/// What blocks take, in ticks of the time-stamp counter.
+/// Cost of blocks, in ticks of the time-stamp counter.
 #[derive(Serialize)]
 struct Blocks {
     policy: &'static str,
     schedule: &'static str,
-    /// B2, for each Interest.
+    /// B2, per Interest.
     history_cycles: Option<f64>,
-    /// B12, for each packet that leaves.
+    /// B12, per evicted packet.
     eviction_cycles: Option<f64>,
-    /// B13, for each Data that comes.
+    /// B13, per arriving Data.
     admission_cycles: Option<f64>,
-    /// B10, for each Data that enters.
+    /// B10, per inserted Data.
     insertion_cycles: Option<f64>,
-    /// What the clock takes, which was subtracted each time.
+    /// Cost of reading the clock, which is subtracted each time.
     clock_cycles: u64,
     interruptions: u64,
 }

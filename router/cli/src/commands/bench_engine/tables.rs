@@ -1,4 +1,4 @@
-//! What `namehop bench engine` prints.
+//! Output of `namehop bench engine`.
 
 use namehop_bench::counters::CounterFigures;
 use namehop_bench::schedule::{ByPacket, PacketCosts, ScheduleFigures, Spread};
@@ -78,7 +78,7 @@ pub(super) fn describe(report: &Report) -> String {
     text
 }
 
-/// How large tables are, and compared to the last-level cache.
+/// Formats the size of the tables, also relative to the last-level cache.
 fn table_size(report: &Report) -> String {
     let size = |bytes: f64| format!("{:.2} GiB", bytes / (1u64 << 30) as f64);
     let bytes = report.table_bytes as f64;
@@ -90,7 +90,7 @@ fn table_size(report: &Report) -> String {
     }
 }
 
-/// Bursts of one kind of packet: totals, and medians beside them.
+/// Formats the costs of bursts of one kind: totals and medians.
 fn describe_packets(report: &Report) -> String {
     let mut table = Table::new(&[
         ("CYCLES PER PACKET", Align::Left),
@@ -116,7 +116,7 @@ fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
-/// A row: what the packets of a schedule cost under other conditions, and what else is said of it.
+/// Returns the cells of a row: the costs of a schedule's packets under other conditions, and further cells.
 fn cells<const OTHERS: usize>(schedule: ScheduleKind, costs: &PacketCosts, others: [String; OTHERS]) -> Vec<String> {
     let Spread { least, most } = costs.exchange_ns_spread;
     let figures = [costs.exchange_ns, costs.imiss_cycles, costs.ihit_cycles, costs.data_cycles];
@@ -125,7 +125,7 @@ fn cells<const OTHERS: usize>(schedule: ScheduleKind, costs: &PacketCosts, other
     [schedule.to_string()].into_iter().chain(figures).chain([spread]).chain(others).collect()
 }
 
-/// The stripped path, and what the whole protocol costs in comparison.
+/// Formats the costs on the stripped path, and the relative cost of the full protocol.
 fn describe_stripped(report: &Report) -> String {
     let mut table = Table::new(&[
         ("STRIPPED PATH", Align::Left),
@@ -143,7 +143,7 @@ fn describe_stripped(report: &Report) -> String {
     table.render()
 }
 
-/// What is left when all tables are near, and what is not.
+/// Formats the costs with small tables, and the waiting time that they save.
 fn describe_computing(report: &Report) -> String {
     let mut table = Table::new(&[
         ("SMALL TABLES", Align::Left),
@@ -165,7 +165,7 @@ fn describe_computing(report: &Report) -> String {
     table.render()
 }
 
-/// Columns that only some processors count, and how they follow from what was counted.
+/// A column that only some processors can count, and its value from the counters.
 type Column = (&'static str, fn(&CounterFigures) -> Option<f64>);
 const COLUMNS: [Column; 10] = [
     ("CYCLES", |counted| Some(counted.cycles)),

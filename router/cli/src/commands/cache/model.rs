@@ -1,4 +1,4 @@
-//! `namehop cache model`: hit and insertion rate by equations, and their distance to a simulation.
+//! `namehop cache model`: hit and insertion rates by equations, compared with a simulation.
 
 use clap::Args;
 use namehop_model::cache::{FilterModel, FilterRates};
@@ -11,43 +11,44 @@ use crate::failure::Failure;
 use crate::output::{self, properties};
 use crate::progress::Progress;
 
-/// Requests of the simulation unless told otherwise, of which half warm the cache up.
+/// Default number of requests of the simulation; half of them warm the cache up.
 const REQUESTS: u64 = 20_000_000;
-/// The bar of the simulation.
+/// Progress bar of the simulation.
 const BAR: &str = "{spinner} {elapsed} {msg} {wide_bar} {percent}%";
 
-/// Compute how well a cache with the policy 'filter' does
+/// Compute the hit and insertion rates of a cache with the policy 'filter'
 ///
-/// For independent requests whose popularity follows Zipf's law. A threshold of 1 lets everything in: that is the policy 'fifo'.
-/// The equations are 5.3 to 5.7 of Takemasa's thesis (2019), solved as they are published, and with two things that they leave out: a
-/// packet that was not let in finds nearly the same history the next time, and names share counters. Both answers are printed.
+/// Assumes independent requests with popularity by Zipf's law. A threshold of 1 admits everything: that is the policy
+/// 'fifo'. The equations are 5.3 to 5.7 of Takemasa's thesis (2019). They are solved as published, and with two effects
+/// that they omit: a packet that was rejected finds nearly the same history the next time, and names share counters.
+/// Both results are printed.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop cache model --capacity 100000
   namehop cache model --capacity 100000 --history 10000 --threshold 3 --compare --json")]
 pub struct ModelArgs {
-    /// Packets in the cache (C)
+    /// Capacity of the cache in packets (C)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     capacity: u32,
-    /// Requests that are remembered (q); as many as packets in the cache when absent
+    /// Number of requests remembered (q) [default: the capacity of the cache]
     #[arg(short = 'q', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..67_108_864))]
     history: Option<u32>,
-    /// Requests among these that let a packet in (θ)
+    /// Number of these requests for which a packet is admitted (θ)
     #[arg(short, long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     threshold: u16,
     /// Exponent of popularity (α), from 0 to 5
     #[arg(short, long, value_name = "ALPHA", default_value_t = 0.8)]
     alpha: f64,
-    /// Packets that can be asked for (N)
+    /// Number of packets that can be requested (N)
     #[arg(short = 'N', long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Counters of the filter (h), a power of two; 256 for each request that is remembered when absent, 16777216 at most
+    /// Counters of the filter (h), a power of two [default: 256 per remembered request, at most 16777216]
     #[arg(long, value_name = "N", value_parser = parse_counters)]
     counters: Option<u32>,
-    /// Also simulate it, and show the distance
+    /// Also simulate the cache, and show the differences
     #[arg(long)]
     compare: bool,
-    /// Requests of the simulation, half of which warm the cache up
+    /// Requests of the simulation; half of them warm the cache up
     #[arg(long, value_name = "N", default_value_t = REQUESTS, requires = "compare")]
     requests: u64,
     /// Print JSON
@@ -66,9 +67,9 @@ struct Report {
     model: FilterModel,
     #[serde(flatten)]
     rates: Rates,
-    /// Requests until an empty cache is full; absent where it never is.
+    /// Requests until an empty cache is full; absent if it never is.
     full_after_requests: Option<f64>,
-    /// By the equations as they are published.
+    /// Rates by the equations as published.
     published: Rates,
     simulated: Option<Simulated>,
 }
@@ -77,7 +78,7 @@ struct Report {
 struct Rates {
     hit_rate: f64,
     insertion_rate: f64,
-    /// Requests until a packet that has entered leaves; absent where the cache never fills up.
+    /// Requests between the insertion and eviction of a packet; absent if the cache never fills up.
     eviction_time_requests: Option<f64>,
 }
 
@@ -88,7 +89,7 @@ impl From<FilterRates> for Rates {
     }
 }
 
-/// Rates of a simulation of so many requests, and how much more the model says for as many.
+/// Rates of a simulation with this many requests, and the differences of the model from them.
 #[derive(Serialize)]
 struct Simulated {
     requests: u64,

@@ -1,4 +1,4 @@
-//! `namehop cache simulate`: cache policies over the requests of a workload or a trace.
+//! `namehop cache simulate`: runs cache policies on the requests of a workload or a trace.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -20,16 +20,16 @@ use crate::failure::Failure;
 use crate::output::{self, Align, Table};
 use crate::progress::Progress;
 
-/// Requests of a workload unless told otherwise, of which half warm the caches up.
+/// Default number of requests of a workload; half of them warm the caches up.
 const REQUESTS: u64 = 20_000_000;
-/// Most requests for which the optimum is looked for: they are kept in memory, some hundred bytes each.
+/// Maximum number of requests with `--optimum`: they are kept in memory, some hundred bytes each.
 const MOST_IN_MEMORY: u64 = 100_000_000;
-/// Requests that are read at a time.
+/// Number of requests read at a time.
 const CHUNK: usize = 1 << 16;
-/// The bar of a simulation.
+/// Progress bar of a simulation.
 const BAR: &str = "{spinner} {elapsed} {msg} {wide_bar} {percent}%";
 
-/// A number of packets, or a share of those that can be asked for.
+/// A number of packets, or a share of the packets that can be requested.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Capacity {
     Packets(usize),
@@ -58,11 +58,11 @@ enum FormatArg {
     OracleGeneral,
 }
 
-/// Send the requests of a workload or of a file through caches of several policies and sizes
+/// Simulate caches of several policies and sizes with the requests of a workload or a file
 ///
-/// The policies are the router's own. All of them see the same requests, in one pass, on as many cores as there are. Prints for each the share
-/// of requests that it answers, the share of the missing packets that it lets in, and the time that a request takes.
-/// A policy can have settings, as in filter:threshold=3.
+/// The policies are the router's own. All of them see the same requests in one pass, on all cores. Prints the share of
+/// requests that each cache answers, the share of missed packets that it admits, and the time per request. A policy can
+/// have settings, as in filter:threshold=3.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop cache simulate --workload web --capacity 100000
@@ -70,43 +70,43 @@ enum FormatArg {
   namehop cache simulate --trace requests.txt --capacity 1000 --policy lru,s3-fifo:small=0.2 --optimum
   namehop cache simulate --trace cdn.oracleGeneral.zst --capacity 100000 --warm-up 1000000")]
 pub struct SimulateArgs {
-    /// Policies, with settings if any; all when absent
+    /// Policies, with settings if any [default: all]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',')]
     policy: Vec<PolicyChoice>,
-    /// Requests of this kind: web, video, mixed
+    /// Workload that generates the requests: web, video, mixed
     #[arg(long, value_name = "NAME", required_unless_present = "trace", conflicts_with = "trace")]
     workload: Option<WorkloadKind>,
-    /// Requests from this file, which zstd may have compressed
+    /// File with the requests, optionally compressed with zstd
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How the file is written; binary if its name says oracleGeneral, else one name per line
+    /// Format of the file [default: oracle-general if its name contains oracleGeneral, otherwise lines]
     #[arg(long, value_name = "FORMAT", value_enum, requires = "trace")]
     format: Option<FormatArg>,
-    /// Packets in the cache, or a percentage of those that a workload can ask for, as in 1%
+    /// Capacity of the cache in packets, or as a percentage of the packets that a workload can request, as in 1%
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', required = true)]
     capacity: Vec<Capacity>,
-    /// Requests at most; 20 million of a workload and all of a file when absent
+    /// Maximum number of requests [default: 20 million of a workload, all of a file]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// Requests at the start that are not counted; half of a workload's and none of a file's when absent
+    /// Requests at the start that do not count [default: half of a workload, none of a file]
     #[arg(long, value_name = "N")]
     warm_up: Option<u64>,
-    /// Objects of the web, videos keep their number
+    /// Number of objects of the web workload; the number of videos is fixed
     #[arg(long, value_name = "N", requires = "workload", value_parser = clap::value_parser!(u64).range(1..))]
     objects: Option<u64>,
-    /// Exponent of popularity, from 0 (all the same) to 5
+    /// Exponent of popularity, from 0 (uniform) to 5
     #[arg(long, value_name = "ALPHA", requires = "workload", value_parser = parse_alpha)]
     alpha: Option<f64>,
-    /// Chooses the requests of a workload
+    /// Seed of the workload's requests
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Threads; as many as cores when absent
+    /// Number of threads [default: the number of cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Also find out what no policy can exceed; keeps the requests in memory
+    /// Also compute the optimum that no policy can exceed; keeps the requests in memory
     #[arg(long)]
     optimum: bool,
-    /// Write a line for each request, with 1 for each cache that answers it and 0 for each other one
+    /// Write a line per request, with 1 for each cache that answers it and 0 for each other one
     #[arg(long, value_name = "FILE")]
     hits: Option<PathBuf>,
     /// Print JSON
@@ -118,7 +118,7 @@ fn parse_alpha(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|alpha| (0.0..=5.0).contains(alpha)).ok_or_else(|| "from 0 to 5".to_owned())
 }
 
-/// What is printed.
+/// Report to print.
 #[derive(Serialize)]
 struct Report {
     source: String,
@@ -196,7 +196,7 @@ impl SimulateArgs {
         }
     }
 
-    /// All policies with all capacities.
+    /// Returns all combinations of policies and capacities.
     fn stores(&self, shape: Option<&WorkloadShape>) -> Result<Vec<(PolicyChoice, usize)>, Failure> {
         let choices = match &self.policy[..] {
             [] => PolicyKind::ALL.iter().map(|&kind| kind.into()).collect(),
@@ -233,7 +233,7 @@ impl SimulateArgs {
     }
 }
 
-/// All requests of a source.
+/// Reads all requests of a source into memory.
 fn in_memory(source: &mut Source, requests: u64) -> Result<Vec<u64>, Failure> {
     let mut names = Vec::new();
     while (names.len() as u64) < requests {
@@ -251,7 +251,7 @@ fn in_memory(source: &mut Source, requests: u64) -> Result<Vec<u64>, Failure> {
     Ok(names)
 }
 
-/// Runs the stores one request at a time and writes what each said.
+/// Runs the stores one request at a time and writes the result of each.
 fn write_hits(source: &mut Source, plan: &Plan, path: &PathBuf) -> Result<(), Failure> {
     let context = |error: std::io::Error| Failure::from(error).context(path.display());
     let new_store = |&(choice, capacity): &(PolicyChoice, usize)| store(choice, capacity);

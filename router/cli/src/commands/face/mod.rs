@@ -1,4 +1,4 @@
-//! `namehop face`: connections of the forwarder to others.
+//! `namehop face`: faces of the forwarder.
 
 mod view;
 
@@ -48,7 +48,7 @@ struct ListArgs {
     /// Only faces from this address
     #[arg(long, value_name = "URI")]
     local: Option<String>,
-    /// Only faces whose remote or local address has this scheme
+    /// Only faces with this scheme in their remote or local address
     #[arg(long, value_name = "SCHEME")]
     scheme: Option<String>,
     /// Print JSON
@@ -67,21 +67,21 @@ struct ShowArgs {
     json: bool,
 }
 
-/// When a face goes away. TCP and WebSocket faces of the last two kinds reconnect when their connection fails.
+/// When a face is closed. TCP and WebSocket faces of the last two kinds reconnect when their connection fails.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PersistencyArg {
-    /// After some time without traffic, or when the connection fails
+    /// Closed after some time without traffic, or when the connection fails
     OnDemand,
-    /// When it is destroyed, or the forwarder ends
+    /// Closed when it is destroyed, or the forwarder ends
     Persistent,
-    /// When it is destroyed: it is there again after a restart
+    /// Closed when it is destroyed; it is restored after a restart of the forwarder
     Permanent,
 }
 
 /// When Interests on a face carry the router's PIT token
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PitTokensArg {
-    /// As soon as the peer has shown that it knows PIT tokens
+    /// Once the peer has shown that it knows PIT tokens
     Auto,
     /// Always
     On,
@@ -92,13 +92,13 @@ enum PitTokensArg {
 /// Properties that can be set.
 #[derive(Args, Debug)]
 struct PropertyArgs {
-    /// When the face goes away
+    /// When the face is closed
     #[arg(long, value_enum)]
     persistency: Option<PersistencyArg>,
-    /// Exchange face numbers with the application at the other end: on, off
+    /// Exchange face ids with the application at the other end: on, off
     #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     local_fields: Option<bool>,
-    /// Repeat lost packets (NDNLPv2 reliability): on, off
+    /// Retransmit lost packets (NDNLPv2 reliability): on, off
     #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     reliability: Option<bool>,
     /// Mark packets when the send queue is long: on, off
@@ -107,16 +107,16 @@ struct PropertyArgs {
     /// Send IDLE packets over UDP, so that gateways and firewalls keep the path open: on, off
     #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     keep_alive: Option<bool>,
-    /// When Interests carry the router's PIT token, which libraries of before 2020 do not know
+    /// When Interests carry the router's PIT token, which libraries from before 2020 do not know
     #[arg(long, value_enum, value_name = "MODE")]
     pit_tokens: Option<PitTokensArg>,
-    /// Time above the threshold before the first mark
+    /// Time above the threshold before the first congestion mark
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     congestion_interval: Option<Duration>,
-    /// Send queue length that counts as congested
+    /// Send queue length from which packets are marked
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     congestion_threshold: Option<u64>,
-    /// Largest packet sent without fragmentation
+    /// Maximum size of a packet sent without fragmentation
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     mtu: Option<u64>,
 }
@@ -148,10 +148,10 @@ impl PropertyArgs {
     }
 }
 
-/// Create a face, or find the one that exists
+/// Create a face, or find the existing one
 ///
-/// For Ethernet and memif, the router allows the network interfaces and folders that section [ports] of its configuration
-/// lists, and any when a key of its configuration signs the command.
+/// For Ethernet and memif, the router allows the network interfaces and folders listed in section [ports] of its
+/// configuration, and any others if the command is signed with a key from its configuration.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop face create udp4://router.example:6363
@@ -304,7 +304,7 @@ impl UpdateArgs {
 
 impl DestroyArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        // A forwarder answers 200 as well when there was nothing to destroy.
+        // A forwarder answers 200 even if there was nothing to destroy.
         let face = manager.existing_face(&self.face).await?;
         let parameters = ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
         manager.command(module::FACES, "destroy", &parameters).await?;

@@ -1,4 +1,4 @@
-//! What `namehop face` prints: all properties of a face, and what a command did to one.
+//! Output of `namehop face`: the properties of a face, and the result of a command.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::output::{self, or_dash, properties};
 use crate::printable;
 use crate::units::{show_duration, show_expiry, show_switch};
 
-/// All properties of a face, for people.
+/// Formats all properties of a face.
 pub(super) fn describe(face: &FaceView) -> String {
     let expires = face.expiration_ms.map(show_expiry);
     let interval = face.congestion_interval_ns.map(|ns| show_duration(Duration::from_nanos(ns)));
@@ -37,7 +37,7 @@ pub(super) fn describe(face: &FaceView) -> String {
     ])
 }
 
-/// Whether a link carries packets.
+/// Formats the state of a link.
 pub(super) fn show_link(is_up: Option<bool>) -> &'static str {
     match is_up {
         Some(true) => "up",
@@ -46,7 +46,7 @@ pub(super) fn show_link(is_up: Option<bool>) -> &'static str {
     }
 }
 
-/// Prints what a command did to a face.
+/// Prints the result of a command on a face.
 pub(super) fn print_changed(face: &ChangedFaceView, json: bool, what: &str) -> Result<(), Failure> {
     if json {
         return output::json(face);

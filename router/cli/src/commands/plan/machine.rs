@@ -1,4 +1,4 @@
-//! The computer of a plan: measured, published or described.
+//! The host of a plan: measured, published or described.
 
 use std::path::{Path, PathBuf};
 
@@ -16,62 +16,62 @@ use crate::units::{parse_bit_rate, parse_bytes};
 
 /// Bytes of a cache line.
 const LINE_BYTES: f64 = 64.0;
-/// The computer of which the publications give costs of packets.
+/// Name of the host for which the publications give costs of packets.
 const PUBLISHED: &str = "e5-2699v4";
-/// The schedule that the router uses.
+/// Schedule of the router.
 const SCHEDULE: &str = "burst";
 
-/// Which computer.
+/// Options that describe the host.
 #[derive(Args, Debug)]
 pub struct MachineArgs {
-    /// 'e5-2699v4', the computer and the costs of packets of Takemasa's thesis (2019), or a TOML file that describes one
+    /// 'e5-2699v4', the host and packet costs of Takemasa's thesis (2019), or a TOML file that describes a host
     #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "engine")]
     machine: Option<String>,
-    /// A computer as 'namehop bench engine --json' measured it, with as many prefixes as are planned for (--fib)
+    /// Output of 'namehop bench engine --json' on the host, with as many prefixes as planned (--fib)
     #[arg(long, value_name = "FILE", requires = "memory")]
     engine: Option<PathBuf>,
-    /// The same computer as 'namehop bench memory --json' measured it
+    /// Output of 'namehop bench memory --json' on the same host
     #[arg(long, value_name = "FILE", requires = "engine")]
     memory: Option<PathBuf>,
-    /// Cores that forward, if not all
+    /// Number of forwarding cores [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
-    /// Cycles that ports take for each packet received, with what is sent for it, besides what the costs of the computer say: half of
-    /// what the sink of 'namehop bench links' takes for an exchange
+    /// Additional cycles of ports per packet received, including what is sent for it: half of what the sink of 'namehop
+    /// bench links' takes per exchange
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     port_cycles: u32,
-    /// Memory of the computer [default: as described, or what is free on this one]
+    /// Memory of the host [default: as described, or what is free on this host]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     ram: Option<u64>,
-    /// Rate of all its links together, in each direction, if that is to bound anything
+    /// Total rate of the host's links, in each direction [default: unlimited]
     #[arg(long, value_name = "RATE", value_parser = parse_bit_rate)]
     links: Option<u64>,
-    /// What it takes of power: a published server ('namehop power server' lists them), or a file that describes one
+    /// Power of the host: a published server ('namehop power server' lists them), or a file that describes one
     #[arg(long, value_name = "NAME|FILE")]
     server: Option<String>,
 }
 
-/// A computer, and where what is said of it comes from.
+/// A host, and the source of its figures.
 pub struct Described {
     pub is: String,
     pub machine: Machine,
     pub server: Option<Server>,
 }
 
-/// A file of the operator's.
+/// Description of a host in the operator's file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
-    /// What it is called.
+    /// Name of the host.
     name: String,
-    /// Cores that forward.
+    /// Number of forwarding cores.
     workers: u32,
     cycles_hz: f64,
-    /// All cores together, of cache lines anywhere in memory.
+    /// Rate of random cache-line accesses by all cores together.
     memory_bytes_per_second: f64,
     /// With a unit, as in "64 GiB".
     memory: String,
-    /// As in "100Gbit/s"; absent, links bound nothing.
+    /// As in "100Gbit/s"; if absent, links are unlimited.
     links: Option<String>,
     interest_miss: DescribedCost,
     interest_hit: DescribedCost,
@@ -85,7 +85,7 @@ struct DescribedCost {
     bytes: f64,
 }
 
-/// What of a report of `bench engine` counts.
+/// The fields used of a report of `bench engine`.
 #[derive(Debug, Deserialize)]
 struct EngineReport {
     machine: MeasuredMachine,
@@ -115,7 +115,7 @@ struct ByPacket {
     data: f64,
 }
 
-/// What of a report of `bench memory` counts.
+/// The fields used of a report of `bench memory`.
 #[derive(Debug, Deserialize)]
 struct MemoryReport {
     by_pages: Vec<MeasuredPages>,
@@ -132,7 +132,7 @@ struct MeasuredThreads {
 }
 
 impl MachineArgs {
-    /// Puts together what is known of it; of measurements without Interests that the cache answered, only if there are none.
+    /// Returns the host with all options applied. Measurements without cache hits are accepted only if `hit_rate` is 0.
     pub fn read(&self, hit_rate: f64) -> Result<Described, Failure> {
         let (is, mut machine) = match (&self.machine, &self.engine, &self.memory) {
             (Some(name), ..) if name == PUBLISHED => {
@@ -176,7 +176,7 @@ impl MachineArgs {
                 engine.display()
             )));
         }
-        // Bursts of one kind say how costs are divided, mixed ones what an exchange costs.
+        // Bursts of one kind give the ratio of the costs, mixed bursts the cost of an exchange.
         let scale = schedule.exchange_ns * 1e-9 * report.machine.cycles_hz / (cycles.interest_miss + cycles.data);
         let cost = |cycles: f64, lines: f64| Cost { cycles: cycles * scale, bytes: lines * LINE_BYTES };
         let threads = memory.by_pages.first().map_or(&[][..], |pages| &pages.lines_per_second_by_threads);
@@ -199,7 +199,7 @@ impl MachineArgs {
     }
 }
 
-/// Costs of table 3.1, the computer of 3.2.3: 22 cores of 2.2 GHz and four channels of DDR4-2400.
+/// Returns the costs of table 3.1 and the host of section 3.2.3: 22 cores of 2.2 GHz and four channels of DDR4-2400.
 fn published() -> Machine {
     let cost = |cycles, bytes| Cost { cycles, bytes };
     Machine {
@@ -237,7 +237,7 @@ fn described(path: &Path) -> Result<(String, Machine), Failure> {
     Ok((format!("{}, as {} describes it", description.name, path.display()), machine))
 }
 
-/// Whether one can compute with it.
+/// Fails if a figure is not usable for computing.
 fn check(machine: &Machine) -> Result<(), Failure> {
     let Machine { computer, costs, .. } = machine;
     let usual = [
@@ -340,7 +340,7 @@ data = { cycles = 500, bytes = 1000 }
         std::fs::write(&memory, pages.to_string()).expect("written");
         let line = format!("--engine {} --memory {} --ram 1GiB", engine.display(), memory.display());
         let machine = read(&line, 0.3).expect("measured").machine;
-        // 900 ns are 1800 cycles, 1.2 times those of bursts of one kind.
+        // 900 ns are 1800 cycles, 1.2 times the cost in bursts of one kind.
         let PacketCosts { interest_miss, interest_hit, data } = machine.costs;
         assert!((interest_miss.cycles - 1200.0).abs() < 1e-6 && (data.cycles - 600.0).abs() < 1e-6);
         assert!((interest_hit.cycles - 960.0).abs() < 1e-6 && interest_miss.bytes == 384.0);

@@ -7,7 +7,7 @@ use super::{Each, Report};
 use crate::output::{Align, Table, properties};
 use crate::units::{show_bit_rate, show_bytes};
 
-/// Points of a line in the chart.
+/// Number of points per line in the chart.
 const STEPS: u32 = 20;
 
 fn words(limit: Limit) -> &'static str {
@@ -111,7 +111,7 @@ fn bounds(report: &Report) -> String {
     table.render()
 }
 
-/// Bounds of one computer and its loads.
+/// Returns the bounds of one host and its loads.
 fn loads(bounds: &Bounds, each: &Each) -> [(&'static str, f64, f64); 3] {
     [
         (words(Limit::Computation), bounds.by_computation, each.cores_load),
@@ -120,7 +120,7 @@ fn loads(bounds: &Bounds, each: &Each) -> [(&'static str, f64, f64); 3] {
     ]
 }
 
-/// Load of each part of one computer, up to its bound.
+/// Returns a chart of the load of each part of one host, up to its bound.
 pub(super) fn chart(report: &Report) -> Chart {
     let most = report.bounds.rate();
     let x: Vec<f64> = (0..=STEPS).map(|step| most * f64::from(step) / f64::from(STEPS)).collect();

@@ -1,4 +1,4 @@
-//! `namehop power fit`: the description of a server from measurements of it.
+//! `namehop power fit`: derives the description of a server from measurements.
 
 use std::path::PathBuf;
 
@@ -15,18 +15,19 @@ use crate::output;
 
 /// Derive the description of a server from measurements of its power
 ///
-/// FILE is CSV; its first line names the columns, lines that start with '#' are passed over.
+/// FILE is CSV; its first line names the columns, lines that start with '#' are skipped.
 ///
-///   load           share of its time in which the last active core is busy, 0 to 1; those before it are busy all the time
+///   load           share of time in which the last active core is busy, 0 to 1; the others are always busy
 ///   frequency_ghz  frequency of the active processor
-///   active_cores   cores with work, all of one processor; 0 for the idle computer
-///   watts          power of the whole computer
+///   active_cores   cores with work, all of one processor; 0 for the idle host
+///   watts          power of the whole host
 ///   memory_bytes_per_second, packets_per_second
-///                  optional: rates at which memory is accessed and packets are forwarded
+///                  optional: rates of memory accesses and of forwarded packets
 ///
-/// Needed are an idle row and, for each frequency with one active core and for each further core at the highest frequency, a row with load
-/// 1 and at least two with less. Prints TOML for 'namehop power model --server', with the coefficients of determination (R²) as
-/// comments. The method, least squares, is that of Takemasa's thesis (2019), 6.3.3 to 6.3.5.
+/// Required are an idle row, and rows with load 1 and at least two smaller loads: for each frequency with
+/// one active core, and for each further core at the highest frequency. Prints TOML for 'namehop power
+/// model --server', with the coefficients of determination (R²) as comments. The method is least squares,
+/// as in Takemasa's thesis (2019), 6.3.3 to 6.3.5.
 #[derive(Args, Debug)]
 #[command(
     verbatim_doc_comment,
@@ -38,19 +39,19 @@ pub struct FitArgs {
     /// Measurements
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What the server is called; the name of the file when absent
+    /// Name of the server [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Processors of the server, of which one was measured
+    /// Number of processors of the server; one of them was measured
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     devices: u32,
-    /// Utilization from which a higher frequency is taken, above 0 and at most 1
+    /// Utilization from which a higher frequency is selected, above 0 and at most 1
     #[arg(long, value_name = "SHARE", default_value_t = THRESHOLD)]
     threshold: f64,
-    /// Energy of a byte of memory, if no row has a rate; unless told otherwise that of DDR3 memory in the thesis
+    /// Energy per byte of memory, if no row has a rate; the default is that of DDR3 memory in the thesis
     #[arg(long, value_name = "J", default_value_t = DDR3_JOULES_PER_BYTE)]
     memory_joules_per_byte: f64,
-    /// Energy of a packet, if no row has a rate; unless told otherwise that of the XL710 network card in the thesis
+    /// Energy per packet, if no row has a rate; the default is that of the XL710 network card in the thesis
     #[arg(long, value_name = "J", default_value_t = XL710_JOULES_PER_PACKET)]
     nic_joules_per_packet: f64,
     /// Print JSON
@@ -79,7 +80,7 @@ impl FitArgs {
     }
 }
 
-/// How well everything fits.
+/// Returns comments on the quality of the fit.
 fn notes(fit: &Fit, rows: usize) -> Vec<String> {
     let Fit { server: _, idle_rows, frequency_curve, cores, memory, nic } = fit;
     let mut notes = vec![
@@ -109,7 +110,7 @@ fn notes(fit: &Fit, rows: usize) -> Vec<String> {
     notes
 }
 
-/// R², if there is one.
+/// Formats R², if it is defined.
 fn show(r_squared: f64) -> String {
     if r_squared.is_finite() { format!("{r_squared:.3}") } else { "none, the power is always the same".to_owned() }
 }
@@ -120,7 +121,8 @@ mod tests {
 
     use super::*;
 
-    /// Rows as an operator would write them; power is 30 W, 10 W for the first core and 5 W for the second, all in proportion.
+    /// Rows as in an operator's file: idle power is 30 W, the first core takes 10 W and the second 5 W, all
+    /// proportional to the load.
     const ROWS: &str = "load,frequency_ghz,active_cores,watts\n0,2,0,30\n0.25,2,1,32.5\n0.5,2,1,35\n1,2,1,40\n\
                         0.25,2,2,41.25\n0.5,2,2,42.5\n1,2,2,45\n";
 

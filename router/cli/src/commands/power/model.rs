@@ -1,4 +1,4 @@
-//! `namehop power model`: what a naive and an optimised router take of power, by rate and device.
+//! `namehop power model`: computes the power of a naive and an optimised router, by rate and device.
 
 use std::path::PathBuf;
 
@@ -14,15 +14,16 @@ use super::rates::Rates;
 use crate::failure::Failure;
 use crate::output::{self, Align, Table};
 
-/// The server of the thesis's case study.
+/// Server of the thesis's case study.
 const DEFAULT_SERVER: &str = "e3-1220-xl710";
 
-/// Compute what a naive and an optimised router take of power, by rate and device
+/// Compute the power of a naive and an optimised router, by rate and device
 ///
-/// The naive router neither fetches memory ahead nor filters what enters its cache; the optimised one does both. Power is that of
-/// processors, memory and network cards above what they take without load, and of the chassis, which is everything without load. The
-/// equations are 6.1 to 6.15 of Takemasa's thesis (2019). What is printed there only in pictures is reconstructed from its other
-/// tables: 'namehop reproduce figure-6.7 figure-6.8' says what. It is a model of the published routers, not a measurement of this one.
+/// The naive router neither prefetches nor filters admissions to its cache; the optimised one does both. Power is that
+/// of processors, memory and network cards above their idle power, and of the chassis, which includes all idle power.
+/// The equations are 6.1 to 6.15 of Takemasa's thesis (2019). Values that it shows only in figures are reconstructed
+/// from its tables: 'namehop reproduce figure-6.7 figure-6.8' lists them. This is a model of the published routers, not
+/// a measurement of this one.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop power model
@@ -33,23 +34,24 @@ pub struct ModelArgs {
     /// A published server ('namehop power server' lists them), or a file that describes one
     #[arg(short, long, value_name = "NAME|FILE", default_value = DEFAULT_SERVER)]
     server: String,
-    /// Rates of Data packets to the consumers (Gbit/s, Mbit/s, kbit/s, bit/s) or of Interests (Mpps, kpps, pps), or a range of them as
-    /// in 0..58Gbit/s; from 0 to what the naive router can do when absent
+    /// Rates of Data packets to the consumers (Gbit/s, Mbit/s, kbit/s, bit/s) or of Interests (Mpps, kpps, pps), or a
+    /// range as in 0..58Gbit/s [default: from 0 to the maximum of the naive router]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',')]
     rate: Vec<Rates>,
-    /// Steps of a range
+    /// Number of steps in a range
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     steps: u32,
-    /// Share of the Interests that the Content Store answers, 0 to 1: of both routers, or of the naive and of the optimised one
+    /// Share of the Interests that the Content Store answers, 0 to 1: one value for both routers, or two for the naive
+    /// and the optimised one
     #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.238,0.341")]
     hit_rate: Vec<f64>,
-    /// Share of the Data that the optimised router lets into its Content Store, 0 to 1; the naive one takes all
+    /// Share of the Data that the optimised router inserts into its Content Store, 0 to 1; the naive one inserts all
     #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
     insertion_rate: f64,
     /// Bytes of a Data packet
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     data_bytes: u32,
-    /// Bytes of an Interest; of influence on IN and OUT alone
+    /// Bytes of an Interest; affects only IN and OUT
     #[arg(long, value_name = "BYTES", default_value_t = 121, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     interest_bytes: u32,
     /// Write a chart to this file, as SVG
@@ -60,7 +62,7 @@ pub struct ModelArgs {
     json: bool,
 }
 
-/// A router under a kind of traffic.
+/// A router with a kind of traffic.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Case {
     name: &'static str,
@@ -68,24 +70,24 @@ struct Case {
     insertion_rate: f64,
     cycles_per_interest: f64,
     memory_bytes_per_interest: f64,
-    /// Where all cores are busy.
+    /// Rate at which all cores are busy.
     most_interests_per_second: f64,
     #[serde(skip)]
     router: Router,
 }
 
-/// A router at a rate that it can do.
+/// A router at a feasible rate.
 #[derive(Debug, Serialize)]
 struct Point {
     router: &'static str,
-    /// Interests and Data from links, without headers below the Interest or Data.
+    /// Interests and Data on links, without headers below the Interest or Data.
     received_bits_per_second: f64,
     sent_bits_per_second: f64,
     load: Load,
     processors: Assignment,
     power: Power,
     total_watts: f64,
-    /// Of all power; absent at a rate of 0.
+    /// Of the total power; absent at a rate of 0.
     nanojoules_per_interest: Option<f64>,
 }
 
@@ -93,9 +95,9 @@ struct Point {
 struct AtRate {
     interests_per_second: f64,
     data_bits_per_second: f64,
-    /// Naive and optimised; null for more than the processors can do.
+    /// Naive and optimised; null above the maximum of the processors.
     routers: Vec<Option<Point>>,
-    /// How much less the optimised router takes.
+    /// Power saved by the optimised router.
     saved_percent: Option<f64>,
 }
 
@@ -150,7 +152,7 @@ impl ModelArgs {
         let naive = case("naive", Router::naive(), naive_hits, 1.0);
         let routers = vec![naive, case("optimised", Router::optimised(), optimised_hits, self.insertion_rate)];
         let data_bytes = f64::from(self.data_bytes);
-        // Rounding of the division must not ask for more than there is.
+        // Rounding in the division must not exceed the maximum.
         let all = [Rates::up_to(naive.most_interests_per_second * (1.0 - 1e-12))];
         let asked = if self.rate.is_empty() { &all[..] } else { &self.rate[..] };
         let rates = asked.iter().flat_map(|rates| rates.interests_per_second(self.steps, data_bytes));

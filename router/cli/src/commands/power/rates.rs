@@ -9,20 +9,20 @@ use namehop_model::power::router::interests_per_second;
 enum Unit {
     /// Bits of Data packets.
     Bits,
-    /// Interests, each of which gets a Data.
+    /// Interests, each with a Data.
     Packets,
 }
 
-/// One rate, or all from one to another.
+/// One rate, or a range of rates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     from: f64,
-    /// The same as `from` for one rate.
+    /// Equal to `from` for a single rate.
     to: f64,
     unit: Unit,
 }
 
-/// Units that can be written, each with its factor.
+/// Accepted units with their factors.
 const UNITS: [(&str, Unit, f64); 7] = [
     ("Gbit/s", Unit::Bits, 1e9),
     ("Mbit/s", Unit::Bits, 1e6),
@@ -32,7 +32,7 @@ const UNITS: [(&str, Unit, f64); 7] = [
     ("kpps", Unit::Packets, 1e3),
     ("pps", Unit::Packets, 1.0),
 ];
-/// Highest rate: more than any computer's.
+/// Maximum rate: more than any host's.
 const MOST: f64 = 1e15;
 
 impl FromStr for Rates {
@@ -58,12 +58,12 @@ impl FromStr for Rates {
 }
 
 impl Rates {
-    /// From 0 to so many Interests per second.
+    /// Returns the range from 0 to this many Interests per second.
     pub fn up_to(interests_per_second: f64) -> Self {
         Rates { from: 0.0, to: interests_per_second, unit: Unit::Packets }
     }
 
-    /// Interests per second: of a range `steps` + 1 of them, equally far from each other.
+    /// Returns Interests per second: for a range, `steps` + 1 equally spaced values.
     pub fn interests_per_second(&self, steps: u32, data_bytes: f64) -> Vec<f64> {
         let in_interests = |rate: f64| match self.unit {
             Unit::Bits => interests_per_second(rate, data_bytes),
@@ -73,7 +73,7 @@ impl Rates {
         if from == to {
             return vec![from];
         }
-        // The last one is `to` itself: rounding must not take it above what a computer can do.
+        // The last value is exactly `to`: rounding must not exceed the maximum of a host.
         (0..=steps)
             .map(|step| if step == steps { to } else { from + (to - from) * f64::from(step) / f64::from(steps) })
             .collect()

@@ -1,4 +1,4 @@
-//! `namehop power server`: the servers that the model knows, and their descriptions.
+//! `namehop power server`: the published servers of the model, and their descriptions.
 
 use clap::Args;
 use namehop_model::power::server::Server;
@@ -10,14 +10,15 @@ use crate::output::{self, Align, Table};
 
 /// List the published servers, or print the description of one
 ///
-/// A description is the TOML file that 'namehop power model --server FILE' and the router's section [power] read: one of these is a
-/// start for your own. The servers are those of chapter 6 of Takemasa's thesis (2019).
+/// A description is a TOML file for 'namehop power model --server FILE' and for section [power] of the router's
+/// configuration. Use a printed one as a template for your own. The servers are those of chapter 6 of Takemasa's thesis
+/// (2019).
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop power server
   namehop power server e3-1220 > my-server.toml")]
 pub struct ServerArgs {
-    /// Server to print; all are listed when absent
+    /// Server to print [default: list all]
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Print JSON

@@ -1,14 +1,14 @@
-//! What `namehop setup` prints for people.
+//! Text output of `namehop setup`.
 
 use namehop_setup::plan::Plan;
 use namehop_setup::{Change, Finding, Outcome, Record};
 
 use super::Report;
 
-/// Columns of text.
+/// Maximum width of the text in columns.
 const WIDTH: usize = 100;
 
-/// What was found, and what is planned.
+/// Formats the findings and the plan.
 pub(super) fn show(report: &Report<'_>) -> String {
     let mut text: String = report.findings.iter().map(show_finding).collect();
     text.push_str(&show_plan(report.plan));
@@ -54,7 +54,7 @@ fn show_plan(plan: &Plan) -> String {
     text
 }
 
-/// What earlier runs have changed.
+/// Formats the changes made by earlier runs.
 pub(super) fn show_changed(changed: &[Record]) -> String {
     let mut text = "What was changed by 'namehop setup'\n".to_owned();
     for (number, record) in (1..).zip(changed) {
@@ -63,7 +63,7 @@ pub(super) fn show_changed(changed: &[Record]) -> String {
     text
 }
 
-/// What became of a step.
+/// Formats the result of a step.
 pub(super) fn show_outcome(outcome: &Outcome, done: &str) -> String {
     match (&outcome.error, &outcome.remark) {
         (Some(error), _) => format!("failed: {}: {error}", outcome.change),
@@ -72,7 +72,7 @@ pub(super) fn show_outcome(outcome: &Outcome, done: &str) -> String {
     }
 }
 
-/// Text in lines of bounded length, with something in front of the first and of the others.
+/// Wraps text at `WIDTH`; `first` starts the first line, `others` the following ones.
 fn wrapped(text: &str, first: &str, others: &str) -> String {
     let mut lines = String::new();
     let mut line = first.to_owned();

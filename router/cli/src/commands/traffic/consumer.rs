@@ -1,4 +1,4 @@
-//! `namehop traffic consumer`: one consumer.
+//! `namehop traffic consumer`: runs one consumer.
 
 use clap::Args;
 
@@ -9,9 +9,9 @@ use crate::failure::Failure;
 
 /// Send Interests and account for every one of them
 ///
-/// Keeps a number of Interests in flight, fixed or moved by congestion control, or sends them at a rate. Runs until it is interrupted
-/// unless a number or a time is given, waits for what is pending, and prints a report. Several consumers at once are for
-/// 'namehop traffic run'.
+/// Keeps a number of Interests in flight, fixed or by congestion control, or sends them at a rate. Runs until
+/// interrupted, or until a given number or time is reached; then waits for pending Interests and prints a report. For
+/// several consumers at once, use 'namehop traffic run'.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop traffic consumer /example --rate 1000 --duration 10s

@@ -1,4 +1,4 @@
-//! `namehop traffic fetch`: fetches several objects at once into files.
+//! `namehop traffic fetch`: fetches several objects concurrently into files.
 
 mod board;
 mod report;
@@ -25,12 +25,12 @@ use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::output;
 
-/// Fetch several objects at once into files, and account for every Interest
+/// Fetch several objects concurrently into files, and account for every Interest
 ///
-/// Each object becomes a file that has the last component of its name that is no version. Its segments are written to their places as
-/// they come, into a temporary file that takes the name when all of it is there; a file of that name is replaced then. All objects come
-/// over one connection, each with a congestion window of its own. Fetches what 'namehop traffic fileserver', 'namehop put',
-/// ndnputchunks, NDNts and 'ndnd put' publish. Objects whose segments differ in size are for 'namehop cat'.
+/// Each object becomes a file, named by the last component of its name that is not a version. Each segment is written
+/// at its offset in a temporary file, which is renamed when it is complete and then replaces a file of that name. All
+/// objects use one connection, each with its own congestion window. Fetches objects of 'namehop traffic fileserver',
+/// 'namehop put', ndnputchunks, NDNts and 'ndnd put'. For objects with segments of different sizes, use 'namehop cat'.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop traffic fetch /example/film.mp4 /example/song.mp3
@@ -40,13 +40,13 @@ pub struct FetchArgs {
     /// Names of the objects, with or without version
     #[arg(required = true, value_name = "NAME")]
     names: Vec<Name>,
-    /// Directory for the files, which is made if it is not there
+    /// Directory for the files; created if it does not exist
     #[arg(short = 'C', long, value_name = "DIRECTORY", default_value = ".")]
     into: PathBuf,
-    /// Write nothing: only measure
+    /// Write nothing, only measure
     #[arg(long, conflicts_with = "into")]
     discard: bool,
-    /// Objects that are fetched at the same time
+    /// Maximum number of objects fetched concurrently
     #[arg(short = 'p', long, value_name = "N", default_value_t = 8)]
     parallel: usize,
     #[command(flatten)]
@@ -59,21 +59,21 @@ pub struct FetchArgs {
     json: bool,
 }
 
-/// An object that is asked for.
+/// An object to fetch.
 pub struct Wanted {
     pub name: Name,
-    /// `None` when nothing is written.
+    /// `None` if nothing is written.
     pub file: Option<PathBuf>,
 }
 
-/// What has become of it.
+/// Result for an object.
 pub enum Outcome {
     Fetched(Box<FetchReport>),
     Failed(FetchError),
     Interrupted,
 }
 
-/// The name of the file for an object.
+/// Returns the file name for an object.
 fn file_name(name: &Name) -> Result<&OsStr, String> {
     let parts: Vec<_> = name.components().collect();
     let object = parts.iter().rev().find(|part| !part.is_version() && !part.is_segment());
@@ -133,7 +133,7 @@ impl FetchArgs {
     }
 }
 
-/// Fetches all, some at a time, and gives what has become of each, in the order of `wanted`.
+/// Fetches all objects, at most `parallel` at a time, and returns their results in the order of `wanted`.
 async fn fetch_all(
     endpoint: &Endpoint,
     wanted: &[Wanted],
@@ -181,7 +181,7 @@ async fn fetch_one(
     }
 }
 
-/// How the command ends.
+/// Returns the failure of the command, if any object failed.
 fn failure_of(outcomes: Vec<Outcome>) -> Result<(), Failure> {
     let all = outcomes.len();
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Interrupted)) {

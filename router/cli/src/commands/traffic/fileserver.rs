@@ -17,15 +17,16 @@ use crate::output::{self, properties};
 use crate::progress::Progress;
 use crate::units::milliseconds;
 
-/// How often the progress is shown anew.
+/// Interval of progress updates.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Serve the files of a directory, and listings of its directories
 ///
-/// Registers PREFIX and answers for PREFIX/path/of/file below DIRECTORY until interrupted. Everybody who can send Interests here can read
-/// all files there that this user can; nothing outside is served, and no symbolic link is followed. 'namehop traffic fetch' and 'namehop cat'
-/// fetch files and listings (NAME/32=ls), and so does every client of ndn6-file-server or of NDN-DPDK's file server, as that of NDNts.
-/// Files may change: each change is a new version.
+/// Registers PREFIX and answers for PREFIX/path/of/file below DIRECTORY until interrupted. Every consumer that can
+/// reach this producer can read all files there that this user can read; nothing outside DIRECTORY is served, and
+/// symbolic links are not followed. 'namehop traffic fetch' and 'namehop cat' fetch files and listings (NAME/32=ls), as
+/// do all clients of ndn6-file-server and NDN-DPDK's file server, such as NDNts. Files may change: each change is a new
+/// version.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop traffic fileserver /example/files /srv/files
@@ -38,7 +39,7 @@ pub struct FileServerArgs {
     directory: PathBuf,
     #[command(flatten)]
     segments: SegmentArgs,
-    /// Threads that read and sign
+    /// Number of threads that read and sign
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
     #[command(flatten)]
@@ -77,7 +78,7 @@ impl FileServerArgs {
         if !self.quiet {
             eprintln!("serving {} as {}", self.directory.display(), self.prefix);
         }
-        // A program that serves for days must not fill a log: only a terminal shows the progress.
+        // Only on a terminal: a program that serves for days must not fill a log.
         let is_shown = !(self.quiet || self.json) && std::io::stderr().is_terminal();
         let shown = is_shown.then(|| Progress::new("{spinner} {msg} {elapsed}"));
         let (endpoint, lost) = service.run(endpoint, show_progress(&server, shown.as_ref())).await;
@@ -93,7 +94,7 @@ impl FileServerArgs {
     }
 }
 
-/// Keeps what is shown up to date, for ever.
+/// Updates the display forever.
 async fn show_progress(server: &FileServer, shown: Option<&Progress>) {
     let Some(shown) = shown else { return std::future::pending().await };
     loop {

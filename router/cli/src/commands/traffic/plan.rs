@@ -1,4 +1,5 @@
-//! What consumers and producers do, as options of the command line and as TOML: both have the same names, defaults and errors.
+//! Configuration of consumers and producers, as command-line options and as TOML, with the same names, defaults and
+//! errors.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -20,33 +21,33 @@ use serde::{Deserialize, Deserializer};
 
 use crate::units::{milliseconds, parse_duration};
 
-/// Interests in flight when neither a window nor a rate is given.
+/// Interests in flight if neither a window nor a rate is given.
 const DEFAULT_WINDOW: usize = 128;
-/// Largest window of congestion control, as of `namehop cat`.
+/// Default maximum window of congestion control, in Interests.
 const DEFAULT_MAX_WINDOW: usize = 1024;
-/// Most Interests in flight of a consumer with a rate.
+/// Default maximum number of Interests in flight of a consumer with a rate.
 const DEFAULT_MAX_IN_FLIGHT: usize = 65_536;
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(4);
-/// Bytes of Content in Data.
+/// Default bytes of Content per Data.
 const DEFAULT_PAYLOAD_BYTES: usize = 1000;
 
-/// The link of a consumer or producer on the command line.
+/// Options for the link of a consumer or producer.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LinkArgs {
-    /// Link in place of a forwarder's socket: memif:///SOCKET?id=NUMBER, with &role=client where the other end makes the socket, or
-    /// ether://[ADDRESS] through --local. A socket is possible, too
+    /// Link in place of a forwarder's socket: memif:///SOCKET?id=NUMBER, with &role=client if the other end creates the
+    /// socket, or ether://[ADDRESS] through --local. The URI of a socket is also accepted
     #[arg(long, value_name = "URI")]
     pub link: Option<LinkUri>,
     /// Port of that link: dev://INTERFACE (AF_PACKET) or xdp://INTERFACE (AF_XDP), with ?vlan=NUMBER for a VLAN
     #[arg(long, value_name = "URI", requires = "link")]
     pub local: Option<FaceUri>,
-    /// Largest frame of that link in bytes, 64 to 8800; larger packets are fragmented. When absent that of the interface, and 2048
-    /// on memif
+    /// Maximum frame size of that link in bytes, 64 to 8800; larger packets are fragmented [default: that of the
+    /// interface, 2048 on memif]
     #[arg(long, value_name = "BYTES", requires = "link")]
     pub mtu: Option<usize>,
 }
 
-/// A whole run.
+/// Plan of a whole run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -58,7 +59,7 @@ pub struct Plan {
     pub producer: Vec<ProducerEntry>,
 }
 
-/// A consumer, but for its patterns on the command line.
+/// A consumer. On the command line, its patterns are separate.
 #[derive(Args, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConsumerEntry {
@@ -72,51 +73,52 @@ pub struct ConsumerEntry {
     pub local: Option<FaceUri>,
     #[arg(skip)]
     pub mtu: Option<usize>,
-    /// Interests in flight, 128 when absent; at the start, with --congestion
+    /// Number of Interests in flight; with --congestion, the initial number [default: 128]
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "rate")]
     pub window: Option<usize>,
-    /// What moves the window: fixed, cubic, aimd, adaptive. They react to congestion marks, Nacks for congestion and time-outs
+    /// Law of the window: fixed, cubic, aimd, adaptive. All but fixed react to congestion marks, Nacks with reason
+    /// Congestion, and time-outs
     #[arg(long, value_name = "LAW", conflicts_with = "rate")]
     #[serde(deserialize_with = "written")]
     pub congestion: Option<WindowKind>,
-    /// Largest window, 1024 when absent
+    /// Maximum window [default: 1024]
     #[arg(long, value_name = "N", requires = "congestion")]
     pub max_window: Option<usize>,
     /// Interests per second, instead of a window
     #[arg(long, value_name = "N")]
     pub rate: Option<f64>,
-    /// At random times (a Poisson process) instead of equal distances
+    /// Send at random times (a Poisson process) instead of equal intervals
     #[arg(long, requires = "rate")]
     pub poisson: bool,
-    /// Most Interests in flight at a rate, 65536 when absent; others are not sent, and counted
+    /// Maximum number of Interests in flight at a rate; others are counted as not sent [default: 65536]
     #[arg(long, value_name = "N", requires = "rate")]
     pub max_in_flight: Option<usize>,
-    /// End after so many Interests
+    /// End after this many Interests
     #[arg(short = 'c', long, value_name = "N")]
     pub count: Option<u64>,
-    /// Where chance begins: the same seed gives the same names. Another one each time when absent
+    /// Seed of random choices; the same seed gives the same names [default: a new one each time]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
     #[arg(skip)]
     pub pattern: Vec<PatternEntry>,
 }
 
-/// What a consumer asks for.
+/// Interests of a consumer.
 #[derive(Args, Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PatternEntry {
-    /// Prefix of the names, which go on with a number of 8 bytes
+    /// Prefix of the names; a number of 8 bytes follows
     #[serde(deserialize_with = "one_written")]
     pub prefix: Name,
     #[arg(skip)]
     pub weight: Option<u32>,
-    /// Go round so many names instead of using each once
+    /// Cycle through this many names instead of using each once
     #[arg(long, value_name = "N")]
     pub names: Option<u64>,
     /// Choose among --names at random, with this exponent of a Zipf distribution
     #[arg(long, value_name = "ALPHA", requires = "names")]
     pub zipf: Option<f64>,
-    /// Ask for what a workload of 'namehop cache simulate' asks for: web, video, mixed
+    /// Request the names of a workload of 'namehop cache simulate': web, video, mixed
     #[arg(long, value_name = "KIND", conflicts_with_all = ["names", "zipf"])]
     #[serde(default, deserialize_with = "written")]
     pub workload: Option<WorkloadKind>,
@@ -128,18 +130,18 @@ pub struct PatternEntry {
     #[arg(long)]
     #[serde(default)]
     pub must_be_fresh: bool,
-    /// InterestLifetime, 4s when absent; after it an Interest counts as timed out
+    /// InterestLifetime, after which an Interest counts as timed out [default: 4s]
     #[arg(short = 'l', long, value_name = "DURATION", value_parser = parse_duration)]
     #[serde(default, deserialize_with = "time")]
     pub lifetime: Option<Duration>,
     /// HopLimit
     #[arg(long, value_name = "N")]
     pub hop_limit: Option<u8>,
-    /// Delegation of the forwarding hint; may be given several times
+    /// Delegation of the forwarding hint; can be repeated
     #[arg(long, value_name = "NAME")]
     #[serde(default, deserialize_with = "all_written")]
     pub forwarding_hint: Vec<Name>,
-    /// Ask by implicit digest for the Data that 'namehop traffic producer' makes with so many bytes of payload
+    /// Request, by implicit digest, the Data that 'namehop traffic producer' makes with this many bytes of payload
     #[arg(long, value_name = "BYTES")]
     pub digest_payload: Option<usize>,
     /// Freshness period of that Data
@@ -165,7 +167,7 @@ pub struct ProducerEntry {
     pub pattern: Vec<ReplyPatternEntry>,
 }
 
-/// Interests that a producer answers.
+/// Interests under a prefix, and their replies.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplyPatternEntry {
@@ -175,37 +177,37 @@ pub struct ReplyPatternEntry {
     pub reply: Vec<ReplyEntry>,
 }
 
-/// What they are answered with: Data, unless a Nack or silence is asked for.
+/// A reply: Data, unless a Nack or silence is configured.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReplyEntry {
     #[arg(skip)]
     pub weight: Option<u32>,
-    /// Refuse with a Nack of this reason: congestion, duplicate, no-route
+    /// Answer with a Nack of this reason: congestion, duplicate, no-route
     #[arg(long, value_name = "REASON", value_parser = parse_reason, conflicts_with_all = ["silent", "payload", "freshness", "suffix"])]
     #[serde(deserialize_with = "reason")]
     pub nack: Option<NackReason>,
     /// Do not answer
     #[arg(long, conflicts_with_all = ["payload", "freshness", "suffix", "delay"])]
     pub silent: bool,
-    /// Bytes of content per Data, 1000 when absent
+    /// Bytes of content per Data [default: 1000]
     #[arg(short = 's', long, value_name = "BYTES")]
     pub payload: Option<usize>,
-    /// FreshnessPeriod of the Data, none when absent
+    /// FreshnessPeriod of the Data [default: none]
     #[arg(short = 'f', long, value_name = "DURATION", value_parser = parse_duration)]
     #[serde(deserialize_with = "time")]
     pub freshness: Option<Duration>,
-    /// Components of the Data's name behind that of the Interest, which then needs CanBePrefix
+    /// Components of the Data's name after the Interest's name; such Interests need CanBePrefix
     #[arg(long, value_name = "NAME")]
     #[serde(deserialize_with = "written")]
     pub suffix: Option<Name>,
-    /// Hold the answer back for so long
+    /// Delay of the answer
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     #[serde(deserialize_with = "time")]
     pub delay: Option<Duration>,
 }
 
-/// What can be wrong with an entry as a whole.
+/// Checks an entry as a whole.
 pub trait Entry {
     fn check(&self) -> Result<(), String>;
 }
@@ -234,7 +236,7 @@ impl Entry for ProducerEntry {
     }
 }
 
-/// The link that an entry has, if it has one of its own.
+/// Returns the address of an entry's own link, if it has one.
 fn link_address(
     uri: &Option<LinkUri>,
     local: &Option<FaceUri>,
@@ -281,7 +283,7 @@ impl ConsumerEntry {
         Ok(ConsumerPlan { patterns, pacing, count: self.count, seed })
     }
 
-    /// The consumer, on the forwarder's socket unless it has a link of its own.
+    /// Returns the consumer's configuration; without a link of its own, it uses the forwarder's socket.
     pub fn config(&self, name: String, forwarder: &TransportUri) -> Result<ConsumerConfig, String> {
         let name = self.name.clone().unwrap_or(name);
         let link = link_address(&self.link, &self.local, self.mtu)?;
@@ -334,7 +336,7 @@ impl ProducerEntry {
             .collect()
     }
 
-    /// The producer, on the forwarder's socket unless it has a link of its own.
+    /// Returns the producer's configuration; without a link of its own, it uses the forwarder's socket.
     pub fn config(&self, name: String, forwarder: &TransportUri) -> Result<ProducerConfig, String> {
         let link = link_address(&self.link, &self.local, self.mtu)?;
         Ok(ProducerConfig {
@@ -387,7 +389,7 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, 
     parse_duration(&String::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
 }
 
-/// What is written as text.
+/// Deserializes a value written as text.
 fn one_written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<T, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
@@ -401,7 +403,7 @@ fn all_written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
-/// An entry that was checked where it was read, so that errors name its line.
+/// An entry that is checked during deserialization, so that errors name its line.
 struct Checked<T>(T);
 
 impl<'de, T: Deserialize<'de> + Entry> Deserialize<'de> for Checked<T> {

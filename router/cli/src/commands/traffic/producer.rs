@@ -1,4 +1,4 @@
-//! `namehop traffic producer`: one producer.
+//! `namehop traffic producer`: runs one producer.
 
 use clap::Args;
 use namehop_traffic::target::TransportUri;
@@ -9,11 +9,11 @@ use super::run::HowArgs;
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;
 
-/// Answer Interests under a prefix, fast and with the same content each
+/// Answer Interests under a prefix, fast and always with the same content
 ///
-/// Registers the prefix and answers until it is interrupted or the time is over. Over a port (--link) nothing is registered: there the
-/// router needs a route to its face. Data have no signature that can be verified
-/// (SignatureType Null). Weighted replies and several prefixes are for 'namehop traffic run'.
+/// Registers the prefix and answers until interrupted or until the time is over. Over a port (--link) nothing is
+/// registered: the router needs a route to its face. Data have no verifiable signature (SignatureType Null). For
+/// weighted replies and several prefixes, use 'namehop traffic run'.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop traffic producer /example
@@ -23,16 +23,16 @@ use crate::failure::Failure;
   namehop traffic producer /example --link 'memif:///run/ndn/producer.sock?id=0&role=client'
   namehop traffic producer /example --link 'ether://[02:00:00:00:00:01]' --local xdp://eth1")]
 pub struct ProducerArgs {
-    /// Prefix of the Interests that are answered
+    /// Prefix of the Interests to answer
     prefix: Name,
     #[command(flatten)]
     link: LinkArgs,
     #[command(flatten)]
     reply: ReplyEntry,
-    /// Local connection that registers the prefix when this producer is on UDP
+    /// Local connection that registers the prefix if this producer is on UDP
     #[arg(long, value_name = "URI")]
     control: Option<TransportUri>,
-    /// Do not register the prefix: the forwarder has a route already
+    /// Do not register the prefix, because the forwarder already has a route
     #[arg(long, conflicts_with = "control")]
     no_register: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `namehop traffic relay`: a link with delay, limits and losses between two UDP peers.
+//! `namehop traffic relay`: simulates a link with delay, limits and losses between two UDP peers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,56 +12,56 @@ use crate::failure::Failure;
 use crate::output::{self, Align, Table};
 use crate::units::{parse_bit_rate, parse_bytes, parse_duration, parse_share};
 
-/// How often it is looked whether the relay still works.
+/// Interval of checks whether the relay still works.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Carry UDP datagrams between two peers as a slow, long or bad link would
+/// Carry UDP datagrams between two peers over a simulated slow, long or lossy link
 ///
-/// Give one router a face to the relay (udp4://ADDRESS:PORT of --listen); the relay passes on to the other router what it sends, and
-/// brings back the answers. Both directions have the same limits unless an option ending in -back says otherwise. Runs until
-/// interrupted, then prints what happened to each datagram.
+/// Give one router a face to the relay (udp4://ADDRESS:PORT of --listen). The relay forwards its datagrams to the other
+/// router, and the answers back. Both directions have the same impairments, unless an option ending in -back is given.
+/// Runs until interrupted, then prints what happened to the datagrams.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop traffic relay --listen 127.0.0.1:7000 --to 127.0.0.1:6363 --rate 100Mbit --delay 10ms
   namehop traffic relay --to 192.0.2.1:6363 --listen 0.0.0.0:7000 --loss 1% --loss-back 0 --seed 7 --json")]
 pub struct RelayArgs {
-    /// Address and port that the first peer sends to; port 0 takes any that is free
+    /// Address and port that the first peer sends to; port 0 selects a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Address and port of the second peer
     #[arg(long, value_name = "ADDRESS:PORT")]
     to: SocketAddr,
-    /// Time of the way
+    /// Propagation delay
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = parse_duration)]
     delay: Duration,
-    /// Bits per second, counting the bytes of the datagrams; no limit when absent
+    /// Bits per second, counting the bytes of the datagrams [default: unlimited]
     #[arg(long, value_name = "RATE", value_parser = parse_bit_rate)]
     rate: Option<u64>,
-    /// Bytes that may wait for the line; datagrams that find no room are lost
+    /// Maximum bytes queued for the line; datagrams that do not fit are dropped
     #[arg(long, value_name = "BYTES", default_value = "256 KiB", value_parser = parse_bytes)]
     queue: u64,
-    /// Share of the datagrams that are lost by chance
+    /// Share of the datagrams that are lost at random
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     loss: f64,
     /// Share of the datagrams that arrive twice
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     duplicate: f64,
-    /// Share of the datagrams that are held back, so that others overtake them
+    /// Share of the datagrams that are delayed, so that others overtake them
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     reorder: f64,
-    /// How long these are held back
+    /// Additional delay of these datagrams
     #[arg(long, value_name = "DURATION", default_value = "5ms", value_parser = parse_duration)]
     reorder_by: Duration,
-    /// --delay of the way back
+    /// --delay of the opposite direction
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     delay_back: Option<Duration>,
-    /// --rate of the way back
+    /// --rate of the opposite direction
     #[arg(long, value_name = "RATE", value_parser = parse_bit_rate)]
     rate_back: Option<u64>,
-    /// --loss of the way back
+    /// --loss of the opposite direction
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     loss_back: Option<f64>,
-    /// Where chance begins: the same seed loses the same datagrams of the same sequence
+    /// Seed of random choices; the same seed loses the same datagrams of a sequence
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// End after this time
@@ -72,7 +72,7 @@ pub struct RelayArgs {
     json: bool,
 }
 
-/// One of the counts.
+/// Selects one of the counts.
 type CountOf = fn(&DirectionCounts) -> u64;
 
 #[derive(Serialize)]

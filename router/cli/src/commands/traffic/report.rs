@@ -1,4 +1,4 @@
-//! What a run has done, for people and as JSON.
+//! Report of a run, for people and as JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::output::properties;
 use crate::units::{show_bit_rate, show_duration};
 
-/// A run.
+/// Report of a run.
 #[derive(Serialize)]
 pub struct Report {
     elapsed_s: f64,
-    /// Processor time of this process for each packet that it sent or received.
+    /// CPU time of this process per packet sent or received.
     generator_cpu_us_per_packet: Option<f64>,
     generator_cpu_s: f64,
     consumers: Vec<Consumer>,
@@ -73,7 +73,7 @@ struct Producer {
     error: Option<String>,
 }
 
-/// What a link carried and lost on this side.
+/// Frames that a link carried and dropped on this side.
 #[derive(Serialize)]
 struct Link {
     frames_sent: u64,
@@ -99,7 +99,7 @@ impl Report {
         }
     }
 
-    /// Why the first of those who ended early did so.
+    /// Returns the error of the first consumer or producer that ended early.
     pub fn first_error(&self) -> Option<String> {
         let consumers = self.consumers.iter().map(|consumer| (&consumer.name, &consumer.error));
         let mut all = consumers.chain(self.producers.iter().map(|producer| (&producer.name, &producer.error)));

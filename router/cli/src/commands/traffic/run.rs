@@ -1,4 +1,4 @@
-//! `namehop traffic run`: consumers and producers of a plan; and what a run has in common with those of options.
+//! `namehop traffic run`: runs the consumers and producers of a plan. Also runs plans built from options.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::output;
 use crate::progress::Progress;
 use crate::units::parse_duration;
 
-/// How often the progress is shown anew.
+/// Interval of progress updates.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Run the consumers and producers of a plan, and account for every Interest
 ///
-/// The plan is a TOML file; docs/traffic.md describes it. Each consumer and producer has a connection of its own, to the forwarder of
-/// this machine unless the plan says otherwise. Ends when the time is over, when all consumers have sent what they were to send, or at
+/// The plan is a TOML file; docs/traffic.md describes it. Each consumer and producer has its own connection, by default
+/// to the forwarder of this host. Ends when the time is over, when all consumers have sent their Interests, or on
 /// SIGINT, and then prints a report.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -37,10 +37,10 @@ pub struct RunArgs {
     how: HowArgs,
 }
 
-/// How long to run, and what to print.
+/// Options of a run: its duration and output.
 #[derive(Args, Debug)]
 pub struct HowArgs {
-    /// Send for so long
+    /// Send for this time
     #[arg(short = 'd', long, value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Duration>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ impl RunArgs {
 }
 
 impl HowArgs {
-    /// Carries the plan out and reports.
+    /// Runs the plan and prints the report.
     pub fn run(self, plan: Plan, connection: &ConnectionArgs) -> Result<(), Failure> {
         let link = connection.first_candidate()?;
         let consumers = plan.consumer.iter().enumerate();
@@ -115,7 +115,7 @@ impl HowArgs {
     }
 }
 
-/// A seed that differs from run to run.
+/// Returns a seed that differs from run to run.
 pub fn any_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0)

@@ -1,4 +1,4 @@
-//! How far all fetches have come together, for people who wait.
+//! Progress display of all fetches together.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use namehop_traffic::segmented::FetchProgress;
 use crate::progress::Progress;
 use crate::units::show_bit_rate;
 
-/// How often the text is made anew.
+/// Interval of display updates.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What each fetch last said, and their sum.
+/// Last progress of each fetch, and the totals.
 pub struct Board {
     each: Vec<FetchProgress>,
     done: usize,
@@ -34,7 +34,7 @@ impl Board {
         }
     }
 
-    /// The fetch of this number has come so far.
+    /// Records and shows the progress of the fetch with this index.
     pub fn show(&mut self, index: usize, now: FetchProgress) {
         let before = std::mem::replace(&mut self.each[index], now);
         self.bytes += now.bytes - before.bytes;
@@ -44,7 +44,7 @@ impl Board {
         self.show_all();
     }
 
-    /// A fetch has ended.
+    /// Records that a fetch has ended.
     pub fn done(&mut self) {
         self.done += 1;
     }
@@ -69,7 +69,7 @@ impl Board {
         self.last = (Instant::now(), self.bytes);
     }
 
-    /// Shows nothing any more, and gives what each fetch last said.
+    /// Removes the display and returns the last progress of each fetch.
     pub fn end(self) -> Vec<FetchProgress> {
         self.each
     }

@@ -1,4 +1,4 @@
-//! What became of each object and of all, for people and as JSON.
+//! Report on each object and on all together, for people and as JSON.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Outcome, Wanted};
 use crate::commands::fetching::{RoundTripTimes, Statistics, Transferred};
 use crate::output::properties;
 
-/// A run.
+/// Report of a run.
 #[derive(Serialize)]
 pub struct Report {
     objects: Vec<Object>,
@@ -19,7 +19,7 @@ pub struct Report {
 
 #[derive(Serialize)]
 struct Object {
-    /// As it was given.
+    /// The name as given by the user.
     asked_for: String,
     file: Option<String>,
     error: Option<String>,
@@ -40,13 +40,13 @@ struct Total {
     failed: usize,
     #[serde(flatten)]
     transferred: Transferred,
-    /// Data that came when nobody waited for it any more: late, or twice.
+    /// Data that matched no pending Interest: late or duplicate.
     unsolicited: u64,
     malformed: u64,
 }
 
 impl Report {
-    /// `progress` is what each fetch last said.
+    /// Builds the report; `progress` is the last progress of each fetch.
     pub fn of(
         wanted: &[Wanted],
         outcomes: &[Outcome],
@@ -64,7 +64,7 @@ impl Report {
                 Outcome::Fetched(report) => {
                     match &mut rtt_ns {
                         None => rtt_ns = Some(report.rtt_ns.clone()),
-                        // It has the same bounds as the others.
+                        // Cannot fail: all histograms have the same bounds.
                         Some(sum) => drop(sum.add(&report.rtt_ns)),
                     }
                     (report.bytes, report.segments, report.counts)

@@ -1,4 +1,4 @@
-//! What files that describe loads may say, and what is said of those that may not.
+//! Tests of plan files: accepted settings, and errors for rejected ones.
 
 use super::*;
 
