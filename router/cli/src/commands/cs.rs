@@ -34,7 +34,7 @@ enum CsCommand {
     Format(FormatArgs),
 }
 
-/// Show capacity, policy, entries, what the cache did under each policy, and the second tier on disk
+/// Show capacity, policy, entries, hits and misses, counts by policy, and the second tier on disk
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop cs info --json")]
 struct InfoArgs {

@@ -40,9 +40,9 @@ const MOST_HISTORY: u64 = 1 << 26;
 /// cached Data, are then divided among the hosts.
 ///
 /// The host is one measured by 'namehop bench engine --json' and 'namehop bench memory --json', one of a publication,
-/// or one described in a file. The equations are those of 'namehop reproduce': min(N·F/C, B/M) of Taniguchi et al.
-/// (2016), and equations 5.3 to 5.7 (hit rates) and 6.1 to 6.10 (power) of Takemasa's thesis (2019). Table sizes are
-/// those of the router's own types.
+/// or one described in a file. 'namehop reproduce' uses the same equations: min(N·F/C, B/M) of Taniguchi et al. (2016),
+/// and equations 5.3 to 5.7 (hit rates) and 6.1 to 6.10 (power) of Takemasa's thesis (2019). Table sizes follow from
+/// the router's own types.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop plan --machine e5-2699v4 --rate 100Gbit/s --prefixes 10000000 --links 400Gbit/s

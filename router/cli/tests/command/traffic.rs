@@ -191,7 +191,7 @@ fn several_objects_become_files_at_once() {
     assert_eq!(count("interests"), count("data") + losses + count("unneeded"));
     assert!(report["total"]["rtt_p99_ms"].as_f64() >= report["total"]["rtt_p50_ms"].as_f64(), "{report}");
 
-    // A missing object prevents neither other fetches, nor an old file from staying.
+    // A missing object does not prevent other fetches, and leaves no file.
     std::fs::write(scene.path("nobody"), "from before").unwrap();
     let failed = scene.run("traffic fetch /test/one /elsewhere/nobody -C into --json");
     let report: serde_json::Value = serde_json::from_str(&failed.out).unwrap();

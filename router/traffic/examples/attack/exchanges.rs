@@ -148,8 +148,8 @@ fn open_for_answers(options: &Options, prefix: &Name, fates: &Arc<Mutex<Vec<Fate
     Ok(link)
 }
 
-/// Sends due Interests until the end. An Interest that cannot be sent in time counts as lost, whatever the connection
-/// does.
+/// Sends due Interests until the end. An Interest that cannot be sent in time counts as lost, also while there is no
+/// connection.
 fn send_all(
     options: &Options,
     prefix: &Name,

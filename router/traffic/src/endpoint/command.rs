@@ -86,7 +86,8 @@ pub(crate) fn rib_parameters(verb: RibVerb, prefix: &Name, options: &RouteOption
     parameters
 }
 
-/// Builds a signed command Interest from encoded ControlParameters. `local` chooses between `/localhost` and `/localhop`.
+/// Builds a signed command Interest from encoded ControlParameters, under `/localhost` if `local`, otherwise under
+/// `/localhop`.
 pub(crate) fn command(
     (module, verb): (&str, &str),
     local: bool,

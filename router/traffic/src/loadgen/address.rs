@@ -1,4 +1,4 @@
-//! Addresses of the links of consumers and producers: a forwarder's socket, or a port like those of routers.
+//! Addresses of the links of consumers and producers: a forwarder's socket, or a port as in routers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -69,7 +69,7 @@ impl fmt::Display for LinkAddress {
     }
 }
 
-/// The two ends of a link over a port, like those of a router's face.
+/// The two ends of a link over a port, like the ends of a router's face.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortAddress {
     remote: FaceUri,

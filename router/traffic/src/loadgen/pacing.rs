@@ -133,7 +133,7 @@ impl Pacer {
         }
     }
 
-    /// Returns true if a clock determines when Interests are due, whatever is in flight.
+    /// Returns true if Interests are due by a clock, independent of the number in flight.
     pub(super) fn is_clock(&self) -> bool {
         matches!(self, Pacer::Clock { .. })
     }

@@ -77,7 +77,7 @@ impl PortLink {
         let port = OpenPort::open(address, pool)?;
         let peer = address.peer();
         let mut params = face_params(peer, address.local(), port.mtu_bytes());
-        // The user configures whether a consumer's Interests carry PIT tokens.
+        // The packet itself determines whether it carries a PIT token, so the link service must keep tokens.
         params.flags = FaceFlags::PIT_TOKENS_ON;
         let refused = |error: namehop_face::FaceTableError| LoadError::Configuration(error.to_string());
         let face = FaceTable::with_limit(1).insert(params).map_err(refused)?;

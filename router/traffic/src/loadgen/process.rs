@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Linux reports times to user space in units of 1/100 s (USER_HZ) on every supported architecture, whatever the
-/// kernel's own tick is.
+/// Linux reports times to user space in units of 1/100 s (USER_HZ) on every supported architecture, independent of the
+/// kernel's own tick.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// CPU time of a process since it started, or over an interval.

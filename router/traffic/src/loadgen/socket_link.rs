@@ -108,8 +108,8 @@ impl SocketLink {
         }
     }
 
-    /// Resets the counts after packets that are not part of the load. Losses stay: dropped frames were part of the
-    /// load.
+    /// Resets the counts after packets that are not part of the load. Receive losses stay, because the dropped frames
+    /// were part of the load.
     pub(super) fn forget_counts(&mut self) {
         let receive_losses = std::mem::take(&mut self.counts.receive_losses);
         self.counts = LinkCounts { receive_losses, ..LinkCounts::default() };

@@ -93,7 +93,7 @@ impl Relay {
         [self.forth.counts(), self.back.counts()]
     }
 
-    /// Stops the relay and returns the final counters; datagrams in flight are not delivered.
+    /// Stops the relay and returns the final counters; undelivered datagrams count as in flight.
     ///
     /// # Errors
     /// Returns the error of a socket that failed while the relay ran.

@@ -24,13 +24,15 @@ const MIN_WINDOW: f64 = 0.5;
 /// `LONG_QUEUE_MIN`. Smaller delays come from scheduling or from single packets of other traffic.
 const LONG_QUEUE_SHARE: u32 = 4;
 const LONG_QUEUE_MIN: Duration = Duration::from_millis(8);
-/// The threshold above is for a window of `USUAL_WINDOW` Interests; larger windows use a lower one. Of two fetches that
-/// see the same queue, the one with the larger window therefore shrinks first. The threshold is never below `JITTER`.
+/// The threshold above is for a window of `USUAL_WINDOW` Interests. Larger windows use a lower threshold, smaller ones
+/// a higher one. Of two fetches that see the same queue, the one with the larger window therefore shrinks first. The
+/// threshold is never below `JITTER`.
 const USUAL_WINDOW: f64 = 4.0;
 const BIAS: f64 = 1.0 / 6.0;
 const BIAS_BOUNDS: [f64; 2] = [0.6, 1.2];
 const JITTER: Duration = Duration::from_millis(5);
-/// On a long queue, the window shrinks by this share of the queued Interests, and by `CUT_MORE` of an Interest.
+/// On a long queue, the window shrinks by this share of the queued Interests, and by `CUT_MORE` of an Interest. A
+/// reduction never multiplies the window by less than `LEAST_FACTOR`.
 const CUT: f64 = 0.7;
 const CUT_MORE: f64 = 0.3;
 const LEAST_FACTOR: f64 = 0.5;
@@ -314,7 +316,7 @@ impl Adaptive {
         self.is_suspicious = is_suspicious;
     }
 
-    /// Ends the drain at the first Data whose Interest was sent after the path was empty.
+    /// Ends the drain at the first Data that answers an Interest sent after the path was empty.
     fn end_drain(&mut self, sent_at: Instant, rtt: Duration) {
         if let Some(Drain::Sent(since)) = self.drain
             && sent_at >= since

@@ -44,8 +44,8 @@ impl FetchCounts {
         }
     }
 
-    /// Returns the number of unanswered Interests whose answers were not needed: the fetch ended, or their segments are
-    /// beyond the object's end, which was unknown when they were sent.
+    /// Returns the number of unanswered Interests that were not needed: the fetch ended, or their segments are beyond
+    /// the object's end, which was unknown when they were sent.
     pub fn unneeded(&self) -> u64 {
         self.interests.saturating_sub(self.data + self.overtaken + self.timeouts + self.nacks)
     }

@@ -25,7 +25,8 @@ use super::state::{Request, Transfer};
 use super::verification::{Verification, VerificationError};
 use crate::endpoint::{Endpoint, ExpressError, Response};
 
-/// Maximum number of NoRoute Nacks for a segment. Routes come and go, but the fetch does not wait for a missing one.
+/// Number of attempts from which a NoRoute Nack fails the segment. Routes come and go, but the fetch does not wait for
+/// a missing one.
 const NO_ROUTE_ATTEMPTS: u32 = 4;
 /// Delay before a nacked Interest is sent again; doubles with every attempt, up to `MAX_NACK_DELAY`.
 const NACK_DELAY: Duration = Duration::from_millis(50);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// The base is the smallest round-trip time of the current and the previous period of this length.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Losses above this share count as congestion whatever the delay: the queue may be too short to show as delay.
+/// Losses above this share count as congestion, even without delay: the queue may be too short to show as delay.
 const MOST_LOSSES: f64 = 0.1;
 /// Number of Interests over which the share of losses is measured.
 const LOSS_SAMPLES: u32 = 50;
@@ -73,7 +73,7 @@ impl PathWatch {
         is_over
     }
 
-    /// Records a Data whose Interest was sent once, at `sent_at`. Returns true if it ends a round.
+    /// Records a Data that answers an Interest sent once, at `sent_at`. Returns true if it ends a round.
     pub(super) fn on_data(&mut self, now: Instant, sent_at: Instant, rtt: Duration) -> bool {
         self.arrived += 1;
         let least = |one: Option<Duration>| Some(one.map_or(rtt, |one| one.min(rtt)));
@@ -87,8 +87,8 @@ impl PathWatch {
         true
     }
 
-    /// Records the loss of an Interest or its Data and classifies it. `short_queue` is the largest delay of a queue
-    /// that is certainly not full.
+    /// Records the loss of an Interest or its Data and classifies it. A queue with a delay up to `short_queue` counts
+    /// as not full.
     pub(super) fn on_loss(&mut self, short_queue: Duration) -> Loss {
         self.lost += 1;
         let samples = self.arrived + self.lost;

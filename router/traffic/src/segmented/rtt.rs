@@ -92,8 +92,9 @@ impl RttEstimator {
         self.rto
     }
 
-    /// Returns the time-out of a packet that was retransmitted `retransmissions` times. Samples of other packets end
-    /// the back-off of [`rto`](Self::rto), but not that of a packet which does not arrive while others do.
+    /// Returns the time-out of the next transmission of a packet that was retransmitted `retransmissions` times; it
+    /// doubles each time. Samples of other packets end the back-off of [`rto`](Self::rto), but not that of a packet
+    /// which does not arrive while others do.
     pub fn rto_after(&self, retransmissions: u32) -> Duration {
         let doubled = self.computed * (1 << retransmissions.min(MAX_DOUBLINGS));
         self.rto.max(doubled.min(self.bounds.max))

@@ -5,8 +5,8 @@
 //!   fetches ── way there ── producer ── queue ── line ── way back
 //! ```
 //!
-//! The line is the one of the relay, and the marks are those of a router. Packets keep their order, and some are up to
-//! a few milliseconds late, as on a busy host.
+//! The line is the relay's, and marks are set as by a router. Packets keep their order, and some are up to a few
+//! milliseconds late, as on a busy host.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

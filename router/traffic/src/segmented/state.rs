@@ -25,8 +25,8 @@ pub(super) struct Request {
     pub(super) delay: Duration,
 }
 
-/// Number of later Interests whose Data must arrive before a segment can count as lost. Reordering between paths can
-/// make fewer arrive earlier.
+/// A segment can count as lost once Data of this many later Interests have arrived. Reordering between paths can make
+/// fewer arrive earlier.
 const REORDERING_THRESHOLD: u32 = 3;
 
 /// A sent Interest without an answer.

@@ -240,7 +240,7 @@ async fn objects_with_marked_versions_and_segments_arrive_whole() {
     assert_eq!((output.len(), report.segments), (10, 1));
 }
 
-/// A fetch that may have retrieved only a part is an error, whatever the naming of the parts.
+/// A fetch that may have retrieved only a part is an error for every naming of the parts.
 #[tokio::test]
 async fn parts_that_are_named_in_other_ways_are_never_taken_for_the_whole() {
     for (list, is_known) in [

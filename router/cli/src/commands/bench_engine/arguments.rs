@@ -142,8 +142,8 @@ pub struct EngineArgs {
         "data_without_token", "load",
     ])]
     pub(super) workload: Option<WorkloadKind>,
-    /// Policies, or 'all'; the first one is the reference [default: fifo, the router's default, and those of the
-    /// publications]
+    /// Policies, or 'all'; the first one is the reference [default: fifo, the router's default policy, and the
+    /// published ones]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = policies::parse, requires = "workload")]
     pub(super) policy: Vec<policies::Chosen>,
     /// Number of objects of the web workload

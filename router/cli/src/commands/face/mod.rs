@@ -165,8 +165,9 @@ impl PropertyArgs {
 struct CreateArgs {
     /// Remote address; host names are resolved first
     uri: FaceUri,
-    /// Local address, for Ethernet, VXLAN, and UDP without the kernel: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER (also pci://ADDRESS,
-    /// tap:// and xdp://INTERFACE), memif:///SOCKET?id=NUMBER, memif:///SOCKET?id=NUMBER&vlan=NUMBER or, for Ethernet, pcap:///FILE
+    /// Local address, for Ethernet, VXLAN, and UDP without the kernel: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER
+    /// (also pci://ADDRESS, tap:// and xdp://INTERFACE), memif:///SOCKET?id=NUMBER,
+    /// memif:///SOCKET?id=NUMBER&vlan=NUMBER or, for Ethernet, pcap:///FILE
     #[arg(long, value_name = "URI")]
     local: Option<FaceUri>,
     #[command(flatten)]
