@@ -132,7 +132,8 @@ impl Manager {
         Ok(self.controller.faces().await?)
     }
 
-    /// Creates a face, or finds the existing one; returns true if it was created. The URI is canonized first.
+    /// Creates a face, or finds the existing one. The second value is true if it was created. The URI is canonized
+    /// first.
     pub async fn create_face(
         &self,
         uri: &FaceUri,

@@ -127,7 +127,7 @@ mod freeze {
     use crate::output::{self, properties};
     use crate::progress::Progress;
 
-    /// Prefixes in the FIB: as many as in a router of a large network that can be filled in quickly.
+    /// Prefixes in the FIB: as many as in a router of a large network, and few enough to fill in quickly.
     const PREFIXES: u64 = 100_000;
 
     pub(super) fn run(args: &DiskArgs, frozen: Duration) -> Result<(), Failure> {

@@ -34,7 +34,7 @@ const LAST_TAKES: Duration = Duration::from_secs(2);
   namehop capture --sample 0.001 --snaplen 200 --count 10000 -w sample.pcapng
   namehop capture -w - | tshark -r -")]
 pub struct CaptureArgs {
-    /// File to write; an existing one is replaced. - is standard output
+    /// File to write, replaced if it exists; - is standard output
     #[arg(short = 'w', long = "write", value_name = "FILE")]
     write: PathBuf,
     /// Capture only frames of this face, given by its number or its peer's address

@@ -15,7 +15,7 @@ use crate::manager::Manager;
 use crate::output::{self, Align, Table};
 use crate::units::{parse_duration, show_duration};
 
-/// The dataset is fresh for one second: an earlier query would return the same Data.
+/// The dataset is fresh for one second: an earlier query would return the same values.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1100);
 
 /// Show how long packets stay in the router, from reception to transmission: Interests that miss the cache, Interests

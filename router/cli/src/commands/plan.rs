@@ -35,9 +35,9 @@ const MOST_HISTORY: u64 = 1 << 26;
 /// Compute the router capacity that a kind of traffic needs
 ///
 /// For a rate of Interests with their Data and a kind of host, computes: the number of workers; the memory of FIB, PIT
-/// and cache; what limits the rate (cores, memory, links) and how close that is; the hit rates of several cache sizes;
-/// the memory rate and the power; and the number of such hosts if one is not enough. Names, and thus prefixes and
-/// cached Data, are then divided among the hosts.
+/// and cache; what bounds the rate (cores, memory, links) and how much of it is used; the hit rates of several cache
+/// sizes; the memory rate and the power; and the number of such hosts if one is not enough. Names, and thus prefixes
+/// and cached Data, are then divided among the hosts.
 ///
 /// The host is one measured by 'namehop bench engine --json' and 'namehop bench memory --json', one of a publication,
 /// or one described in a file. 'namehop reproduce' uses the same equations: min(N·F/C, B/M) of Taniguchi et al. (2016),

@@ -6,7 +6,7 @@
 //! | name | answer |
 //! |---|---|
 //! | `/prefix/path/32=metadata` | the versioned name, and size, mode and times of the file (Realtime Data Retrieval) |
-//! | `/prefix/path/32=ls/32=metadata` | the same, of a directory alone |
+//! | `/prefix/path/32=ls/32=metadata` | the same, only for directories |
 //! | `/prefix/path/54=version/50=segment` | a segment of the file |
 //! | `/prefix/path/32=ls/54=version/50=segment` | a segment of the names in the directory |
 //!

@@ -45,7 +45,7 @@ pub enum LinkAddress {
 
 impl LinkAddress {
     /// Creates the address of a link to `uri`. `local` is the port, required unless `uri` implies it. `mtu_bytes` is
-    /// the maximum size of a frame's packet.
+    /// the MTU of the link.
     ///
     /// # Errors
     /// Fails if the parts do not fit together, or consumers and producers cannot use such a link.

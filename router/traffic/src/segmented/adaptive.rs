@@ -3,8 +3,8 @@
 //!
 //! The window grows until samples show a long queue, then shrinks by most of the Interests queued there. Growth is
 //! proportional to the square root of the window, so fetches that share a path, and see the same queue, converge to the
-//! same window. Growth accelerates every round trip, so free capacity is soon used. The window has fractions of
-//! Interests and Interests are paced, so a path that holds fewer than two segments is also filled without a queue.
+//! same window. Growth accelerates every round trip, so free capacity is soon used. The window counts fractions of
+//! Interests, and Interests are paced, so a path that holds fewer than two segments is also filled without a queue.
 //! Every five seconds the fetch drains the path, so that all fetches on it can measure the round-trip time without a
 //! queue.
 //!
@@ -20,8 +20,8 @@ use super::path::{Loss, PathWatch};
 
 /// Smallest window, in Interests: one Interest per two round trips.
 const MIN_WINDOW: f64 = 0.5;
-/// A queue is long if its delay exceeds 1/`LONG_QUEUE_SHARE` of the base round-trip time, and at least
-/// `LONG_QUEUE_MIN`. Smaller delays come from scheduling or from single packets of other traffic.
+/// A queue is long if its delay exceeds 1/`LONG_QUEUE_SHARE` of the base round-trip time or `LONG_QUEUE_MIN`, whichever
+/// is larger. Smaller delays come from scheduling or from single packets of other traffic.
 const LONG_QUEUE_SHARE: u32 = 4;
 const LONG_QUEUE_MIN: Duration = Duration::from_millis(8);
 /// The threshold above is for a window of `USUAL_WINDOW` Interests. Larger windows use a lower threshold, smaller ones

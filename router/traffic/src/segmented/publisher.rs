@@ -198,8 +198,8 @@ impl PublishedObject {
         }
     }
 
-    /// Starts answering Interests on `endpoint`. The caller registers the prefix. A thread signs the segments to be
-    /// kept in advance, so that the first fetch does not wait for signatures; it ends when the object is dropped.
+    /// Starts answering Interests on `endpoint`. The caller registers the prefix. A thread signs the kept segments in
+    /// advance, so that the first fetch does not wait for signatures; the thread ends when the object is dropped.
     pub fn publish(self: &Arc<Self>, endpoint: &Endpoint) {
         let object = Arc::clone(self);
         endpoint.produce(&self.name, move |request| object.answer(request));

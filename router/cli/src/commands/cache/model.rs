@@ -33,7 +33,7 @@ pub struct ModelArgs {
     /// Number of requests remembered (q) [default: the capacity of the cache]
     #[arg(short = 'q', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..67_108_864))]
     history: Option<u32>,
-    /// Number of these requests for which a packet is admitted (θ)
+    /// Number of requests for a packet within this history from which it is admitted (θ)
     #[arg(short, long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     threshold: u16,
     /// Exponent of popularity (α), from 0 to 5

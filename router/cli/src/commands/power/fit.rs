@@ -17,7 +17,7 @@ use crate::output;
 ///
 /// FILE is CSV; its first line names the columns, lines that start with '#' are skipped.
 ///
-///   load           share of time in which the last active core is busy, 0 to 1; the others are always busy
+///   load           busy share of the last active core, 0 to 1; the other active cores are always busy
 ///   frequency_ghz  frequency of the active processor
 ///   active_cores   cores with work, all of one processor; 0 for the idle host
 ///   watts          power of the whole host
@@ -121,8 +121,8 @@ mod tests {
 
     use super::*;
 
-    /// Rows as in an operator's file: idle power is 30 W, the first core takes 10 W and the second 5 W, all
-    /// proportional to the load.
+    /// Rows as in an operator's file: idle power is 30 W, the first core takes up to 10 W and the second up to 5 W,
+    /// both proportional to the load.
     const ROWS: &str = "load,frequency_ghz,active_cores,watts\n0,2,0,30\n0.25,2,1,32.5\n0.5,2,1,35\n1,2,1,40\n\
                         0.25,2,2,41.25\n0.5,2,2,42.5\n1,2,2,45\n";
 
