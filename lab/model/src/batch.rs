@@ -1,49 +1,49 @@
-//! How many packets to process together: what a packet costs by the size of its batch, and the size that costs least.
+//! Batch size: cycles per packet by batch size, and the size that costs least.
 //!
-//! Source: "Compiler Based Optimization For Software Packet Processing" (APSys 2017), section 3, equations 1 to 6. The paper
-//! leaves open what its functions look like. Here:
+//! Source: "Compiler Based Optimization For Software Packet Processing" (APSys 2017), section 3, equations 1 to 6.
+//! The paper does not give the form of its functions. This module uses:
 //!
-//! | of the paper | here, in cycles per packet, for batches of B |
+//! | in the paper | here, in cycles per packet, for batches of B |
 //! |---|---|
 //! | Υ(B), equation 3 | `each` + `burst` / B + `spill` · max(0, B − `held`) |
 //! | Δcompute(B), equation 5 | `necessary` + Δshared / B + `crowding` · max(0, B − `room`) |
-//! | Δstall(B) / B, equation 6 | `fetch` · `others` / (`others` + B − 1): so many other packets hide half of a fetch, and more of them ever less of what is left |
-//! | Δhide(B) / B, equation 6 | what that is less than `fetch` |
+//! | Δstall(B) / B, equation 6 | `fetch` · `others` / (`others` + B − 1): `others` other packets hide half of a fetch, and each further packet hides less |
+//! | Δhide(B) / B, equation 6 | `fetch` − Δstall(B) / B |
 //! | Θ(B), equation 4 | Δcompute(B) + Δstall(B) / B |
 
 use serde::Serialize;
 
-/// A batch this much dearer than the best one, as a share, is taken for as good: of those the smallest is best, since packets spend the
-/// least time in it.
+/// Relative cost difference up to which a batch size counts as equal to the best one. Of equal sizes the smallest is
+/// chosen, because packets wait least in it.
 pub const AS_GOOD: f64 = 0.01;
 
-/// Cycles to receive and send one packet, by how many are received at once: Υ, equation 3.
+/// Cycles to receive and send one packet, by burst size: Υ, equation 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct InputOutput {
-    /// For each packet.
+    /// Cycles per packet.
     pub each: f64,
-    /// For each burst.
+    /// Cycles per burst.
     pub burst: f64,
-    /// For each packet and each packet of its burst beyond those that caches hold.
+    /// Cycles added to each packet for each packet of the burst above `held`.
     pub spill: f64,
-    /// How many packets caches hold.
+    /// Packets that the caches hold.
     pub held: f64,
 }
 
-/// Cycles to process one packet, by how many are processed together: Θ, equations 4 to 6.
+/// Cycles to process one packet, by batch size: Θ, equations 4 to 6.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Processing {
-    /// Work that no batch makes less: Δnecessary.
+    /// Work per packet, independent of the batch size: Δnecessary.
     pub necessary: f64,
-    /// Work for each batch: Δshared.
+    /// Work per batch: Δshared.
     pub shared: f64,
-    /// What comes to each packet's work for each packet beyond those that there is room for in the nearest cache.
+    /// Cycles added to each packet for each packet of the batch above `room`.
     pub crowding: f64,
-    /// How many packets there is room for.
+    /// Packets that fit into the nearest cache.
     pub room: f64,
-    /// How long memory takes: Δfetch.
+    /// Latency of a memory access: Δfetch.
     pub fetch: f64,
-    /// How many other packets of the batch hide half of that.
+    /// Other packets of the batch needed to hide half of `fetch`.
     pub others: f64,
 }
 
@@ -54,7 +54,8 @@ impl InputOutput {
         self.each + self.burst / batch + self.spill * (batch - self.held).max(0.0)
     }
 
-    /// The function that is closest to points of batch and cycles, in relative terms. None for less than two different batches.
+    /// Fits the function to points (burst size, cycles), minimizing relative errors. `None` for fewer than two
+    /// different sizes.
     pub fn fit(points: &[(u32, f64)]) -> Option<Self> {
         let fit = |held: f64| {
             let terms = |batch: f64| [1.0, 1.0 / batch, (batch - held).max(0.0)];
@@ -72,7 +73,7 @@ impl Processing {
         self.necessary + self.shared / batch + self.crowding * (batch - self.room).max(0.0)
     }
 
-    /// Δhide(B) / B: what of a packet's fetch is hidden.
+    /// Δhide(B) / B: the part of a packet's fetch that is hidden.
     pub fn hidden(&self, batch: u32) -> f64 {
         self.fetch - self.stall(batch)
     }
@@ -87,8 +88,9 @@ impl Processing {
         self.compute(batch) + self.stall(batch)
     }
 
-    /// The function that is closest to points of batch and cycles, in relative terms. Few points leave several that are as close: of
-    /// those it is the one that promises least of the sizes between the points. None for less than three different batches.
+    /// Fits the function to points (batch size, cycles), minimizing relative errors. `None` for fewer than three
+    /// different sizes. If several fits are about equally close, as with few points, returns the one that predicts
+    /// the most cycles between the points.
     pub fn fit(points: &[(u32, f64)]) -> Option<Self> {
         let fit = |others: f64, room: f64| {
             let terms = |batch: f64| [1.0, 1.0 / batch, (batch - room).max(0.0), waiting(batch, others)];
@@ -110,19 +112,21 @@ impl Processing {
     }
 }
 
-/// The share of a fetch that a batch does not hide, when so many other packets hide half of it.
+/// Share of a fetch that a batch leaves exposed, where `others` other packets hide half of it.
 fn waiting(batch: f64, others: f64) -> f64 {
     others / (others + (batch - 1.0).max(0.0))
 }
 
-/// A term has to explain an error of one hundredth at one point at least, squared; otherwise fits of few points would be of noise.
+/// Penalty per term in the sum of squared errors: a term must explain at least a 1 % error at one point. Otherwise
+/// fits of few points would fit noise.
 const TERM_COST: f64 = 1e-4;
 
-/// The sizes at which caches may be full, and the numbers of other packets that may hide half of a fetch, that fits try.
+/// Values that fits try: batch sizes at which caches are full, and numbers of other packets that hide half of a
+/// fetch.
 const ROOMS: [f64; 6] = [4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 const OTHERS: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 
-/// How packets are received and processed: in bursts of B1, and of these in batches of B2.
+/// A program that receives packets in bursts of B1 and processes them in batches of B2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Program {
     /// Υ
@@ -142,14 +146,15 @@ impl Program {
         hz / self.cycles(burst, batch)
     }
 
-    /// B_opt, equation 1: the burst and the batch that cost least. None when there are none to choose from.
+    /// B_opt, equation 1: the cheapest burst size and batch size. `None` if either list is empty.
     pub fn best(&self, bursts: &[u32], batches: &[u32]) -> Option<(u32, u32)> {
         let burst = cheapest(bursts, |burst| self.input_output.cycles(burst))?;
         Some((burst, cheapest(batches, |batch| self.processing.cycles(batch))?))
     }
 }
 
-/// The smallest batch of those that are as good as the cheapest one: see [`AS_GOOD`].
+/// Returns the smallest of the sizes that cost at most [`AS_GOOD`] more than the cheapest one; `None` for an empty
+/// list.
 pub fn cheapest(batches: &[u32], cycles: impl Fn(u32) -> f64) -> Option<u32> {
     let least = batches.iter().map(|&batch| cycles(batch)).fold(f64::INFINITY, f64::min);
     batches.iter().copied().filter(|&batch| cycles(batch) <= least * (1.0 + AS_GOOD)).min()
@@ -166,8 +171,8 @@ fn best_fit<F>(fits: impl Iterator<Item = (F, f64)>) -> Option<F> {
     fits.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(fit, _)| fit)
 }
 
-/// Factors of terms, none of them negative, whose sum is closest to the points, each error in proportion to its point; and the sum of the
-/// squares of errors, with a little for each term. The terms are few, so each subset of them is tried.
+/// Fits non-negative factors of `terms` to the points, minimizing relative errors, by trying each subset of the
+/// terms. Returns the factors and the sum of squared errors, which includes [`TERM_COST`] for each term used.
 fn least_squares<const TERMS: usize>(
     points: &[(u32, f64)],
     terms: impl Fn(f64) -> [f64; TERMS],
@@ -193,7 +198,7 @@ fn least_squares<const TERMS: usize>(
     subsets.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// The normal equations for the terms of a subset, by elimination with pivots. None when they have no one solution.
+/// Solves the normal equations for the terms of `subset` by elimination with pivoting. `None` if they are singular.
 fn solve<const TERMS: usize>(rows: &[[f64; TERMS]], subset: u32) -> Option<[f64; TERMS]> {
     let chosen: Vec<usize> = (0..TERMS).filter(|term| subset >> term & 1 == 1).collect();
     let count = chosen.len();
@@ -204,7 +209,7 @@ fn solve<const TERMS: usize>(rows: &[[f64; TERMS]], subset: u32) -> Option<[f64;
             sums.chain([rows.iter().map(|row| row[left]).sum()]).collect()
         })
         .collect();
-    // Terms differ in size, so each equation is compared with its own diagonal.
+    // Terms differ in magnitude, so each pivot is compared with the original diagonal of its equation.
     let sizes: Vec<f64> = (0..count).map(|at| equations[at][at]).collect();
     for column in 0..count {
         let pivot = (column..count)
@@ -293,8 +298,8 @@ mod tests {
 
     #[test]
     fn of_fits_as_close_the_one_that_promises_least_counts() {
-        // Names in tables of 100,000 entries, as measured: cycles per packet without what rings take. The closest fit to half of the sizes
-        // takes 32 to be as good as 64.
+        // Measured with tables of 100,000 names: cycles per packet without ring costs. The closest fit to half of the
+        // sizes takes 32 to be as good as 64.
         let cycles = [262.0, 225.8, 177.8, 139.6, 112.2, 96.3, 90.5];
         let fit = Processing::fit(&[0, 2, 4, 6].map(|place| (BATCHES[place], cycles[place]))).expect("there is a fit");
         assert_eq!(cheapest(&BATCHES, |batch| fit.cycles(batch)), Some(64), "{fit:?}");
@@ -303,8 +308,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// What was made by the model is predicted by it: the batch that the fit of some sizes takes for best is, of all sizes, at most as
-        /// much dearer than the best as sizes of a grid allow.
+        /// A fit to some points of a known function predicts its best batch: the predicted size costs at most as much
+        /// more than the best one as the grid of sizes allows.
         #[test]
         fn the_best_batch_of_a_known_function_is_predicted(
             necessary in 20.0..200.0f64, shared in 0.0..200.0f64, fetch in 0.0..600.0f64, others in 0..OTHERS.len(), crowding in 0.0..2.0f64, room in 1..ROOMS.len(),

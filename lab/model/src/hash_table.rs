@@ -1,24 +1,24 @@
 //! Memory accesses of one longest prefix match in a hash table of single-line buckets.
 //!
-//! Every bucket and every entry is taken to come from memory, because hashes scatter accesses evenly. Two orders of search
-//! are compared: longest prefix first, and the 2-stage search of So et al., "Named Data Networking on a Router" (ANCS
-//! 2013). Sources: Takemasa et al. (2017), 3.3 and 6.3; Takemasa (2019), 4.1.2.
+//! The model assumes that every bucket and every entry comes from memory, because hashes scatter accesses evenly. It
+//! compares two search orders: longest prefix first, and the 2-stage search of So et al., "Named Data Networking on a
+//! Router" (ANCS 2013). Sources: Takemasa et al. (2017), 3.3 and 6.3; Takemasa (2019), 4.1.2.
 
 use serde::Serialize;
 
-/// Average DRAM accesses of a longest-first search when prefixes are looked up one after the other: one bucket for each of
-/// `lookups` and one entry, hash collisions aside. Takemasa et al. (2017), 6.3.1.
+/// Average DRAM accesses of a longest-first search that looks up `lookups` prefixes one after the other: one bucket
+/// each, and one entry. Ignores hash collisions. Takemasa et al. (2017), 6.3.1.
 pub fn longest_first_accesses(lookups: f64) -> f64 {
     lookups + 1.0
 }
 
-/// Prefixes that a longest-first search looks up in a name of `name_components` when the prefix found has
-/// `prefix_components`: from the full name down to it.
+/// Number of prefixes that a longest-first search looks up in a name of `name_components` components if the longest
+/// match has `prefix_components`: from the full name down to the match.
 pub fn longest_first_lookups(name_components: u32, prefix_components: u32) -> u32 {
     longest_first_lookups_of(0..=name_components, name_components, prefix_components.min(name_components))
 }
 
-/// The same in a table that knows the lengths of its prefixes and looks up no others.
+/// As [`longest_first_lookups`], for a table that looks up only the lengths that its prefixes have.
 pub fn longest_first_lookups_of(
     lengths: impl IntoIterator<Item = u32>,
     name_components: u32,
@@ -28,31 +28,32 @@ pub fn longest_first_lookups_of(
     needed.count() as u32
 }
 
-/// Stages of accesses that wait for each other, when `buckets` of a table are asked for in parallel and one of them may
-/// lead to an entry: the address of an entry is in its bucket. Takemasa (2019), 4.1.2.
+/// Number of dependent access stages when `buckets` buckets are fetched in parallel and one of them may lead to an
+/// entry, whose address is in its bucket. Takemasa (2019), 4.1.2.
 fn stages(buckets: u32, finds_entry: bool) -> u32 {
     buckets.min(1) + u32::from(finds_entry)
 }
 
-/// Accesses of a longest-first search that each wait for the one before, when it looks at so many buckets and finds a prefix.
+/// Dependent accesses of a longest-first search that reads `lookups` buckets and finds a prefix.
 pub fn longest_first_dependent(lookups: u32) -> u32 {
     stages(lookups, true)
 }
 
-/// Buckets and entries that a 2-stage search touches.
+/// Buckets and entries that a 2-stage search reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TwoStageAccesses {
     /// Buckets, one for each prefix looked up.
     pub buckets: u32,
     /// Entries.
     pub entries: u32,
-    /// Accesses that each wait for the one before.
+    /// Accesses that must wait for the one before.
     pub dependent: u32,
 }
 
-/// Accesses of a 2-stage search that starts at `start_components` in a name of `name_components` whose longest prefix in
-/// the table has `prefix_components`, when the longest prefix in the table with the same first `start_components` has
-/// `longest_below` components. Hash collisions aside. So et al. (2013); Takemasa et al. (2017), 3.3.2.
+/// Accesses of a 2-stage search that starts at `start_components`, in a name of `name_components` components whose
+/// longest match has `prefix_components`. `longest_below` is the length of the longest prefix in the table that
+/// shares the first `start_components` components. Ignores hash collisions. So et al. (2013); Takemasa et al. (2017),
+/// 3.3.2.
 pub fn two_stage_accesses(
     name_components: u32,
     prefix_components: u32,
@@ -61,7 +62,7 @@ pub fn two_stage_accesses(
 ) -> TwoStageAccesses {
     let start = start_components.min(name_components);
     match longest_below {
-        // The first stage found an entry; the second looks at longer prefixes, longest first, down to the one found.
+        // The first stage found an entry; the second tries longer prefixes, longest first, down to the match.
         Some(longest) if prefix_components > start => {
             let longer = longest.min(name_components) - prefix_components + 1;
             let dependent = stages(1, true) + stages(longer, true);
@@ -108,13 +109,13 @@ mod tests {
 
     #[test]
     fn two_stages() {
-        // The prefix has exactly M components and nothing is below it: one bucket, one entry.
+        // The prefix has exactly M components and there are no longer ones: one bucket, one entry.
         assert_eq!(two_stage_accesses(7, 4, 4, Some(4)), TwoStageAccesses { buckets: 1, entries: 1, dependent: 2 });
-        // The prefix is longer.
+        // The match is longer than M.
         assert_eq!(two_stage_accesses(7, 6, 4, Some(6)), TwoStageAccesses { buckets: 2, entries: 2, dependent: 4 });
-        // Nothing at M: on to shorter ones.
+        // No entry at M: the search continues with shorter prefixes.
         assert_eq!(two_stage_accesses(7, 2, 4, None), TwoStageAccesses { buckets: 3, entries: 1, dependent: 3 });
-        // Something else is below M, the name's own prefix is shorter.
+        // Another prefix lies below M; the match is shorter.
         assert_eq!(two_stage_accesses(7, 3, 4, Some(5)), TwoStageAccesses { buckets: 3, entries: 2, dependent: 4 });
     }
 

@@ -1,24 +1,24 @@
 //! Memory accesses of one longest prefix match in a binary Patricia trie.
 //!
-//! Model of Takemasa et al., "Toward an Ideal NDN Router on a Commercial Off-the-shelf Computer" (ICN 2017), 6.3.1, and
-//! of Takemasa's thesis (2019), 4.1.3. A vertex at depth d is visited once in 2^d lookups (bits of names are taken as
-//! random), and between two visits r·2^d bytes pass through the last-level cache, r for every packet. When these are more
-//! than the cache holds, the vertex has to come from memory again.
+//! Model of Takemasa et al., "Toward an Ideal NDN Router on a Commercial Off-the-shelf Computer" (ICN 2017), 6.3.1,
+//! and of Takemasa's thesis (2019), 4.1.3. A vertex at depth d is visited once in 2^d lookups, since bits of names
+//! are taken as random. Between two visits r·2^d bytes pass through the last-level cache, r for every packet. If
+//! these exceed the size of the cache, the vertex comes from memory again.
 
 use serde::Serialize;
 
-/// Average depth of a leaf of a binary Patricia trie beyond log2 of their number; from the analysis that Takemasa et al.
-/// take over from Song et al. (2015).
+/// Average depth of a leaf of a binary Patricia trie, minus log2 of the number of leaves; Takemasa et al. take it
+/// from Song et al. (2015).
 pub const LEAF_DEPTH_EXCESS: f64 = 0.3327;
 
-/// What the model needs to know.
+/// Parameters of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PatriciaModel {
     /// Prefixes in the FIB: n.
     pub prefixes: u64,
-    /// Bytes that come into the last-level cache per packet processed between two lookups: r.
+    /// Bytes loaded into the last-level cache per packet: r.
     pub bytes_per_packet: f64,
-    /// Bytes of the last-level cache: S.
+    /// Size of the last-level cache in bytes: S.
     pub cache_bytes: f64,
 }
 
@@ -28,30 +28,31 @@ impl PatriciaModel {
         (self.prefixes as f64).log2() + LEAF_DEPTH_EXCESS
     }
 
-    /// Bytes that come into the cache between two visits of a vertex at `depth`: R_d = r·2^d.
+    /// Bytes loaded into the cache between two visits of a vertex at `depth`: R_d = r·2^d.
     pub fn bytes_between_visits(&self, depth: u32) -> f64 {
         self.bytes_per_packet * f64::from(depth).exp2()
     }
 
-    /// Is a vertex at `depth` still in the cache when it is visited again (R_d ≤ S)?
+    /// True if a vertex at `depth` is still in the cache at its next visit (R_d ≤ S).
     pub fn is_cached(&self, depth: u32) -> bool {
         self.bytes_between_visits(depth) <= self.cache_bytes
     }
 
-    /// Vertices on the way from the root to a leaf: ⌊log2(n) + 0.3327⌋, at depths 0, 1, ….
+    /// Vertices on the path from the root to a leaf: ⌊log2(n) + 0.3327⌋, at depths 0, 1, ….
     ///
-    /// The published sum has this upper limit and no lower one; of the readings of it, this one gives the published result.
+    /// The published sum has this upper limit and no lower one; among possible readings, this one gives the published
+    /// result.
     pub fn path_vertices(&self) -> u32 {
         self.leaf_depth().max(0.0) as u32
     }
 
-    /// Vertices on that way that come from memory, one after the other: Σ B_d, where B_d is 1 if R_d > S.
+    /// Vertices on the path that come from memory, one after the other: Σ B_d, where B_d is 1 if R_d > S.
     pub fn dram_accesses(&self) -> u32 {
         (0..self.path_vertices()).filter(|&depth| !self.is_cached(depth)).count() as u32
     }
 
-    /// Least time of a lookup when each access waits for the one before, in the unit of `access_time` (115 cycles for
-    /// one access in Takemasa 2019, 4.1.1).
+    /// Minimum time of a lookup whose accesses depend on each other, in the unit of `access_time` (115 cycles per
+    /// access in Takemasa 2019, 4.1.1).
     pub fn dependent_time(&self, access_time: f64) -> f64 {
         f64::from(self.dram_accesses()) * access_time
     }

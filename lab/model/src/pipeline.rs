@@ -1,21 +1,23 @@
-//! Where a processor's cycles go: the top-down method of Yasin, "A top-down method for performance analysis and counters
+//! CPU cycles by pipeline stage: the top-down method of Yasin, "A top-down method for performance analysis and
+//! counters
 //! architecture" (ISPASS 2014), as Takemasa et al. (2017) table 1 and Takemasa (2019) tables 3.2 to 3.4 use it.
 //!
-//! A core can issue a few micro-operations per cycle (its width). Of these slots each is either not supplied by the
-//! frontend, not accepted by the backend, spent on a wrongly predicted path, or retired. Cycles are divided as slots are.
+//! A core can issue a few micro-operations per cycle (its width). Each of these slots is either not supplied by the
+//! frontend, not accepted by the backend, spent on a mispredicted path, or retired. Cycles are divided in proportion
+//! to slots.
 
 use serde::Serialize;
 
 /// Cycles by stage of the pipeline; table 3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct StageCycles {
-    /// Stalls because no instructions were supplied.
+    /// Stalls because the frontend supplied no instructions.
     pub frontend: f64,
-    /// Stalls because units or data were not ready.
+    /// Stalls because execution units or data were not ready.
     pub backend: f64,
-    /// Work thrown away after wrong branch predictions.
+    /// Work discarded after branch mispredictions.
     pub speculation: f64,
-    /// Useful work: the time that would be left without stalls.
+    /// Useful work: the cycles without stalls.
     pub retirement: f64,
 }
 
@@ -38,32 +40,32 @@ impl StageCycles {
     }
 }
 
-/// Issue slots by what became of them. No unit but slots; any common factor may be left out.
+/// Issue slots by outcome. Only ratios matter, so a common factor may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct StageSlots {
     /// Not supplied by the frontend.
     pub frontend: f64,
     /// Not accepted by the backend.
     pub backend: f64,
-    /// Issued, but never retired, or lost in recovery.
+    /// Issued but not retired, or lost during recovery.
     pub speculation: f64,
     /// Retired.
     pub retirement: f64,
 }
 
-/// Counters from which the slots follow on processors that do not count them by stage themselves (Intel's before Ice
-/// Lake). Yasin (2014), section 3 and appendix 1.
+/// Counters from which the slots are computed on CPUs that do not count them by stage (Intel before Ice Lake). Yasin
+/// (2014), section 3 and appendix 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SlotCounters {
     /// All slots: width times cycles.
     pub total: f64,
-    /// Slots that the frontend left empty while the backend would have taken something.
+    /// Slots that the frontend left empty while the backend could accept micro-operations.
     pub fetch_bubbles: f64,
     /// Micro-operations issued.
     pub issued: f64,
     /// Micro-operations retired.
     pub retired: f64,
-    /// Slots lost while recovering from a wrong prediction: width times recovery cycles.
+    /// Slots lost while recovering from a misprediction: width times recovery cycles.
     pub recovery_bubbles: f64,
 }
 
@@ -86,15 +88,16 @@ impl SlotCounters {
 pub struct BackendCycles {
     /// Waiting for loads.
     pub load: f64,
-    /// Waiting for room in the store buffer.
+    /// Waiting for a free store buffer entry.
     pub store: f64,
     /// Waiting for execution units.
     pub core: f64,
 }
 
 impl BackendCycles {
-    /// Divides backend stalls in proportion to the execution stalls counted with loads pending (`load_stalls`), with the
-    /// store buffer full (`store_stalls`) and in all (`all_stalls`). Yasin (2014), 3.4: what is not memory is core.
+    /// Divides backend stalls in proportion to the execution stalls counted with loads pending (`load_stalls`), with
+    /// the store buffer full (`store_stalls`), and in total (`all_stalls`). Yasin (2014), 3.4: stalls that are not
+    /// caused by memory belong to the core.
     pub fn of_stalls(backend: f64, load_stalls: f64, store_stalls: f64, all_stalls: f64) -> Self {
         let all = all_stalls.max(load_stalls + store_stalls);
         let share = |stalls: f64| if all > 0.0 { backend * stalls / all } else { 0.0 };
@@ -108,7 +111,7 @@ impl BackendCycles {
     }
 }
 
-/// Stalls of the load units, or loads, by where the data came from; tables 3.4 and 3.5.
+/// Load stalls, or loads, by the level that supplied the data; tables 3.4 and 3.5.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LoadLevels {
     /// First-level data cache.
@@ -122,8 +125,9 @@ pub struct LoadLevels {
 }
 
 impl LoadLevels {
-    /// Divides load stalls by the level that was waited for. Counters tell how many of them passed while a load had missed
-    /// each level; those of one level are those that had missed the level before and not this one. Yasin (2014), 3.4.1.
+    /// Divides load stalls by the level that the load waited for. The counters give the stalls while a load had
+    /// missed a given level. The stalls of one level are those that missed the level before it and not this one.
+    /// Yasin (2014), 3.4.1.
     pub fn of_stalls(load: f64, pending: f64, missed_l1d: f64, missed_l2: f64, missed_l3: f64) -> Self {
         let share = |stalls: f64| if pending > 0.0 { load * stalls.max(0.0) / pending } else { 0.0 };
         let (missed_l1d, missed_l2) = (missed_l1d.min(pending), missed_l2.min(pending));
@@ -141,12 +145,12 @@ impl LoadLevels {
     }
 }
 
-/// How much longer a load from memory stalls than one from the third level, as the top-down method takes it to be on
-/// processors without an event for it. Yasin (2014), 3.4.1, and Intel's metrics for Broadwell.
+/// Ratio of the stalls of a load from memory to those of a load from the third level. The top-down method assumes it
+/// on CPUs without an event for it. Yasin (2014), 3.4.1, and Intel's metrics for Broadwell.
 const MEMORY_WEIGHT: f64 = 7.0;
 
-/// The stalls after misses of the third level, as far as they follow from those after misses of the second (`missed_l2`) and
-/// from the retired loads that hit and missed the third.
+/// Estimates the stalls after misses of the third level from the stalls after misses of the second (`missed_l2`) and
+/// from the numbers of retired loads that hit and missed the third.
 pub fn third_level_missed(missed_l2: f64, l3_hits: f64, l3_misses: f64) -> f64 {
     let weighted = MEMORY_WEIGHT * l3_misses;
     if weighted > 0.0 { missed_l2 * weighted / (l3_hits + weighted) } else { 0.0 }

@@ -1,101 +1,102 @@
-//! How much router a kind of traffic needs: what bounds it on a computer, by how much, and how many computers it takes.
+//! Capacity planning: the limiting resource for a given traffic, and the number of hosts and workers needed.
 //!
-//! Everything is counted by Interests, each of which brings one Data back: from the cache, or from upstream. Cores and memory bound the
-//! rate as in [`throughput`](crate::throughput): λ ≤ min(N·F/C, B/M). Links do as well, and the tables have to fit into memory.
-//! Load is a share: of cores, of memory's rate, of links in the direction that is fuller.
+//! All rates count Interests, each of which brings one Data back: from the cache, or from upstream. Cores and memory
+//! bandwidth bound the rate as in [`throughput`](crate::throughput): λ ≤ min(N·F/C, B/M). Links bound it too, and the
+//! tables must fit into memory. Load is the used share of cores, of memory bandwidth, or of links in their busier
+//! direction.
 
 use serde::Serialize;
 
 use crate::throughput::{Computer, Cost, PacketCosts};
 
-/// Bytes that an Ethernet link spends on a frame besides what is in it: preamble, header, check sequence, gap.
+/// Ethernet overhead per frame in bytes: preamble, header, check sequence, gap.
 pub const ETHERNET_BYTES: f64 = 38.0;
-/// Bytes of an NDNLPv2 header with a PIT token, as between routers that return them.
+/// Bytes of an NDNLPv2 header with a PIT token, as between routers that return tokens.
 pub const LINK_HEADER_BYTES: f64 = 20.0;
 
-/// What is asked of the router.
+/// Traffic to be forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Demand {
-    /// From all downstreams together.
+    /// Interests received from all downstreams together.
     pub interests_per_second: f64,
-    /// An Interest, without headers below.
+    /// Size of an Interest, without link headers.
     pub interest_bytes: f64,
-    /// A Data packet, without headers below.
+    /// Size of a Data packet, without link headers.
     pub data_bytes: f64,
-    /// Share of the Interests that the cache answers.
+    /// Share of the Interests that the cache answers, 0 to 1.
     pub hit_rate: f64,
-    /// Share of those sent on that nobody answers.
+    /// Share of the forwarded Interests that get no Data, 0 to 1.
     pub unanswered: f64,
-    /// From an Interest sent on to its Data.
+    /// Time from forwarding an Interest to its Data.
     pub round_trip_seconds: f64,
-    /// For how long an Interest without answer is pending.
+    /// Time for which an unanswered Interest is pending.
     pub lifetime_seconds: f64,
 }
 
-/// What a computer offers.
+/// Resources of one host.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Machine {
-    /// Cores that forward, and memory's rate.
+    /// Forwarding cores and memory bandwidth.
     #[serde(flatten)]
     pub computer: Computer,
-    /// For tables, all of it.
+    /// Memory for all tables.
     pub memory_bytes: f64,
-    /// Of all links together, in each direction.
+    /// Bandwidth of all links together, in each direction.
     pub link_bits_per_second: f64,
-    /// What packets cost one core.
+    /// Cost of packets on one core.
     pub costs: PacketCosts,
 }
 
-/// What the tables take.
+/// Size of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tables {
-    /// One for all workers.
+    /// FIB, shared by all workers.
     pub fib_bytes: f64,
-    /// Interests that are pending.
+    /// Pending Interests.
     pub pit_bytes: f64,
     /// Cached Data.
     pub cache_bytes: f64,
 }
 
 impl Tables {
-    /// All of them.
+    /// Sum of all tables.
     pub fn total(&self) -> f64 {
         self.fib_bytes + self.pit_bytes + self.cache_bytes
     }
 }
 
-/// What sets the limit.
+/// The limiting resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Cycles of cores.
     Computation,
-    /// Bytes a second between memory and processor.
+    /// Memory bandwidth, in bytes per second.
     MemoryRate,
-    /// Bits a second of links.
+    /// Link bandwidth, in bits per second.
     Links,
-    /// Bytes of memory.
+    /// Memory size, in bytes.
     MemorySize,
 }
 
-/// Bounds of the rate, in Interests per second, and of the tables.
+/// Upper bounds of the rate, in Interests per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bounds {
     /// N·F/C.
     pub by_computation: f64,
     /// B/M.
     pub by_memory_rate: f64,
-    /// Of the direction that is fuller.
+    /// Bandwidth of links in the busier direction.
     pub by_links: f64,
 }
 
 impl Bounds {
-    /// The least of them.
+    /// The lowest bound.
     pub fn rate(&self) -> f64 {
         self.by_computation.min(self.by_memory_rate).min(self.by_links)
     }
 
-    /// The one that is reached first.
+    /// The resource of the lowest bound.
     pub fn limit(&self) -> Limit {
         if self.by_links < self.by_computation.min(self.by_memory_rate) {
             Limit::Links
@@ -108,7 +109,8 @@ impl Bounds {
 }
 
 impl Demand {
-    /// Average cost of an Interest and the Data for it: ((1−h)·(I-miss + Data) + h·I-hit). Of Interests that nobody answers, no Data comes.
+    /// Average cost of an Interest and its Data: (1−h)·(I-miss + (1−u)·Data) + h·I-hit, where u is the unanswered
+    /// share.
     pub fn cost(&self, costs: &PacketCosts) -> Cost {
         let missed = 1.0 - self.hit_rate;
         let answered = missed * (1.0 - self.unanswered);
@@ -118,7 +120,7 @@ impl Demand {
         Cost { cycles: average(|cost| cost.cycles), bytes: average(|cost| cost.bytes) }
     }
 
-    /// Bits received and sent for each Interest, with what links spend on each frame.
+    /// Bits received and sent per Interest, including link headers and Ethernet overhead.
     pub fn link_bits(&self) -> (f64, f64) {
         let on_link = |bytes: f64| 8.0 * (bytes + LINK_HEADER_BYTES + ETHERNET_BYTES);
         let (interest, data) = (on_link(self.interest_bytes), on_link(self.data_bytes));
@@ -127,18 +129,18 @@ impl Demand {
         (interest + answered * data, missed * interest + (answered + self.hit_rate) * data)
     }
 
-    /// Interests that are pending at a time (Little's law).
+    /// Average number of pending Interests (Little's law).
     pub fn pending(&self) -> f64 {
         let sent_on = self.interests_per_second * (1.0 - self.hit_rate);
         sent_on * ((1.0 - self.unanswered) * self.round_trip_seconds + self.unanswered * self.lifetime_seconds)
     }
 
-    /// Packets received a second, Interests and Data.
+    /// Packets received per second, Interests and Data.
     pub fn packets_per_second(&self) -> f64 {
         self.interests_per_second * (1.0 + (1.0 - self.hit_rate) * (1.0 - self.unanswered))
     }
 
-    /// The most that a computer can do of this.
+    /// Upper bounds of this traffic's rate on one host.
     pub fn bounds(&self, machine: &Machine) -> Bounds {
         let bound = machine.computer.bound(&self.cost(&machine.costs));
         let (received, sent) = self.link_bits();
@@ -150,19 +152,19 @@ impl Demand {
     }
 }
 
-/// How much of one kind of computer it takes.
+/// Hosts and workers that a demand needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Need {
-    /// Computers, between which names are divided.
+    /// Number of hosts, among which names are divided.
     pub machines: f64,
-    /// Forwarding cores of each; at most as many as it has.
+    /// Forwarding cores of each host; at most as many as it has.
     pub workers: f64,
-    /// What made it so many computers, or would first.
+    /// The resource that determines `machines`, or that would be exhausted first.
     pub limit: Limit,
 }
 
-/// What it takes so that nothing is loaded more than `most_load`, from 0 to 1. Names are divided between computers, and with them prefixes,
-/// pending Interests and cached Data.
+/// Computes the hosts and workers needed so that no resource is loaded above `most_load` (0 to 1); only memory size
+/// may be full. Names are divided among hosts, and with them prefixes, pending Interests and cached Data.
 pub fn need(demand: &Demand, machine: &Machine, tables: &Tables, most_load: f64) -> Need {
     let bounds = demand.bounds(machine);
     let by_rate = demand.interests_per_second / (bounds.rate() * most_load);
@@ -219,7 +221,7 @@ mod tests {
         let slow = Machine { link_bits_per_second: 10e9, ..PUBLISHED };
         let bounds = DEMAND.bounds(&slow);
         assert_eq!(bounds.limit(), Limit::Links);
-        // Out go 0.7 Interests of 158 bytes and a Data of 1158.
+        // Sent per Interest: 0.7 Interests of 158 bytes and one Data of 1158.
         assert!((bounds.rate() - 10e9 / 8.0 / (0.7 * 158.0 + 1158.0)).abs() < 1.0);
         let narrow = Machine { computer: Computer { memory_bytes_per_second: 1e9, ..PUBLISHED.computer }, ..PUBLISHED };
         assert_eq!(DEMAND.bounds(&narrow).limit(), Limit::MemoryRate);

@@ -1,36 +1,37 @@
-//! What prefetching saves, and what prefetches of lines that nobody reads cost.
+//! What prefetching saves, and what prefetches of lines that are never read cost.
 //!
 //! Sources: Takemasa et al. (2017), 6.5 and 6.7; Takemasa (2019), 4.3.2 and 4.4.
 
 use serde::Serialize;
 
-/// Share by which a cost fell from `before` to `after`, in per cent: what the papers call "reduces by".
+/// Reduction of a cost from `before` to `after`, in per cent: the papers' "reduces by".
 pub fn reduction_percent(before: f64, after: f64) -> f64 {
     100.0 * (1.0 - after / before)
 }
 
-/// What is left of `before` after reductions by these per cent, each of what the one before left.
+/// Cost that remains after successive reductions, each in per cent of what the previous one left.
 pub fn after_reductions(before: f64, reductions_percent: &[f64]) -> f64 {
     reductions_percent.iter().fold(before, |cost, reduction| cost * (1.0 - reduction / 100.0))
 }
 
-/// Buckets that are prefetched and not needed when all prefixes of a name are prefetched at once.
+/// Buckets prefetched but not needed when all prefixes of a name are prefetched at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UselessPrefetches {
     /// Buckets of prefixes shorter than the one that matches.
     pub shorter: u32,
-    /// Buckets of prefixes longer than the one that matches: prefetched and looked at in vain.
+    /// Buckets of prefixes longer than the one that matches: prefetched and searched without a match.
     pub longer: u32,
 }
 
 impl UselessPrefetches {
-    /// For a name of `name_components` whose longest matching prefix has `prefix_components`, when all its prefixes but
-    /// the empty one are prefetched.
+    /// Counts them for a name of `name_components` components whose longest match has `prefix_components`, if all its
+    /// prefixes except the empty one are prefetched.
     pub fn of(name_components: u32, prefix_components: u32) -> Self {
         Self::of_lengths(1..=name_components, prefix_components.min(name_components))
     }
 
-    /// The same when only prefixes of these lengths are prefetched: those of the name that any prefix in the table has.
+    /// As [`of`](Self::of), if only prefixes of these lengths are prefetched: the lengths present in the table, up to
+    /// the name's length.
     pub fn of_lengths(lengths: impl IntoIterator<Item = u32>, prefix_components: u32) -> Self {
         lengths.into_iter().fold(UselessPrefetches { shorter: 0, longer: 0 }, |useless, length| UselessPrefetches {
             shorter: useless.shorter + u32::from(length < prefix_components),
@@ -43,14 +44,14 @@ impl UselessPrefetches {
         self.shorter + self.longer
     }
 
-    /// Share of the lines that a packet fetches anyway.
+    /// Buckets of shorter prefixes as a share of the lines that a packet fetches anyway.
     pub fn share_of(self, lines_per_packet: f64) -> f64 {
         f64::from(self.shorter) / lines_per_packet
     }
 }
 
-/// Cycles for looking in vain at the buckets of `in_vain` prefixes, `cycles_each`: what the short-circuit evaluation of
-/// Takemasa (2019), 4.3.2, saves.
+/// Cycles to search the buckets of `in_vain` prefixes that do not match, `cycles_each` per prefix: what the
+/// short-circuit evaluation of Takemasa (2019), 4.3.2, saves.
 pub fn cycles_in_vain(in_vain: u32, cycles_each: f64) -> f64 {
     f64::from(in_vain) * cycles_each
 }
@@ -76,7 +77,7 @@ mod tests {
         let useless = UselessPrefetches::of(4, 4);
         assert_eq!(useless, UselessPrefetches { shorter: 3, longer: 0 });
         assert!((useless.share_of(16.6) - 0.181).abs() < 0.001);
-        // Takemasa (2019), 4.3.2: names of 7, match at 4, "about 144 CPU cycles".
+        // Takemasa (2019), 4.3.2: names of 7 components, match at 4, "about 144 CPU cycles".
         assert_eq!(cycles_in_vain(UselessPrefetches::of(7, 4).longer, 48.0), 144.0);
     }
 

@@ -1,7 +1,8 @@
-//! The line through points that few outliers do not move: the median of the slopes of all pairs (Theil, 1950; Sen, 1968), with which
-//! Shi et al. (2020), 7.4, relate forwarding rates and hit ratios.
+//! Theil-Sen estimator: a line through points that is robust against a few outliers. Its slope is the median of the
+//! slopes of all pairs (Theil, 1950; Sen, 1968). Shi et al. (2020), 7.4, use it to relate forwarding rates and hit
+//! ratios.
 
-/// Slope of the line through points (x, y); `None` when no two of them have different x, or one is no number.
+/// Slope of the line through points (x, y); `None` if no two of them differ in x, or if a coordinate is not finite.
 ///
 /// ```
 /// use namehop_model::theil_sen::slope;

@@ -1,23 +1,23 @@
-//! How many packets per second a computer can forward at most: its cores or its memory set the limit.
+//! Upper bound of the packets per second that a host can forward, limited by its cores or its memory.
 //!
 //! λ ≤ min(N·F/C, B/M), equation 1 of Taniguchi et al., "A Method for Designing High-speed Software NDN Routers" (ICN
-//! 2016), and equation 3.1 of Takemasa's thesis (2019). What is counted, packets or Interest-Data pairs, is a matter of
-//! what the cost is given for.
+//! 2016), and equation 3.1 of Takemasa's thesis (2019). The rate is in the unit that the cost is given for: packets,
+//! or Interest-Data pairs.
 
 use serde::Serialize;
 
-/// The two resources of a computer that forwarding uses up.
+/// The two resources of a host that forwarding uses.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Computer {
     /// Cores that forward: N.
     pub cores: u32,
     /// Cycles per second of one core: F.
     pub hz: f64,
-    /// Bytes per second between memory and processor: B.
+    /// Memory bandwidth in bytes per second: B.
     pub memory_bytes_per_second: f64,
 }
 
-/// What it takes to forward one packet (or one pair, or whatever the rate shall be in).
+/// Cost to forward one packet, or one pair; the rate is in the same unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cost {
     /// Cycles of one core: C.
@@ -26,7 +26,7 @@ pub struct Cost {
     pub bytes: f64,
 }
 
-/// What sets the limit.
+/// The limiting resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
@@ -61,13 +61,13 @@ impl Bound {
         self.by_computation.min(self.by_memory)
     }
 
-    /// Which of the two is the limit.
+    /// The resource with the lower bound.
     pub fn bottleneck(&self) -> Bottleneck {
         if self.by_computation <= self.by_memory { Bottleneck::Computation } else { Bottleneck::Memory }
     }
 }
 
-/// Costs of the three ways that packets take, as in table 3.1 of Takemasa (2019).
+/// Costs of the three packet paths, as in table 3.1 of Takemasa (2019).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PacketCosts {
     /// An Interest that the Content Store does not answer.
@@ -79,14 +79,15 @@ pub struct PacketCosts {
 }
 
 impl PacketCosts {
-    /// Average cost of one packet when `hit_ratio` of the Interests are answered by the Content Store and one Data counts
-    /// for every Interest, wherever it comes from: ((1−h)·I-miss + h·I-hit + Data) / 2.
+    /// Average cost of one packet if `hit_ratio` of the Interests are answered by the Content Store and each Interest
+    /// has one Data, from any source: ((1−h)·I-miss + h·I-hit + Data) / 2.
     ///
-    /// The thesis does not print how its C and M (3.2.3) follow from its table 3.1. This weighting gives C 926.0 for 925.4
-    /// and M 802.8 for 800.7. Rounding does not explain that: a table rounded to whole numbers leaves its averages uncertain
-    /// by 0.5. Nor does another share of Interests among all packets: at 30 % hits C asks for 0.50 of them, M for 0.58. Packets
-    /// received, without Data for what the Content Store answers, give M (800.5), but C 989.7. So how C and M were computed
-    /// does not follow from what was published.
+    /// The thesis does not print how its C and M (3.2.3) follow from its table 3.1. This weighting gives C 926.0 for
+    /// 925.4 and M 802.8 for 800.7. Rounding does not explain the difference: a table rounded to whole numbers leaves
+    /// its averages uncertain by 0.5. Another share of Interests among all packets does not explain it either: at 30
+    /// % hits C needs a share of 0.50, M of 0.58. Counting packets received, without Data for Interests that the
+    /// Content Store answers, gives M (800.5), but C 989.7. So the publication does not determine how C and M were
+    /// computed.
     pub fn per_packet(&self, hit_ratio: f64) -> Cost {
         let average = |of: fn(&Cost) -> f64| {
             ((1.0 - hit_ratio) * of(&self.interest_miss) + hit_ratio * of(&self.interest_hit) + of(&self.data)) / 2.0
@@ -95,8 +96,8 @@ impl PacketCosts {
     }
 }
 
-/// Threads at which memory becomes the limit: B/M divided by what one core forwards, F/C. Linear speed-up ends there
-/// (Takemasa 2019, 4.4.3).
+/// Number of threads at which memory becomes the limit: B/M divided by the rate of one core, F/C. Linear speed-up
+/// ends there (Takemasa 2019, 4.4.3).
 pub fn threads_at_memory_bound(computer: &Computer, cost: &Cost) -> f64 {
     let bound = Computer { cores: 1, ..*computer }.bound(cost);
     bound.by_memory / bound.by_computation
@@ -145,7 +146,7 @@ mod tests {
         interest_hit: Cost { cycles: 860.0, bytes: 511.0 },
         data: Cost { cycles: 565.0, bytes: 816.0 },
     };
-    /// Of the numbers in the table.
+    /// Rounding error of the numbers in the table.
     const ROUNDING: f64 = 0.5;
 
     #[test]
@@ -153,16 +154,16 @@ mod tests {
         let average = TABLE.per_packet(0.3);
         close(average.cycles, 926.0, 1e-9);
         close(average.bytes, 802.8, 1e-9);
-        // Weights add up to one, so an average of numbers that are off by up to 0.5 is off by up to 0.5; and what it is
-        // compared with was rounded, too.
+        // The weights add up to one, so numbers that are off by up to 0.5 give an average that is off by up to 0.5.
+        // The printed value was rounded, too.
         for (average, printed) in [(average.cycles, 925.4), (average.bytes, 800.7)] {
             assert!((average - printed).abs() > ROUNDING + 0.05, "{average} against {printed}");
             assert!((average - printed).abs() < 0.003 * printed);
         }
     }
 
-    /// Shares of Interests among all packets that give the printed average of a column, least and most, with all that
-    /// rounding allows.
+    /// Range of the shares of Interests among all packets that give the printed average of a column, within rounding
+    /// errors.
     fn shares(of: fn(&Cost) -> f64, printed: f64) -> (f64, f64) {
         let interest = 0.7 * of(&TABLE.interest_miss) + 0.3 * of(&TABLE.interest_hit);
         let data = of(&TABLE.data);
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn packets_received_give_the_bytes_of_the_thesis_and_not_its_cycles() {
-        // Of 10 Interests 3 are answered at once, so that 7 Data follow.
+        // Of 10 Interests the Content Store answers 3, so that 7 Data follow.
         let average = |of: fn(&Cost) -> f64| {
             (7.0 * of(&TABLE.interest_miss) + 3.0 * of(&TABLE.interest_hit) + 7.0 * of(&TABLE.data)) / 17.0
         };

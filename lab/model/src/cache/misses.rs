@@ -1,45 +1,49 @@
-//! How many Interests for a name miss from the time its Data leaves the store until it is let in again.
+//! Number of misses for a name between the eviction of its Data and its next admission.
 //!
-//! Equation 5.3 of the thesis takes each miss to find a history that knows nothing of the misses before it, so that the number is the
-//! inverse of one probability. It is more: the history in which a miss finds too little is nearly the one that the next miss finds, and
-//! the first miss after the Data has left comes after a gap that is longer than others, for it had to end behind that moment.
+//! Equation 5.3 of the thesis assumes that each miss finds a history independent of the earlier misses, so that the
+//! number is the inverse of one probability. The true number is larger, for two reasons. A miss and the next one find
+//! nearly the same history. And the gap before the first miss after the eviction is longer than average, because it
+//! ends after the eviction.
 //!
-//! Here one miss follows the other. What is known of the history after a miss that let nothing in is how many requests in it count for
-//! the name; the latest of them is that miss, and the others are taken to lie anywhere in the history with the same probability. For
-//! thresholds of 1 and 2 that is exact, for others it is close. Requests for names that share the counter count, too.
+//! This module follows one miss after the other. Its state after a miss that admitted nothing is the number of
+//! requests in the history that count for the name. The latest of them is that miss; the others are assumed uniformly
+//! distributed over the history. This is exact for thresholds of 1 and 2, and close for others. Requests for other
+//! names that share the counter count, too.
 //!
-//! Times are in histories: 1 is the time in which all that is remembered has become other requests.
+//! The unit of time is one history: the time in which all requests in the history are replaced.
 
 use super::poisson_tail;
 
-/// Above this threshold misses are taken to be independent, as published.
+/// Above this threshold misses are assumed independent, as published.
 const MOST_FOLLOWED: u32 = 64;
-/// Where the gap from one miss to the next is looked at.
+/// Points of the quadrature over the gap between two misses.
 const POINTS: usize = 16;
-/// Gaps of more than so many mean ones are left out.
+/// Gaps longer than this multiple of the mean gap are ignored.
 const LONGEST_GAP: f64 = 40.0;
-/// Requests in the history at an admission beyond those needed that are told apart.
+/// Resolution, above `needed`, of the number of requests in the history at an admission.
 const MORE_THAN_NEEDED: usize = 30;
-/// Beyond so many misses the equations lose their digits; misses are as good as independent there.
+/// Above this number of misses the equations lose precision, and misses are practically independent.
 const MOST_MISSES: f64 = 1e10;
 
 /// Misses for one name.
 pub(super) struct Misses {
-    /// Requests for it, and for others with its counter, in the time of a history.
+    /// Expected requests per history for the name, and for other names with its counter.
     own: f64,
     others: f64,
-    /// Requests in the history that the next one finds when it is let in.
+    /// Requests that must be in the history for the next request to be admitted.
     needed: usize,
-    /// The number if all misses were independent.
+    /// Expected misses if they were independent.
     independent: f64,
-    /// Gaps to the next request with their weights.
+    /// Quadrature points: gaps to the next request with their weights.
     gaps: Vec<(f64, f64)>,
-    /// Misses to come after one that left so many requests in the history (that one is among them); empty if they are not followed.
+    /// `to_come[n - 1]`: expected further misses after a miss that left `n` requests in the history, itself included.
+    /// Empty if misses are assumed independent.
     to_come: Vec<f64>,
 }
 
 impl Misses {
-    /// Of a name that `own` requests are for in the time of a history, while `others` are for names with the same counter.
+    /// Misses of a name with `own` requests per history, where `others` requests per history are for names with the
+    /// same counter.
     pub(super) fn new(own: f64, others: f64, threshold: u32) -> Self {
         let needed = threshold.saturating_sub(1);
         let independent = 1.0 / poisson_tail(own + others, needed);
@@ -60,7 +64,8 @@ impl Misses {
         misses
     }
 
-    /// Expected misses from the time that Data leaves, the one that lets it in included, `stayed` histories after it entered.
+    /// Expected misses from eviction to admission, including the miss that is admitted. `stayed` is the time between
+    /// the last admission and the eviction, in histories.
     pub(super) fn until_admitted(&self, stayed: f64) -> f64 {
         if self.to_come.is_empty() {
             return self.independent;
@@ -71,21 +76,22 @@ impl Misses {
             let back = (1.0 - gap).min(stayed);
             let mut found = poisson((self.own + self.others) * back + self.others * gap, self.needed);
             if stayed + gap < 1.0 {
-                // The request that let it in is still remembered, and some of those before.
+                // The history still holds the request that admitted the Data, and some requests before it.
                 found = convolve(&found, &[0.0, 1.0], self.needed);
                 found = convolve(&found, &self.left_of_admission(1.0 - stayed - gap), self.needed);
             }
             misses += weight * sum(&found);
         }
-        // Behind a longer gap there are only the others.
+        // After a gap of a history or more, only requests for other names remain.
         misses + (-self.own).exp() * sum(&poisson(self.others, self.needed))
     }
 
-    /// How many of the requests that an admission found are left when this share of the history is: probabilities of less than needed.
+    /// Distribution, below `needed`, of how many requests found by an admission remain when this share of that
+    /// history remains.
     fn left_of_admission(&self, share: f64) -> Vec<f64> {
         let mean = self.own + self.others;
         if mean > (self.needed + MORE_THAN_NEEDED / 2) as f64 {
-            // That it was enough says nothing.
+            // The condition of having at least `needed` requests is nearly always met, so it is ignored.
             return poisson(mean * share, self.needed);
         }
         let found = poisson(mean, self.needed + MORE_THAN_NEEDED);
@@ -102,8 +108,8 @@ impl Misses {
         left
     }
 
-    /// In row `n - 1`, after a miss that left `n` requests in the history: probabilities that the next one finds 0, 1, … and is
-    /// rejected.
+    /// Row `n - 1`: after a miss that left `n` requests in the history, the probabilities that the next one finds 0,
+    /// 1, … requests and is rejected.
     fn transitions(&self) -> Vec<Vec<f64>> {
         let mut rows = vec![vec![0.0; self.needed]; self.needed];
         for &(gap, weight) in &self.gaps {
@@ -164,7 +170,7 @@ fn poisson(mean: f64, count: usize) -> Vec<f64> {
     (0..count).scan((-mean).exp(), next).collect()
 }
 
-/// Probabilities of a sum, below `count`.
+/// Probabilities of a sum of two independent numbers, below `count`.
 fn convolve(a: &[f64], b: &[f64], count: usize) -> Vec<f64> {
     let mut sums = vec![0.0; count];
     for (start, a) in a.iter().enumerate().take(count) {
@@ -173,12 +179,13 @@ fn convolve(a: &[f64], b: &[f64], count: usize) -> Vec<f64> {
     sums
 }
 
-/// Probabilities of a number to which one more is added with this probability.
+/// Distribution of a number that is incremented with this probability.
 fn thinned(of: &[f64], probability: f64) -> Vec<f64> {
     convolve(of, &[1.0 - probability, probability], of.len() + 1)
 }
 
-/// Places from -1 to 1 and weights of an integral (Gauss and Legendre): zeros of a polynomial, by Newton's method.
+/// Gauss-Legendre quadrature on [-1, 1]: points and weights. The points are zeros of a polynomial, found by Newton's
+/// method.
 fn legendre() -> [(f64, f64); POINTS] {
     let count = POINTS as f64;
     std::array::from_fn(|number| {
@@ -202,7 +209,7 @@ fn legendre() -> [(f64, f64); POINTS] {
 mod tests {
     use super::*;
 
-    /// Uniform numbers, the same in every run.
+    /// Uniform pseudo-random numbers from a fixed seed.
     fn numbers() -> impl FnMut() -> f64 {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         move || {
@@ -213,7 +220,7 @@ mod tests {
         }
     }
 
-    /// Misses for each admission, by trying.
+    /// Misses per admission, by simulation.
     fn tried(own: f64, others: f64, threshold: usize, stays: f64) -> f64 {
         let mut number = numbers();
         let (mut now, mut history, mut leaves) = (0.0, Vec::new(), 0.0);
@@ -244,7 +251,7 @@ mod tests {
                         continue;
                     }
                     let tried = tried(own, others, threshold as usize, stays);
-                    // What is left of the history of the admission is taken to be as old as any.
+                    // The model assumes a uniform age of the requests left from the admission.
                     let tolerance = if stays < 1.0 { tolerance * 2.0 } else { tolerance };
                     assert!(
                         (computed / tried - 1.0).abs() < tolerance,

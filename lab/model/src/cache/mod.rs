@@ -1,18 +1,18 @@
-//! Hit and insertion rate of Filter admission in front of a first-in-first-out store, and cycles of packets with a cache policy.
+//! Hit and insertion rate of Filter admission in front of a FIFO store, and cycles per packet with a cache policy.
 //!
-//! Takemasa, thesis, Osaka University 2019, equations 5.1 to 5.7. Requests are independent of each other, and popularities follow
-//! Zipf's law. A threshold of 1 admits everything: that is plain FIFO.
+//! Takemasa, thesis, Osaka University 2019, equations 5.1 to 5.7. Requests are independent, and popularity follows
+//! Zipf's law. A threshold of 1 admits all Data, which is plain FIFO.
 //!
-//! Equation 5.5 says how likely the Data of a name is in the store, where it stays for τ requests: λ'τ of them are answered, and 1/p
-//! miss until it is let in again, p by equation 5.3. So it is λ'τ / (λ'τ + 1/p). There are two forms of the model, which differ in the
-//! number of misses alone:
+//! Equation 5.5 gives the probability that the Data of a name is in the store. Data stays for τ requests, so the
+//! store answers λ'τ of them; then 1/p requests miss until the Data is admitted again, with p from equation 5.3. The
+//! probability is λ'τ / (λ'τ + 1/p). The model has two forms, which differ only in the number of misses:
 //!
 //! * [`published`](FilterModel::published) has 1/p;
-//! * [`rates`](FilterModel::rates) follows one miss after the other (`misses`), and counts the requests for other names that share the
-//!   name's counter.
+//! * [`rates`](FilterModel::rates) follows one miss after the other (`misses`), and counts the requests for other
+//!   names that share the name's counter.
 //!
-//! Both are of a store that has been full for long. Where little is let in, that takes more requests than are ever sent:
-//! [`rates_between`](FilterModel::rates_between) also knows how a store fills.
+//! Both forms describe a store that has been full for a long time. If little Data is admitted, filling the store may
+//! take more requests than a run sends: [`rates_between`](FilterModel::rates_between) also models how a store fills.
 
 mod cycles;
 mod misses;
@@ -23,51 +23,51 @@ use serde::Serialize;
 pub use cycles::BlockCosts;
 use misses::Misses;
 
-/// Ranks whose popularity is computed one by one; those behind them in classes of nearly equal popularity.
+/// Ranks whose popularity is computed individually; higher ranks are grouped into classes of nearly equal popularity.
 const SINGLE_RANKS: u64 = 2_000;
-/// Width of a class, relative to its ranks.
+/// Width of a class, relative to its rank.
 const CLASS_WIDTH: f64 = 0.002;
-/// Steps of the search for a time; each halves the interval.
+/// Bisection steps of a search for a time.
 const STEPS: usize = 60;
-/// Shares that are smaller may be nothing but rounding.
+/// Smaller shares may be rounding errors.
 const ROUNDING: f64 = 1e-12;
-/// Popularities for which misses are computed; those between them are interpolated.
+/// Number of popularities for which misses are computed; others are interpolated.
 const POPULARITIES: usize = 128;
-/// What the model is asked for.
+/// Parameters of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FilterModel {
-    /// Packets that can be asked for (N).
+    /// Number of different packets (N).
     pub packets: u64,
-    /// Exponent of their popularity (α).
+    /// Zipf exponent of their popularity (α).
     pub alpha: f64,
-    /// Packets that the store holds (C).
+    /// Capacity of the store in packets (C).
     pub capacity: u64,
-    /// Requests in the history queue (q).
+    /// Length of the history queue in requests (q).
     pub history: f64,
-    /// Requests in the history that admit Data, the one that fetched it included (θ).
+    /// Requests in the history that admit Data, including the one that fetched it (θ).
     pub threshold: u32,
-    /// Counters that all names share (h); `None` if each name has one of its own, as in the published equations.
+    /// Counters shared by all names (h); `None` if each name has its own counter, as in the published equations.
     pub counters: Option<u64>,
 }
 
-/// What it answers.
+/// Results of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FilterRates {
     /// Share of Interests that the store answers.
     pub hit: f64,
-    /// Share of the Data that comes for the others and enters.
+    /// Share of the Data fetched for misses that is inserted.
     pub insertion: f64,
-    /// Requests until a packet that has entered leaves (τ); infinite where the store never fills up.
+    /// Requests between insertion and eviction of a packet (τ); infinite if the store never fills.
     pub eviction_time: f64,
 }
 
-/// Names of equal popularity, and of equally popular others with the same counter.
+/// Names of equal popularity whose counters have equally many requests for other names.
 #[derive(Clone, Copy)]
 struct Class {
     count: f64,
-    /// Probability that a request is for one of them: λ'_c.
+    /// Probability that a request is for one given name of the class: λ'_c.
     popularity: f64,
-    /// Expected misses for one admission; infinite for names that are never let in.
+    /// Expected misses per admission; infinite for names that are never admitted.
     misses: f64,
 }
 
@@ -82,13 +82,13 @@ impl FilterModel {
         rates(&classes, eviction_time(&classes, self.capacity as f64))
     }
 
-    /// The same with the number of misses that the module describes.
+    /// Solves the same equations with the number of misses described in the module documentation.
     pub fn rates(&self) -> FilterRates {
         let (classes, eviction_time) = self.settled();
         rates(&classes, eviction_time)
     }
 
-    /// Rates over the requests from number `first` to before number `last`, for a store that was empty before the first of all.
+    /// Rates over the requests numbered `first` to `last` (exclusive), for a store that was empty at request 0.
     pub fn rates_between(&self, first: f64, last: f64) -> FilterRates {
         let (classes, eviction_time) = self.settled();
         let settled = rates(&classes, eviction_time);
@@ -99,7 +99,8 @@ impl FilterModel {
         }
         let (mut hit, mut inserted) = (0.0, 0.0);
         for class in &classes {
-            // In the store since its first admission, for which it waits as many requests on average as for the next ones.
+            // While the store fills, a name is present from its first admission on. Its expected wait is taken to be
+            // as long as for later admissions.
             let rate = class.popularity / class.misses;
             let absent_at_first = class.count * (-rate * first).exp();
             let entering = absent_at_first * -(-rate * (full_at - first)).exp_m1();
@@ -116,12 +117,12 @@ impl FilterModel {
         FilterRates { hit, insertion: share_of_misses(inserted, 1.0 - hit), ..settled }
     }
 
-    /// Requests until an empty store is full; infinite if that never happens.
+    /// Requests until an empty store is full; infinite if it never fills.
     pub fn full_at(&self) -> f64 {
         full_at(&self.settled().0, self.capacity as f64)
     }
 
-    /// All names with their misses, and the time that Data stays.
+    /// Returns all classes with their misses, and the eviction time.
     fn settled(&self) -> (Vec<Class>, f64) {
         let classes = self.classes();
         let neighbours = self.neighbours(&classes);
@@ -158,7 +159,7 @@ impl FilterModel {
                 .collect()
         };
         let capacity = self.capacity as f64;
-        // Nearly always Data stays for longer than what its admission found is remembered.
+        // In nearly all cases Data stays longer than a history, so the history at its admission does not matter.
         let settled = after(f64::INFINITY);
         let time = eviction_time(&settled, capacity);
         if time >= self.history {
@@ -179,7 +180,7 @@ impl FilterModel {
             let width = if rank <= SINGLE_RANKS { 1 } else { (rank as f64 * CLASS_WIDTH) as u64 };
             let last = (rank + width.max(1) - 1).min(self.packets);
             let count = (last - rank + 1) as f64;
-            // So narrow that the middle stands for all.
+            // Classes are so narrow that the middle rank represents them.
             let popularity = f64::midpoint(rank as f64, last as f64).powf(-self.alpha);
             classes.push(Class { count, popularity, misses: 1.0 });
             rank = last + 1;
@@ -191,7 +192,8 @@ impl FilterModel {
         classes
     }
 
-    /// Requests in a history for the other names with a name's counter, and how many names have such others.
+    /// Distribution of the requests within a history for other names at a name's counter, as pairs (requests, share
+    /// of names).
     fn neighbours(&self, classes: &[Class]) -> Vec<(f64, f64)> {
         let Some(counters) = self.counters.filter(|_| self.threshold > 1) else { return vec![(0.0, 1.0)] };
         let of_names = classes.iter().map(|class| (self.history * class.popularity, class.count / counters as f64));
@@ -227,7 +229,8 @@ fn full_at(classes: &[Class], capacity: f64) -> f64 {
     time_until(classes, capacity, |time| classes.iter().map(|class| entered(class, time)).sum())
 }
 
-/// When a sum that grows with time comes to the capacity; never if there are not so many names that are ever let in.
+/// Solves `sum(time) == capacity` for a `sum` that grows with time. Infinite if fewer names than `capacity` are ever
+/// admitted.
 fn time_until(classes: &[Class], capacity: f64, sum: impl Fn(f64) -> f64) -> f64 {
     let most: f64 = classes.iter().filter(|class| class.misses.is_finite()).map(|class| class.count).sum();
     if capacity >= most {
@@ -257,15 +260,15 @@ fn rates(classes: &[Class], eviction_time: f64) -> FilterRates {
     FilterRates { hit, insertion: share_of_misses(inserted, missed), eviction_time }
 }
 
-/// Which share of the requests that miss has its packet let in. Where only rounding is left of them, there are none.
+/// Share of the misses whose Data is inserted; 0 if `missed` is only a rounding error.
 fn share_of_misses(inserted: f64, missed: f64) -> f64 {
     if missed > ROUNDING { (inserted / missed).min(1.0) } else { 0.0 }
 }
 
-/// The probability of at least `needed` events of which `mean` are expected. Equation 5.3, where it is that of at least θ - 1 requests in
-/// the history for a name.
+/// Probability of at least `needed` events if `mean` are expected. In equation 5.3, the probability of at least θ - 1
+/// requests for a name in the history.
 fn poisson_tail(mean: f64, needed: u32) -> f64 {
-    // Summed from where the terms are small for unpopular names, for which 1 - exp(-x) would lose all digits.
+    // For small means the upper tail is summed directly: one minus the lower sum would lose all digits.
     if needed == 0 {
         return 1.0;
     }
@@ -297,7 +300,7 @@ fn poisson_tail(mean: f64, needed: u32) -> f64 {
     sum.min(1.0)
 }
 
-/// Probability that a name's counter in Filter's table counts another name, too: 1 - (1 - 1/h)^q (thesis, 5.2.3).
+/// Probability that a name's counter in Filter's table also counts another name: 1 - (1 - 1/h)^q (thesis, 5.2.3).
 pub fn filter_false_positives(history: f64, counters: f64) -> f64 {
     -(history * (-1.0 / counters).ln_1p()).exp_m1()
 }

@@ -1,30 +1,31 @@
-//! How often the counter of a name counts requests for other names: Filter's table does not resolve collisions (thesis, 5.2.3).
+//! Requests for other names that share a name's counter: Filter's table does not resolve collisions (thesis, 5.2.3).
 //!
-//! Each name lies at a random counter, so those that share one with it are a Poisson number of random names. How many requests they
-//! have together is the sum of as many random numbers, whose distribution Panjer's recursion gives.
+//! Each name has a random counter, so the number of other names at that counter is Poisson-distributed. Their total
+//! number of requests is a compound Poisson sum, whose distribution Panjer's recursion gives.
 
-/// Requests in steps of so many.
+/// Resolution of the distribution, in requests.
 const STEP: f64 = 0.05;
-/// Names with fewer requests than this count by their mean.
+/// Names with fewer requests than this contribute only their mean.
 const NOTICED: f64 = STEP / 2.0;
-/// Each group of similar sums ends at so many times as much as the one before; the first one here.
+/// Ratio of a group's upper bound to its lower one, and the smallest upper bound of a group.
 const GROUP_WIDTH: f64 = 1.5;
 const FIRST_GROUP: f64 = 0.1;
 
-/// Requests in a history for the other names at a name's counter, with probabilities. `names` are requests in a history and expected
-/// names per counter that have so many. Above a few times the threshold it does not matter how many there are.
+/// Distribution of the requests within one history for the other names at a name's counter, as pairs (mean requests,
+/// probability). `names` has pairs (requests within a history, expected names per counter with that many requests).
+/// Sums far above `threshold` are not resolved, since they all admit the name.
 pub(super) fn distribution(names: impl Iterator<Item = (f64, f64)>, threshold: u32) -> Vec<(f64, f64)> {
     let most = 4.0 * f64::from(threshold.min(64)) + 20.0;
     let steps = (most / STEP) as usize;
     let mut usual = 0.0;
-    // Expected names per counter by requests.
+    // Expected names per counter, by requests in units of `STEP`.
     let mut expected = vec![0.0; steps + 1];
     for (requests, per_counter) in names {
         if requests < NOTICED {
             usual += requests * per_counter;
             continue;
         }
-        // Between two steps, so that the mean stays the same.
+        // Split between the two nearest steps, so that the mean is preserved.
         let place = (requests / STEP).min(steps as f64 - 1.0);
         let above = place.fract();
         expected[place as usize] += per_counter * (1.0 - above);
@@ -76,7 +77,7 @@ mod tests {
         let expected: f64 = names.iter().map(|(requests, per_counter)| requests * per_counter).sum();
         assert!((mean / expected - 1.0).abs() < 1e-3, "{mean} instead of {expected}");
         assert!((groups.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9);
-        // No name, only those of 0.3 requests, and so on.
+        // Probability that the counter has none of the other names.
         assert!((groups[0].1 - (-0.51_f64).exp()).abs() < 1e-9, "{groups:?}");
     }
 

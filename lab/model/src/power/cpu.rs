@@ -1,9 +1,9 @@
-//! Power of processors: cores that sleep when idle, and a frequency for each processor that follows its load. Takemasa (2019),
-//! 6.3.3, equations 6.2 to 6.8.
+//! Power of CPUs whose idle cores sleep and whose frequency follows their load. Takemasa (2019), 6.3.3, equations 6.2
+//! to 6.8.
 //!
-//! Load is filled in: as few processors as possible have work, of the last of them as few cores as possible, and only the last
-//! core is not busy all the time. While one core has work, the frequency is as low as its load allows; with more, it is the
-//! highest.
+//! The load is packed: as few CPUs as possible have work, as few cores as possible of the last of these, and only the
+//! last core is partly idle. With one active core, the frequency is the lowest that its load allows; with more, it is
+//! the highest.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,55 +15,55 @@ use super::least_squares::{Line, line};
 pub struct PState {
     /// Frequency h_p in 10^9 cycles per second.
     pub ghz: f64,
-    /// Power of the core when it is busy all the time, Φ_{1,p}, in watts.
+    /// Power of the fully busy core, Φ_{1,p}, in watts.
     pub watts: f64,
-    /// How power grows with the load of the core, σ_{1,p}: 1 is in proportion, less than 1 is faster at the start.
+    /// Exponent of power over the core's load, σ_{1,p}: 1 is proportional, below 1 power grows faster at low load.
     pub sigma: f64,
 }
 
-/// The second, third or a later core of a processor (n), at the highest frequency, while those before it are busy.
+/// The second or a later core of a CPU (n), at the highest frequency, with all cores before it busy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FurtherCore {
-    /// Power that this core adds when it is busy all the time, Φ_{n,p0}, in watts.
+    /// Power that this core adds when fully busy, Φ_{n,p0}, in watts.
     pub watts: f64,
     /// As [`PState::sigma`]: σ_{n,p0}.
     pub sigma: f64,
 }
 
-/// The processors of a server, all alike.
+/// The CPUs of a server, all alike.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
-    /// Processors, N_cpu.
+    /// Number of CPUs, N_cpu.
     pub devices: u32,
-    /// Utilization θ from which a higher frequency is taken, 0 to 1; 0.8 in Linux' "conservative" governor (6.3.3).
+    /// Utilization θ above which a higher frequency is selected, 0 to 1; 0.8 in Linux' "conservative" governor (6.3.3).
     pub threshold: f64,
     /// Frequencies, lowest first.
     pub p_states: Vec<PState>,
-    /// Cores behind the first.
+    /// Cores after the first.
     pub further_cores: Vec<FurtherCore>,
 }
 
-/// Which processors and cores have work, and how much.
+/// Distribution of a load over CPUs and cores.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Assignment {
-    /// Active processors, n_cpu.
+    /// Active CPUs, n_cpu.
     pub devices: u32,
-    /// Active cores of the last of these, n_core.
+    /// Active cores of the last active CPU, n_core.
     pub cores: u32,
-    /// Active cores of all processors.
+    /// Active cores of all CPUs.
     pub all_cores: u32,
-    /// Frequency of the last processor, h_p, in 10^9 cycles per second.
+    /// Frequency of the last active CPU, h_p, in 10^9 cycles per second.
     pub ghz: f64,
-    /// Share of its time in which the last core is busy, c_core / h_p: 0 to 1.
+    /// Busy share of the last core, c_core / h_p: 0 to 1.
     pub utilization: f64,
-    /// Place of the frequency among the P-states.
+    /// Index of the frequency in the P-states.
     p_state: usize,
 }
 
 impl Cpu {
-    /// Cores of one processor, N_core.
+    /// Cores per CPU, N_core.
     pub fn cores_per_device(&self) -> u32 {
         1 + self.further_cores.len() as u32
     }
@@ -78,20 +78,20 @@ impl Cpu {
         f64::from(self.devices) * f64::from(self.cores_per_device()) * self.highest_hz()
     }
 
-    /// Power of a processor whose cores are all busy, Φ, in watts.
+    /// Power of a CPU with all cores busy, Φ, in watts.
     pub fn device_watts(&self) -> f64 {
         self.busy_watts(self.cores_per_device())
     }
 
-    /// Power of so many busy cores of a processor at the highest frequency, in watts.
+    /// Power of a CPU with `cores` busy cores at the highest frequency, in watts.
     fn busy_watts(&self, cores: u32) -> f64 {
         let first = self.p_states.last().filter(|_| cores > 0).map_or(0.0, |state| state.watts);
         let further = self.further_cores.iter().take(cores.saturating_sub(1) as usize);
         first + further.map(|core| core.watts).sum::<f64>()
     }
 
-    /// Equations 6.2 to 6.6: who does the work of a load of `load_hz` cycles per second. `None` if it is more than all cores can
-    /// do, or not a load. Without load no core is active.
+    /// Equations 6.2 to 6.6: distributes a load of `load_hz` cycles per second. `None` if the load exceeds the capacity
+    /// of all cores, is negative or not finite. Without load no core is active.
     pub fn assign(&self, load_hz: f64) -> Option<Assignment> {
         let (h0, cores) = (self.highest_hz(), f64::from(self.cores_per_device()));
         let lowest = self.p_states.first()?;
@@ -102,7 +102,7 @@ impl Cpu {
             let idle = Assignment { devices: 0, cores: 0, all_cores: 0, ghz: lowest.ghz, utilization: 0.0, p_state: 0 };
             return Some(idle);
         }
-        // Equation 6.2. Rounding may leave a division a little above a whole number.
+        // Equation 6.2. Rounding may leave the quotient slightly above a whole number.
         let devices = (load_hz / (cores * h0)).ceil().clamp(1.0, f64::from(self.devices));
         // Equation 6.3.
         let device_hz = load_hz - (devices - 1.0) * cores * h0;
@@ -110,7 +110,7 @@ impl Cpu {
         let active = (device_hz / h0).ceil().clamp(1.0, cores);
         // Equation 6.5.
         let core_hz = device_hz - (active - 1.0) * h0;
-        // Equation 6.6. The highest frequency is the one for all loads that none is high enough for.
+        // Equation 6.6. Loads above every threshold use the highest frequency.
         let is_enough = |state: &PState| device_hz / (state.ghz * 1e9) < self.threshold;
         let p_state = self.p_states.iter().position(is_enough).unwrap_or(self.p_states.len() - 1);
         let ghz = self.p_states[p_state].ghz;
@@ -124,7 +124,7 @@ impl Cpu {
         })
     }
 
-    /// Equation 6.7: power of all processors above that of idle ones, φ_cpu, in watts. `None` as for [`Cpu::assign`].
+    /// Equation 6.7: power of all CPUs above their idle power, φ_cpu, in watts. `None` as for [`Cpu::assign`].
     pub fn watts(&self, load_hz: f64) -> Option<f64> {
         let Assignment { devices, cores, utilization, p_state, .. } = self.assign(load_hz)?;
         if devices == 0 {
@@ -138,9 +138,9 @@ impl Cpu {
         Some(last_core + self.busy_watts(cores - 1) + self.device_watts() * f64::from(devices - 1))
     }
 
-    /// The line that comes closest to the power of one processor over its load, in busy cores (c_ndn / h_{p0}), at two and more
-    /// active cores; 6.3.3. The thesis does not say at which loads it looked. Loads from 1.25 cores on, in steps of a quarter,
-    /// come closest to what it prints.
+    /// Fits a line to the power of one CPU over its load in busy cores (c_ndn / h_{p0}), for two and more active cores;
+    /// 6.3.3. The thesis does not state the loads it used. Loads from 1.25 cores on, in steps of a quarter, come
+    /// closest to its printed line.
     pub fn linear_approximation(&self) -> Line {
         let quarters = 5..=4 * self.cores_per_device();
         let loads = quarters.map(|quarter| f64::from(quarter) / 4.0);
@@ -149,11 +149,11 @@ impl Cpu {
     }
 }
 
-/// Equation 6.8: how the power of one busy core depends on its frequency.
+/// Equation 6.8: power of one busy core as a function of its frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FrequencyCurve {
-    /// Shape ν: 1 where only the frequency changes, 2 where only the voltage does, more where both do. From about 100 on all
-    /// values give nearly the same curve, a geometric one.
+    /// Shape ν: 1 if only the frequency changes, 2 if only the voltage does, more if both do. All values above about
+    /// 100 give nearly the same, geometric curve.
     pub nu: f64,
     /// Φ_amin: power at a frequency of 0, in watts.
     pub minimum_watts: f64,
@@ -162,7 +162,7 @@ pub struct FrequencyCurve {
 }
 
 impl FrequencyCurve {
-    /// Power at a share of the highest frequency, h_p / h_{p0}, in watts.
+    /// Power at `share` of the highest frequency, h_p / h_{p0}, in watts.
     pub fn watts(&self, share: f64) -> f64 {
         let root = |watts: f64| watts.powf(1.0 / self.nu);
         let (least, most) = (root(self.minimum_watts), root(self.maximum_watts));
@@ -191,7 +191,7 @@ mod tests {
                 assert!((watts - p_state.watts).abs() < tolerance, "{}: {watts} {p_state:?}", server.name);
             }
         }
-        // 6.3.3 prints 4.22 for the third server; its table 2.58. Only the table's gives the table's watts.
+        // 6.3.3 prints 4.22 for the third server; its table 2.58. Only the table's value gives the table's watts.
         let of_text = FrequencyCurve { nu: 4.22, minimum_watts: 0.0, maximum_watts: 7.8 };
         assert!((of_text.watts(1.066 / 1.733) - 2.23).abs() > 1.0);
     }
@@ -231,7 +231,7 @@ mod tests {
             (0.0, 0, 0, 1.6),
             (1.0, 1, 1, 1.6),
             (1.27, 1, 1, 1.6),
-            // 1.28 / 1.6 is the threshold, which asks for more.
+            // 1.28 / 1.6 is the threshold, which requires more.
             (1.29, 1, 1, 1.8),
             (2.3, 1, 1, 3.1),
             (2.6, 1, 1, 3.1),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     proptest! {
-        /// The slow way: cores are filled one after the other.
+        /// Reference implementation: fills cores one after the other.
         #[test]
         fn filling_core_by_core_gives_the_same(cpu in any_cpu(), share in 0.0001..=1.0_f64) {
             let load = share * cpu.capacity_hz();
@@ -298,7 +298,7 @@ mod tests {
                     };
                 }
             }
-            // Close to a whole number of cores, rounding decides whether one more is active.
+            // Close to a whole number of cores, rounding decides whether one more core is active.
             let whole = (load / cpu.highest_hz()).fract();
             prop_assume!((1e-6..=1.0 - 1e-6).contains(&whole));
             let modelled = cpu.watts(load).expect("possible");

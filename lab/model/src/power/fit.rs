@@ -1,9 +1,10 @@
-//! Parameters of a server from measurements of it, by least squares. Takemasa (2019), 6.3.3 to 6.3.5.
+//! Fits the parameters of a server to measurements of it, by least squares. Takemasa (2019), 6.3.3 to 6.3.5.
 //!
-//! As there: power without load is the mean of the idle rows. The power of a busy core is the mean of the rows with a load of 1; with
-//! one active core and at least three frequencies, equation 6.8 is fitted to these, and gives the power at each frequency
-//! except the highest. Then σ is the one unknown of each frequency, and of each further core. Ψ_mem and Ψ_nic are lines
-//! through the origin over what processors leave unexplained.
+//! The method is the thesis's. Power without load is the mean of the idle rows. The power of a busy core is the mean of
+//! the rows with a load of 1. With one active core and at least three frequencies, equation 6.8 is fitted to these
+//! means, and gives the power at each frequency except the highest. Then σ is the only unknown of each frequency and of
+//! each further core. Ψ_mem and Ψ_nic are slopes of lines through the origin, fitted to the power that the CPU does not
+//! explain.
 
 use serde::Serialize;
 
@@ -13,46 +14,47 @@ use super::measurements::Measurement;
 use super::memory;
 use super::server::{Server, ServerError};
 
-/// Where σ is looked for.
+/// Search range of σ.
 const SIGMAS: (f64, f64) = (0.01, 2.0);
-/// Where ν is looked for; beyond, curves are the same.
+/// Search range of ν; larger values give the same curve.
 const NUS: (f64, f64) = (1.0, 5000.0);
-/// Fewest frequencies that equation 6.8 is fitted to: it has two unknowns, and passes through the highest one anyway.
+/// Minimum number of frequencies for equation 6.8: it has two unknowns, and passes through the highest frequency in any
+/// case.
 const FREQUENCIES_OF_CURVE: usize = 3;
-/// Fewest rows at loads between 0 and 1 from which σ follows.
+/// Minimum number of rows at loads between 0 and 1 for σ.
 const PARTIAL_ROWS: usize = 2;
-/// Fewest rows from which the energy of a byte or of a packet follows.
+/// Minimum number of rows for the energy of a byte or of a packet.
 const ENERGY_ROWS: usize = 2;
 
-/// What measurements do not say.
+/// Parameters that measurements do not give.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitOptions {
-    /// What the server is called.
+    /// Name of the server.
     pub name: String,
-    /// Processors; measurements are those of one.
+    /// Number of CPUs; measurements are of one CPU.
     pub devices: u32,
-    /// Utilization from which a higher frequency is taken.
+    /// Utilization above which a higher frequency is selected, 0 to 1.
     pub threshold: f64,
-    /// Ψ_mem in joules per byte when no row has a rate of memory.
+    /// Ψ_mem in joules per byte if no row has a memory rate.
     pub memory_joules_per_byte: f64,
-    /// Ψ_nic in joules per packet when no row has a rate of packets.
+    /// Ψ_nic in joules per packet if no row has a packet rate.
     pub nic_joules_per_packet: f64,
 }
 
-/// One frequency with one active core, or one further core.
+/// Fit of one frequency with one active core, or of one further core.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CoreFit {
     /// Active cores, n.
     pub active_cores: u32,
     /// Frequency in 10^9 cycles per second.
     pub ghz: f64,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
     /// Φ_{n,p}, in watts.
     pub watts: f64,
     /// σ_{n,p}.
     pub sigma: f64,
-    /// R² of all rows; NaN (null in JSON) when all have the same power.
+    /// R² over all rows; NaN (null in JSON) if all have the same power.
     pub r_squared: f64,
 }
 
@@ -66,16 +68,16 @@ pub struct CurveFit {
     pub r_squared: f64,
 }
 
-/// A server from measurements.
+/// A server fitted to measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
-    /// Its model.
+    /// The server's model.
     pub server: Server,
-    /// Idle rows.
+    /// Number of idle rows.
     pub idle_rows: usize,
     /// Equation 6.8; `None` with fewer than three frequencies.
     pub frequency_curve: Option<CurveFit>,
-    /// Frequencies and further cores.
+    /// Fits of frequencies and further cores.
     pub cores: Vec<CoreFit>,
     /// Ψ_mem; `None` if it was not measured.
     pub memory: Option<Line>,
@@ -83,41 +85,41 @@ pub struct Fit {
     pub nic: Option<Line>,
 }
 
-/// Why no server follows from measurements.
+/// Why measurements do not determine a server.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
-    /// Nothing was measured without load.
+    /// No row without load.
     #[error("there is no idle row: measure the computer without load, with active_cores and load 0")]
     NoIdle,
-    /// No core has worked.
+    /// No row with one active core.
     #[error("there is no row with one active core and no rate of memory or packets")]
     NoCores,
-    /// A core is missing between others.
+    /// A number of active cores is missing between others.
     #[error("line {line}: {active_cores} cores are active here, but there are no rows with {missing}")]
     MissingCores {
-        /// Line of the file.
+        /// Line in the file.
         line: u64,
-        /// Its active cores.
+        /// Active cores in that line.
         active_cores: u32,
-        /// Active cores that no row has.
+        /// Number of active cores that no row has.
         missing: u32,
     },
-    /// Several cores do not run at the highest frequency.
+    /// Several cores are active below the highest frequency.
     #[error(
         "line {line}: {active_cores} cores are active at {ghz} GHz; with more than one core the model has only the highest frequency, \
          {highest_ghz} GHz"
     )]
     LowFrequency {
-        /// Line of the file.
+        /// Line in the file.
         line: u64,
-        /// Its active cores.
+        /// Active cores in that line.
         active_cores: u32,
-        /// Its frequency.
+        /// Frequency in that line, in 10^9 cycles per second.
         ghz: f64,
         /// The highest frequency of all rows.
         highest_ghz: f64,
     },
-    /// Rows of a frequency or core lack what its parameters follow from.
+    /// A frequency or core has too few rows to fit its parameters.
     #[error(
         "active_cores {active_cores} at {ghz} GHz (from line {line}): needs a row with load 1 and at least {PARTIAL_ROWS} with loads \
          between 0 and 1; there are {full} and {partial}"
@@ -127,14 +129,14 @@ pub enum FitError {
         line: u64,
         /// Active cores.
         active_cores: u32,
-        /// Frequency.
+        /// Frequency in 10^9 cycles per second.
         ghz: f64,
         /// Rows with load 1.
         full: usize,
         /// Rows with loads between 0 and 1.
         partial: usize,
     },
-    /// A busy core takes no power.
+    /// A busy core adds no power.
     #[error(
         "active_cores {active_cores} at {ghz} GHz (from line {line}): at load 1 this core adds {watts:.2} W; it must be more than 0. Are \
          active_cores and watts (of the whole computer) right?"
@@ -144,22 +146,22 @@ pub enum FitError {
         line: u64,
         /// Active cores.
         active_cores: u32,
-        /// Frequency.
+        /// Frequency in 10^9 cycles per second.
         ghz: f64,
-        /// What it adds.
+        /// Power that the core adds, in watts.
         watts: f64,
     },
-    /// A row with a rate is of a state that no row without one has.
+    /// A row with a rate has active cores and a frequency that no row without a rate has.
     #[error(
         "line {line}: {active_cores} active cores at {ghz} GHz are not among the rows without a rate of memory or packets, so that \
          what the processor takes is unknown"
     )]
     UnknownState {
-        /// Line of the file.
+        /// Line in the file.
         line: u64,
         /// Active cores.
         active_cores: u32,
-        /// Frequency.
+        /// Frequency in 10^9 cycles per second.
         ghz: f64,
     },
     /// Too few rows have a rate.
@@ -167,7 +169,7 @@ pub enum FitError {
     TooFewRates {
         /// First line with a rate.
         line: u64,
-        /// Which column.
+        /// Name of the column.
         what: &'static str,
     },
     /// Power does not grow with the rate.
@@ -175,12 +177,12 @@ pub enum FitError {
     NoEnergy {
         /// First line with a rate.
         line: u64,
-        /// Which column.
+        /// Name of the column.
         what: &'static str,
-        /// What least squares gave.
+        /// Fitted energy per byte or packet, in joules.
         joules: f64,
     },
-    /// What was found, or asked for, has no meaning.
+    /// A fitted or given parameter is out of range.
     #[error(transparent)]
     Server(#[from] ServerError),
 }
@@ -206,7 +208,7 @@ impl Group<'_> {
         if watts > 0.0 { Ok(watts) } else { Err(FitError::NoPower { line, active_cores, ghz, watts }) }
     }
 
-    /// The best σ of equation 6.7 for a core that takes `watts` when busy, above `base_watts`.
+    /// Fits σ of equation 6.7 for a core that adds `watts` when busy, above `base_watts`.
     fn fit(&self, watts: f64, base_watts: f64) -> CoreFit {
         let pairs = |sigma: f64| -> Vec<(f64, f64)> {
             self.rows.iter().map(|row| (row.watts - base_watts, watts * row.load.powf(sigma))).collect()
@@ -227,7 +229,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Derives a server from measurements.
+/// Fits a server to measurements.
 pub fn fit(measurements: &[Measurement], options: &FitOptions) -> Result<Fit, FitError> {
     let has_rate = |row: &Measurement| row.memory_bytes_per_second > 0.0 || row.packets_per_second > 0.0;
     let (with_rate, without): (Vec<&Measurement>, Vec<&Measurement>) =
@@ -273,7 +275,7 @@ pub fn fit(measurements: &[Measurement], options: &FitOptions) -> Result<Fit, Fi
     Ok(Fit { server, idle_rows: idle.len(), frequency_curve, cores, memory, nic })
 }
 
-/// Rows by active cores and frequency, fewest cores and lowest frequency first; idle ones are in none.
+/// Groups rows by active cores and frequency, fewest cores and lowest frequency first; leaves out idle rows.
 fn groups<'a>(rows: &[&'a Measurement]) -> Result<Vec<Group<'a>>, FitError> {
     let mut active: Vec<&Measurement> = rows.iter().copied().filter(|row| row.active_cores > 0).collect();
     active.sort_by(|a, b| a.active_cores.cmp(&b.active_cores).then(a.ghz.total_cmp(&b.ghz)));
@@ -299,7 +301,7 @@ fn groups<'a>(rows: &[&'a Measurement]) -> Result<Vec<Group<'a>>, FitError> {
     Ok(groups)
 }
 
-/// Equation 6.8, fitted to the power of a busy core at each frequency, lowest first.
+/// Fits equation 6.8 to the power of a busy core at each frequency, lowest first. `None` for too few frequencies.
 fn fit_curve(ghz: &[f64], busy_watts: &[f64]) -> Option<CurveFit> {
     let (&highest_ghz, &maximum_watts) = (ghz.last()?, busy_watts.last()?);
     if ghz.len() < FREQUENCIES_OF_CURVE {
@@ -318,7 +320,7 @@ fn fit_curve(ghz: &[f64], busy_watts: &[f64]) -> Option<CurveFit> {
     Some(CurveFit { curve: FrequencyCurve { nu, minimum_watts, maximum_watts }, r_squared })
 }
 
-/// Energy of one of what `rate` counts, from the power that `server` does not explain: equations 6.9 and 6.10.
+/// Fits the energy of one unit of `rate` to the power that `server` does not explain: equations 6.9 and 6.10.
 fn fit_energy(
     rows: &[&Measurement],
     server: &Server,
@@ -336,7 +338,7 @@ fn fit_energy(
             active_cores: row.active_cores,
             ghz: row.ghz,
         })?;
-        // Of packets, what they read from memory is known by now; of memory, it is what is looked for.
+        // Ψ_mem is already fitted when packets are fitted; when memory is fitted, it is the unknown.
         let of_memory = memory::watts(server.memory_joules_per_byte, row.memory_bytes_per_second);
         let of_memory = if row.packets_per_second > 0.0 { of_memory } else { 0.0 };
         points.push((rate(row), row.watts - explained - of_memory));
@@ -349,7 +351,7 @@ fn fit_energy(
     }
 }
 
-/// What chassis and processors take in the state of a row.
+/// Power of chassis and CPU for the active cores, frequency and load of a row, in watts.
 fn explained_watts(row: &Measurement, server: &Server) -> Option<f64> {
     let Cpu { p_states, further_cores, .. } = &server.cpu;
     let of_cpu = match row.active_cores {

@@ -1,13 +1,14 @@
-//! Least squares: lines, lines through the origin, one unknown of any curve, and the coefficient of determination R².
+//! Least squares: lines, lines through the origin, minimization over one unknown, and the coefficient of determination
+//! R².
 //!
-//! Takemasa (2019), 6.3.3, prints R² = 1 - Σ(y - m) / Σ(y - ȳ), whose second sum is always 0; the squares are left out there
-//! and are meant.
+//! Takemasa (2019), 6.3.3, prints R² = 1 - Σ(y - m) / Σ(y - ȳ), whose second sum is always 0. The squares are missing
+//! there; this module uses them.
 
 use serde::Serialize;
 
-/// Steps in which a range is looked through before the best place is narrowed down.
+/// Equal steps in which a range is searched before refinement.
 const COARSE_STEPS: u32 = 200;
-/// Steps of narrowing; each leaves 62 %.
+/// Refinement steps; each keeps 62 % of the interval.
 const FINE_STEPS: usize = 80;
 
 /// A line and how well it fits.
@@ -21,7 +22,7 @@ pub struct Line {
     pub r_squared: f64,
 }
 
-/// The line with the least squared distance from points (x, y). NaN for fewer than two different x.
+/// Fits a line to points (x, y) by least squares. NaN for fewer than two different x.
 pub fn line(points: &[(f64, f64)]) -> Line {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
@@ -34,7 +35,7 @@ pub fn line(points: &[(f64, f64)]) -> Line {
     Line { slope, intercept, r_squared: r_squared(&fitted.collect::<Vec<_>>()) }
 }
 
-/// The line through the origin with the least squared distance from points (x, y). NaN when all x are 0.
+/// Fits a line through the origin to points (x, y) by least squares. NaN if all x are 0.
 pub fn line_through_origin(points: &[(f64, f64)]) -> Line {
     let product: f64 = points.iter().map(|(x, y)| x * y).sum();
     let square: f64 = points.iter().map(|(x, _)| x * x).sum();
@@ -43,21 +44,21 @@ pub fn line_through_origin(points: &[(f64, f64)]) -> Line {
     Line { slope, intercept: 0.0, r_squared: r_squared(&fitted.collect::<Vec<_>>()) }
 }
 
-/// R² of pairs (sample, value of the model): 1 when they agree, 0 when the mean would do as well. Samples that are all the same
-/// leave nothing to explain: NaN.
+/// R² of pairs (sample, value of the model): 1 for a perfect fit, 0 if the mean fits as well. NaN if all samples are
+/// equal.
 pub fn r_squared(pairs: &[(f64, f64)]) -> f64 {
     let mean = pairs.iter().map(|pair| pair.0).sum::<f64>() / pairs.len() as f64;
     let total: f64 = pairs.iter().map(|(sample, _)| (sample - mean).powi(2)).sum();
     if total > 0.0 { 1.0 - squared_error(pairs) / total } else { f64::NAN }
 }
 
-/// Sum of squared differences of pairs (sample, value of the model).
+/// Sum of squared differences over pairs (sample, value of the model).
 pub fn squared_error(pairs: &[(f64, f64)]) -> f64 {
     pairs.iter().map(|(sample, modelled)| (sample - modelled).powi(2)).sum()
 }
 
-/// Where `error` is least between two places: the range is looked through in equal steps, and then narrowed down about the best of
-/// them by the golden section.
+/// Returns the place of the minimum of `error` in a range. Searches the range in equal steps, then refines around the
+/// best step by golden section.
 pub fn least_of(range: (f64, f64), error: impl Fn(f64) -> f64) -> f64 {
     let (start, end) = range;
     let step = (end - start) / f64::from(COARSE_STEPS);
@@ -70,7 +71,7 @@ pub fn least_of(range: (f64, f64), error: impl Fn(f64) -> f64) -> f64 {
         let (left, right) = (high - share * (high - low), low + share * (high - low));
         if error(left) <= error(right) { high = right } else { low = left }
     }
-    // At the ends of the range the golden section only comes near.
+    // The golden section only approaches the ends of the range.
     let middle = f64::midpoint(low, high);
     [start, end].into_iter().fold(middle, |least, end| if error(end) < error(least) { end } else { least })
 }
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_known_regression() {
-        // By hand: means 2 and 3; products 2, squares 2; residuals 1/3, -2/3, 1/3... of (1,2), (2,4), (3,3).
+        // By hand, for (1,2), (2,4), (3,3): means 2 and 3; sum of products 1, of squares 2.
         let fitted = line(&[(1.0, 2.0), (2.0, 4.0), (3.0, 3.0)]);
         assert!((fitted.slope - 0.5).abs() < 1e-12 && (fitted.intercept - 2.0).abs() < 1e-12);
         assert!((fitted.r_squared - 0.25).abs() < 1e-12);

@@ -1,26 +1,25 @@
-//! Measured rows from which the parameters of a server follow, as a CSV file: one row, one state of the computer, its power at the
-//! wall.
+//! Measurements for fitting a server, as a CSV file. Each row is one state of the host and its power at the wall.
 //!
-//! | column | what stands in it |
+//! | column | content |
 //! |---|---|
-//! | `load` | share of its time in which the last active core is busy, 0 to 1; the cores before it are busy all the time |
-//! | `frequency_ghz` | frequency of the active processor, in 10^9 cycles per second |
-//! | `active_cores` | cores that have work, all of one processor; 0 when the computer is idle |
-//! | `watts` | power of the whole computer |
+//! | `load` | busy share of the last active core, 0 to 1; the cores before it are fully busy |
+//! | `frequency_ghz` | frequency of the active CPU, in 10^9 cycles per second |
+//! | `active_cores` | cores with work, all of one CPU; 0 when the host is idle |
+//! | `watts` | power of the whole host |
 //! | `memory_bytes_per_second` | optional: bytes read from and written to memory |
 //! | `packets_per_second` | optional: packets forwarded by network cards |
 //!
-//! The first line names the columns, in any order; empty lines and lines that start with `#` are passed over.
+//! The first line names the columns, in any order. Empty lines and lines that start with `#` are skipped.
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
 
-/// Most rows of a file.
+/// Maximum number of rows in a file.
 const MOST_ROWS: usize = 1_000_000;
-/// Most active cores.
+/// Maximum number of active cores.
 const MOST_CORES: f64 = 1024.0;
-/// Columns that must be there.
+/// Required columns.
 const REQUIRED: [&str; 4] = ["load", "frequency_ghz", "active_cores", "watts"];
-/// Columns that may be there.
+/// Optional columns.
 const OPTIONAL: [&str; 2] = ["memory_bytes_per_second", "packets_per_second"];
 
 /// One row.
@@ -28,13 +27,13 @@ const OPTIONAL: [&str; 2] = ["memory_bytes_per_second", "packets_per_second"];
 pub struct Measurement {
     /// Line of the file, from 1.
     pub line: u64,
-    /// Share of its time in which the last active core is busy, 0 to 1.
+    /// Busy share of the last active core, 0 to 1.
     pub load: f64,
     /// Frequency in 10^9 cycles per second.
     pub ghz: f64,
-    /// Active cores of one processor.
+    /// Active cores of one CPU; 0 when idle.
     pub active_cores: u32,
-    /// Power of the whole computer.
+    /// Power of the whole host, in watts.
     pub watts: f64,
     /// Bytes read from and written to memory, per second.
     pub memory_bytes_per_second: f64,
@@ -63,7 +62,7 @@ pub enum MeasurementsError {
         /// The column.
         column: &'static str,
     },
-    /// The first line names something else, or a column twice.
+    /// The first line names an unknown column, or a column twice.
     #[error("line {line}: column '{column}' is unknown or there twice; there are {}, and optionally {}", REQUIRED.join(", "), OPTIONAL.join(", "))]
     Column {
         /// Line of the file, from 1.
@@ -71,24 +70,24 @@ pub enum MeasurementsError {
         /// The column.
         column: String,
     },
-    /// A value has no meaning.
+    /// A value is out of range.
     #[error("line {line}: {column} is '{value}'; it must be {must}")]
     Value {
         /// Line of the file, from 1.
         line: u64,
         /// The column.
         column: &'static str,
-        /// What stands there.
+        /// The value in the file.
         value: String,
-        /// What may stand there.
+        /// The allowed values.
         must: &'static str,
     },
-    /// There are more rows than anybody measures.
+    /// The file has more than `MOST_ROWS` rows.
     #[error("there are more than {MOST_ROWS} rows")]
     TooMany,
 }
 
-/// Reads a file's content.
+/// Parses the content of a file.
 pub fn parse(content: &[u8]) -> Result<Vec<Measurement>, MeasurementsError> {
     let mut reader = ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(content);
     let line = |position: Option<&Position>| line_of(content, position);
@@ -107,7 +106,7 @@ pub fn parse(content: &[u8]) -> Result<Vec<Measurement>, MeasurementsError> {
     Ok(measurements)
 }
 
-/// The line of a record, from 1. To the reader, the lines that it passes over belong to the record behind them.
+/// Returns the line of a record, counted from 1. The CSV reader's position includes the skipped lines before a record.
 fn line_of(content: &[u8], position: Option<&Position>) -> u64 {
     let Some(position) = position else { return 1 };
     let start = usize::try_from(position.byte()).unwrap_or(usize::MAX);
@@ -126,7 +125,7 @@ fn complaint(error: &csv::Error) -> String {
     }
 }
 
-/// Where the columns are.
+/// Indices of the columns.
 struct Columns {
     required: [usize; REQUIRED.len()],
     optional: [Option<usize>; OPTIONAL.len()],
@@ -197,7 +196,7 @@ mod tests {
         let busy =
             Measurement { line: 5, load: 1.0, ghz: 3.1, active_cores: 1, watts: 44.6, packets_per_second: 1e6, ..idle };
         assert_eq!(parse(text.as_bytes()).expect("valid"), [idle, busy]);
-        // As spreadsheets write it.
+        // As spreadsheet programs write it.
         let quoted = "\u{feff}\"load\",frequency_ghz,active_cores,watts\r\n\"0\",1.6,0,34.2\r\n";
         assert_eq!(parse(quoted.as_bytes()).expect("valid"), [Measurement { line: 2, ..idle }]);
     }

@@ -1,9 +1,9 @@
-//! Power of memory: energy for each byte that is read or written. Takemasa (2019), 6.3.4, equation 6.9.
+//! Power of memory: energy per byte read or written. Takemasa (2019), 6.3.4, equation 6.9.
 //!
-//! What memory takes when nobody uses it is part of the chassis. Equation 6.9 was fitted to reading; writing takes up to 8 %
-//! more (6.3.4).
+//! The power of idle memory is part of the chassis. Equation 6.9 was fitted to reading; writing takes up to 8 % more
+//! (6.3.4).
 
-/// Ψ_mem, in joules per byte: DDR3 memory of server 2, as measured by the thesis, which takes it for all servers.
+/// Ψ_mem, in joules per byte: DDR3 memory of server 2, as measured by the thesis, which uses it for all servers.
 pub const DDR3_JOULES_PER_BYTE: f64 = 0.61e-9;
 
 /// Equation 6.9: φ_mem, in watts.
@@ -13,7 +13,7 @@ pub fn watts(joules_per_byte: f64, bytes_per_second: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    /// 6.3.4: of a page, at 1333 MHz, 61 nJ for writing and 56 for reading, "at most about 8 %".
+    /// 6.3.4: a page at 1333 MHz takes 61 nJ to write and 56 nJ to read, "at most about 8 %".
     #[test]
     fn reading_underestimates_by_eight_per_cent() {
         let error: f64 = (61.0 - 56.0) / 61.0;

@@ -1,6 +1,6 @@
-//! Power of network cards: energy for each IP packet that is forwarded. Takemasa (2019), 6.3.5, equation 6.10.
+//! Power of network cards: energy per forwarded IP packet. Takemasa (2019), 6.3.5, equation 6.10.
 //!
-//! What a card takes when no packets come is part of the chassis.
+//! The power of an idle card is part of the chassis.
 
 /// Ψ_nic of the Intel X540-T2 (10 Gbit/s), in joules per packet; measured with packets of 1500 bytes (6.3.5).
 pub const X540_JOULES_PER_PACKET: f64 = 1.26e-5;

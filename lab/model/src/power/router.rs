@@ -1,9 +1,9 @@
 //! What an Interest and its Data cost a router: cycles, bytes of memory and IP packets. Takemasa (2019), 6.4, equations 6.11 to
 //! 6.15.
 //!
-//! The naive router has neither prefetching nor Filter, and takes all Data into its Content Store; the optimised one has both. The
-//! thesis prints their costs by block in figures 6.7 and 6.8 only, whose numbers did not survive in its text. What stands here is
-//! from elsewhere in the thesis, as each function says.
+//! The naive router has neither prefetching nor Filter, and inserts all Data into its Content Store; the optimised one
+//! has both. The thesis prints their costs by block only in figures 6.7 and 6.8, and the numbers are missing from its
+//! text. This module uses other parts of the thesis, as each function states.
 
 use serde::Serialize;
 
@@ -13,21 +13,22 @@ use crate::throughput::{Cost, PacketCosts};
 
 /// Cycles of the blocks B1 and B3 to B11. Table 5.1.
 pub const TABLE_5_1: [f64; 10] = [571.0, 148.0, 72.0, 188.0, 413.0, 56.0, 188.0, 73.0, 329.0, 50.0];
-/// Cycles of Filter's history update (B2) and of its decision (B13). Table 5.2; first in, first out takes none.
+/// Cycles of Filter's history update (B2) and of its decision (B13). Table 5.2. FIFO has neither.
 pub const FILTER_CYCLES: [f64; 2] = [83.0, 28.0];
-/// What prefetching saves of the cycles of an Interest that misses and of a Data, 0 to 1. Figure 4.5 (4.4.1).
+/// Share of the cycles that prefetching saves for an Interest that misses and for a Data packet, 0 to 1. Figure 4.5
+/// (4.4.1).
 pub const PREFETCHING_SAVES: [f64; 2] = [0.2885, 0.1198];
-/// Cycles and bytes of memory of packets of 128 bytes of content. Table 3.1.
+/// Cycles and bytes of memory per packet, for 128 bytes of content. Table 3.1.
 pub const TABLE_3_1: PacketCosts = PacketCosts {
     interest_miss: Cost { cycles: 1470.0, bytes: 909.0 },
     interest_hit: Cost { cycles: 860.0, bytes: 511.0 },
     data: Cost { cycles: 565.0, bytes: 816.0 },
 };
-/// Bytes of buckets that the optimised router fetches in vain for each FIB lookup: for names of 7 components and prefixes of 4,
-/// three of 64 bytes. The text takes M_b6 from 89 to 281 with them (6.4.4).
+/// Bytes of buckets that the optimised router prefetches without need for each FIB lookup: three buckets of 64 bytes,
+/// for names of 7 components and prefixes of 4. They raise M_b6 from 89 to 281 (6.4.4).
 pub const VAIN_BUCKET_BYTES: f64 = (7.0 - 4.0) * 64.0;
 
-/// What an Interest costs, by block.
+/// Cost of an Interest, by block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Router {
     /// Cycles, C_b.
@@ -36,20 +37,21 @@ pub struct Router {
     pub bytes: BlockCosts,
 }
 
-/// What comes to a router.
+/// Traffic received by a router.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Traffic {
     /// Interests, λ_ndn, per second.
     pub interests_per_second: f64,
     /// Share of the Interests that the Content Store answers, π_hit, 0 to 1.
     pub hit_rate: f64,
-    /// Share of the Data coming for the others that enters the Content Store, π_insertion, 0 to 1; 1 in the naive router.
+    /// Share of the Data for the other Interests that the Content Store admits, π_insertion, 0 to 1; 1 in the naive
+    /// router.
     pub insertion_rate: f64,
 }
 
 impl Router {
-    /// Without prefetching and Filter. Cycles are those of table 5.1. Bytes are those of table 3.1: an answered Interest, and an
-    /// Interest that is not with its Data; what of the second belongs to the insertion (B10) is not printed.
+    /// Without prefetching and Filter. Cycles are from table 5.1. Bytes are from table 3.1: an answered Interest, and
+    /// an unanswered Interest with its Data. The thesis does not print the insertion's (B10) part of the latter.
     pub fn naive() -> Self {
         let [b1, b3, b4, b5, b6, b7, b8, b9, b10, b11] = TABLE_5_1;
         let cycles = BlockCosts {
@@ -67,16 +69,17 @@ impl Router {
         Router { cycles, bytes }
     }
 
-    /// With Filter and without prefetching, by tables 5.1 and 5.2; bytes as the naive router's.
+    /// With Filter, without prefetching, by tables 5.1 and 5.2. Bytes are those of the naive router.
     pub fn with_filter() -> Self {
         let Router { cycles, bytes } = Router::naive();
         let [history, admission] = FILTER_CYCLES;
         Router { cycles: BlockCosts { history, admission, ..cycles }, bytes }
     }
 
-    /// With Filter and prefetching. Of the cycles of table 5.1 those of Interests (B1, B3, B5 to B7) are less by what prefetching
-    /// saves of an Interest, those of Data (B8 to B11) by what it saves of a Data, each block by the same share. Bytes are
-    /// those of the naive router and the buckets fetched in vain; those that Filter saves are not printed and not taken off.
+    /// With Filter and prefetching. Prefetching reduces the cycles of table 5.1: blocks of Interests (B1, B3, B5 to B7)
+    /// by the share saved for an Interest, blocks of Data (B8 to B11) by the share saved for a Data packet. Bytes are
+    /// those of the naive router plus the buckets prefetched without need. The bytes that Filter saves are not printed,
+    /// and are not subtracted.
     pub fn optimised() -> Self {
         let [b1, b3, b4, b5, b6, b7, b8, b9, b10, b11] = TABLE_5_1;
         let [interest, data] = PREFETCHING_SAVES.map(|saved| 1.0 - saved);
@@ -91,7 +94,7 @@ impl Router {
         Router { cycles, bytes: BlockCosts { miss: bytes.miss + VAIN_BUCKET_BYTES, ..bytes } }
     }
 
-    /// The load that traffic is: cycles by equations 6.11 and 6.14, bytes by 6.12 and 6.15, IP packets by 6.13.
+    /// Load that traffic causes: cycles by equations 6.11 and 6.14, bytes by 6.12 and 6.15, IP packets by 6.13.
     pub fn load(&self, traffic: &Traffic) -> Load {
         let Traffic { interests_per_second, hit_rate, insertion_rate } = *traffic;
         Load {
@@ -102,13 +105,14 @@ impl Router {
     }
 }
 
-/// Equation 6.13: IP packets forwarded, λ_ip, per second. Each Interest brings a Data back, and is itself sent on unless the
-/// Content Store answers it.
+/// Equation 6.13: IP packets forwarded, λ_ip, per second. Each Interest causes one Data packet, and is itself forwarded
+/// unless the Content Store answers it.
 pub fn packets_per_second(interests_per_second: f64, hit_rate: f64) -> f64 {
     interests_per_second * (2.0 - hit_rate)
 }
 
-/// Interests per second that bring so many bits of Data packets per second to the consumers: the "data retrieval rate" of 6.5.3.
+/// Interests per second that return `bits_per_second` of Data packets to the consumers: the "data retrieval rate" of
+/// 6.5.3.
 pub fn interests_per_second(bits_per_second: f64, data_bytes: f64) -> f64 {
     bits_per_second / (8.0 * data_bytes)
 }
@@ -121,7 +125,7 @@ mod tests {
     use super::super::servers;
     use super::*;
 
-    /// 6.5.2: hit rates, insertion rates; 58 Gbit/s of Data packets of 1024 bytes.
+    /// 6.5.2: hit rates, insertion rates; `gigabits` (58 in the thesis) Gbit/s of Data packets of 1024 bytes.
     fn traffic(gigabits: f64) -> [Traffic; 2] {
         let interests_per_second = interests_per_second(gigabits * 1e9, 1024.0);
         [(0.238, 1.0), (0.341, 0.03)].map(|(hit_rate, insertion_rate)| Traffic {
@@ -135,7 +139,7 @@ mod tests {
         servers::published("e3-1220-xl710").expect("published")
     }
 
-    /// How much less the second router takes than the naive one at 58 Gbit/s, in per cent.
+    /// Power that the given router saves against the naive one at 58 Gbit/s, in per cent.
     fn reduction_percent(server: &Server, router: &Router) -> f64 {
         let [of_naive, of_router] = traffic(58.0);
         let watts = |router: &Router, traffic| server.power(&router.load(traffic)).expect("possible").total_watts();
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn flows_have_the_cycles_of_figure_3_3() {
         let naive = Router::naive().cycles;
-        // 3.3.2: a miss with its Data 2016 cycles, of which the hit's own block is none.
+        // 3.3.2: a miss with its Data takes 2016 cycles, without the block of a hit.
         assert_eq!(naive.average(0.0, 1.0), 2016.0);
         assert_eq!(naive.average(1.0, 1.0), 791.0 + 50.0);
     }
@@ -161,8 +165,8 @@ mod tests {
 
     #[test]
     fn all_cores_of_the_case_study_are_busy_at_its_highest_rate() {
-        // Figure 6.9 ends at "about 58 Gbps". With the 329 cycles of table 5.1 for B10 that is where the naive router has no more
-        // cycles; with the 188 of the text of 5.1.2 it would be 62.
+        // Figure 6.9 ends at "about 58 Gbps". With the 329 cycles of table 5.1 for B10 the naive router's CPU is
+        // saturated there; with the 188 of the text of 5.1.2 it would be at 62.
         let most = case_study().cpu.capacity_hz() / Router::naive().cycles.average(0.238, 1.0) * 8.0 * 1024.0;
         assert!((58.0e9..59.0e9).contains(&most), "{most}");
     }
@@ -173,7 +177,7 @@ mod tests {
         assert!((with_prefetching - 11.3).abs() < 1.3, "{with_prefetching}");
         let without = reduction_percent(&case_study(), &Router::with_filter());
         assert!(without < 4.0, "{without}");
-        // With the chassis that 6.3.2 chose for server 2, which is server 1's.
+        // With the chassis that 6.3.2 chose for server 2, which is that of server 1.
         let swapped = Server { chassis_watts: 68.90, ..case_study() };
         assert!(reduction_percent(&swapped, &Router::optimised()) < 7.5);
     }
@@ -194,7 +198,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counting packet by packet, as 6.4.2 does in words.
+        /// Counts packet by packet, as 6.4.2 describes in words.
         #[test]
         fn packets_are_counted_one_by_one(interests in 0..2000_u32, hits in 0..2000_u32) {
             let hits = hits.min(interests);

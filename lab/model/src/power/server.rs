@@ -1,4 +1,4 @@
-//! A server: chassis, processors, memory and network cards, its power under a load, and the TOML file that describes it.
+//! A server: chassis, CPUs, memory and network cards, its power under a load, and the TOML file that describes it.
 //! Takemasa (2019), 6.3.1, equation 6.1.
 
 use std::fmt::Write;
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 use super::cpu::{Cpu, FurtherCore, PState};
 use super::{memory, nic};
 
-/// Most processors, cores of one and frequencies that a description may have.
+/// Maximum number of CPUs, further cores of one CPU, and frequencies in a description.
 const MOST_PARTS: usize = 1024;
-/// Highest power of any part in watts, and most energy of a byte or packet in joules.
+/// Maximum power of any part in watts, and maximum energy of a byte or packet in joules.
 const MOST_WATTS: f64 = 1e6;
-/// Highest frequency, in 10^9 cycles per second.
+/// Maximum frequency, in 10^9 cycles per second.
 const MOST_GHZ: f64 = 1e3;
-/// Largest exponent of a load.
+/// Maximum exponent of a load.
 const MOST_SIGMA: f64 = 10.0;
 
-/// A server computer.
+/// A server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// What it is called.
+    /// Name of the server.
     pub name: String,
-    /// Power without any load, with all devices, Φ_chassis, in watts.
+    /// Power without load, of all devices, Φ_chassis, in watts.
     pub chassis_watts: f64,
     /// Energy of a byte read from or written to memory, Ψ_mem, in joules.
     pub memory_joules_per_byte: f64,
-    /// Energy of a packet that network cards receive and send, Ψ_nic, in joules.
+    /// Energy of a packet received and sent by network cards, Ψ_nic, in joules.
     pub nic_joules_per_packet: f64,
-    /// Processors.
+    /// CPUs.
     pub cpu: Cpu,
 }
 
-/// What a server has to do.
+/// Load on a server.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Load {
     /// Cycles of all cores together, c_ndn, per second.
@@ -47,13 +47,13 @@ pub struct Load {
 /// Power by device, in watts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Power {
-    /// Processors, above what they take without load: φ_cpu.
+    /// CPUs, above their power without load: φ_cpu.
     pub cpu_watts: f64,
-    /// Memory, above what it takes without load: φ_mem.
+    /// Memory, above its power without load: φ_mem.
     pub memory_watts: f64,
-    /// Network cards, above what they take without load: φ_nic.
+    /// Network cards, above their power without load: φ_nic.
     pub nic_watts: f64,
-    /// Everything without load: Φ_chassis.
+    /// Power of all devices without load: Φ_chassis.
     pub chassis_watts: f64,
 }
 
@@ -64,23 +64,23 @@ impl Power {
     }
 }
 
-/// What is wrong with the description of a server.
+/// Why a description of a server is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// It is not TOML, or has other keys than a description.
+    /// The text is not TOML, or has other keys than a description.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// A value has no meaning.
+    /// A value is out of range.
     #[error("{key} is {value}; it must be {must}")]
     Value {
-        /// Where it stands.
+        /// Key of the value.
         key: String,
-        /// What stands there.
+        /// The value in the description.
         value: f64,
-        /// What may stand there.
+        /// The allowed range.
         must: String,
     },
-    /// The list of frequencies cannot be used.
+    /// The list of frequencies is empty, too long, unsorted, or has a frequency twice.
     #[error("cpu.p_states must have 1 to {MOST_PARTS} frequencies, lowest first, none twice")]
     Frequencies,
     /// There are too many cores.
@@ -89,7 +89,7 @@ pub enum ServerError {
 }
 
 impl Server {
-    /// Equation 6.1 with equations 6.7, 6.9 and 6.10. `None` when the processors cannot do so much, or for a negative load.
+    /// Equation 6.1 with equations 6.7, 6.9 and 6.10. `None` if the load exceeds the CPUs' capacity, or is negative.
     pub fn power(&self, load: &Load) -> Option<Power> {
         let Load { cycles_per_second, memory_bytes_per_second, packets_per_second } = *load;
         if !(memory_bytes_per_second >= 0.0 && packets_per_second >= 0.0) {
@@ -103,14 +103,14 @@ impl Server {
         })
     }
 
-    /// Reads a description.
+    /// Parses and checks a description.
     pub fn from_toml(text: &str) -> Result<Self, ServerError> {
         let server: Server = toml::from_str(text)?;
         server.check()?;
         Ok(server)
     }
 
-    /// The description, with comments; `notes` stand as comments in front of it.
+    /// Writes the description with comments, preceded by `notes` as comments.
     pub fn to_toml(&self, notes: &[String]) -> String {
         let Server { name, chassis_watts, memory_joules_per_byte, nic_joules_per_packet, cpu } = self;
         let mut text = String::new();
@@ -150,7 +150,7 @@ impl Server {
         text
     }
 
-    /// Says what has no meaning, if anything.
+    /// Returns an error for the first value that is out of range.
     pub fn check(&self) -> Result<(), ServerError> {
         let Server { name: _, chassis_watts, memory_joules_per_byte, nic_joules_per_packet, cpu } = self;
         let Cpu { devices, threshold, p_states, further_cores } = cpu;
@@ -214,7 +214,7 @@ mod tests {
     fn power_is_the_sum_of_its_devices() {
         let load = Load { cycles_per_second: 12.4e9, memory_bytes_per_second: 10e9, packets_per_second: 1e6 };
         let power = server_2().power(&load).expect("possible");
-        // 0.61 nJ for each of 10^10 bytes; 12.6 µJ for each of 10^6 packets.
+        // 10^10 bytes of 0.61 nJ each; 10^6 packets of 12.6 µJ each.
         assert!((power.memory_watts - 6.1).abs() < 1e-9 && (power.nic_watts - 12.6).abs() < 1e-9);
         assert!((power.cpu_watts - 28.21).abs() < 1e-9 && (power.chassis_watts - 34.20).abs() < 1e-9);
         assert!((power.total_watts() - (6.1 + 12.6 + 28.21 + 34.20)).abs() < 1e-9);

@@ -5,27 +5,27 @@ use super::memory::DDR3_JOULES_PER_BYTE;
 use super::nic::{X540_JOULES_PER_PACKET, XL710_JOULES_PER_PACKET};
 use super::server::Server;
 
-/// Utilization from which a higher frequency is taken, θ (6.3.3).
+/// Utilization above which a higher frequency is selected, θ (6.3.3).
 pub const THRESHOLD: f64 = 0.8;
 
 /// A server with its printed parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PublishedServer {
-    /// How it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub title: &'static str,
-    /// Which table its processors are in.
+    /// Table of the thesis that describes its CPUs.
     pub table: &'static str,
-    /// Power without any load, Φ_chassis, in watts.
+    /// Power without load, Φ_chassis, in watts.
     pub chassis_watts: f64,
-    /// Processors, N_cpu.
+    /// Number of CPUs, N_cpu.
     pub devices: u32,
     /// Frequencies with one active core.
     pub p_states: &'static [PState],
-    /// Cores behind the first.
+    /// Cores after the first.
     pub further_cores: &'static [FurtherCore],
-    /// ν as its table prints it.
+    /// ν as printed in its table.
     pub nu: f64,
     /// Φ_amin, in watts.
     pub minimum_watts: f64,
@@ -34,7 +34,7 @@ pub struct PublishedServer {
 }
 
 impl PublishedServer {
-    /// Its model.
+    /// Model of the server.
     pub fn server(&self) -> Server {
         Server {
             name: self.name.to_owned(),
@@ -57,13 +57,13 @@ impl PublishedServer {
     }
 }
 
-/// The published server of this name.
+/// Returns the published server with this name, if any.
 pub fn published(name: &str) -> Option<Server> {
     PUBLISHED.iter().find(|server| server.name == name).map(PublishedServer::server)
 }
 
-/// Server 1. Of its power without load 6.3.2 says 68.43 W (as the first mean) and 34.20 W (as the value chosen); the second belongs
-/// to server 2.
+/// Server 1. For its power without load 6.3.2 prints 68.43 W (as the first mean) and 34.20 W (as the chosen value); the
+/// latter belongs to server 2.
 const E5620: PublishedServer = PublishedServer {
     name: "e5620",
     title: "server 1: 2 Intel Xeon E5620, 4 cores of 2.4 GHz each; X540-T2",
@@ -85,7 +85,7 @@ const E5620: PublishedServer = PublishedServer {
     nic_joules_per_packet: X540_JOULES_PER_PACKET,
 };
 
-/// Server 2. The last frequency of its table is printed in the column of active cores, which is 1.
+/// Server 2. Its table prints the last frequency in the column of active cores, where 1 belongs.
 const E3_1220: PublishedServer = PublishedServer {
     name: "e3-1220",
     title: "server 2: Intel Xeon E3-1220, 4 cores of 3.1 GHz; X540-T2",
@@ -108,7 +108,7 @@ const E3_1220: PublishedServer = PublishedServer {
     nic_joules_per_packet: X540_JOULES_PER_PACKET,
 };
 
-/// Server 2 with the network cards that the case study puts into it.
+/// Server 2 with the network cards of the case study.
 const CASE_STUDY: PublishedServer = PublishedServer {
     name: "e3-1220-xl710",
     title: "the case study: server 2 with 2 XL710 instead",
@@ -116,7 +116,7 @@ const CASE_STUDY: PublishedServer = PublishedServer {
     ..E3_1220
 };
 
-/// Server 3. The energy of its own network card was not measured; the thesis gives that of the X540.
+/// Server 3. The energy of its network card was not measured; the thesis uses that of the X540.
 const ITANIUM_9520: PublishedServer = PublishedServer {
     name: "itanium-9520",
     title: "server 3: Intel Itanium 9520, 4 cores of 1.73 GHz; card of its own, taken as X540-T2",
@@ -130,7 +130,7 @@ const ITANIUM_9520: PublishedServer = PublishedServer {
     nic_joules_per_packet: X540_JOULES_PER_PACKET,
 };
 
-/// All of them.
+/// All published servers.
 pub const PUBLISHED: [PublishedServer; 4] = [E5620, E3_1220, CASE_STUDY, ITANIUM_9520];
 
 const fn p_state(ghz: f64, watts: f64, sigma: f64) -> PState {
@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(published("abacus"), None);
     }
 
-    /// 6.3.2 prints the means of servers 1, 2 and 3 as 68.43, 34.20 and 117.82 W, their 95 % confidence intervals in another order,
-    /// and as chosen values "34.20, 68.90, and 117.82".
+    /// 6.3.2 prints the means of servers 1, 2 and 3 as 68.43, 34.20 and 117.82 W, their 95 % confidence intervals in
+    /// another order, and the chosen values as "34.20, 68.90, and 117.82".
     #[test]
     fn chassis_lie_in_the_confidence_intervals_of_their_servers() {
         let chassis = |name: &str| published(name).expect("published").chassis_watts;

@@ -1,4 +1,4 @@
-//! Fits of rows that a known server would give, exactly and with errors, and of rows that lack something.
+//! Fits of rows generated from a known server, exact and with errors, and of incomplete rows.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn options(server: &Server) -> FitOptions {
     }
 }
 
-/// Rows that the server would give, each with an error of `error(number)` watts.
+/// Generates rows from the server's model, each with an error of `error(line)` watts.
 fn rows(server: &Server, error: impl Fn(u64) -> f64) -> Vec<Measurement> {
     let mut rows: Vec<Measurement> = Vec::new();
     let mut push = |active_cores, ghz, load, watts: f64| {
@@ -49,7 +49,7 @@ fn rows(server: &Server, error: impl Fn(u64) -> f64) -> Vec<Measurement> {
     rows
 }
 
-/// The server with the powers that equation 6.8 gives exactly: the printed ones are rounded.
+/// The server with the exact powers of equation 6.8; the printed ones are rounded.
 fn on_its_curve(published: &PublishedServer) -> Server {
     let mut server = published.server();
     let highest = server.cpu.p_states.last().expect("some").ghz;
