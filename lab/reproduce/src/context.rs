@@ -1,4 +1,4 @@
-//! What items are run with: settings, the engine's measurements, and what was measured before.
+//! The context of items: settings, instruments, and earlier measurements.
 
 use namehop_bench::machine::Machine;
 use namehop_bench::progress::{OnProgress, Progress};
@@ -19,7 +19,7 @@ use crate::measured::{MachineFigures, Measured};
 use crate::report::{Report, number};
 use crate::{ReproduceError, Settings, published};
 
-/// What measures whole packets. Items whose instrument is missing are not in the list.
+/// Instruments for whole packets. Items whose instrument is missing are not listed.
 #[derive(Default)]
 pub struct Instruments<'a> {
     /// The forwarding engine.
@@ -30,23 +30,23 @@ pub struct Instruments<'a> {
     pub programs: Option<&'a mut dyn ProgramMeasurements>,
 }
 
-/// What items are run with.
+/// The context in which items run.
 pub struct Context<'a> {
     pub(crate) settings: Settings,
     pub(crate) machine: Machine,
     pub(crate) instruments: Instruments<'a>,
-    /// P4 programs that were measured before, with the entries that were asked for.
+    /// Measured P4 programs, by name and requested entries.
     pub(crate) programs_measured: Vec<(String, u64, ProgramRuns)>,
-    /// What the engine was asked before, by number of workers, and its answers: most items ask the same.
+    /// Figures of the engine by number of workers, kept because most items need the same.
     measured: Vec<(usize, Vec<ScheduleRuns>)>,
-    /// Pages that tables lay on when the engine was measured last.
+    /// Page kinds of the tables when the engine was last measured.
     table_pages: String,
     dram: Option<Dram>,
-    /// Caches that were simulated before: the workload, the capacity, and what the compared policies did.
+    /// Simulated caches: workload, capacity, and outcomes of the compared policies.
     simulated: Vec<(WorkloadShape, usize, Vec<Outcome>)>,
-    /// What the engine was asked before about policies.
+    /// Figures of the engine by policy, once measured.
     policies: Option<Policies>,
-    /// What routers between links were asked before.
+    /// Figures of routers between links, once measured.
     swept: Vec<SweepFigures>,
     on_progress: &'a OnProgress<'a>,
 }
@@ -57,7 +57,7 @@ impl<'a> Instruments<'a> {
     }
 }
 
-/// Does an item measure more than one worker?
+/// Whether an item measures more than one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ManyWorkers {
     Yes,
@@ -65,7 +65,7 @@ pub(crate) enum ManyWorkers {
 }
 
 impl<'a> Context<'a> {
-    /// `on_progress` is told what is being measured.
+    /// Creates a context; `on_progress` is called with what is being measured.
     pub fn new(settings: Settings, instruments: Instruments<'a>, on_progress: &'a OnProgress<'a>) -> Self {
         let machine = Machine::detect();
         Context {
@@ -83,7 +83,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The items that can be run.
+    /// Returns the items whose instruments are available.
     pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
         let Instruments { engine, links, programs } = &self.instruments;
         let (engine, links, programs) = (engine.is_some(), links.is_some(), programs.is_some());
@@ -120,7 +120,7 @@ impl<'a> Context<'a> {
         MachineFigures::of(&self.machine)
     }
 
-    /// How fast random lines come from memory, on the largest pages to be had; measured once.
+    /// Speed of random lines from memory, on the largest pages available; measured once.
     pub(crate) fn dram(&mut self) -> Result<Dram, ReproduceError> {
         if let Some(figures) = &self.dram {
             return Ok(figures.clone());
@@ -130,7 +130,8 @@ impl<'a> Context<'a> {
         Ok(self.dram.insert(figures).clone())
     }
 
-    /// What the compared policies do with a workload, for each of these capacities; simulated once, those of one call in one pass.
+    /// Outcomes of the compared policies with a workload, one list per capacity. Each is simulated once; the capacities
+    /// of one call are simulated in one pass.
     pub(crate) fn simulated(
         &mut self,
         shape: WorkloadShape,
@@ -156,7 +157,7 @@ impl<'a> Context<'a> {
         Ok(all.map(|place| self.simulated[place].2.clone()).collect())
     }
 
-    /// What the engine does with each policy, measured once.
+    /// Figures of the engine with each policy, measured once.
     pub(crate) fn policies(&mut self) -> Result<&Policies, ReproduceError> {
         let Context { settings, instruments, on_progress, policies, .. } = self;
         if policies.is_none() {
@@ -167,7 +168,7 @@ impl<'a> Context<'a> {
         policies.as_ref().ok_or_else(|| ReproduceError::Engine("no figures of policies".into()))
     }
 
-    /// What routers between links do in the cases of a sweep, measured once.
+    /// Figures of routers between links in the cases of a sweep, measured once.
     pub(crate) fn sweep(&mut self, sweep: Sweep) -> Result<SweepFigures, ReproduceError> {
         if let Some(figures) = self.swept.iter().find(|figures| figures.sweep == sweep) {
             return Ok(figures.clone());
@@ -180,13 +181,13 @@ impl<'a> Context<'a> {
         Ok(figures)
     }
 
-    /// 10^9 bytes per second that all cores read in sequence.
+    /// 10^9 bytes per second that all cores read sequentially in total.
     pub(crate) fn sequential_gigabytes_per_second(&mut self) -> Result<Option<Measured>, ReproduceError> {
         self.progress("memory, sequential reading");
         Ok(memory::sequential_gigabytes_per_second(&self.settings.memory, self.machine.cores, self.settings.runs)?)
     }
 
-    /// Figures for all schedules, with so many workers.
+    /// Figures of all schedules with `workers` workers, measured once.
     pub(crate) fn schedules(&mut self, workers: usize) -> Result<Vec<ScheduleRuns>, ReproduceError> {
         if let Some((_, figures)) = self.measured.iter().find(|(asked, _)| *asked == workers) {
             return Ok(figures.clone());
@@ -206,7 +207,7 @@ impl<'a> Context<'a> {
         of_schedule.ok_or(ReproduceError::MissingSchedule(schedule))
     }
 
-    /// Says of a report with figures of the engine how they came about and what they leave out.
+    /// Adds the conditions and limits of engine measurements to a report.
     pub(crate) fn of_engine(&self, report: Report, many_workers: ManyWorkers) -> Report {
         let Settings { prefixes, engine_time, runs, .. } = self.settings;
         let conditions = [
@@ -250,7 +251,7 @@ impl<'a> Context<'a> {
         report.with_conditions(conditions).with_limits(limits)
     }
 
-    /// Says of a report with figures of memory how they came about.
+    /// Returns the conditions of memory measurements.
     pub(crate) fn memory_conditions(&self, pages: &str) -> String {
         let MemorySummary { mebibytes, milliseconds } = MemorySummary::of(&self.settings);
         let runs = count(self.settings.runs.max(1), "run");
@@ -272,12 +273,12 @@ impl MemorySummary {
     }
 }
 
-/// A number of things.
+/// Formats a count with its noun.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// What the tables that there are lie on.
+/// Describes the pages of all current tables.
 pub(crate) fn table_pages() -> String {
     let kinds = table_memory_by_pages();
     let kind = |(pages, _, bytes): &(_, usize, usize)| format!("{} MiB on {pages}", bytes.div_ceil(1 << 20));

@@ -21,10 +21,10 @@ fn columns() -> Vec<Column> {
     ["I-miss", "Data"].into_iter().flat_map(of).collect()
 }
 
-/// I-miss and Data cycles of a schedule, as they follow from what was published.
+/// Cycles of I-miss and Data with a schedule, derived from published values.
 type Bars = (Option<f64>, Option<f64>);
 
-/// On one thread: those of Naive (table 3.1), lowered as the text says.
+/// On one thread: the cycles of Naive (table 3.1), reduced as the text states.
 fn bars_one_thread(schedule: ScheduleKind, reductions: &Reductions) -> Bars {
     let [interest, _, data] = PACKET_CYCLES.map(Published::value);
     let steps = reductions.interest_steps.map(Published::value);
@@ -33,7 +33,7 @@ fn bars_one_thread(schedule: ScheduleKind, reductions: &Reductions) -> Bars {
         ScheduleKind::Naive => (Some(interest), Some(data)),
         ScheduleKind::BucketPrefetch => (after(1), Some(data)),
         ScheduleKind::PreHash => (after(2), Some(data)),
-        // Two readings of one description.
+        // The measured schedules are two readings of one description.
         ScheduleKind::Speculative | ScheduleKind::SpeculativePairs => {
             (after(3), Some(after_reductions(data, &[reductions.data_total.value()])))
         }
@@ -50,7 +50,7 @@ fn bars_many_threads(schedule: ScheduleKind, reductions: &Reductions) -> Bars {
     }
 }
 
-/// A row for each schedule on the path of the publications, then one for each with the whole protocol.
+/// One row per schedule on the published path, then one per schedule with the whole protocol.
 fn schedule_rows(all: &[ScheduleRuns], bars: impl Fn(ScheduleKind) -> Bars) -> Vec<Row> {
     let before = bars(ScheduleKind::Naive);
     let naive = all.iter().find(|runs| runs.schedule == ScheduleKind::Naive);
@@ -64,7 +64,7 @@ fn schedule_rows(all: &[ScheduleRuns], bars: impl Fn(ScheduleKind) -> Bars) -> V
             Path::Whole => (format!("{}, whole protocol", runs.schedule), (None, None)),
         };
         let cycles = |kind| runs.cycles(path, kind);
-        // Naive is what the others are compared with.
+        // Naive is the baseline.
         let is_compared = runs.schedule != ScheduleKind::Naive;
         let reduction = |kind: PacketKind| -> Option<Measured> {
             cycles(kind)?.reduction_percent_from(&naive?.cycles(path, kind)?)
@@ -93,7 +93,7 @@ fn schedule_rows(all: &[ScheduleRuns], bars: impl Fn(ScheduleKind) -> Bars) -> V
     rows(Path::Stripped).chain(rows(Path::Whole)).collect()
 }
 
-/// Bars of cycles by schedule, on the path of the publications.
+/// Bar chart of cycles by schedule on the published path.
 fn schedule_chart(name: &str, title: &str, rows: &[Row]) -> Chart {
     let rows: Vec<&Row> = rows.iter().filter(|row| !row.label.ends_with("whole protocol")).collect();
     let columns =
@@ -113,7 +113,7 @@ const ONE_THREAD: &str = "The published bars carry no numbers: they are computed
                           no published counterpart.";
 const MANY_THREADS: &str = "Published are 20 threads, of which the text gives Naive's I-miss, and that Speculative's cycles \
                             are those of one thread; measured are as many threads as this machine has cores.";
-/// The thesis compares with a program that is not quite that of its table.
+/// Difference of the thesis's baseline from its table.
 const MIXED_BASELINE: &str = "The computed bars start from table 3.1, whose program evicts first in, first out and admits all \
                               Data. The thesis' Naive of figures 4.5 to 4.7 admits by TinyLFU and its cycles are not \
                               printed, so these bars are off by that difference; measured is without admission.";
@@ -158,7 +158,7 @@ pub(crate) fn icn17_figure_4(context: &mut Context<'_>) -> Result<Report, Reprod
     Ok(context.of_engine(report, ManyWorkers::Yes))
 }
 
-/// Forwarding speed by number of threads.
+/// Forwarding rate by number of threads.
 fn speed(context: &mut Context<'_>, reductions: &Reductions) -> Result<Report, ReproduceError> {
     let cores = context.machine.cores;
     let mut threads: Vec<usize> = (1..=cores).chain([published::THREADS]).collect();
@@ -205,7 +205,7 @@ fn speed(context: &mut Context<'_>, reductions: &Reductions) -> Result<Report, R
     Ok(context.of_engine(report, ManyWorkers::Yes))
 }
 
-/// Threads at which the published computer's memory is used up, by the published cost of a packet.
+/// Threads at which the published host's memory bandwidth is exhausted, by the published cost of a packet.
 fn memory_bound_threads() -> f64 {
     let (cycles, bytes) = published::THESIS_COST;
     let row = &published::BOUNDS[2];

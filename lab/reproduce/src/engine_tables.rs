@@ -11,11 +11,11 @@ use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 use crate::{NO_CORES, NO_FIGURES, ReproduceError};
 
 const NO_MEMORY_CONTROLLERS: &str = "the counters of memory controllers are not read";
-/// The three ways that packets take, as the publications call them.
+/// The three packet paths, by their published names.
 const KINDS: [(&str, PacketKind); 3] =
     [("I-miss", PacketKind::InterestMiss), ("I-hit", PacketKind::InterestHit), ("Data", PacketKind::Data)];
 
-/// Columns of the tables by kind of packet.
+/// Columns of a table by packet path.
 fn by_packet() -> Vec<Column> {
     KINDS.iter().flat_map(|&(name, _)| [Column::published(name), Column::measured(name)]).collect()
 }
@@ -26,7 +26,7 @@ fn packet_row(label: &str, published: Packets, measured: impl Fn(PacketKind) -> 
     Row::new(label, cells.collect::<Vec<_>>())
 }
 
-/// Rows of a published table, each with what is counted for it.
+/// Rows of a published table, each with its counter figure.
 fn counted_rows(figures: &ScheduleRuns, table: &[(&str, Packets)], counted: &[Counted]) -> Vec<Row> {
     let rows = table.iter().zip(counted);
     let row = |(&(label, published), &counted): (&(&str, Packets), &Counted)| {
@@ -54,7 +54,7 @@ fn load_rows(figures: &ScheduleRuns) -> Vec<Row> {
     counted_rows(figures, &published::LOAD_STALLS, &LEVELS.map(Counted::LoadStalls))
 }
 
-/// Bars of all columns.
+/// A bar chart of all columns.
 fn bars(name: &str, title: &str, y_label: &str, rows: &[Row]) -> Chart {
     let series = by_packet().into_iter().enumerate().map(|(index, head)| Series::of_column(head.show(), rows, index));
     Chart {

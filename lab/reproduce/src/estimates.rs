@@ -14,7 +14,7 @@ use crate::report::{Cell, Chart, ChartKind, Column, Point, Report, Row, Series, 
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
-/// The model with the published numbers.
+/// The model with published parameters.
 pub(crate) fn published_model() -> PatriciaModel {
     PatriciaModel {
         prefixes: published::PREFIXES,
@@ -23,7 +23,7 @@ pub(crate) fn published_model() -> PatriciaModel {
     }
 }
 
-/// Head of the column with times by this machine's latency, and conditions that tell that latency.
+/// Column head for times by this host's memory latency, and conditions that state that latency.
 fn at_latency(context: &Context<'_>, dram: &Dram) -> (Column, Vec<String>) {
     let latency = match &dram.dependent_ns {
         Some(ns) => format!(
@@ -37,12 +37,12 @@ fn at_latency(context: &Context<'_>, dram: &Dram) -> (Column, Vec<String>) {
     (Column::computed("ns at the measured latency"), vec![latency, context.memory_conditions(&dram.pages)])
 }
 
-/// So many dependent accesses, by the measured latency.
+/// Time of `accesses` dependent accesses at the measured latency, in nanoseconds.
 fn ns(accesses: f64, dram: &Dram) -> Cell {
     dram.dependent_ns.as_ref().map_or(Cell::Empty, |ns| Cell::Computed(accesses * ns.median()))
 }
 
-/// One use of the model of a Patricia trie.
+/// One case of the Patricia trie model.
 struct TrieCase {
     label: &'static str,
     model: PatriciaModel,

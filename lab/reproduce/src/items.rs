@@ -7,7 +7,7 @@ use crate::{
     throughput,
 };
 
-/// What measures whole packets for an item.
+/// Instrument that an item needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing.
@@ -22,13 +22,13 @@ pub enum Needs {
 
 /// One published table, figure or estimate.
 pub struct Item {
-    /// How it is called on the command line.
+    /// Identifier on the command line.
     pub id: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
-    /// Where it was published.
+    /// Publication.
     pub source: &'static str,
-    /// What has to measure for it.
+    /// Instrument that it needs.
     pub needs: Needs,
     pub(crate) run: fn(&mut Context<'_>) -> Result<Report, ReproduceError>,
 }

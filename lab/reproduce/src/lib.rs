@@ -1,14 +1,13 @@
-//! The published tables and figures on forwarding in NDN routers, regenerated beside their published values.
+//! Regenerates published tables and figures on forwarding in NDN routers, beside their published values.
 //!
-//! An [`Item`] is one table, figure or estimate. Running it gives a [`Report`]: rows with what was published and what this
-//! machine gives, one sentence on why they differ, and charts. Items about whole packets take their figures from
-//! measurements of the forwarding engine
-//! ([`EngineMeasurements`](namehop_bench::schedule::EngineMeasurements)), or of routers between links
-//! ([`SweepMeasurements`](namehop_bench::sweep::SweepMeasurements)); without these they are not in the list.
+//! An [`Item`] is one table, figure or estimate. Running it gives a [`Report`]: rows of published values and of this
+//! host's values, one sentence on why they differ, and charts. Items about whole packets need measurements of the
+//! forwarding engine ([`EngineMeasurements`](namehop_bench::schedule::EngineMeasurements)) or of routers between links
+//! ([`SweepMeasurements`](namehop_bench::sweep::SweepMeasurements)); without these they are not listed.
 //!
-//! Each value says by its type whether it was published, computed or measured ([`Cell`]). What is measured is repeated, and
-//! shown as the median of the runs with their least and most; each report says under which conditions, and what its
-//! figures leave out.
+//! The type of each value ([`Cell`]) states whether it was published, computed or measured. Measurements are repeated
+//! and shown as the median, least and most of the runs. Each report states its conditions, and what its figures leave
+//! out.
 //!
 //! Sources: Taniguchi et al., "A Method for Designing High-speed Software NDN Routers" (poster, ICN 2016); Takemasa,
 //! Koizumi and Hasegawa, "Toward an Ideal NDN Router on a Commercial Off-the-shelf Computer" (ICN 2017); Takemasa, "A
@@ -54,34 +53,34 @@ pub use measured::programs::{
 pub use published::Published;
 pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series};
 
-/// Why there is no figure for more threads than cores.
+/// Reason for an empty cell: more threads than cores.
 const NO_CORES: &str = "this machine has fewer cores";
-/// Why there is none although it was to be measured.
+/// Reason for an empty cell: the measurement failed.
 const NO_FIGURES: &str = "the measurement gave no number";
-/// Runs unless told otherwise: the fewest whose median and ends say something about spread.
+/// Default number of runs: the fewest whose median, least and most show the spread.
 const DEFAULT_RUNS: usize = 5;
-/// Requests of a simulation unless told otherwise.
+/// Default number of requests of a simulation.
 const DEFAULT_CACHE_REQUESTS: u64 = 40_000_000;
-/// Time for each schedule in each run, as with `bench engine`.
+/// Default measuring time per schedule and run, as in `bench engine`.
 const DEFAULT_ENGINE_TIME: Duration = Duration::from_secs(2);
 
-/// How large and how long to measure.
+/// Sizes and durations of measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Prefixes in the FIB.
     pub prefixes: u64,
-    /// Area for measurements of memory, and time for each figure of memory and of lookups in each run.
+    /// Size of the area for measurements of memory, and time per run for each figure of memory and of lookups.
     pub memory: MemoryOptions,
-    /// Time for each schedule of the engine in each run.
+    /// Measuring time per schedule of the engine and run.
     pub engine_time: Duration,
-    /// How often everything is measured; at least once.
+    /// Number of runs of each measurement; at least 1.
     pub runs: usize,
-    /// Requests of each simulation of caches.
+    /// Requests per cache simulation.
     pub cache_requests: u64,
 }
 
 impl Default for Settings {
-    /// The published number of prefixes.
+    /// The published number of prefixes, and defaults for the rest.
     fn default() -> Self {
         Settings {
             prefixes: published::PREFIXES,
@@ -107,7 +106,7 @@ impl Settings {
 /// Why an item could not be regenerated.
 #[derive(Debug, thiserror::Error)]
 pub enum ReproduceError {
-    /// There is no such item, or it needs measurements of the engine and there are none.
+    /// No item has this name, or it needs measurements that are not available.
     #[error("there is no '{0}'; see the list")]
     Unknown(String),
     /// Memory could not be measured.
@@ -116,7 +115,7 @@ pub enum ReproduceError {
     /// A lookup structure could not be built.
     #[error(transparent)]
     Lookup(#[from] LpmError),
-    /// There are no such names.
+    /// The workload's names could not be generated.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// Caches could not be simulated.
@@ -131,7 +130,7 @@ pub enum ReproduceError {
     /// Compiled P4 programs could not be measured.
     #[error("P4 programs could not be measured: {0}")]
     Program(Box<dyn Error + Send + Sync>),
-    /// The engine's figures lack a schedule that was asked for.
+    /// The engine's figures lack a requested schedule.
     #[error("there are no figures for the schedule {0}")]
     MissingSchedule(ScheduleKind),
 }

@@ -11,13 +11,13 @@ use crate::published::links as published;
 use crate::report::{Cell, Chart, ChartKind, Column, Point, Report, Row, Series};
 use crate::{NO_FIGURES, ReproduceError};
 
-/// Steps of the horizontal axis of a distribution.
+/// Points on the horizontal axis of a distribution.
 const DISTRIBUTION_STEPS: usize = 60;
-/// The part of the packets that a distribution shows: a few that took very long would leave no room for the others.
+/// Share of packets that a distribution shows, so that a few very slow ones do not compress the rest.
 const SHOWN_SHARE: f64 = 0.99;
 const KPPS: &str = "thousand Data per second";
 
-/// Charts of a sweep, for those who measure it without published values beside it.
+/// Charts of a sweep measured without published values beside it.
 pub fn charts(figures: &SweepFigures) -> Vec<Chart> {
     let cases = &figures.cases;
     match figures.sweep {
@@ -43,7 +43,7 @@ fn cell(value: Option<crate::Measured>) -> Cell {
     Cell::measured(value, NO_FIGURES)
 }
 
-/// How the figures of all sweeps came about, and what they cannot tell.
+/// Adds the conditions and limits of all sweeps to a report.
 fn of_links(context: &Context<'_>, policy: &str, cases: &[CaseFigures], report: Report) -> Report {
     let runs = count(context.settings.runs.max(1), "run");
     let lost: u64 = cases.iter().map(|case| case.lost).sum();
@@ -304,7 +304,7 @@ pub(crate) fn figure_8(context: &mut Context<'_>) -> Result<Report, ReproduceErr
     Ok(of_links(context, &cs_policy, &cases, Report::new(columns, rows, difference).with_charts(charts)))
 }
 
-/// Memory nodes of this machine, where the system says so.
+/// Number of NUMA nodes of this host, 0 if unknown.
 fn memory_nodes() -> usize {
     let nodes = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
     let is_node = |name: String| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());

@@ -1,4 +1,4 @@
-//! Longest prefix match in three structures over the same prefixes, measured on this machine.
+//! Longest prefix match in three structures over the same prefixes, measured on this host.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ use crate::published::{self, DRAM_CYCLES, NAME_COMPONENTS, PREFIX_COMPONENTS};
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series, number};
 use crate::{NO_FIGURES, ReproduceError};
 
-/// Names looked up as one group: enough to keep as many lines in flight as a core can have.
+/// Names per group, enough to keep as many lines in flight as a core allows.
 const GROUP: usize = 32;
 /// The structures.
 const NAMES: [&str; 3] = ["longest-first search", "2-stage search", "Patricia trie"];
@@ -108,20 +108,20 @@ fn table_rows(
     })
 }
 
-/// Average over prefixes of these lengths.
+/// Average of `of` over these lengths.
 fn average(lengths: RangeInclusive<u32>, of: impl Fn(u32) -> u32) -> f64 {
     let count = lengths.clone().count();
     f64::from(lengths.map(of).sum::<u32>()) / count as f64
 }
 
-/// Buckets and entries that a longest-first search looks at, on average, when it knows which lengths there are. Blocks of long
-/// names are not in the model.
+/// Average number of buckets and entries that a longest-first search reads if it knows the lengths present. The model
+/// ignores blocks of long names.
 fn longest_first_lines(lengths: RangeInclusive<u32>) -> f64 {
     let lookups = average(lengths.clone(), |found| longest_first_lookups_of(lengths.clone(), NAME_COMPONENTS, found));
     longest_first_accesses(lookups)
 }
 
-/// Buckets and entries that a 2-stage search looks at, on average, when prefixes have nothing in common.
+/// Average number of buckets and entries that a 2-stage search reads if prefixes have nothing in common.
 fn two_stage_lines(lengths: RangeInclusive<u32>) -> f64 {
     average(lengths, |found| {
         let below = (found >= PREFIX_COMPONENTS).then_some(found);

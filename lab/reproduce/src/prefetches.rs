@@ -1,4 +1,4 @@
-//! What useless prefetches cost: lines fetched in vain, and the instructions.
+//! Costs of useless prefetches: lines fetched without need, and instructions.
 
 use namehop_model::prefetch::{UselessPrefetches, cycles_in_vain};
 

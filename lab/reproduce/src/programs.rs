@@ -10,7 +10,7 @@ use crate::published::programs::{
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series, number};
 use crate::{NO_FIGURES, ReproduceError};
 
-/// Ways of `namehop p4 bench`.
+/// Names of the ways of `namehop p4 bench`.
 const DPDK_TABLES: &str = "DPDK tables, per packet";
 const BY_HAND: &str = "by hand on DPDK tables";
 const PER_PACKET: &str = "per packet";
@@ -19,16 +19,16 @@ const PREFETCH: &str = "batches, prefetch";
 const GOPT_ORDER: &str = "G-Opt's order, prefetch";
 const GOPT: &str = "G-Opt's order and tables";
 const TOGETHER: &str = "burst and batch";
-/// The batch of the paper's comparisons, that of loops by hand, and that of G-Opt.
+/// Batch sizes: of the paper's comparisons and loops by hand, and of G-Opt.
 const BATCH: u32 = 32;
 const GOPT_BATCH: u32 = 16;
-/// Sizes of bursts in figure 4. A burst of more than 64 packets goes in batches of 64.
+/// Burst sizes in figure 4. A burst of more than 64 packets is processed in batches of 64.
 const BURSTS: [u32; 7] = [1, 8, 16, 32, 64, 128, 256];
 const MOST_BATCH: u32 = 64;
 
-/// Why there are no rows for several cores.
+/// Reason for empty rows of several cores.
 const ONE_THREAD: &str = "two rings are measured with one thread";
-/// Why a way is missing.
+/// Reason for a missing way.
 const NOT_THIS_WAY: &str = "there is no such way for this program";
 
 fn measured(value: Option<crate::Measured>) -> Cell {
@@ -39,7 +39,7 @@ fn of_way(value: Option<crate::Measured>) -> Cell {
     Cell::measured(value, NOT_THIS_WAY)
 }
 
-/// Says of a report how its figures came about and what they leave out.
+/// Adds the conditions and limits of measurements between rings to a report.
 fn between_rings(context: &Context<'_>, report: Report) -> Report {
     let conditions = [
         format!("{}, time-stamp counter of {} GHz", context.machine.processor, number(context.machine.cycles_hz / 1e9)),
@@ -244,7 +244,7 @@ pub(crate) fn trie(context: &mut Context<'_>) -> Result<Report, ReproduceError> 
     Ok(between_rings(context, Report::new(columns, rows, difference)))
 }
 
-/// What was measured of a program, once for all items.
+/// Figures of P4 programs, measured once for all items.
 impl Context<'_> {
     pub(crate) fn program(&mut self, program: &str, entries: u64) -> Result<ProgramRuns, ReproduceError> {
         let asked = |(name, size, _): &&(String, u64, ProgramRuns)| name == program && *size == entries;

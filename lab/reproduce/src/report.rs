@@ -1,7 +1,8 @@
-//! What an item gives: a table, a sentence and charts, as plain data.
+//! Results of an item as plain data: a table, a sentence and charts.
 //!
-//! Every cell says where its value comes from ([`Cell`]), and every column what it is for ([`Origin`]). The two agree, and the
-//! words "published", "computed" and "measured" in the heads are those of the columns' origins, nobody writes them by hand.
+//! Each cell states the origin of its value ([`Cell`]), and each column the origin of its values ([`Origin`]);
+//! [`Report::new`] checks that they agree. The words "published", "computed" and "measured" in column heads come from
+//! the columns' origins.
 
 mod chart;
 
@@ -15,30 +16,30 @@ use crate::published::Published;
 
 pub use chart::{Chart, ChartKind, Point, Series};
 
-/// One field of the table.
+/// One cell of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// As printed, in the column's unit.
+    /// A value as printed, in the column's unit.
     Published(Published),
-    /// From published values, from counts of the program's structure or from measured values, by arithmetic.
+    /// A value computed from published values, from counts of the program's structure, or from measured values.
     Computed(f64),
-    /// What this machine gave.
+    /// A value measured on this host.
     Measured(Measured),
-    /// A word, or a number that was chosen.
+    /// A word, or a chosen number.
     Text(String),
-    /// Not published, or of no meaning.
+    /// Not published, or meaningless.
     Empty,
-    /// Cannot be measured here; why.
+    /// Not measurable here, with the reason.
     NotMeasured(&'static str),
 }
 
 impl Cell {
-    /// What was measured, or what to say when nothing was.
+    /// Returns the measured value, or the reason why it is missing.
     pub(crate) fn measured(value: Option<Measured>, why_not: &'static str) -> Self {
         value.map_or(Cell::NotMeasured(why_not), Cell::Measured)
     }
 
-    /// The number: of what was measured, the median.
+    /// Returns the number; for measured values, the median.
     pub fn value(&self) -> Option<f64> {
         match self {
             Cell::Published(published) => Some(published.value()),
@@ -48,7 +49,7 @@ impl Cell {
         }
     }
 
-    /// Where it comes from; `None` of what is no number.
+    /// Returns the origin of the value; `None` if it is not a number.
     pub fn origin(&self) -> Option<Origin> {
         match self {
             Cell::Published(_) => Some(Origin::Published),
@@ -58,7 +59,7 @@ impl Cell {
         }
     }
 
-    /// As text, with as many digits as papers print; of what was measured more than once, least and most as well.
+    /// Formats the value with as many digits as papers print. Values measured in several runs show least and most too.
     pub fn show(&self) -> String {
         match self {
             Cell::Published(published) => number(published.value()),
@@ -75,7 +76,7 @@ impl Cell {
     }
 }
 
-/// A number with as many digits as papers print; a whole one as such.
+/// Formats a number with as many digits as papers print, whole numbers without decimals.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         size if size.fract() == 0.0 || size >= 100.0 => format!("{value:.0}"),
@@ -117,7 +118,7 @@ impl Serialize for Cell {
     }
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -125,7 +126,7 @@ pub enum Origin {
     Published,
     /// Arithmetic.
     Computed,
-    /// This machine.
+    /// This host.
     Measured,
 }
 
@@ -139,12 +140,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What stands in a column.
+/// Head of a column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
-    /// Head, unit included, without the origin.
+    /// Text of the head, with the unit and without the origin.
     pub head: String,
-    /// Where all its values come from; `None` when each says so itself.
+    /// Origin of all values in the column; `None` if each cell shows its own.
     pub origin: Option<Origin>,
 }
 
@@ -161,12 +162,12 @@ impl Column {
         Column { head: head.into(), origin: Some(Origin::Measured) }
     }
 
-    /// A column whose values come from here and there.
+    /// A column with values of different origins.
     pub(crate) fn mixed(head: impl Into<String>) -> Self {
         Column { head: head.into(), origin: None }
     }
 
-    /// The whole head.
+    /// Formats the head with the origin.
     pub fn show(&self) -> String {
         match self.origin {
             Some(origin) if self.head.is_empty() => origin.to_string(),
@@ -175,7 +176,8 @@ impl Column {
         }
     }
 
-    /// A cell of this column as text. Where the head does not say where it comes from, a letter behind it does.
+    /// Formats a cell of this column. If the head does not state the origin, the first letter of the cell's origin
+    /// follows.
     pub fn show_cell(&self, cell: &Cell) -> String {
         match (self.origin, cell.origin()) {
             (None, Some(origin)) => format!("{} {}", cell.show(), &origin.to_string()[..1]),
@@ -183,7 +185,7 @@ impl Column {
         }
     }
 
-    /// May this cell stand here?
+    /// True if this cell may stand in this column.
     fn takes(&self, cell: &Cell) -> bool {
         match (self.origin, cell.origin()) {
             (Some(column), Some(cell)) => column == cell,
@@ -193,17 +195,16 @@ impl Column {
     }
 }
 
-/// A row: as many cells as the report has columns.
+/// A row, with one cell per column of the report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What the row is about.
+    /// Subject of the row.
     pub label: String,
-    /// Its fields.
+    /// Cells of the row.
     pub cells: Vec<Cell>,
 }
 
 impl Row {
-    /// A row.
     pub(crate) fn new(label: impl Into<String>, cells: impl Into<Vec<Cell>>) -> Self {
         Row { label: label.into(), cells: cells.into() }
     }
@@ -214,29 +215,29 @@ impl Row {
 pub struct Report {
     /// Identifier of the item.
     pub id: &'static str,
-    /// What it shows.
+    /// Title of the item.
     pub title: &'static str,
-    /// Where it was published.
+    /// Publication.
     pub source: &'static str,
-    /// Columns.
+    /// Heads of the columns.
     pub columns: Vec<Column>,
-    /// The table.
+    /// Rows of the table.
     pub rows: Vec<Row>,
-    /// Why what was published and what is here differ.
+    /// Why published values and those of this host differ.
     pub difference: String,
-    /// How and on what it was measured; empty when nothing was.
+    /// Conditions of the measurements; empty if nothing was measured.
     pub conditions: Vec<String>,
-    /// What these figures leave out or cannot tell.
+    /// What these figures leave out.
     pub limits: Vec<String>,
     /// Charts.
     pub charts: Vec<Chart>,
 }
 
 impl Report {
-    /// A report without charts; the item fills in what it is called.
+    /// Creates a report without charts; the caller fills in `id`, `title` and `source`.
     ///
     /// # Panics
-    /// If a row has not as many cells as there are columns, or a cell of another origin than its column's.
+    /// Panics if a row does not have one cell per column, or if a cell's origin differs from its column's.
     pub(crate) fn new(columns: Vec<Column>, rows: Vec<Row>, difference: impl Into<String>) -> Self {
         for row in &rows {
             assert_eq!(row.cells.len(), columns.len(), "{}: every row has all columns", row.label);
@@ -272,7 +273,7 @@ impl Report {
         self
     }
 
-    /// What could not be measured, once each.
+    /// Returns the reasons why cells were not measured, each once.
     pub fn not_measured(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
         for cell in self.rows.iter().flat_map(|row| &row.cells) {

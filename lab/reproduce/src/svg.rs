@@ -1,5 +1,5 @@
-//! Charts as SVG: bars and lines with axes, units and a legend, readable in a browser without anything else. A thin line at a
-//! value goes from the least to the most of its runs.
+//! Charts as SVG: bars and lines with axes, units and a legend, without external files. A thin line at a value spans
+//! the least to the most of its runs.
 
 use std::fmt::Write;
 
@@ -11,13 +11,13 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 200.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 64.0;
-/// Distinguishable also without colour vision (Okabe and Ito's palette).
+/// Colours distinguishable without colour vision (Okabe and Ito's palette).
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
-/// Of an average letter, for telling whether names fit beside each other.
+/// Average width of a letter, to estimate whether names fit beside each other.
 const LETTER_WIDTH: f64 = 7.0;
-/// Points of a line that are marked and have their numbers below them at most.
+/// Maximum number of points of a line that have marks and numbers below them.
 const MOST_MARKS: usize = 16;
-/// Intervals that the vertical axis has at most.
+/// Maximum number of intervals of the vertical axis.
 const MOST_TICKS: f64 = 6.0;
 
 impl Chart {
@@ -38,7 +38,7 @@ impl Chart {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten that divides `highest` into a few intervals.
+/// Returns a step of 1, 2 or 5 times a power of ten that divides `highest` into at most `MOST_TICKS` intervals.
 fn tick_step(highest: f64) -> f64 {
     if highest <= 0.0 {
         return 1.0;
@@ -48,7 +48,7 @@ fn tick_step(highest: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|&step| step >= raw).unwrap_or(raw)
 }
 
-/// A few round numbers from the lowest to the highest.
+/// Returns a few round numbers from `low` to `high`.
 fn round_numbers(low: f64, high: f64) -> Vec<f64> {
     let step = tick_step(high - low);
     let first = (low / step).ceil() as i64;
@@ -59,7 +59,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A number without useless digits.
+/// Formats a number without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -73,7 +73,7 @@ struct Canvas {
     svg: String,
 }
 
-/// Formats into the canvas; writing to a string cannot fail.
+/// Writes formatted text to the canvas; writing to a string cannot fail.
 macro_rules! draw {
     ($canvas:expr, $($format:tt)*) => {{
         let _ = writeln!($canvas.svg, $($format)*);
@@ -142,14 +142,14 @@ impl Canvas {
         let (width, base) = (WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM);
         let (low, high) = x.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
         let place = |x: f64| LEFT + if high > low { (x - low) / (high - low) * width } else { width / 2.0 };
-        // Points that lie close are a curve, which has round numbers below it and no marks.
+        // Many points form a curve, drawn with round numbers below it and without marks.
         let is_curve = x.len() > MOST_MARKS;
         let ticks: Vec<f64> = if is_curve { round_numbers(low, high) } else { x.to_vec() };
         let mut taken = f64::MIN;
         for tick in ticks {
             let (x, text) = (place(tick), number(tick));
             let half = LETTER_WIDTH * text.len() as f64 / 2.0;
-            // Numbers that would overlap are left out.
+            // Numbers that would overlap are not drawn.
             if x - half >= taken {
                 taken = x + half + LETTER_WIDTH;
                 draw!(self, r#"<text x="{x:.1}" y="{}" text-anchor="middle">{text}</text>"#, base + 20.0);
@@ -179,7 +179,7 @@ impl Canvas {
         }
     }
 
-    /// The line from the least to the most of the runs.
+    /// Draws the line from the least to the most of the runs.
     fn spread(&mut self, x: f64, point: &Point, top: f64) {
         if let Some((least, most)) = point.spread {
             let (y1, y2) = (height_of(least, top), height_of(most, top));
@@ -202,12 +202,12 @@ impl Canvas {
     }
 }
 
-/// Where a value is. One below zero, as differences may be, is at the bottom.
+/// Vertical position of a value. Values below zero, which differences may have, are at the bottom.
 fn height_of(value: f64, top: f64) -> f64 {
     HEIGHT - BOTTOM - value.max(0.0) / top * (HEIGHT - TOP - BOTTOM)
 }
 
-/// A value and its spread.
+/// Formats a value and its spread.
 fn describe(point: &Point) -> String {
     match point.spread {
         Some((least, most)) => format!("{} ({} to {})", number(point.value), number(least), number(most)),
@@ -277,7 +277,7 @@ mod tests {
         let without = chart.to_svg().matches("<line").count();
         chart.series[0].points = vec![Some(Point { value: 1470.0, spread: Some((1400.0, 3000.0)) })];
         let svg = chart.to_svg();
-        // The axis goes to the most, in six steps and zero.
+        // The axis extends to the most, with six steps and zero.
         assert_eq!(without, 4);
         assert_eq!(svg.matches("<line").count(), 7 + 1);
         assert!(svg.contains("1470 (1400 to 3000)") && svg.contains(&format!("y2=\"{TOP:.1}\"")), "{svg}");

@@ -1,4 +1,4 @@
-//! Every item runs, with an engine whose figures are known and without one.
+//! Runs every item, without an engine and with an engine that returns known figures.
 
 mod links;
 mod programs;
@@ -16,7 +16,7 @@ use namehop_store::PolicyKind;
 use super::*;
 use crate::items::{ITEMS, Item, Needs};
 
-/// Runs of a small form.
+/// Number of runs in tests.
 const RUNS: usize = 2;
 
 fn settings() -> Settings {
@@ -24,11 +24,12 @@ fn settings() -> Settings {
     Settings { prefixes: 2000, memory, engine_time: Duration::from_millis(2), runs: RUNS, cache_requests: 2000 }
 }
 
-/// Figures as published, for every schedule, the later ones cheaper; the whole protocol costs twice as much as its path.
+/// Returns the published figures for every schedule, cheaper for later schedules; the whole protocol costs twice as
+/// much as the stripped path.
 struct PublishedEngine {
     counters: bool,
     asked: usize,
-    /// All figures are this many times the published ones.
+    /// Multiplies all figures.
     factor: f64,
 }
 
@@ -147,7 +148,7 @@ impl EngineMeasurements for PublishedEngine {
     }
 }
 
-/// Cycles of blocks as in tables 5.1 and 5.2; those of a block with two parts are divided.
+/// Cycles of blocks as in tables 5.1 and 5.2. A block with two parts is divided between them.
 fn blocks(policy: PolicyKind, schedule: ScheduleKind, factor: f64) -> BlockFigures {
     let [b1, b3, b4, b5, b6, b7, b8, b9, b10, b11] = published::block_cycles().map(|cycles| factor * cycles.value());
     let cycles = [
@@ -188,7 +189,7 @@ fn check(report: &Report, item: &Item) {
     for row in &report.rows {
         assert_eq!(row.cells.len(), report.columns.len(), "{}", item.id);
         for (cell, column) in row.cells.iter().zip(&report.columns) {
-            // Heads come from origins; a cell of another origin would make them lie.
+            // Heads state the origin, so a cell of another origin would be mislabelled.
             let agree = column.origin.is_none() || cell.origin().is_none() || column.origin == cell.origin();
             assert!(agree, "{}, {}: {cell:?} under {}", item.id, row.label, column.show());
             assert!(!column.head.contains("published") && !column.head.contains("here"), "{}", item.id);
@@ -283,7 +284,7 @@ fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
     assert_eq!(engine.asked, cores * RUNS, "each number of workers is measured in so many runs, and not again");
 }
 
-/// All measured values of an item with the engine, in order; with what was published and computed.
+/// Runs an item with the engine. Returns all measured values in order, and all published values.
 fn values(id: &str, factor: f64) -> (Vec<f64>, Vec<Published>) {
     let mut engine = PublishedEngine { factor, ..PublishedEngine::new(true) };
     let on_progress = |_: Progress| ();
@@ -311,7 +312,7 @@ fn measured_values_are_those_of_the_engine_and_nothing_else() {
         assert!(!measured.is_empty() && measured.len() == twice.len(), "{id}");
         assert_eq!(published, published_again, "{id}");
         for (before, after) in measured.iter().zip(&twice) {
-            // Reductions compare two figures of the engine; rates fall when costs rise.
+            // Reductions compare two figures of the engine, so the factor cancels; rates fall when costs rise.
             let is_as_before = (before - after).abs() < 1e-9;
             let is_reduction = is_as_before && (0.0..=100.0).contains(before) && id.contains("figure");
             let follows = [2.0, 0.5].iter().any(|factor| (after / before - factor).abs() < 1e-9);
@@ -365,7 +366,7 @@ fn schedules_are_compared_with_naive() {
     assert!((saved - 28.85).abs() < 0.01);
     let saved = speculative.cells[3].value().expect("measured");
     assert!((saved - 100.0 * (1.0 - 0.9f64.powi(3))).abs() < 1e-9, "{saved}");
-    // The other reading of what was published, and then what was not.
+    // Row 4 is the other reading of the published schedule; row 5 has no published values.
     assert_eq!(report.rows[4].cells[2], speculative.cells[2]);
     assert_eq!(report.rows[5].cells[0], Cell::Empty);
     assert!(report.rows.last().is_some_and(|row| row.label.ends_with("whole protocol")));

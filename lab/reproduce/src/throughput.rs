@@ -1,4 +1,4 @@
-//! The upper bound of the forwarding rate, for the papers' computers and for this one.
+//! The upper bound of the forwarding rate, for the papers' hosts and for this one.
 
 use namehop_bench::schedule::PacketKind;
 use namehop_engine::schedule::ScheduleKind;
@@ -11,7 +11,7 @@ use crate::published::{BOUNDS, HIT_RATIO, PACKET_BYTES, PACKET_CYCLES, THESIS_CO
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 use crate::{NO_FIGURES, ReproduceError};
 
-/// Cores of a computer: as many as it has, or one.
+/// Cores used by a host: all, or one.
 #[derive(Clone)]
 enum Cores {
     All(Cell),
@@ -34,10 +34,10 @@ impl Cores {
     }
 }
 
-/// A computer and what it forwards; each number says where it comes from.
+/// A host and the cost of what it forwards; each number states its origin.
 struct Case {
     label: String,
-    /// What stands below its bars.
+    /// Label below its bars.
     short: String,
     cores: Cores,
     ghz: Cell,
@@ -49,7 +49,7 @@ struct Case {
 }
 
 impl Case {
-    /// The model's answer; `None` when a number is missing.
+    /// Bounds by the model; `None` if a number is missing.
     fn bound(&self) -> Option<namehop_model::throughput::Bound> {
         let computer = Computer {
             cores: self.cores.number()?,
@@ -131,7 +131,7 @@ pub(crate) fn bound(context: &mut Context<'_>) -> Result<Report, ReproduceError>
     Ok(context.of_engine(report.with_limits(limits), ManyWorkers::No))
 }
 
-/// The papers' computers.
+/// The papers' hosts.
 fn published_cases() -> Vec<Case> {
     let mut cases: Vec<Case> = BOUNDS
         .iter()
@@ -167,7 +167,7 @@ fn table_costs() -> PacketCosts {
     PacketCosts { interest_miss: cost(0), interest_hit: cost(1), data: cost(2) }
 }
 
-/// Costs on this machine with the whole protocol: measured cycles (medians), and bytes of the lines counted.
+/// Costs on this host with the whole protocol: median cycles, and bytes of the counted lines.
 fn costs_here(runs: &ScheduleRuns) -> Option<PacketCosts> {
     let lines = runs.lines_of_whole_protocol();
     let cost = |kind: PacketKind| {
@@ -181,7 +181,8 @@ fn costs_here(runs: &ScheduleRuns) -> Option<PacketCosts> {
     })
 }
 
-/// This machine, with the published cost and, if the engine can be measured, with its own; and how it was measured.
+/// This host with the published cost and, if the engine is available, with its own cost; and the conditions of the
+/// measurement.
 fn here(context: &mut Context<'_>) -> Result<(Vec<Case>, [String; 1]), ReproduceError> {
     let sequential = context.sequential_gigabytes_per_second()?;
     let dram = context.dram()?;

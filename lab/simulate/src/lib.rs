@@ -1,15 +1,16 @@
-//! Simulations of the Content Store: the router's own policies over requests of a workload or a trace, without packets.
+//! Simulations of the Content Store: the router's policies, run over the requests of a workload or a trace, without
+//! packets.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`zipf`] | ranks that are the rarer the higher they are |
-//! | [`workload`] | requests as the thesis makes them: web, video, both |
+//! | [`zipf`] | Zipf-distributed ranks |
+//! | [`workload`] | the thesis's workloads: web, video, mixed |
 //! | [`trace`] | requests from a file |
-//! | [`store`] | a store of names under one policy, and what it counts |
+//! | [`store`] | a store of names under one policy, and its counters |
 //! | [`run`] | many stores over the same requests, on several cores |
-//! | [`optimum`] | what no policy can exceed |
+//! | [`optimum`] | the upper bound of all policies |
 //!
-//! A name is its 64-bit hash here. Source of the workloads: Takemasa, thesis, Osaka University 2019, 5.4.1.
+//! Names are represented by 64-bit hashes. Source of the workloads: Takemasa, thesis, Osaka University 2019, 5.4.1.
 #![forbid(unsafe_code)]
 
 pub mod optimum;

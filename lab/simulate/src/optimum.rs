@@ -1,17 +1,18 @@
-//! What no policy can exceed: Belady's, which evicts what will not be asked for again for longest, and lets nothing in that will
-//! be asked for later than all that is there.
+//! Belady's optimum, the upper bound of all policies. It evicts the name with the latest next request, and does not
+//! admit a name that will be requested later than all stored ones.
 
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::store::Counts;
 
-/// Never again.
+/// Position of a request that never comes.
 const NEVER: u64 = u64::MAX;
 
-/// Counts of an optimal store over requests that are all known; the first `warm_up` of them are not counted.
+/// Counts of an optimal store over requests that are all known in advance, not counting the first `warm_up` of them.
 pub fn optimum(names: &[u64], capacity: usize, warm_up: usize) -> Counts {
     let next = next_requests(names);
-    // When names in the store are asked for next, the latest first. What was asked for since it was noted has another note.
+    // Stored names by their next request, latest first. A name requested again has another entry; outdated ones are
+    // skipped.
     let mut latest: BinaryHeap<(u64, u64)> = BinaryHeap::new();
     let mut stored: HashMap<u64, u64> = HashMap::with_capacity(capacity);
     let mut counts = Counts::default();
@@ -48,7 +49,7 @@ pub fn optimum(names: &[u64], capacity: usize, warm_up: usize) -> Counts {
     counts
 }
 
-/// For each request, the position of the next one for the same name.
+/// Returns, for each request, the position of the next request for the same name, or `NEVER`.
 fn next_requests(names: &[u64]) -> Vec<u64> {
     let mut next = vec![NEVER; names.len()];
     let mut seen: HashMap<u64, u64> = HashMap::new();
@@ -66,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// The most hits that any sequence of decisions gives, by trying them all.
+    /// Maximum number of hits over all sequences of decisions, by exhaustive search.
     fn most_hits(names: &[u64], capacity: usize, stored: &mut Vec<u64>) -> u64 {
         let Some((&name, rest)) = names.split_first() else { return 0 };
         if stored.contains(&name) {

@@ -1,4 +1,4 @@
-//! Many stores over the same requests, in one pass, on several cores.
+//! Simulates many stores over the same requests in one pass, on several cores.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -12,26 +12,26 @@ use crate::store::{Counts, SimulatedStore, store};
 use crate::trace::{Trace, TraceError};
 use crate::workload::Workload;
 
-/// Requests that are handed over at a time.
+/// Requests per chunk handed to the threads.
 const CHUNK: usize = 1 << 16;
-/// Chunks that may wait for a core.
+/// Chunks that may be queued for a thread.
 const WAITING: usize = 4;
 
-/// Where requests come from.
+/// Source of requests.
 pub enum Source {
-    /// From a workload, endlessly.
+    /// A workload, without end.
     Workload(Workload),
-    /// From a file, to its end.
+    /// A file, to its end.
     Trace(Trace),
-    /// From memory, to the end.
+    /// A list in memory, to its end.
     Memory(std::vec::IntoIter<u64>),
 }
 
 impl Source {
-    /// Appends up to `count` requests; fewer at the end.
+    /// Appends up to `count` requests to `names`; fewer at the end of the source.
     ///
     /// # Errors
-    /// When a trace cannot be read on.
+    /// Fails if the trace cannot be read.
     pub fn read(&mut self, count: usize, names: &mut Vec<u64>) -> Result<(), TraceError> {
         match self {
             Source::Workload(workload) => names.extend((0..count).map(|_| workload.next_request())),
@@ -47,59 +47,59 @@ impl Source {
     }
 }
 
-/// What to simulate.
+/// Parameters of a simulation.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Policies and capacities of the stores.
     pub stores: Vec<(PolicyChoice, usize)>,
-    /// Requests at most.
+    /// Maximum number of requests.
     pub requests: u64,
-    /// Of these, the first ones, which fill the stores and are not counted.
+    /// Number of requests at the start that fill the stores and are not counted.
     pub warm_up: u64,
-    /// Threads that stores are divided among; at least one.
+    /// Number of threads that share the stores; at least 1.
     pub threads: usize,
 }
 
-/// What came of one store.
+/// Result of one store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// Its policy.
+    /// Policy of the store.
     pub choice: PolicyChoice,
-    /// Its capacity, in packets.
+    /// Capacity in packets.
     pub capacity: usize,
-    /// What it counted after warming up.
+    /// Counters after the warm-up.
     pub counts: Counts,
-    /// Time for one request, after warming up.
+    /// Time per request after the warm-up, in nanoseconds.
     pub ns_per_request: f64,
 }
 
-/// Why there are no outcomes.
+/// Why a simulation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
-    /// No memory for a store.
+    /// Memory for a store could not be allocated.
     #[error(transparent)]
     Memory(#[from] TableError),
-    /// The trace.
+    /// The trace could not be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A thread could not be started or has failed.
+    /// A thread could not be started, or panicked.
     #[error("a thread of the simulation failed")]
     Thread,
 }
 
-/// A store at work.
+/// A store under simulation.
 struct Job {
     place: usize,
     choice: PolicyChoice,
     capacity: usize,
     store: Box<dyn SimulatedStore>,
-    /// What was counted while it warmed up.
+    /// Counters at the end of the warm-up.
     before: Counts,
     time: Duration,
 }
 
 impl Job {
-    /// Requests of which the first ones belong to the warm-up.
+    /// Runs requests, of which the first `warm_up` belong to the warm-up.
     fn request(&mut self, names: &[u64], warm_up: usize) {
         let (warming, counted) = names.split_at(warm_up.min(names.len()));
         if !warming.is_empty() {
@@ -118,10 +118,11 @@ impl Job {
     }
 }
 
-/// Runs all stores over the requests. `on_progress` is told how many are done. Outcomes are in the order of the plan.
+/// Runs all stores over the requests. Calls `on_progress` with the number of requests done. Outcomes are in the order
+/// of `plan.stores`.
 ///
 /// # Errors
-/// When there is no memory for a store, or a trace cannot be read.
+/// Fails if memory for a store cannot be allocated, or if a trace cannot be read.
 pub fn run(source: &mut Source, plan: &Plan, on_progress: &dyn Fn(u64)) -> Result<Vec<Outcome>, SimulationError> {
     let threads = plan.threads.clamp(1, plan.stores.len().max(1));
     let mut shares: Vec<Vec<Job>> = (0..threads).map(|_| Vec::new()).collect();

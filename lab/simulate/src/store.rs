@@ -1,37 +1,37 @@
-//! A store of names under one policy: what the router does with packets, without packets.
+//! A store of names under one policy, which makes the decisions of the router's Content Store without packets.
 
 use namehop_store::{Arrival, CachePolicy, Parameters, PolicyChoice, PolicyVisitor};
 use namehop_table::{BucketTable, PageRequest, TableError};
 use serde::Serialize;
 
-/// Requests whose memory is asked for ahead, as a router does for a burst of packets.
+/// Prefetch distance in requests, as a router prefetches for a burst of packets.
 const AHEAD: usize = 16;
 
-/// What a store counted.
+/// Counters of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Requests.
     pub requests: u64,
-    /// Requests that the store could answer.
+    /// Requests that the store answered.
     pub hits: u64,
-    /// Names that entered.
+    /// Names inserted.
     pub insertions: u64,
-    /// Names that left for others.
+    /// Names evicted.
     pub evictions: u64,
 }
 
 impl Counts {
-    /// Share of requests that the store could answer.
+    /// Share of requests that the store answered, 0 to 1.
     pub fn hit_rate(&self) -> f64 {
         self.hits as f64 / self.requests.max(1) as f64
     }
 
-    /// Share of those that it could not answer, whose Data entered.
+    /// Share of misses after which the Data was inserted, 0 to 1.
     pub fn insertion_rate(&self) -> f64 {
         self.insertions as f64 / (self.requests - self.hits).max(1) as f64
     }
 
-    /// What was counted since `earlier`.
+    /// Difference to the earlier counters `earlier`.
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {
             requests: self.requests - earlier.requests,
@@ -42,20 +42,20 @@ impl Counts {
     }
 }
 
-/// A store of any policy.
+/// A store under any policy.
 pub trait SimulatedStore: Send {
-    /// Requests these names, one after the other. For each, `on_request` learns whether the store could answer.
+    /// Requests these names in order, and calls `on_request` for each with true if it was a hit.
     fn request(&mut self, names: &[u64], on_request: &mut dyn FnMut(bool));
-    /// The same without saying so.
+    /// As `request`, with prefetching and without `on_request`.
     fn request_all(&mut self, names: &[u64]);
-    /// What was counted since the start.
+    /// Counters since the start.
     fn counts(&self) -> Counts;
 }
 
-/// An empty store for so many names under this policy.
+/// Creates an empty store for `capacity` names under this policy.
 ///
 /// # Errors
-/// When the memory for it cannot be had.
+/// Fails if its memory cannot be allocated.
 pub fn store(choice: PolicyChoice, capacity: usize) -> Result<Box<dyn SimulatedStore>, TableError> {
     let parameters = Parameters { slots: capacity, capacity, tuning: choice.tuning };
     let table = BucketTable::new(capacity, PageRequest::Large)?;

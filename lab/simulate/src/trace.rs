@@ -1,7 +1,8 @@
-//! Requests from a file: one name per line, or the binary format `oracleGeneral` of libCacheSim; plain or compressed by zstd.
+//! Requests from a file: one name per line, or the binary format `oracleGeneral` of libCacheSim; plain, or compressed
+//! with zstd.
 //!
-//! A record of `oracleGeneral` has 24 bytes, little-endian: time (32 bits), object (64), size (32), number of the object's next
-//! request (64). Only the object is used here: a Content Store counts packets.
+//! A record of `oracleGeneral` has 24 bytes, little-endian: time (32 bits), object (64), size (32), and position of the
+//! object's next request (64). Only the object is used, because a Content Store counts packets.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::File;
@@ -12,49 +13,49 @@ use std::path::Path;
 use namehop_table::permutation::mix;
 use ruzstd::decoding::StreamingDecoder;
 
-/// Bytes of a record, and where the object is in it.
+/// Size of a record in bytes, and position of the object in it.
 const RECORD_BYTES: usize = 24;
 const OBJECT: std::ops::Range<usize> = 4..12;
-/// First bytes of a file that zstd compressed.
+/// First bytes of a zstd-compressed file.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Longest line: a name in text has to end somewhere.
+/// Maximum length of a line.
 const MAX_LINE_BYTES: usize = 65_536;
 
-/// How requests are written.
+/// Format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
-    /// One name per line. Empty lines are passed over.
+    /// One name per line. Empty lines are skipped.
     Lines,
-    /// Binary records.
+    /// Binary records of `oracleGeneral`.
     OracleGeneral,
 }
 
 impl TraceFormat {
-    /// By the name of the file: libCacheSim's traces say what they are.
+    /// Returns the format by the file name: libCacheSim's traces carry their format in the name.
     pub fn of(path: &Path) -> Self {
         let is_binary = path.to_string_lossy().to_ascii_lowercase().contains("oraclegeneral");
         if is_binary { TraceFormat::OracleGeneral } else { TraceFormat::Lines }
     }
 }
 
-/// Why a trace cannot be read on.
+/// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file.
+    /// The file cannot be read.
     #[error("the trace cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// What zstd made of it.
+    /// The file is not valid zstd.
     #[error("the trace is not what zstd compresses to: {0}")]
     Compression(String),
-    /// The last record is not complete.
+    /// The last record is incomplete.
     #[error("the trace ends within a record: it is damaged, or in another format")]
     Truncated,
-    /// A line is too long.
+    /// A line is longer than `MAX_LINE_BYTES`.
     #[error("a line of the trace has more than {MAX_LINE_BYTES} bytes: it is damaged, or in another format")]
     LongLine,
 }
 
-/// The requests of a file.
+/// Requests read from a file.
 pub struct Trace {
     input: Box<dyn BufRead + Send>,
     format: TraceFormat,
@@ -65,7 +66,7 @@ impl Trace {
     /// Opens a trace, compressed or not.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn open(path: &Path, format: TraceFormat) -> Result<Self, TraceError> {
         let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
         let is_compressed = file.fill_buf()?.starts_with(&ZSTD_MAGIC);
@@ -78,10 +79,10 @@ impl Trace {
         Ok(Trace { input, format, line: Vec::new() })
     }
 
-    /// The next request: the hash of its name. `None` at the end.
+    /// Returns the next request, as the hash of its name; `None` at the end of the file.
     ///
     /// # Errors
-    /// When there is no sense in reading on.
+    /// Fails if the file cannot be read, is not valid zstd, or is not in the given format.
     pub fn next_request(&mut self) -> Result<Option<u64>, TraceError> {
         match self.format {
             TraceFormat::Lines => self.next_line(),
@@ -124,7 +125,7 @@ impl Trace {
     }
 }
 
-/// Numbers are told apart exactly, other names by their hash.
+/// Hashes a name. Numbers have distinct hashes; other names may collide.
 fn hash_of_text(name: &[u8]) -> u64 {
     let number = std::str::from_utf8(name).ok().and_then(|text| text.parse::<u64>().ok());
     number.map_or_else(

@@ -1,7 +1,8 @@
-//! Requests as in the thesis, 5.4.1: for web objects, for the segments of videos, or for both.
+//! Requests as in the thesis, 5.4.1: for web objects, for segments of videos, or for both.
 //!
-//! Stores see the order of requests, not their times. So a Poisson process of independent requests is a sequence of independent
-//! draws, and only videos, whose requests follow each other at a fixed distance in time, need a clock.
+//! Stores depend on the order of requests, not on their times. So a Poisson process of independent requests becomes a
+//! sequence of independent draws. Only videos need a clock, because their requests follow each other at a fixed
+//! interval.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,25 +12,25 @@ use namehop_table::permutation::mix;
 
 use crate::zipf::{Draws, Zipf};
 
-/// First number of videos' segments, behind all web objects.
+/// Number of the first video segment, above all web objects.
 const SEGMENTS: u64 = 1 << 40;
 
-/// What is asked for.
+/// Kind of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkloadKind {
-    /// Objects of one packet each.
+    /// Web objects of one packet each.
     Web,
-    /// Videos, one segment after the other.
+    /// Videos, requested segment by segment.
     Video,
-    /// Both.
+    /// Web objects and videos.
     Mixed,
 }
 
 impl WorkloadKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [WorkloadKind; 3] = [WorkloadKind::Web, WorkloadKind::Video, WorkloadKind::Mixed];
 
-    /// How it is written.
+    /// Name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             WorkloadKind::Web => "web",
@@ -45,7 +46,7 @@ impl fmt::Display for WorkloadKind {
     }
 }
 
-/// There is no such workload.
+/// The text names no workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown workload '{0}', expected 'web', 'video' or 'mixed'")]
 pub struct UnknownWorkload(pub String);
@@ -58,31 +59,31 @@ impl FromStr for WorkloadKind {
     }
 }
 
-/// The shape of a workload.
+/// Parameters of a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorkloadShape {
-    /// What is asked for.
+    /// Kind of the requests.
     pub kind: WorkloadKind,
-    /// Web objects.
+    /// Number of web objects.
     pub objects: u64,
-    /// Exponent of the popularity of objects and of videos.
+    /// Zipf exponent of the popularity of objects and of videos.
     pub alpha: f64,
-    /// Videos.
+    /// Number of videos.
     pub videos: u64,
-    /// Segments of each video; at least 1.
+    /// Segments per video; at least 1.
     pub segments: u64,
-    /// Videos that are begun per second.
+    /// Videos started per second.
     pub videos_per_s: f64,
-    /// Segments of a video that is watched, per second.
+    /// Segments requested per second for a video being watched.
     pub segments_per_s: f64,
-    /// Share of web requests where both are asked for.
+    /// Share of web requests in a mixed workload, 0 to 1.
     pub web_share: f64,
-    /// Chooses the requests.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl WorkloadShape {
-    /// As in the thesis.
+    /// Parameters of the thesis.
     pub fn published(kind: WorkloadKind) -> Self {
         WorkloadShape {
             kind,
@@ -97,7 +98,7 @@ impl WorkloadShape {
         }
     }
 
-    /// Packets that can be asked for.
+    /// Number of different packets.
     pub fn packets(&self) -> u64 {
         let videos = self.videos.saturating_mul(self.segments);
         match self.kind {
@@ -108,22 +109,22 @@ impl WorkloadShape {
     }
 }
 
-/// The requests of a workload, endlessly.
+/// Generator of requests, without end.
 #[derive(Debug)]
 pub struct Workload {
     shape: WorkloadShape,
     draws: Draws,
     objects: Zipf,
     videos: Zipf,
-    /// Videos that are watched: when the next segment is asked for, and its number. In order of time, because segments of all
-    /// videos follow each other at the same distance.
+    /// Videos being watched: time and number of the next segment. The queue is ordered by time, because the interval
+    /// between segments is the same for all videos.
     watched: VecDeque<(f64, u64)>,
-    /// When the next video is begun.
+    /// Start time of the next video.
     next_video: f64,
 }
 
 impl Workload {
-    /// A workload of this shape.
+    /// Creates a generator with these parameters.
     pub fn new(shape: WorkloadShape) -> Self {
         let mut draws = Draws::new(shape.seed);
         let next_video = draws.interval(shape.videos_per_s);
@@ -131,12 +132,12 @@ impl Workload {
         Workload { shape, draws, objects, videos, watched: VecDeque::new(), next_video }
     }
 
-    /// The next request: the hash of its name.
+    /// Returns the next request, as the hash of its name.
     pub fn next_request(&mut self) -> u64 {
         mix(self.next_number())
     }
 
-    /// The next request: the number of what is asked for. Web objects have theirs from 1 on, segments of videos from 2^40 on.
+    /// Returns the next request, as the number of the packet: web objects from 1 on, video segments from 2^40 on.
     pub fn next_number(&mut self) -> u64 {
         match self.shape.kind {
             WorkloadKind::Web => self.next_object(),
@@ -177,7 +178,7 @@ mod tests {
     fn videos_are_watched_from_the_first_segment_to_the_last() {
         let shape = WorkloadShape { segments: 50, videos: 20, ..WorkloadShape::published(WorkloadKind::Video) };
         let mut workload = Workload::new(shape);
-        // Of each video, how many watch each segment next.
+        // For each video, the number of viewers by next segment.
         let mut watched: HashMap<u64, Vec<u32>> = HashMap::new();
         let (mut begun, mut longest) = (0, 0);
         for _ in 0..20_000 {
@@ -195,7 +196,7 @@ mod tests {
             longest = longest.max(workload.watched.len());
         }
         assert!((395..=405).contains(&begun), "{begun}");
-        // 0.5 begin per second and last 0.08 seconds.
+        // 0.5 videos start per second and last 0.08 seconds.
         assert!((1..=4).contains(&longest), "{longest}");
     }
 
@@ -208,7 +209,8 @@ mod tests {
             sum += workload.watched.len();
             assert!(workload.watched.iter().is_sorted_by(|a, b| a.0 <= b.0) || sum % 1000 != 0);
         }
-        // 0.5 per second for 16 seconds are 8 on average; requests come when more are watched.
+        // 0.5 videos per second for 16 seconds are 8 on average. The mean is over requests, and more requests come
+        // while more videos are watched.
         let mean = sum as f64 / 2e6;
         assert!((6.0..14.0).contains(&mean), "{mean}");
     }

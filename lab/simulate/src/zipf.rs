@@ -1,56 +1,56 @@
-//! Ranks 1 to n, of which rank k comes with a probability in proportion to k^-α.
+//! Zipf-distributed ranks: rank k of 1 to n has a probability proportional to k^-α.
 //!
-//! By rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
-//! distributions", ACM TOMACS 1996): exact for any n and α, without a table. An alias table for ten million ranks would take
-//! 120 MB and a cache miss for each rank; this takes some logarithms, and fewer than 1.1 tries on average.
+//! Uses rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
+//! distributions", ACM TOMACS 1996), which is exact for any n and α and needs no table. An alias table for ten million
+//! ranks would take 120 MB and a cache miss per rank; this takes a few logarithms, and fewer than 1.1 tries on average.
 
 use namehop_table::permutation::mix;
 
-/// Numbers that look random, from a seed.
+/// Pseudo-random numbers from a seed.
 #[derive(Debug, Clone)]
 pub struct Draws {
     state: u64,
 }
 
 impl Draws {
-    /// Different seeds give different numbers.
+    /// Creates a generator; different seeds give different sequences.
     pub fn new(seed: u64) -> Self {
         Draws { state: mix(seed) }
     }
 
-    /// Any number.
+    /// Returns a number, uniform over all 64-bit values.
     #[inline]
     pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.state)
     }
 
-    /// A number from 0, included, to 1, excluded.
+    /// Returns a number, uniform from 0 (included) to 1 (excluded).
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// The time to the next event of a Poisson process with so many events per unit of time.
+    /// Returns the time to the next event of a Poisson process with `rate` events per unit of time.
     pub fn interval(&mut self, rate: f64) -> f64 {
         -(1.0 - self.unit()).ln() / rate
     }
 }
 
-/// The distribution.
+/// A Zipf distribution.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     ranks: u64,
     alpha: f64,
-    /// Integral of the hat function up to 1.5, less the first rank's own; and up to the end.
+    /// Integral of the hat function at 1.5, minus the probability weight of rank 1; and at the upper end.
     from: f64,
     to: f64,
-    /// Who is so near to a rank needs no test.
+    /// A draw within this distance below its rank is accepted without a test.
     near: f64,
 }
 
 impl Zipf {
-    /// Ranks 1 to `ranks`, at least one, with exponent `alpha`, at least 0.
+    /// Creates a distribution over ranks 1 to `ranks` (at least 1) with exponent `alpha` (at least 0).
     pub fn new(ranks: u64, alpha: f64) -> Self {
         let ranks = ranks.max(1);
         let mut zipf = Zipf { ranks, alpha, from: 0.0, to: 0.0, near: 0.0 };
@@ -60,7 +60,7 @@ impl Zipf {
         zipf
     }
 
-    /// A rank.
+    /// Draws a rank.
     #[inline]
     pub fn draw(&self, draws: &mut Draws) -> u64 {
         loop {
@@ -77,7 +77,7 @@ impl Zipf {
         x.powf(-self.alpha)
     }
 
-    /// An integral of the hat function: (x^(1-α) - 1) / (1-α), which is the logarithm where α is 1.
+    /// Integral of the hat function: (x^(1-α) - 1) / (1-α), or ln x if α is 1.
     fn integral(&self, x: f64) -> f64 {
         let (log, rest) = (x.ln(), 1.0 - self.alpha);
         if (rest * log).abs() < 1e-8 { log } else { (rest * log).exp_m1() / rest }
@@ -94,7 +94,8 @@ impl Zipf {
 mod tests {
     use super::*;
 
-    /// Pearson's chi-square of draws against the distribution, with the tail as one class; divided by the degrees of freedom.
+    /// Pearson's chi-square of draws against the distribution, divided by the degrees of freedom. The tail is one
+    /// class.
     fn chi_square(ranks: u64, alpha: f64, draws: u64) -> f64 {
         let zipf = Zipf::new(ranks, alpha);
         let mut source = Draws::new(ranks ^ alpha.to_bits());
@@ -122,7 +123,7 @@ mod tests {
             [(1, 0.8), (2, 0.8), (5, 2.5), (1000, 1.0), (100_000, 0.8), (1000, 0.0), (50, 0.999_999_999)]
         {
             let chi = chi_square(ranks, alpha, 400_000);
-            // With 200 degrees of freedom 1.5 is five standard deviations away; few degrees spread more.
+            // With 200 degrees of freedom 1.5 is five standard deviations away; fewer degrees vary more.
             let limit = if ranks < 100 { 8.0 } else { 1.5 };
             assert!(chi < limit, "{ranks} ranks, α {alpha}: {chi}");
         }

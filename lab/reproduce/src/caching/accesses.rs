@@ -1,4 +1,4 @@
-//! Accesses to memory of what policies do, as far as they lie in lines that no processor's cache has.
+//! Memory accesses of cache policies that miss all CPU caches.
 
 use namehop_store::{PolicyKind, lines};
 

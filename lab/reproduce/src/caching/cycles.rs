@@ -1,4 +1,4 @@
-//! Average cycles of a request, from rates and from the published cycles of blocks.
+//! Average cycles per request, from rates and from the published cycles of blocks.
 
 use namehop_model::cache::BlockCosts;
 use namehop_simulate::workload::WorkloadKind;
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::published::{self, BlockRow, Published};
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 
-/// Average cycles by the printed ones of a policy's blocks.
+/// Block costs from printed cycles, for a policy and the given cycles of B10.
 fn blocks(policy: &BlockRow, insertion: Published) -> BlockCosts {
     let [b1, b3, b4, b5, b6, b7, b8, b9, b11] = published::BLOCKS.map(Published::value);
     let [history, eviction, admission] = policy.cycles.map(Published::value);
@@ -46,7 +46,7 @@ pub(crate) fn cycles(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
     Ok(Report::new(columns, rows, difference).with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
 }
 
-/// Capacities of figure 5.7, in 10^5 packets, which are as many per cent of the web workload.
+/// Capacities of figure 5.7 in 10^5 packets, equal to per cent of the web workload.
 const CAPACITIES: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 /// Thesis figure 5.7.
@@ -65,7 +65,7 @@ pub(crate) fn figure_5_7(context: &mut Context<'_>) -> Result<Report, ReproduceE
         let policies = published::block_rows();
         let [filter, tinylfu, ..] = policies;
         if percent == 1 {
-            // Filter with the hit rate of TinyLFU, and with its own.
+            // Filter with TinyLFU's hit rate, and with its own.
             let counts = rates_of(filter.name).unwrap_or_default();
             let average = |hit| blocks(&filter, of_table).average(hit, counts.insertion_rate());
             let own = counts.hit_rate();

@@ -1,4 +1,4 @@
-//! Blocks of the flow of packets and forwarding speed, measured in the engine with each policy.
+//! Blocks of packet flow and forwarding rate, measured in the engine with each policy.
 
 use namehop_engine::flow::FlowBlock;
 use namehop_engine::schedule::ScheduleKind;
@@ -10,7 +10,7 @@ use crate::published;
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 use crate::{NO_FIGURES, ReproduceError};
 
-/// What the engine has for each published block: its name in figures 5.1 and 5.2, and in figure 3.3, what it does, and parts.
+/// A published block: its name in figures 5.1 and 5.2, its name in figure 3.3, its task, and the engine's parts of it.
 type PublishedBlock = (&'static str, &'static str, &'static str, &'static [FlowBlock]);
 
 /// Blocks of table 5.1.
@@ -75,7 +75,7 @@ pub(crate) fn table_5_1(context: &mut Context<'_>) -> Result<Report, ReproduceEr
     Ok(report.with_conditions(conditions(context)).with_limits(LIMITS))
 }
 
-/// Thesis figure 3.3: the same blocks under other numbers.
+/// Thesis figure 3.3: the same blocks with other numbers.
 pub(crate) fn figure_3_3(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
     let policies = context.policies()?;
     let row = |&(_, name, what, parts): &PublishedBlock| {
@@ -97,7 +97,7 @@ pub(crate) fn figure_3_3(context: &mut Context<'_>) -> Result<Report, ReproduceE
     Ok(report.with_conditions(conditions(context)).with_limits(LIMITS))
 }
 
-/// The published policies, and the default.
+/// The published policies, and the router's default.
 fn policies_with_default() -> Vec<(&'static str, PolicyKind)> {
     POLICIES.into_iter().chain([("Namehop's default", PolicyKind::default())]).collect()
 }

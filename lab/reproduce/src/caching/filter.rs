@@ -77,8 +77,9 @@ mod tests {
     use namehop_simulate::workload::{Workload, WorkloadKind, WorkloadShape};
     use namehop_store::{PolicyChoice, PolicyKind, Tuning};
 
-    /// The model and the router's own policies, over requests of the model's kind: in the form that follows misses, and with the
-    /// published settings (a history as long as the cache, a threshold of 2 or 1) in the published form as well.
+    /// Compares the model with the router's policies over requests of the model's kind. The form that follows misses is
+    /// compared in all cases. The published form is compared with the published settings only (a history as long as the
+    /// cache, a threshold of 2 or 1).
     #[test]
     fn the_model_agrees_with_simulations() {
         const COUNTERS: u32 = 1 << 16;

@@ -1,5 +1,5 @@
-//! Cache policies: cycles by the published blocks, Filter's model, simulations of the published workloads, and the engine with each
-//! policy.
+//! Cache policies: cycles by the published blocks, Filter's model, simulations of the published workloads, and
+//! measurements of the engine with each policy.
 //!
 //! | file | what |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `rates` | hit and insertion rates, simulated |
 //! | `cycles` | average cycles from rates and blocks |
 //! | `engine` | blocks and forwarding speed, measured in the engine |
-//! | `accesses` | accesses to memory that wait for one another |
+//! | `accesses` | dependent memory accesses |
 
 pub(crate) mod accesses;
 pub(crate) mod cycles;
@@ -21,24 +21,24 @@ use namehop_store::{PolicyChoice, PolicyKind, Tuning};
 
 use crate::published::{self, Published};
 
-/// Packets in the cache of the published rates.
+/// Cache capacity in packets of the published rates.
 const CAPACITY: usize = 100_000;
-/// Requests of a sample of the published TinyLFU, for each packet of the cache.
+/// Requests per sample of the published TinyLFU, per packet of cache capacity.
 const SAMPLE: u32 = 50;
 /// Counters of the published Filter.
 const COUNTERS: u32 = 1 << 24;
-/// How what is computed came about.
+/// Conditions of computed values.
 pub(crate) const ARITHMETIC: &str = "arithmetic only, nothing is measured";
 
-/// The published model of the web workload.
+/// The model with the published web workload.
 fn web_model(history: f64, threshold: u32) -> FilterModel {
     let shape = WorkloadShape::published(WorkloadKind::Web);
     let capacity = CAPACITY as u64;
     FilterModel { packets: shape.objects, alpha: shape.alpha, capacity, history, threshold, counters: None }
 }
 
-/// The policies that were compared, with their published settings and hit rates (web workload, 1 %), and the router's default, which
-/// was not.
+/// The published policies with their published settings and hit rates (web workload, 1 %), and the router's default,
+/// which was not published.
 pub(crate) fn compared() -> [(&'static str, PolicyChoice, Option<Published>); 7] {
     let [fifo, random, lfu, arc, tinylfu, filter] = published::WEB_HIT_RATES.map(Some);
     let with = |kind, tuning| PolicyChoice { kind, tuning };

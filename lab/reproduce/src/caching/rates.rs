@@ -11,18 +11,19 @@ use crate::context::Context;
 use crate::published::{self, Published};
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 
-/// Exponent with which the model comes close to the published rates.
+/// Zipf exponent with which the model comes close to the published rates.
 const FITTING_ALPHA: f64 = 0.809;
-/// Objects with which it does so, too, if the exponent is the published one.
+/// Number of objects with which the model comes close too, with the published exponent.
 const FITTING_OBJECTS: u64 = 8_200_000;
 /// Distance below which a rate counts as regenerated.
 const CLOSE: f64 = 0.005;
-/// Segments of a simulated video, a tenth of the published ones.
+/// Segments per simulated video, a tenth of the published number.
 const VIDEO_SEGMENTS: u64 = 1_000;
-/// Simulated capacities, in per cent of what can be asked for.
+/// Simulated capacities, in per cent of the workload's packets.
 const PERCENTAGES: [u64; 4] = [1, 2, 5, 10];
 
-/// What the six published policies and the default do with a workload at one capacity, in per cent of what can be asked for.
+/// Outcomes of the six published policies and the default with a workload at one capacity, in per cent of the
+/// workload's packets.
 pub(super) fn outcomes(
     context: &mut Context<'_>,
     kind: WorkloadKind,
@@ -33,7 +34,7 @@ pub(super) fn outcomes(
     Ok(compared().iter().map(|&(name, ..)| name).zip(outcomes).collect())
 }
 
-/// Simulates several capacities in one pass, for those who ask for one after the other.
+/// Simulates several capacities in one pass, so that later calls of [`outcomes`] find them.
 pub(super) fn simulate(
     context: &mut Context<'_>,
     kind: WorkloadKind,
@@ -44,7 +45,7 @@ pub(super) fn simulate(
     context.simulated(shape, &capacities).map(|_| ())
 }
 
-/// The published workload, with shorter videos.
+/// The published workload with shorter videos.
 fn shape_of(kind: WorkloadKind) -> WorkloadShape {
     let published = WorkloadShape::published(kind);
     let part = VIDEO_SEGMENTS as f64 / published.segments as f64;
@@ -53,7 +54,7 @@ fn shape_of(kind: WorkloadKind) -> WorkloadShape {
     match kind {
         WorkloadKind::Web => published,
         WorkloadKind::Video => shorter,
-        // As many objects for each video's segment.
+        // Objects are scaled as video segments are.
         WorkloadKind::Mixed => WorkloadShape { objects: (published.objects as f64 * part) as u64, ..shorter },
     }
 }
@@ -62,7 +63,7 @@ fn capacity_of(shape: &WorkloadShape, percent: u64) -> usize {
     (shape.packets() / 100 * percent) as usize
 }
 
-/// How the rates came about.
+/// Conditions of the simulated rates.
 pub(super) fn conditions(context: &Context<'_>) -> [String; 2] {
     let requests = context.settings.cache_requests;
     [
@@ -210,14 +211,14 @@ pub(crate) fn figure_5_6(context: &mut Context<'_>) -> Result<Report, ReproduceE
     Ok(report.with_conditions(conditions(context)).with_limits(limits))
 }
 
-/// Why `apart` of the published rates are not met: the stated workload cannot give them, and two that nearly are it do, as is
-/// simulated here.
+/// Explains why `apart` published rates are not met: the stated workload cannot give them, but two similar workloads
+/// do, as simulated here.
 fn why_rates_differ(context: &mut Context<'_>, apart: usize) -> Result<String, ReproduceError> {
     let printed = WorkloadShape::published(WorkloadKind::Web);
     let weight = |ranks: u64, alpha: f64| (1..=ranks).map(|rank| (rank as f64).powf(-alpha)).sum::<f64>();
     let best = |shape: &WorkloadShape| weight(CAPACITY as u64, shape.alpha) / weight(shape.objects, shape.alpha);
     let published: Vec<f64> = compared().iter().filter_map(|(.., rate)| rate.map(Published::value)).collect();
-    // The published policies alone, and the greatest distance of one from its published rate.
+    // Simulates the published policies, and returns the largest distance of a hit rate from its published value.
     let mut distance = |shape: WorkloadShape| -> Result<f64, ReproduceError> {
         let outcomes = context.simulated(shape, &[CAPACITY])?.concat();
         let apart = outcomes.iter().zip(&published).map(|(outcome, rate)| (outcome.counts.hit_rate() - rate).abs());

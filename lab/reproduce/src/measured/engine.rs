@@ -1,4 +1,4 @@
-//! Packets in the forwarding engine, under the load of the publications.
+//! Measurements of packets in the forwarding engine, under the published load.
 
 use namehop_bench::counters::CounterFigures;
 use namehop_bench::progress::{OnProgress, Progress};
@@ -10,27 +10,27 @@ use namehop_store::PolicyKind;
 use super::Measured;
 use crate::{ReproduceError, Settings, published};
 
-/// Which part of the protocol packets go through.
+/// Part of the protocol that packets go through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// Content Store, PIT and FIB by name and nothing else: what the publications measured.
+    /// Only Content Store, PIT and FIB by name, as measured in the publications.
     Stripped,
     /// The whole protocol, as in the router.
     Whole,
 }
 
-/// Something that hardware counters tell.
+/// A figure from hardware counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     Frontend,
     Backend,
     Speculation,
     Retirement,
-    /// Backend stalls divided by unit, and their sum.
+    /// Backend stalls by unit, and their sum.
     BackendUnits(Unit),
-    /// Stalls of the load units.
+    /// Load stalls by level.
     LoadStalls(Level),
-    /// Retired loads.
+    /// Retired loads by level.
     RetiredLoads(Level),
 }
 
@@ -91,17 +91,17 @@ impl Level {
     }
 }
 
-/// What one schedule costs.
+/// Figures of one schedule.
 #[derive(Debug, Clone)]
 pub(crate) struct ScheduleRuns {
     pub(crate) schedule: ScheduleKind,
     workers: usize,
-    /// One run each.
+    /// One entry per run.
     runs: Vec<ScheduleFigures>,
 }
 
 impl ScheduleRuns {
-    /// Time-stamp counter ticks of a packet: medians of bursts.
+    /// Time-stamp counter ticks per packet: medians over bursts.
     pub(crate) fn cycles(&self, path: Path, kind: PacketKind) -> Option<Measured> {
         self.of_runs(|run| {
             let (imiss, ihit, data) = match path {
@@ -119,18 +119,18 @@ impl ScheduleRuns {
         })
     }
 
-    /// Million packets per second of all workers on the path of the publications, by all time and all packets: an Interest and
-    /// its Data are two.
+    /// Million packets per second of all workers on the published path, from total time and packets. An Interest and
+    /// its Data count as two.
     pub(crate) fn mpps(&self) -> Option<Measured> {
         self.of_runs(|run| Some(2e3 / run.stripped.as_ref()?.exchange_ns * self.workers as f64))
     }
 
-    /// What hardware counters tell of a packet on the path of the publications.
+    /// Hardware counter figure of a packet on the published path.
     pub(crate) fn counted(&self, kind: PacketKind, what: Counted) -> Option<Measured> {
         self.of_runs(|run| what.of(run.stripped.as_ref()?.counters.as_ref()?.get(kind)))
     }
 
-    /// Why [`counted`](Self::counted) has nothing to tell.
+    /// Returns why [`counted`](Self::counted) returns `None`.
     pub(crate) fn why_not_counted(&self) -> &'static str {
         let counted = |run: &ScheduleFigures| run.stripped.as_ref().is_some_and(|costs| costs.counters.is_some());
         if self.runs.iter().all(counted) {
@@ -140,8 +140,8 @@ impl ScheduleRuns {
         }
     }
 
-    /// Cache lines of tables that a packet needs from beyond the core's own cache with the whole protocol. Not measured here: the tests of the
-    /// measuring program count them.
+    /// Cache lines of tables that a packet fetches from beyond the core's private caches, with the whole protocol. Not
+    /// measured here: tests of the bench crate count them.
     pub(crate) fn lines_of_whole_protocol(&self) -> ByPacket<f64> {
         self.runs.first().map(|run| run.lines).unwrap_or_default()
     }
@@ -151,8 +151,8 @@ impl ScheduleRuns {
     }
 }
 
-/// The load of the publications (Takemasa et al., 2017, 6.1 and 6.2; Takemasa, 2019, 3.2.2), also on their path and with their
-/// order of eviction. One run: what varies from run to run is to be seen.
+/// The published load (Takemasa et al., 2017, 6.1 and 6.2; Takemasa, 2019, 3.2.2), on the published path too and with
+/// FIFO eviction. `runs` is 1, so that the spread between runs is visible.
 fn parameters(settings: &Settings, workers: usize) -> EngineParameters {
     EngineParameters {
         workload: settings.workload(),
@@ -169,7 +169,7 @@ fn parameters(settings: &Settings, workers: usize) -> EngineParameters {
     }
 }
 
-/// Measures all schedules, again in every run, so that a disturbance of some seconds does not fall on one of them alone.
+/// Measures all schedules in every run, so that a disturbance of some seconds does not hit only one of them.
 pub(crate) fn measure(
     engine: &mut dyn EngineMeasurements,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! Routers between links: rates once in every run, latency of all runs together.
+//! Measurements of routers between links: rates per run, latency over all runs.
 
 use namehop_bench::sweep::CaseFigures;
 use namehop_manage::server::LatencyCounts;
@@ -17,7 +17,7 @@ pub(crate) fn gbps(case: &CaseFigures) -> Option<Measured> {
     Measured::of_runs(case.data_per_s.iter().map(|per_s| per_s * bits / 1e9))
 }
 
-/// Standard deviation of the rate over runs, in thousand Data per second; `None` of a single run.
+/// Standard deviation of the rate over runs, in thousand Data per second; `None` for a single run.
 pub(crate) fn kpps_deviation(case: &CaseFigures) -> Option<Measured> {
     let runs = &case.data_per_s;
     let mean = runs.iter().sum::<f64>() / runs.len() as f64;
@@ -27,17 +27,17 @@ pub(crate) fn kpps_deviation(case: &CaseFigures) -> Option<Measured> {
         .and_then(|sigma| Measured::of_runs([sigma]))
 }
 
-/// Share of Interests that the Content Store answered.
+/// Share of Interests answered by the Content Store, 0 to 1.
 pub(crate) fn hit_ratio(case: &CaseFigures) -> Option<Measured> {
     Measured::of_runs(case.hit_share)
 }
 
-/// The time that a share of the packets did not exceed, in microseconds.
+/// Latency quantile at `share` (0 to 1), in microseconds.
 pub(crate) fn latency_us(times: &LatencyCounts, share: f64) -> Option<Measured> {
     Measured::of_runs(times.quantile_ns(share).map(|ns| ns as f64 / 1e3))
 }
 
-/// By how much the rate rises from no hits to hits alone, in thousand Data per second, by the line of Theil and Sen.
+/// Increase of the rate from no hits to hits only, in thousand Data per second, by a Theil-Sen fit.
 pub(crate) fn kpps_by_hits(cases: &[&CaseFigures]) -> Option<Measured> {
     let runs = cases.iter().map(|case| case.data_per_s.len()).min()?;
     let of_run = |run: usize| {

@@ -1,4 +1,4 @@
-//! Lookups in the structures that are compared.
+//! Measurements of lookups in the compared structures.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use namehop_hash::HashKey;
 
 use super::Measured;
 
-/// Names between the first ones of two runs: more than are looked up in one.
+/// Distance between the first names of two runs: more than the names of one run.
 const NAMES_OF_RUN: u64 = 1 << 32;
-/// Names of which lines are counted in a run.
+/// Number of names per run for which cache lines are counted.
 const COUNTED_NAMES: usize = 20_000;
 
-/// What lookups in one structure cost. All figures are of one lookup but the last.
+/// Cost of lookups in one structure. All figures except the last are per lookup.
 #[derive(Debug, Clone)]
 pub(crate) struct LookupRuns {
-    /// Time-stamp counter ticks, one name after the other.
+    /// Time-stamp counter ticks, one lookup after the other.
     pub(crate) plain_cycles: Option<Measured>,
-    /// The same in groups with prefetching.
+    /// Time-stamp counter ticks, in groups with prefetching.
     pub(crate) prefetched_cycles: Option<Measured>,
-    /// Share of the names for which a prefix was found, in per cent.
+    /// Share of names with a matching prefix, in per cent.
     pub(crate) found_percent: Option<Measured>,
     /// Cache lines, counted.
     pub(crate) lines: Option<Measured>,
-    /// Of them those that wait for each other one after the other, counted.
+    /// Cache lines on the chain of dependent accesses, counted.
     pub(crate) dependent_lines: Option<Measured>,
-    /// Memory of the structure by the number of prefixes that it was filled with.
+    /// Memory of the structure per prefix, in bytes.
     pub(crate) bytes_per_prefix: Option<Measured>,
 }
 
-/// Measures a filled structure, in every run with names that were not looked up before.
+/// Measures a filled structure, with new names in every run.
 pub(crate) fn measure<L: LongestPrefixMatch>(
     structure: &L,
     workloads: &[Workload],
@@ -62,7 +62,7 @@ pub(crate) fn measure<L: LongestPrefixMatch>(
     }
 }
 
-/// Time-stamp counter ticks for looking at one bucket in vain.
+/// Time-stamp counter ticks to search one bucket without a match.
 pub(crate) fn vain_lookup(time: Duration, runs: usize) -> Result<Option<Measured>, LpmError> {
     Ok(Measured::of_runs((0..runs.max(1)).map(|_| vain_lookup_cycles(time)).collect::<Result<Vec<_>, _>>()?))
 }

@@ -1,4 +1,4 @@
-//! How fast memory is, and what prefetch instructions cost.
+//! Measurements of memory speed and of prefetch instructions.
 
 use namehop_bench::memory::{self, MemoryError, MemoryOptions};
 use namehop_table::PageKind;
@@ -6,18 +6,18 @@ use namehop_table::prefetch::CACHE_LINE_BYTES;
 
 use super::Measured;
 
-/// Random lines from memory, to one thread.
+/// Access to random lines of memory by one thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Dram {
-    /// Nanoseconds of an access whose address is in the line accessed before.
+    /// Nanoseconds of a dependent access: its address is read from the line accessed before.
     pub(crate) dependent_ns: Option<Measured>,
-    /// 10^9 bytes per second of random lines, as many of them in flight as are best.
+    /// 10^9 bytes per second of random lines, with the best number of lines in flight.
     pub(crate) random_gigabytes_per_second: Option<Measured>,
-    /// Kind of the pages.
+    /// Page kind of the measured area.
     pub(crate) pages: String,
 }
 
-/// Measures it on the largest pages to be had, in every run in a new place.
+/// Measures on the largest pages available, in a new area in every run.
 pub(crate) fn dram(options: &MemoryOptions, runs: usize) -> Result<Dram, MemoryError> {
     let mut figures = Vec::new();
     let mut pages = String::new();
@@ -34,7 +34,7 @@ pub(crate) fn dram(options: &MemoryOptions, runs: usize) -> Result<Dram, MemoryE
     })
 }
 
-/// 10^9 bytes per second that so many threads together read in sequence.
+/// 10^9 bytes per second that `threads` threads read sequentially in total.
 pub(crate) fn sequential_gigabytes_per_second(
     options: &MemoryOptions,
     threads: usize,
@@ -47,13 +47,13 @@ pub(crate) fn sequential_gigabytes_per_second(
 /// Time-stamp counter ticks of one prefetch instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct PrefetchInstruction {
-    /// Of a line in the first-level cache.
+    /// For a line in the first-level cache.
     pub(crate) cached_cycles: Option<Measured>,
-    /// Of a line in memory, beside other work.
+    /// For a line in memory, beside other work.
     pub(crate) dram_cycles: Option<Measured>,
 }
 
-/// Measures it.
+/// Measures both costs.
 pub(crate) fn prefetch_instruction(options: &MemoryOptions, runs: usize) -> Result<PrefetchInstruction, MemoryError> {
     let run = |_| memory::measure_prefetch_issue(options);
     let issues = (0..runs.max(1)).map(run).collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
-//! Everything that is measured, and the type of its results.
+//! Measured values, and their type.
 //!
-//! Only this module and the files below it can make a [`Measured`], each from what the measuring programs returned in several
-//! runs. So a number that was printed somewhere, or chosen, cannot come to stand in a column of measured values:
+//! Only this module and its submodules can create a [`Measured`], from what measuring programs returned in several
+//! runs. So a printed or chosen number cannot end up in a column of measured values:
 //!
 //! ```compile_fail,E0451
 //! let made_up = namehop_reproduce::Measured { runs: vec![4.0] };
@@ -13,7 +13,7 @@
 //! | `memory` | memory and prefetch instructions |
 //! | `policies` | the engine with cache policies |
 //! | `links` | routers between links |
-//! | `lookups` | lookups in the structures that are compared |
+//! | `lookups` | lookups in the compared structures |
 //! | `programs` | compiled P4 programs |
 
 pub(crate) mod engine;
@@ -27,21 +27,21 @@ use namehop_bench::machine::Machine;
 use namehop_model::prefetch::reduction_percent;
 use serde::{Serialize, Serializer};
 
-/// A value that this machine gave, once in every run. There is at least one run.
+/// A value measured on this host, once per run. There is at least one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// In the order of the runs.
+    /// One value per run, in the order of the runs.
     runs: Vec<f64>,
 }
 
 impl Measured {
-    /// `None` when a run gave no number, or there was no run.
+    /// `None` if there is no run, or if a value is not finite.
     fn of_runs(runs: impl IntoIterator<Item = f64>) -> Option<Self> {
         let runs: Vec<f64> = runs.into_iter().collect();
         (!runs.is_empty() && runs.iter().all(|value| value.is_finite())).then_some(Measured { runs })
     }
 
-    /// The middle one of the runs; of an even number of them, the mean of the two in the middle.
+    /// Median of the runs; for an even number of runs, the mean of the two middle ones.
     pub fn median(&self) -> f64 {
         let mut sorted = self.runs.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -59,12 +59,12 @@ impl Measured {
         self.runs.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// How often it was measured.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.runs.len()
     }
 
-    /// By how many per cent it is less than `before`, run by run: each run measured both, one soon after the other.
+    /// Reduction from `before` in per cent, run by run: each run measured both values shortly after one another.
     pub fn reduction_percent_from(&self, before: &Measured) -> Option<Measured> {
         Self::of_runs(before.runs.iter().zip(&self.runs).map(|(&before, &after)| reduction_percent(before, after)))
     }
@@ -84,7 +84,7 @@ impl Serialize for Measured {
     }
 }
 
-/// What the system says about this machine, and the rate of its time-stamp counter.
+/// Properties of this host as reported by the system, and the rate of its time-stamp counter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MachineFigures {
     pub(crate) cores: Option<Measured>,

@@ -1,4 +1,4 @@
-//! The engine with cache policies: forwarding speed, and blocks of the flow of packets.
+//! Measurements of the engine with cache policies: forwarding rate, and cycles of the blocks of packet flow.
 
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::OnProgress;
@@ -11,7 +11,7 @@ use namehop_store::PolicyKind;
 use super::Measured;
 use crate::{ReproduceError, Settings};
 
-/// The published policies, and the router's default; the first is the one that speeds are compared with.
+/// The published policies; rates are compared with the first one.
 pub(crate) const POLICIES: [(&str, PolicyKind); 5] = [
     ("FIFO", PolicyKind::Fifo),
     ("Filter", PolicyKind::Filter),
@@ -19,23 +19,23 @@ pub(crate) const POLICIES: [(&str, PolicyKind); 5] = [
     ("ARC", PolicyKind::Arc),
     ("Random", PolicyKind::Random),
 ];
-/// Requests before anything is measured, for each packet of the cache.
+/// Requests before measuring, per packet of cache capacity.
 const WARM_UP_PER_PACKET: u64 = 60;
 
-/// All figures, by runs.
+/// Figures of all runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Policies {
     figures: Vec<Vec<PolicyFigures>>,
     blocks: Vec<Vec<BlockFigures>>,
 }
 
-/// Fewest requests before anything is measured: policies that let little in take long to fill a small cache.
+/// Minimum number of requests before measuring: policies that admit little need many to fill a small cache.
 const LEAST_WARM_UP: u64 = 700_000;
-/// Fewest packets of a cache that says anything.
+/// Minimum cache capacity, in packets, for meaningful figures.
 const FEWEST_PACKETS: usize = 500;
 
-/// The load of the thesis, 5.4.1; where fewer requests are to be simulated than fill its cache, with a smaller cache and as many fewer
-/// objects, so that hit rates are near the same.
+/// The load of the thesis, 5.4.1. If the simulated requests cannot fill its cache, cache and number of objects are
+/// scaled down together, which keeps the hit rates nearly the same.
 fn load(settings: &Settings) -> (EngineParameters, WorkloadShape) {
     let (published, shape) = (PolicyParameters::published_load(), WorkloadShape::published(WorkloadKind::Web));
     let filled = usize::try_from(settings.cache_requests / WARM_UP_PER_PACKET).unwrap_or(usize::MAX);
@@ -46,14 +46,14 @@ fn load(settings: &Settings) -> (EngineParameters, WorkloadShape) {
     (parameters, WorkloadShape { objects, ..shape })
 }
 
-/// Packets of the cache and objects of the workload, of these figures.
+/// Cache capacity in packets and number of objects of this load.
 pub(crate) fn sizes(settings: &Settings) -> (usize, u64) {
     let (parameters, shape) = load(settings);
     (parameters.cs_capacity, shape.objects)
 }
 
 impl Policies {
-    /// Measures them, in all runs over the same tables.
+    /// Measures all policies over the same tables in all runs.
     pub(crate) fn measure(
         engine: &mut dyn EngineMeasurements,
         settings: &Settings,
@@ -76,18 +76,18 @@ impl Policies {
         Ok(Policies { figures, blocks })
     }
 
-    /// Something of the engine with a policy.
+    /// A figure of the engine with a policy, by run.
     pub(crate) fn figure(&self, policy: PolicyKind, of: impl Fn(&PolicyFigures) -> f64) -> Option<Measured> {
         let run = |run: &Vec<PolicyFigures>| run.iter().find(|figures| figures.policy == policy).map(&of);
         Measured::of_runs(self.figures.iter().map(run).collect::<Option<Vec<_>>>()?)
     }
 
-    /// Ticks of some blocks together.
+    /// Total ticks of the given blocks.
     pub(crate) fn blocks(&self, policy: PolicyKind, schedule: ScheduleKind, blocks: &[FlowBlock]) -> Option<Measured> {
         self.of_blocks(policy, schedule, |figures| blocks.iter().map(|&block| figures.of(block)).sum())
     }
 
-    /// Ticks of history updates for each Interest.
+    /// Ticks of history updates per Interest.
     pub(crate) fn history(&self, policy: PolicyKind, schedule: ScheduleKind) -> Option<Measured> {
         self.of_blocks(policy, schedule, |figures| figures.history_cycles)
     }

@@ -4,33 +4,33 @@ use std::error::Error;
 
 use super::Measured;
 
-/// What a packet cost one way.
+/// Cost of a packet in one way of execution.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct WayFigures {
-    /// What the way is.
+    /// Name of the way.
     pub way: String,
-    /// Packets taken from the ring at a time, and of these through a stage together.
+    /// Packets dequeued from the ring at a time.
     pub burst: u32,
-    /// As above.
+    /// Packets of a burst processed together in a stage.
     pub batch: u32,
-    /// The median of all turns.
+    /// Median cycles per packet over all turns.
     pub cycles: f64,
 }
 
-/// What the model of batches says: equations 1 to 6 of the paper.
+/// Results of the batch model: equations 1 to 6 of the paper.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct ModelFigures {
-    /// Υ and Θ.
+    /// Fitted terms of Υ and Θ.
     pub program: ModelTerms,
-    /// The best batch by the model.
+    /// Best batch size by the model.
     pub batch: u32,
-    /// The best one when measured.
+    /// Best batch size when measured.
     pub measured_batch: u32,
-    /// By how much the former was dearer when measured.
+    /// Measured extra cost of `batch` over `measured_batch`, in per cent.
     pub loss_percent: f64,
 }
 
-/// The functions of the model.
+/// Fitted functions of the model.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct ModelTerms {
     /// Υ
@@ -39,16 +39,16 @@ pub struct ModelTerms {
     pub processing: ProcessingTerms,
 }
 
-/// Υ(B) = each + burst / B + …, in cycles.
+/// Terms of Υ(B) = each + burst / B + …, in cycles.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct InputOutputTerms {
-    /// For each packet.
+    /// Cycles per packet.
     pub each: f64,
-    /// For each burst.
+    /// Cycles per burst.
     pub burst: f64,
 }
 
-/// Parts of Θ, in cycles unless it is said.
+/// Terms of Θ, in cycles unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct ProcessingTerms {
     /// Δnecessary
@@ -57,46 +57,46 @@ pub struct ProcessingTerms {
     pub shared: f64,
     /// Δfetch
     pub fetch: f64,
-    /// How many other packets of the batch hide half of it.
+    /// Number of other packets of the batch that hide half of `fetch`.
     pub others: f64,
 }
 
-/// What `namehop p4 bench --json` says of one program.
+/// Output of `namehop p4 bench --json` for one program.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct ProgramFigures {
     /// Entries of its tables.
     pub entries: u64,
-    /// Ticks of the clock in a second.
+    /// Ticks of the time-stamp counter per second.
     pub tsc_hz: f64,
-    /// All ways.
+    /// Figures of all ways.
     pub ways: Vec<WayFigures>,
-    /// The model, where it could be fitted.
+    /// The fitted model; `None` if it could not be fitted.
     pub model: Option<ModelFigures>,
 }
 
-/// What measuring one program gave.
+/// Result of measuring one program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProgramOutcome {
     /// Its figures.
     Measured(ProgramFigures),
-    /// It needs something that is not installed here and that the other programs do not need: what.
+    /// The program needs something that is not installed and that other programs do not need; the text says what.
     Missing(String),
 }
 
 /// Measures compiled P4 programs.
 pub trait ProgramMeasurements {
-    /// Measures one program once; 0 entries are those of the paper.
+    /// Measures one program once; 0 entries select the paper's number.
     ///
     /// # Errors
-    /// What all programs need and is missing.
+    /// Fails if something that all programs need is missing.
     fn measure(&mut self, program: &str, entries: u64) -> Result<ProgramOutcome, Box<dyn Error + Send + Sync>>;
 }
 
-/// All runs of one program.
+/// Figures of one program over all runs.
 #[derive(Debug, Clone)]
 pub(crate) struct ProgramRuns {
     runs: Vec<ProgramFigures>,
-    /// Why there are none.
+    /// Why the program was not measured.
     missing: Option<String>,
 }
 
@@ -117,7 +117,7 @@ impl ProgramRuns {
         Ok(measured)
     }
 
-    /// Why the program was not measured.
+    /// Returns why the program was not measured, if so.
     pub(crate) fn missing(&self) -> Option<&str> {
         self.missing.as_deref()
     }
@@ -131,12 +131,12 @@ impl ProgramRuns {
         run.ways.iter().find(is).map(|figures| figures.cycles)
     }
 
-    /// Cycles per packet of a way with batches of one size.
+    /// Cycles per packet of a way, with the given batch size.
     pub(crate) fn cycles(&self, way: &str, batch: Option<u32>) -> Option<Measured> {
         self.each(|run| Self::of(run, way, None, batch))
     }
 
-    /// By how many per cent more packets one way takes than another: what the paper calls a gain.
+    /// Throughput gain of `after` over `before`, in per cent: what the paper calls a gain.
     pub(crate) fn gain_percent(&self, before: (&str, u32), after: (&str, u32)) -> Option<Measured> {
         self.each(|run| {
             let before = Self::of(run, before.0, None, Some(before.1))?;
@@ -144,12 +144,12 @@ impl ProgramRuns {
         })
     }
 
-    /// 10^6 packets per second of a way; with bursts of one size where it has several.
+    /// 10^6 packets per second of a way, with the given burst and batch size if it has several.
     pub(crate) fn mpps(&self, way: &str, burst: Option<u32>, batch: Option<u32>) -> Option<Measured> {
         self.each(|run| Some(run.tsc_hz / Self::of(run, way, burst, batch)? / 1e6))
     }
 
-    /// A number of the model.
+    /// A value of the model, by run.
     pub(crate) fn model(&self, of: impl Fn(&ModelFigures) -> f64) -> Option<Measured> {
         self.each(|run| run.model.as_ref().map(&of))
     }

@@ -1,4 +1,4 @@
-//! Power of what is no processor: chassis (6.3.2), memory (figure 6.5) and network cards (figure 6.6).
+//! Power of chassis (6.3.2), memory (figure 6.5) and network cards (figure 6.6).
 
 use namehop_model::power::servers::PublishedServer;
 use namehop_model::power::{memory, nic};
@@ -12,7 +12,7 @@ use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 
 /// Bits per second of the measured network card.
 const X540_BITS_PER_SECOND: f64 = 10e9;
-/// Bits of the packets that it was measured with (6.3.5).
+/// Bits of the packets in that measurement (6.3.5).
 const PACKET_BITS: f64 = 8.0 * 1500.0;
 
 /// Thesis 6.3.2.

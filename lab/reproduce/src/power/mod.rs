@@ -17,7 +17,7 @@ pub(crate) use routers::{figure_6_7, figure_6_8, figure_6_9, figure_6_10};
 
 use crate::published::power::{SERVERS, ServerText};
 
-/// Servers 1, 2 and 3: parameters of their tables, and what else is printed of them.
+/// Servers 1, 2 and 3: their tables' parameters, and values printed elsewhere.
 fn measured_servers() -> impl Iterator<Item = (PublishedServer, ServerText)> {
     SERVERS
         .into_iter()

@@ -1,4 +1,4 @@
-//! Power of processors: tables 6.1 to 6.3, figures 6.1 to 6.4 and the lines of 6.3.3.
+//! Power of CPUs: tables 6.1 to 6.3, figures 6.1 to 6.4 and the lines of 6.3.3.
 
 use namehop_model::power::cpu::FrequencyCurve;
 use namehop_model::power::least_squares::r_squared;
@@ -12,14 +12,14 @@ use crate::published::Published;
 use crate::published::power::{PublishedCore, SERVERS, ServerText};
 use crate::report::{Cell, Chart, ChartKind, Column, Point, Report, Row, Series};
 
-/// Loads of one core at which curves are drawn.
+/// Loads of one core at the points of curves.
 const LOADS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
-/// What all curves lack.
+/// Limit of all curves.
 const NO_SAMPLES: &str =
     "The measured points are only in the published picture; curves are those of the printed parameters.";
 
-/// Distance below which a value counts as regenerated, in watts: parameters are printed with two decimals, the E5620's frequencies
-/// with an error of 3 MHz.
+/// Distance below which a value counts as regenerated, in watts. Parameters are printed with two decimals, and the
+/// E5620's frequencies have an error of 3 MHz.
 const CLOSE_WATTS: f64 = 0.03;
 
 fn table(number: &str) -> Result<Report, ReproduceError> {
@@ -88,7 +88,7 @@ pub(crate) fn table_6_3(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
     table("6.3")
 }
 
-/// Curves of server 1, one column each, over the load of the last active core.
+/// Table and chart of server 1's curves over the load of the last active core, one column per curve.
 fn curves(curves: &[(String, f64, f64)], title: &str, difference: &str) -> Report {
     let watts = |load: f64, &(_, watts, sigma): &(String, f64, f64)| Cell::Computed(watts * load.powf(sigma));
     let row =

@@ -1,4 +1,5 @@
-//! What packets cost the naive and the optimised router (figures 6.7 and 6.8), and the case study (figures 6.9 and 6.10).
+//! Costs of packets in the naive and the optimised router (figures 6.7 and 6.8), and the case study (figures 6.9 and
+//! 6.10).
 
 use namehop_model::cache::BlockCosts;
 use namehop_model::power::least_squares::least_of;
@@ -17,14 +18,14 @@ use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 
 /// Server of the case study.
 const CASE_STUDY: &str = "e3-1220-xl710";
-/// What the pictures keep.
+/// Limit of the figures by block.
 const ONLY_IN_PICTURES: &str = "Cycles (C) and bytes (M) of the blocks are printed in this figure only, which is a picture whose numbers \
                                 are not in the text.";
 
-/// The power of one device, or of all.
+/// Power of one device, or of all, in watts.
 type WattsOf = fn(&Power) -> f64;
 
-/// The rows of a router's blocks: printed cycles of table 5.1 and 5.2, cycles in the model, printed bytes.
+/// Report on a router's blocks: printed cycles of tables 5.1 and 5.2, cycles in the model, printed bytes.
 fn blocks(
     router: &Router,
     place: usize,
@@ -112,7 +113,7 @@ pub(crate) fn figure_6_8(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
     blocks(&Router::optimised(), 1, true, difference, &limits)
 }
 
-/// The case study at a rate of Data packets, in 10^9 bits per second.
+/// The server of the case study under rates of Data packets in 10^9 bits per second.
 struct CaseStudy {
     server: Server,
 }
@@ -123,7 +124,7 @@ impl CaseStudy {
         Ok(CaseStudy { server })
     }
 
-    /// The load of a router; `place` 0 is that of the naive one, 1 that of the optimised.
+    /// Load of a router; `place` selects the published rates: 0 of the naive router, 1 of the optimised one.
     fn load(router: &Router, place: usize, gigabits: f64) -> Load {
         router.load(&Traffic {
             interests_per_second: interests_per_second(gigabits * 1e9, DATA_BYTES.value()),
@@ -136,13 +137,13 @@ impl CaseStudy {
         self.server.power(&Self::load(router, place, gigabits))
     }
 
-    /// Naive; with Filter alone; optimised.
+    /// Power of the naive router, of the naive router with Filter, and of the optimised router.
     fn powers(&self, gigabits: f64) -> [Option<Power>; 3] {
         [(Router::naive(), 0), (Router::with_filter(), 1), (Router::optimised(), 1)]
             .map(|(router, place)| self.power(&router, place, gigabits))
     }
 
-    /// Saving at the highest rate with so many cycles on average, in per cent.
+    /// Power saved at the highest rate if the optimised router needs `cycles` per Interest, in per cent.
     fn saving_percent(&self, cycles: f64) -> f64 {
         let bytes = Router::optimised().bytes;
         let cycles = BlockCosts { always: cycles, ..BlockCosts::default() };
@@ -152,7 +153,7 @@ impl CaseStudy {
     }
 }
 
-/// How much less the second is, in per cent.
+/// Power saved by `other` against `naive`, in per cent.
 fn saving(naive: Option<Power>, other: Option<Power>, of: impl Fn(&Power) -> f64) -> Option<f64> {
     let (naive, other) = (of(&naive?), of(&other?));
     (naive > 0.0).then(|| 100.0 * (1.0 - other / naive))

@@ -2,19 +2,19 @@
 
 use super::{Published, printed};
 
-/// Forwarding threads with which the most Data per second was forwarded. 7.1.
+/// Number of forwarding threads with the highest Data rate. 7.1.
 pub const BEST_THREADS: usize = 8;
 /// Million Data per second with these threads ("about"). 7.1.
 pub const BEST_MPPS: Published = printed(1.84);
-/// By how many per cent the longest names lower the rate at most. 7.1.
+/// Maximum reduction of the rate by the longest names, in per cent. 7.1.
 pub const LONG_NAMES_PERCENT: Published = printed(10.0);
-/// By how many per cent the rates of all payloads differ at most. 7.2.
+/// Maximum difference between the rates of all payloads, in per cent. 7.2.
 pub const PAYLOAD_PERCENT: Published = printed(10.0);
-/// Payload with which the most bits per second were forwarded, in bytes. 7.2.
+/// Payload with the highest bit rate, in bytes. 7.2.
 pub const LARGEST_PAYLOAD_BYTES: usize = 8000;
-/// 10^9 bits of payload per second with it. 7.2.
+/// 10^9 bits of payload per second with that payload. 7.2.
 pub const BEST_GBPS: Published = printed(108.0);
-/// By how many per cent the rate falls when cards and threads are on two sockets, with eight threads ("up to"). 7.5.
+/// Reduction of the rate if cards and threads are on two sockets, with eight threads, in per cent ("up to"). 7.5.
 pub const TWO_SOCKETS_PERCENT: Published = printed(20.0);
 
 /// A row of the table of 7.3.
@@ -24,11 +24,11 @@ pub struct FibRow {
     pub entries: u64,
     /// Thousand Data per second.
     pub kpps: Published,
-    /// Standard deviation of that.
+    /// Standard deviation of `kpps`.
     pub kpps_deviation: Published,
-    /// Latency of half of the Interests, in microseconds.
+    /// Median latency of Interests, in microseconds.
     pub latency_p50_us: Published,
-    /// Of 95 % of them.
+    /// 95th percentile of the latency, in microseconds.
     pub latency_p95_us: Published,
 }
 
@@ -49,7 +49,7 @@ pub const FIB: [FibRow; 3] = [
     fib_row(1_000_000, 1839.0, 4.42, 97.0, 249.0),
 ];
 
-/// Room in the Content Store of each thread, and by how many per cent matching by prefix is slower than exact matching: at least and at
-/// most. 7.4.
+/// Content Store capacity per thread, and by how many per cent prefix match is slower than exact match (least, most).
+/// 7.4.
 pub const PREFIX_MATCH_PERCENT: [(usize, [Published; 2]); 2] =
     [(1 << 17, [printed(15.0), printed(17.0)]), (1 << 20, [printed(10.0), printed(18.0)])];

@@ -1,7 +1,7 @@
 //! Published values on the power of routers: Takemasa (2019), chapter 6.
 //!
-//! The parameters of tables 6.1 to 6.3 and the constants of 6.3.4, 6.3.5 and 6.5.1 stand in `namehop_model::power`, because the model
-//! works with them. [`PublishedCore`] gives them as published values.
+//! The parameters of tables 6.1 to 6.3 and the constants of 6.3.4, 6.3.5 and 6.5.1 are in `namehop_model::power`,
+//! because the model uses them. [`PublishedCore`] returns them as published values.
 
 use namehop_model::power::servers::PublishedServer;
 use namehop_model::power::{memory, nic};
@@ -22,7 +22,7 @@ pub struct PublishedCore {
 }
 
 impl PublishedCore {
-    /// The rows of a server's table.
+    /// Returns the rows of a server's table.
     pub fn of(server: &PublishedServer) -> Vec<Self> {
         let highest_ghz = server.p_states.last().map_or(0.0, |state| state.ghz);
         let core = |active_cores, ghz, sigma, watts| PublishedCore {
@@ -37,28 +37,29 @@ impl PublishedCore {
     }
 }
 
-/// What the thesis prints about a server outside its table.
+/// Values that the thesis prints about a server outside its table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerText {
     /// The server's name in `namehop_model::power::servers`.
     pub name: &'static str,
-    /// Its processor.
+    /// CPU model.
     pub processor: &'static str,
     /// Mean power without load, in watts. 6.3.2.
     pub chassis_mean_watts: Published,
-    /// Confidence interval of 95 % of it, in the order of the text. 6.3.2.
+    /// 95 % confidence interval of that mean, in the order of the text. 6.3.2.
     pub chassis_interval_watts: [Published; 2],
-    /// What was chosen for it. 6.3.2.
+    /// Value chosen for the power without load, in watts. 6.3.2.
     pub chassis_chosen_watts: Published,
     /// ν. 6.3.3.
     pub nu: Published,
     /// Slope in watts per busy core, intercept in watts and R² of the line for two and more active cores. 6.3.3.
     pub line: [Published; 3],
-    /// R² of the fits of figure 6.1 (one active core), lowest frequency first; of the first server only in the figure.
+    /// R² of the fits of figure 6.1 (one active core), lowest frequency first; empty for server 1: its values are only
+    /// drawn.
     pub r_squared_by_frequency: &'static [Published],
-    /// R² of the fits of figure 6.2, with 2, 3 and 4 active cores; of the first server only in the figure.
+    /// R² of the fits of figure 6.2, with 2, 3 and 4 active cores; empty for server 1.
     pub r_squared_by_cores: &'static [Published],
-    /// R² of equation 6.8 (figure 6.3); of the first server only in the figure.
+    /// R² of equation 6.8 (figure 6.3); `None` for server 1.
     pub r_squared_of_curve: Option<Published>,
 }
 
@@ -120,11 +121,11 @@ pub const NIC_MICROJOULES: [Published; 2] =
 pub const FIB_LOOKUP_BYTES: [Published; 2] = [printed(89.0), printed(281.0)];
 /// Hit rates of the naive and of the optimised router. 6.5.2.
 pub const HIT_RATES: [Published; 2] = [printed(0.238), printed(0.341)];
-/// Insertion rates of these. 6.5.2.
+/// Insertion rates of these routers. 6.5.2.
 pub const INSERTION_RATES: [Published; 2] = [printed(1.0), printed(0.03)];
 /// Bytes of a Data packet. 6.5.2.
 pub const DATA_BYTES: Published = printed(1024.0);
 /// Highest rate of Data packets in the case study, in 10^9 bits per second ("about"). 6.5.3.
 pub const HIGHEST_GIGABITS: Published = printed(58.0);
-/// By how much the optimised router takes less power there, in per cent. 6.5.3.
+/// Power that the optimised router saves at that rate, in per cent. 6.5.3.
 pub const REDUCTION_PERCENT: Published = printed(11.3);

@@ -2,24 +2,24 @@
 
 use super::{Published, printed};
 
-/// A program of the paper, and by how many per cent its throughput grew.
+/// A program of the paper, and its throughput gains in per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PublishedProgram {
-    /// As `namehop p4 bench` calls it.
+    /// Name in `namehop p4 bench`.
     pub program: &'static str,
-    /// As the paper does.
+    /// Name in the paper.
     pub name: &'static str,
-    /// By batching alone. Section 4.2; for the programs with prefixes only both together are told.
+    /// Gain by batching alone. Section 4.2; for programs with prefixes only the gain by both is published.
     pub batching: Option<Published>,
-    /// By prefetching, when there are batches. The same.
+    /// Gain by prefetching on top of batching. As above.
     pub prefetching: Option<Published>,
-    /// Over the code of P4C. Section 4.3; for the program that encrypts nothing is told.
+    /// Gain over the code of P4C. Section 4.3; not published for the program that encrypts.
     pub over_p4c: Option<Published>,
-    /// Over G-Opt. The same.
+    /// Gain over G-Opt. As above.
     pub over_gopt: Option<Published>,
-    /// Over DPDK's own program. The same.
+    /// Gain over DPDK's own program. As above.
     pub over_dpdk: Option<Published>,
-    /// Entries of its tables. Section 4.1.
+    /// Entries of the program's tables. Section 4.1.
     pub entries: Option<Published>,
 }
 
@@ -56,7 +56,7 @@ pub const PROGRAMS: [PublishedProgram; 5] = [
         prefetching: Some(printed(21.0)),
         ..program("ndn", "NDN", 46.0, 59.0, 10_000_000.0)
     },
-    // Figure 1 has it, without numbers, and no text says how it did.
+    // Figure 1 shows this program without numbers, and the text has no results for it.
     PublishedProgram {
         program: "crypto",
         name: "l2fwd-crypto",
@@ -69,23 +69,23 @@ pub const PROGRAMS: [PublishedProgram; 5] = [
     },
 ];
 
-/// 10^6 packets per second of four cores and four network cards, and of one card that sends and receives. Section 4.4.
+/// 10^6 packets per second of four cores with four network cards, and of one card that sends and receives. Section 4.4.
 pub const FOUR_CORES_MPPS: Published = printed(44.0);
-/// The most that four cards take, of packets of 64 bytes. Section 4.4.
+/// Maximum rate of four cards in 10^6 packets per second, for packets of 64 bytes. Section 4.4.
 pub const FOUR_CARDS_MPPS: Published = printed(59.0);
 
 /// Entries of tables in figure 4. Section 4.5.
 pub const TABLE_SIZES: [u64; 5] = [256, 2048, 16_384, 1 << 20, 1 << 24];
-/// The size of batches with the highest throughput there.
+/// Batch size with the highest throughput in figure 4.
 pub const BEST_BATCH: Published = printed(64.0);
 
-/// 10^6 packets per second of IPv6 without compression of the trie. Section 4.6.
+/// 10^6 packets per second of IPv6 with an uncompressed trie. Section 4.6.
 pub const PLAIN_TRIE_MPPS: Published = printed(7.2);
-/// With it.
+/// The same with a compressed trie.
 pub const COMPRESSED_TRIE_MPPS: Published = printed(8.82);
-/// Gain by compression with the paper's routes, per cent. Section 4.6.
+/// Gain by compression with the paper's routes, in per cent. Section 4.6.
 pub const COMPRESSION_GAIN: Published = printed(22.0);
-/// In the worst case.
+/// Gain in the worst case.
 pub const COMPRESSION_WORST: Published = printed(-3.5);
-/// In the best case.
+/// Gain in the best case.
 pub const COMPRESSION_BEST: Published = printed(38.0);

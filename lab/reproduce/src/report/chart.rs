@@ -7,9 +7,9 @@ use super::{Cell, Row};
 /// A value in a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// The value; of what was measured more than once, the median.
+    /// The value; the median if measured several times.
     pub value: f64,
-    /// Least and most of the runs, where there were several.
+    /// Least and most of the runs, if there were several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<(f64, f64)>,
 }
@@ -30,22 +30,21 @@ impl Point {
     }
 }
 
-/// Values of one thing in a chart.
+/// One series of values in a chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// What the values are of.
+    /// Name of the series.
     pub name: String,
-    /// One value for each category (bars), none where it is unknown; or for each point on the horizontal axis (lines).
+    /// One value per category (bars; `None` if unknown) or per point on the horizontal axis (lines).
     pub points: Vec<Option<Point>>,
 }
 
 impl Series {
-    /// A series.
     pub(crate) fn new(name: impl Into<String>, points: impl Into<Vec<Option<Point>>>) -> Self {
         Series { name: name.into(), points: points.into() }
     }
 
-    /// The cells of one column.
+    /// Creates a series from the cells of one column.
     pub(crate) fn of_column<'a>(
         name: impl Into<String>,
         rows: impl IntoIterator<Item = &'a Row>,
@@ -59,16 +58,16 @@ impl Series {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ChartKind {
-    /// Groups of bars, one group for each category.
+    /// Groups of bars, one group per category.
     Bars {
         /// Names of the groups.
         categories: Vec<String>,
     },
-    /// Curves over a horizontal axis of numbers.
+    /// Curves over a numeric horizontal axis.
     Lines {
-        /// What the horizontal axis is, unit included.
+        /// Label of the horizontal axis, with the unit.
         x_label: String,
-        /// Its points.
+        /// Points on the horizontal axis.
         x: Vec<f64>,
     },
 }
@@ -76,15 +75,15 @@ pub enum ChartKind {
 /// A chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
-    /// Short name, for a file. Items give what follows the name of their own, if they have several charts.
+    /// Short name for a file. The item's own name is prepended; only items with several charts need this.
     pub name: String,
     /// Title.
     pub title: String,
-    /// What the vertical axis is, unit included.
+    /// Label of the vertical axis, with the unit.
     pub y_label: String,
-    /// How it is drawn.
+    /// Kind of the chart.
     #[serde(flatten)]
     pub kind: ChartKind,
-    /// What it shows.
+    /// Series of values.
     pub series: Vec<Series>,
 }

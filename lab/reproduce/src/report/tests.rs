@@ -1,4 +1,4 @@
-//! Cells, columns and what may stand where.
+//! Tests of cells and columns, and of which cells a column takes.
 
 use super::*;
 use crate::published;

@@ -1,11 +1,11 @@
-//! Items about links show what routers were measured to do.
+//! Tests of the items about links.
 
 use namehop_bench::sweep::{CaseFigures, Sweep, SweepFigures, SweepMeasurements};
 use namehop_manage::server::{LatencyCounts, LatencyStatus};
 
 use super::*;
 
-/// Routers whose rates are a thousand Data per second for each run so far, and each case a little less than the one before.
+/// Routers with known rates: a thousand Data per second for each run so far, and slightly less with each case.
 struct KnownLinks {
     factor: f64,
 }

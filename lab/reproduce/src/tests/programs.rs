@@ -1,8 +1,8 @@
-//! Items about P4 programs show what programs were measured to cost.
+//! Tests of the items about P4 programs.
 
 use super::*;
 
-/// Programs whose ways cost known numbers of cycles: the better the way, the fewer.
+/// Programs with known costs: better ways cost fewer cycles.
 struct KnownPrograms {
     asked: Vec<(String, u64)>,
     missing: Option<&'static str>,
@@ -55,7 +55,7 @@ fn items_of_programs_show_what_was_measured() {
         check(&report, item);
         reports.push(report);
     }
-    // To a millionth: they are quotients.
+    // Rounded to a millionth, because the values are quotients.
     let of = |report: usize, row: usize, cell: usize| {
         let reports: &[Report] = &reports;
         (1e6 * reports[report].rows[row].cells[cell].value().expect("a value")).round() / 1e6
@@ -64,7 +64,7 @@ fn items_of_programs_show_what_was_measured() {
     assert_eq!([of(0, 0, 1), of(0, 0, 3), of(0, 0, 5)], [25.0, 60.0, 300.0]);
     assert_eq!([of(1, 1, 3), of(1, 1, 6), of(1, 3, 4)], [25.0, 50.0, 150.0]);
     assert!(matches!(reports[1].rows[3].cells[6], Cell::NotMeasured(_)));
-    // Encryption is measured, and nothing is published of it; there is no order of G-Opt.
+    // The program that encrypts is measured, but has no published values, and no way in G-Opt's order.
     assert_eq!([of(0, 4, 1), of(0, 4, 5), of(1, 4, 6)], [25.0, 300.0, 50.0]);
     assert!(matches!(reports[0].rows[4].cells[4], Cell::Empty));
     assert!(matches!(reports[1].rows[4].cells[3], Cell::NotMeasured(_)));
