@@ -1,4 +1,4 @@
-//! Processes that a measurement starts, and that end with it.
+//! Child processes that a measurement starts, and that end with it.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,23 +13,23 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::runtime::Runtime;
 
-/// How long a process may take to end before it is ended by force.
+/// Time that a process has to end before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(10);
-/// Lines of its log that errors show.
+/// Lines of the log shown in errors.
 const LOG_LINES: usize = 10;
 
-/// A running process with what it has started. All of it ends when this is dropped.
+/// A running process and its descendants. All of them are terminated on drop.
 pub(crate) struct ChildProcess {
     child: Child,
     log: PathBuf,
 }
 
 impl ChildProcess {
-    /// Starts a command that reads nothing and writes all it says into a log.
+    /// Starts a command without standard input, and with its output written to the file `log`.
     ///
     /// # Errors
-    /// The log cannot be made, or the program cannot be run.
+    /// Fails if the log file cannot be created, or the program cannot be run.
     pub(crate) fn start(mut command: Command, log: &Path) -> io::Result<Self> {
         let output = File::create(log)?;
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
@@ -40,10 +40,10 @@ impl ChildProcess {
         self.child.id()
     }
 
-    /// Connects to a socket that it opens.
+    /// Connects to a socket that the process opens, and retries until `limit` has passed.
     ///
     /// # Errors
-    /// What is wrong, when it has ended or nothing answers in time.
+    /// Returns a message if the process has ended, or if the socket is not reachable in time.
     pub(crate) fn connect(&mut self, runtime: &Runtime, uri: &str, limit: Duration) -> Result<Endpoint, String> {
         let limit = Instant::now() + limit;
         loop {
@@ -60,8 +60,10 @@ impl ChildProcess {
         }
     }
 
+    /// Checks that the process is running.
+    ///
     /// # Errors
-    /// When it does not run any more.
+    /// Returns a message if it has ended.
     pub(crate) fn check(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -70,7 +72,7 @@ impl ChildProcess {
         }
     }
 
-    /// The last lines of its log.
+    /// Returns the last lines of the log.
     pub(crate) fn log(&self) -> String {
         let text = match fs::read(&self.log) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -82,7 +84,8 @@ impl ChildProcess {
 }
 
 impl Drop for ChildProcess {
-    /// Asks all to end, and ends what does not: a program that it has started, as a shell does, may not end with it.
+    /// Terminates the whole process tree, and kills what remains after [`END_TIMEOUT`]. Descendants are terminated too,
+    /// because programs started by a shell may outlive it.
     fn drop(&mut self) {
         let tree = process_tree(self.child.id());
         let mut has_ended = !matches!(self.child.try_wait(), Ok(None));
@@ -109,12 +112,12 @@ impl Drop for ChildProcess {
 
 fn send(pid: u32, signal: Signal) {
     if let Ok(pid) = i32::try_from(pid) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = kill(Pid::from_raw(pid), signal);
     }
 }
 
-/// Whether a process runs: one that has ended and that nobody has waited for does not.
+/// True if a process is running. A zombie counts as ended.
 fn is_alive(pid: u32) -> bool {
     let state = |text: String| text.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(state).is_some_and(|state| state != 'Z')
@@ -129,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let log = folder.path().join("log");
         let mut command = Command::new("sh");
-        // A shell that waits for another one, which waits for a program.
+        // A shell that waits for another shell, which waits for a program.
         command.args(["-c", "sh -c 'echo started; sleep 60; true' & wait"]);
         let mut child = ChildProcess::start(command, &log).expect("started");
         let end = Instant::now() + Duration::from_secs(20);

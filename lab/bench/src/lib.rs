@@ -1,23 +1,23 @@
-//! Measurements of this machine and of lookup structures.
+//! Measurements of this host, of the forwarding engine and of lookup structures.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`memory`] | DRAM latency, and random cache lines per second: the floor of every packet's cost |
-//! | [`counters`] | where cycles go, by the processor's performance counters, where it has them |
+//! | [`memory`] | DRAM latency, and random cache lines per second: the lower bound of every packet's cost |
+//! | [`counters`] | CPU cycles by pipeline stage, from hardware performance counters where available |
 //! | [`workload`] | names for a FIB and for packets, computed from their number |
-//! | `engine` | the cost of packets in the forwarding engine |
-//! | `links` | the cost of exchanges from frame to frame, over links between processes |
-//! | `peers` | the same load for several forwarders, over sockets |
+//! | `engine` | cost of packets in the forwarding engine |
+//! | `links` | cost of exchanges from frame to frame, over links between processes |
+//! | `peers` | several forwarders under the same load, over sockets |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
-//! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
-//! | [`disk`] | the second tier of the Content Store: packets stored and found on a disk |
-//! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
-//! | [`sweep`] | what measurements over links say of workers, payload, FIB and Content Store, and the trait through which they are asked for |
-//! | [`policy`] | the same of the engine with cache policies |
-//! | [`machine`] | what the machine is, and its clock |
-//! | [`progress`] | what a long measurement says of itself while it runs |
+//! | [`fib`] | a FIB with many prefixes: loading, saving, memory, lookups, growth |
+//! | [`disk`] | second tier of the Content Store: storing packets on a disk and reading them |
+//! | [`schedule`] | parameters and results of measurements of the forwarding engine, and their trait |
+//! | [`sweep`] | parameters and results of measurements over links, by workers, payload, FIB and Content Store, and their trait |
+//! | [`policy`] | parameters and results of measurements of the engine with cache policies |
+//! | [`machine`] | properties of the host, and its clock |
+//! | [`progress`] | progress reports of long measurements |
 //!
-//! Everything runs on the calling thread unless it says otherwise. Numbers are only as good as the machine is quiet.
+//! Measurements run on the calling thread unless stated otherwise. Other load on the host distorts the figures.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "dpdk")]

@@ -1,25 +1,25 @@
-//! What the machine is, as far as it matters to measurements.
+//! Properties of the host that matter to measurements.
 
 use std::fs;
 
 use namehop_table::clock::cycles_per_second;
 use serde::Serialize;
 
-/// The machine that runs this.
+/// The host that runs the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
-    /// Name of the processor.
+    /// CPU model.
     pub processor: String,
-    /// Logical cores that this process may use.
+    /// Logical cores available to this process.
     pub cores: usize,
-    /// Last-level cache, all of it, in bytes; on a virtual machine others may use it too. `None` where it is unknown.
+    /// Size of the whole last-level cache in bytes; `None` if unknown. On a virtual machine other guests may share it.
     pub last_level_cache_bytes: Option<u64>,
     /// Ticks of the time-stamp counter per second.
     pub cycles_hz: f64,
 }
 
 impl Machine {
-    /// Finds out.
+    /// Detects the properties of this host.
     pub fn detect() -> Self {
         Machine {
             processor: processor_name(),
@@ -45,7 +45,7 @@ fn last_level_cache_bytes() -> Option<u64> {
         .max()
 }
 
-/// A size as the kernel writes it: `48K`, `2M`.
+/// Parses a size in the kernel's format, such as `48K` or `2M`.
 fn parse_size(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),
@@ -56,7 +56,7 @@ fn parse_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Bytes of memory that can be had without pushing anything out; `None` where the system does not say.
+/// Memory in bytes that can be allocated without swapping or evicting caches; `None` if the system does not report it.
 pub fn available_memory_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

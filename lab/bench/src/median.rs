@@ -1,6 +1,6 @@
-//! The median, which disturbances of less than half of the samples do not move, and what says how far samples spread.
+//! Median and quartiles: disturbances of less than half of the samples do not change the median.
 
-/// The middle one of the values; 0 of none. Changes their order.
+/// Returns the median; 0 for no values. Reorders the values.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -9,7 +9,7 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The values below which a quarter and three quarters of the others are; 0 of none. Changes their order.
+/// Returns the lower and upper quartile; 0 for no values. Reorders the values.
 pub(crate) fn quartiles(values: &mut [f64]) -> (f64, f64) {
     values.sort_unstable_by(f64::total_cmp);
     let at = |part: usize| values.get(part * values.len() / 4).copied().unwrap_or_default();

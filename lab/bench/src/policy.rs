@@ -1,4 +1,4 @@
-//! What measurements of the engine with cache policies say, policy by policy.
+//! Parameters and results of measurements of the engine with cache policies.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use serde::{Serialize, Serializer};
 
 use crate::schedule::EngineParameters;
 
-/// What to measure besides the [load](crate::schedule::EngineParameters).
+/// Parameters besides the [load](crate::schedule::EngineParameters).
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyParameters {
-    /// Policies, each with tables of its own. The first is the one that others are compared with.
+    /// Policies, each with its own tables. The first is the baseline of comparisons.
     pub policies: Vec<PolicyKind>,
-    /// What is asked for.
+    /// Requested names.
     pub shape: WorkloadShape,
-    /// Requests with each policy before anything is measured. They have to fill its cache.
+    /// Requests with each policy before measuring. They must fill its cache.
     pub warm_up: u64,
-    /// Time to measure each policy in each run.
+    /// Measuring time per policy and run.
     pub time: Duration,
-    /// Runs, one after the other, over the same warm tables.
+    /// Number of runs, one after the other, over the same warm tables.
     pub runs: usize,
 }
 
@@ -32,52 +32,52 @@ impl PolicyParameters {
     }
 }
 
-/// The engine with one policy.
+/// Figures of the engine with one policy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PolicyFigures {
-    /// Which.
+    /// The policy.
     #[serde(serialize_with = "by_name")]
     pub policy: PolicyKind,
-    /// Share of Interests that the Content Store answers.
+    /// Share of Interests that the Content Store answers, 0 to 1.
     pub hit_rate: f64,
-    /// Share of arriving Data that enters it.
+    /// Share of arriving Data that the Content Store admits, 0 to 1.
     pub insertion_rate: f64,
-    /// Nanoseconds of one core for a request, its Data included: median of pieces of 25 ms.
+    /// Nanoseconds of one core per request, its Data included: median over pieces of 25 ms.
     pub request_ns: f64,
-    /// A quarter of the pieces is below the first, another above the second.
+    /// Lower and upper quartile of `request_ns` over the pieces.
     pub request_ns_quartiles: (f64, f64),
-    /// Requests per second by those with the first policy: median over pieces next to each other in time.
+    /// Request rate relative to the first policy: median over pieces adjacent in time.
     pub speed: f64,
-    /// Of that, as of `request_ns`.
+    /// Lower and upper quartile of `speed`.
     pub speed_quartiles: (f64, f64),
-    /// 10^9 bits per second of all frames that the worker sends, Interests and Data.
+    /// 10^9 bits per second of all frames sent by the worker, Interests and Data.
     pub gigabits_per_s: f64,
-    /// Requests that were measured.
+    /// Number of measured requests.
     pub requests: u64,
 }
 
-/// What blocks of the flow of packets take under one policy, on the path of the publications.
+/// Cost of the blocks of packet flow under one policy, on the published path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockFigures {
-    /// Which policy.
+    /// The policy.
     pub policy: PolicyKind,
-    /// Which schedule.
+    /// The schedule.
     pub schedule: ScheduleKind,
-    /// Ticks of the time-stamp counter for each time that a packet went through a block, without those of the clock, in the order of
-    /// [`FlowBlock::ALL`]; `None` where none did.
+    /// Time-stamp counter ticks per pass of a packet through a block, without the clock's own ticks, in the order of
+    /// [`FlowBlock::ALL`]; `None` for a block without passes.
     pub cycles: [Option<f64>; FlowBlock::ALL.len()],
-    /// Ticks of [`FlowBlock::HistoryUpdate`] by all Interests: those that the store answers go through it twice.
+    /// Ticks of [`FlowBlock::HistoryUpdate`] per Interest. Interests that the store answers pass this block twice.
     pub history_cycles: Option<f64>,
-    /// Ticks that the clock takes in each lap, which have been subtracted.
+    /// Ticks of reading the clock per lap, which have been subtracted.
     pub clock_cycles: u64,
-    /// Laps that were left out because the system had interrupted them.
+    /// Number of laps ignored because the system interrupted them.
     pub interruptions: u64,
 }
 
 impl BlockFigures {
-    /// Of what a clock says that takes `clock_cycles` ticks itself.
+    /// Computes the figures from the ticks of a clock that takes `clock_cycles` ticks per lap.
     pub fn new(policy: PolicyKind, schedule: ScheduleKind, ticks: &BlockTicks, clock_cycles: u64) -> Self {
-        // What is below zero is noise.
+        // Values below zero are noise.
         let own = |block| {
             let (ticks, laps) = ticks.of(block);
             ticks.saturating_sub(laps * clock_cycles) as f64
@@ -94,7 +94,7 @@ impl BlockFigures {
         }
     }
 
-    /// Ticks of one block.
+    /// Ticks per pass of one block; `None` if there were no passes.
     pub fn of(&self, block: FlowBlock) -> Option<f64> {
         self.cycles[block as usize]
     }

@@ -1,22 +1,22 @@
-//! What a long measurement says of itself while it runs.
+//! Progress reports of long measurements.
 
-/// What is being done, and how far it is.
+/// A step of a measurement, and how much of it is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done.
+    /// Description of the step.
     pub what: String,
-    /// How much is done.
+    /// Units of work done.
     pub done: u64,
-    /// How much there is to do; 0 = unknown.
+    /// Units of work in total; 0 if unknown.
     pub total: u64,
 }
 
 impl Progress {
-    /// Something begins that lasts for an unknown time.
+    /// Reports the start of a step of unknown duration.
     pub fn of(what: impl Into<String>) -> Self {
         Progress { what: what.into(), done: 0, total: 0 }
     }
 }
 
-/// Called by any thread when something begins, and now and then while it goes on.
+/// Callback for progress reports. Any thread may call it, at the start of a step and repeatedly during it.
 pub type OnProgress<'a> = dyn Fn(Progress) + Sync + 'a;

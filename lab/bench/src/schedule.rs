@@ -1,7 +1,6 @@
-//! What measurements of the forwarding engine say, schedule by schedule, and the trait through which they are asked for.
+//! Parameters and results of measurements of the forwarding engine, by schedule, and the trait that measures them.
 //!
-//! The crate that reproduces published figures needs measurements of the engine and not the engine itself: this is the
-//! interface between them.
+//! The crate that reproduces published figures depends on these types and not on the engine.
 
 use std::error::Error;
 use std::time::Duration;
@@ -15,81 +14,82 @@ use crate::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use crate::progress::OnProgress;
 use crate::workload::WorkloadParameters;
 
-/// What to measure: [`published`](Self::published) or [`realistic`](Self::realistic), or changed from one of these.
+/// Parameters of a measurement. Start from [`published`](Self::published) or [`realistic`](Self::realistic).
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineParameters {
-    /// Schedules, each on the same packets.
+    /// Schedules, each measured with the same packets.
     pub schedules: Vec<ScheduleKind>,
     /// Names in the FIB and in packets.
     pub workload: WorkloadParameters,
-    /// Different names that Interests ask for, one after another and again from the start; 0 = never the same.
+    /// Number of different names that Interests request, in order and repeatedly; 0 if names never repeat.
     pub names: u64,
-    /// Bytes of content in each Data.
+    /// Bytes of content in each Data packet.
     pub payload_bytes: usize,
-    /// Pending Interests.
+    /// Number of pending Interests.
     pub in_flight: usize,
     /// Share of Interests that the Content Store answers, 0 to below 1.
     pub hit_ratio: f64,
     /// Share of Interests that are never answered, 0 to below 1.
     pub unanswered: f64,
-    /// Packets that the Content Store may hold.
+    /// Capacity of the Content Store, in packets.
     pub cs_capacity: usize,
-    /// What leaves the Content Store when it is full.
+    /// Eviction policy of the Content Store.
     pub cs_policy: PolicyKind,
-    /// Nonces that the dead nonce list has room for.
+    /// Capacity of the dead nonce list, in nonces.
     pub dead_nonce_capacity: usize,
-    /// Packets that the worker gets at a time, at most 64.
+    /// Packets per burst of the worker, at most 64.
     pub burst: usize,
-    /// Which packets come together, and in which order they come back.
+    /// Composition of bursts, and order of returning Data.
     pub traffic: Traffic,
-    /// Peers on each of the two links, each a face of its own.
+    /// Peers on each of the two links; each peer is a face.
     pub peers: usize,
-    /// Does Data come back with its PIT token?
+    /// True if Data returns with its PIT token.
     pub data_has_token: bool,
-    /// Where packets lie when the worker gets them, and who takes and gives back their buffers.
+    /// Location of packets when the worker receives them, and buffer handling.
     pub buffers: Buffers,
-    /// Time on the worker's clock that has to pass before measuring begins, so that timers are due as often as they are set.
+    /// Time on the worker's clock that must pass before measuring, so that as many timers expire as are set.
     pub warm_up: Duration,
-    /// Packets of a group in the burst schedule; `None` as the engine has it.
+    /// Packets per group in the burst schedule; `None` for the engine's default.
     pub lookahead: Option<usize>,
-    /// Workers, each on a core of its own.
+    /// Number of workers, each on its own core.
     pub workers: usize,
-    /// Time to measure each schedule in each run.
+    /// Measuring time per schedule and run.
     pub time: Duration,
-    /// Runs, each through all schedules.
+    /// Number of runs, each through all schedules.
     pub runs: usize,
-    /// Measure each schedule on the stripped path, too (see [`ScheduleFigures::stripped`]).
+    /// If true, each schedule is also measured on the stripped path (see [`ScheduleFigures::stripped`]).
     pub stripped: bool,
-    /// Measure each schedule with small tables, too (see [`ScheduleFigures::computing`]).
+    /// If true, each schedule is also measured with small tables (see [`ScheduleFigures::computing`]).
     pub computing: bool,
-    /// Cache that one core has for itself, in bytes: what is used again soon enough is not counted as a line from beyond.
+    /// Size of a core's private cache in bytes. Lines used again while they fit into it are not counted as fetched from
+    /// beyond it.
     pub private_cache_bytes: usize,
 }
 
-/// Which packets come together, and in which order Data comes back.
+/// Composition of bursts, and order of returning Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Traffic {
-    /// Bursts of one kind of packet from one link: Interests from the first, Data from the second, in the order of the
-    /// Interests.
+    /// Each burst has one kind of packet from one link: Interests from the first link, Data from the second. Data
+    /// returns in the order of the Interests.
     Sorted,
-    /// Bursts of Interests and Data from both links, as they happen to come. Data comes back in any order. A tenth of the
-    /// bursts each is of Interests and of Data alone, to tell what these cost.
+    /// Each burst has Interests and Data from both links, in random composition. Data returns in any order. A tenth of
+    /// the bursts has only Interests and another tenth only Data, to measure the cost of each kind.
     Mixed,
 }
 
-/// Where packets lie when the worker gets them.
+/// Location of packets when the worker receives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffers {
-    /// In the core's first caches, just written; buffers are taken and given back outside the measured time.
+    /// In the core's private caches, just written. Buffers are allocated and freed outside the measured time.
     Near,
-    /// In the last-level cache, where network cards put them: each packet is written long before its turn. In the measured
-    /// time one buffer is taken for each packet received, and one given back for each packet sent, as drivers of network cards
-    /// do.
+    /// In the last-level cache, as with network cards: packets are written long before they are received. The measured
+    /// time includes one buffer allocation per received packet and one release per sent packet, as in drivers of
+    /// network cards.
     Far,
 }
 
 impl EngineParameters {
-    /// The published load (Takemasa et al., 2017, 6.2), with the whole protocol on.
+    /// The published load (Takemasa et al., 2017, 6.2), with the whole protocol enabled.
     pub fn published() -> Self {
         EngineParameters {
             schedules: ScheduleKind::TECHNIQUES.to_vec(),
@@ -100,7 +100,8 @@ impl EngineParameters {
             hit_ratio: 0.0,
             unanswered: 0.0,
             cs_capacity: 65_536,
-            // With names that never come again, a policy that chooses would let nothing in and leave the cache out.
+            // Names never repeat, so a policy with admission control would admit nothing, and the cache would not be
+            // measured.
             cs_policy: PolicyKind::Lru,
             dead_nonce_capacity: 1 << 20,
             burst: 64,
@@ -119,9 +120,10 @@ impl EngineParameters {
         }
     }
 
-    /// What a router on a fast link meets: prefixes of 2 to 6 components, a million Interests pending, a cache far larger than
-    /// the processor's, Data in another order than Interests, packets in the last-level cache, several faces, both kinds of
-    /// packets in each burst, and one Interest in a hundred without answer.
+    /// The load of a router on a fast link. Prefixes have 2 to 6 components, a million Interests are pending, and the
+    /// Content Store is far larger than the CPU's cache. Data returns in another order than Interests, packets are in
+    /// the last-level cache, there are several faces, bursts have both kinds of packets, and one Interest in a hundred
+    /// is unanswered.
     pub fn realistic() -> Self {
         EngineParameters {
             workload: WorkloadParameters { prefix_spread: 2, ..WorkloadParameters::default() },
@@ -131,69 +133,70 @@ impl EngineParameters {
             traffic: Traffic::Mixed,
             peers: 4,
             buffers: Buffers::Far,
-            // Longer than the lifetime of an Interest, and than the 4.3 s after which its timer is gone at last.
+            // Longer than the lifetime of an Interest, and than the 4.3 s after which its timer is finally removed.
             warm_up: Duration::from_millis(6_500),
             ..EngineParameters::published()
         }
     }
 }
 
-/// A flood: Interests with random names below prefixes of the FIB, which nobody answers, from a face of their own.
+/// An Interest flood: Interests with random names below prefixes of the FIB, without answers, from a separate face.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FloodParameters {
-    /// Share of the packets of every burst that are the flood's, above 0 and below 1.
+    /// Share of flood packets in every burst, above 0 and below 1.
     pub share: f64,
     /// Components of each name.
     pub components: usize,
     /// Bytes of each component.
     pub component_bytes: usize,
-    /// Ask with CanBePrefix?
+    /// True if flood Interests have CanBePrefix set.
     pub can_be_prefix: bool,
 }
 
-/// What a flood does to others.
+/// Effect of a flood on ordinary traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FloodFigures {
-    /// Its shape.
+    /// Parameters of the flood.
     pub flood: FloodParameters,
-    /// Ticks of the time-stamp counter per ordinary Interest, without the flood and while it lasts, in bursts without it.
+    /// Time-stamp counter ticks per ordinary Interest, in bursts without flood packets: without the flood and during
+    /// it.
     pub imiss_cycles: Compared,
-    /// Ticks per ordinary Data, likewise.
+    /// As `imiss_cycles`, per ordinary Data packet.
     pub data_cycles: Compared,
-    /// Ticks per packet of the flood.
+    /// Ticks per flood packet.
     pub flood_cycles: f64,
-    /// The same by the mean of an ordinary Interest and its Data without flood.
+    /// Ratio of `flood_cycles` to the mean of an ordinary Interest and its Data without flood.
     pub flood_vs_ordinary: f64,
     /// Million ordinary packets per second, Interests and Data.
     pub ordinary_mpps: Compared,
-    /// Throughput of ordinary packets in the flood, by that without.
+    /// Ratio of ordinary throughput during the flood to that without.
     pub throughput_ratio: f64,
-    /// Part of its throughput that ordinary traffic loses, by the flood's share of packets: at most 1 when every packet of
-    /// the flood costs at most as much as others do.
+    /// Lost share of ordinary throughput, divided by the flood's share of packets. At most 1 if a flood packet costs no
+    /// more than other packets.
     pub slowdown_vs_share: f64,
-    /// Packets of the flood that the router sent on, of all.
+    /// Share of flood packets that the router forwarded.
     pub flood_forwarded: f64,
 }
 
-/// A figure without a flood and with it.
+/// A figure without the flood and during it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Compared {
-    /// Before it.
+    /// Without the flood.
     pub without: f64,
-    /// While it lasts.
+    /// During the flood.
     pub with: f64,
 }
 
 /// Least and most of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Spread {
-    /// Least.
+    /// The least.
     pub least: f64,
-    /// Most.
+    /// The most.
     pub most: f64,
 }
 
-/// A figure for each of the three ways that packets take.
+/// A value for each of the three packet paths.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct ByPacket<T> {
     /// Interests that the Content Store does not answer: "I-miss".
@@ -204,95 +207,94 @@ pub struct ByPacket<T> {
     pub data: T,
 }
 
-/// What one schedule costs.
+/// Cost of packets with one schedule.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScheduleFigures {
-    /// Which.
+    /// The schedule.
     #[serde(serialize_with = "by_name")]
     pub schedule: ScheduleKind,
-    /// Time-stamp counter ticks per Interest that the Content Store does not answer: the median of bursts.
+    /// Time-stamp counter ticks per Interest that the Content Store does not answer: median over bursts.
     pub imiss_cycles: f64,
-    /// Ticks per Interest that the Content Store answers: the median of bursts.
+    /// Ticks per Interest that the Content Store answers: median over bursts.
     pub ihit_cycles: f64,
-    /// Ticks per Data: the median of bursts.
+    /// Ticks per Data packet: median over bursts.
     pub data_cycles: f64,
-    /// Nanoseconds of one core per Interest and its Data, cache misses only, by the medians of bursts.
+    /// Nanoseconds of one core per Interest and its Data, cache misses only, from the medians over bursts.
     pub pair_ns: f64,
-    /// Of the runs.
+    /// Spread of `pair_ns` over the runs.
     pub pair_ns_spread: Spread,
-    /// Ticks per packet, all ticks by all packets of bursts of one kind: work that is not done in every burst is in it, and so
-    /// are interruptions.
+    /// Ticks per packet: total ticks over total packets, from bursts of one kind. Includes work that not every burst
+    /// has, and interruptions.
     pub total_cycles: ByPacket<f64>,
-    /// Nanoseconds of one core per exchange, an Interest and its Data, cache misses only: all ticks by all Data, of mixed bursts
-    /// where there are some. What unanswered Interests cost is in it.
+    /// Nanoseconds of one core per exchange, an Interest and its Data, cache misses only: total ticks over total Data,
+    /// from mixed bursts if there are any. Includes the cost of unanswered Interests.
     pub exchange_ns: f64,
-    /// Of the runs.
+    /// Spread of `exchange_ns` over the runs.
     pub exchange_ns_spread: Spread,
-    /// Million packets per second, Interests and Data, of all workers, by `exchange_ns`.
+    /// Million packets per second, Interests and Data, of all workers, from `exchange_ns`.
     pub mpps: f64,
-    /// Cache lines of tables that a packet needs from beyond the core's own cache, counted.
+    /// Cache lines of tables that a packet fetches from beyond the core's private cache, counted.
     pub lines: ByPacket<f64>,
-    /// Do these lines not depend on a trifle? They do when what is pending just about fits into that cache.
+    /// True if the count of lines is robust. It is not if the pending state just about fits into that cache.
     pub lines_are_clear: bool,
-    /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
+    /// Hardware counters per packet, if available; 0 for a kind of packet that did not occur.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<ByPacket<CounterFigures>>,
-    /// The same schedule on the path that publications measured, where that was measured here, too: Content Store, PIT and
-    /// FIB by name, without PIT tokens, NDNLPv2 headers, strategy, timers and dead nonce list.
+    /// Costs of the same schedule on the published path, if measured: Content Store, PIT and FIB by name, without PIT
+    /// tokens, NDNLPv2 headers, strategy, timers and dead nonce list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stripped: Option<PacketCosts>,
-    /// `exchange_ns` by that of the stripped path: the median of the runs' ratios.
+    /// Ratio of `exchange_ns` to that of the stripped path: median over the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole_vs_stripped: Option<f64>,
-    /// The same with tables so small that they stay in the core's caches, where that was measured: what is left is computing.
+    /// Costs with tables small enough for the core's caches, if measured: computation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computing: Option<PacketCosts>,
-    /// `exchange_ns` above that with small tables: what large tables cost that was not hidden. The median of the runs'
-    /// differences.
+    /// `exchange_ns` minus that with small tables: the exposed memory latency of large tables. Median over the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_ns: Option<f64>,
 }
 
-/// What the packets of one schedule cost under other conditions than its [`ScheduleFigures`]. Units as there.
+/// Costs of packets with one schedule under other conditions than its [`ScheduleFigures`], in the same units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PacketCosts {
     /// Ticks per Interest that the Content Store does not answer.
     pub imiss_cycles: f64,
     /// Ticks per Interest that the Content Store answers.
     pub ihit_cycles: f64,
-    /// Ticks per Data.
+    /// Ticks per Data packet.
     pub data_cycles: f64,
     /// Nanoseconds per Interest and its Data, cache misses only.
     pub pair_ns: f64,
-    /// Of the runs.
+    /// Spread of `pair_ns` over the runs.
     pub pair_ns_spread: Spread,
-    /// All time by all Data.
+    /// Nanoseconds per exchange: total time over total Data.
     pub exchange_ns: f64,
-    /// Of the runs.
+    /// Spread of `exchange_ns` over the runs.
     pub exchange_ns_spread: Spread,
-    /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
+    /// Hardware counters per packet, if available; 0 for a kind of packet that did not occur.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<ByPacket<CounterFigures>>,
 }
 
-/// One of the three ways that packets take.
+/// A packet path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketKind {
     /// An Interest that the Content Store does not answer.
     InterestMiss,
     /// An Interest that the Content Store answers.
     InterestHit,
-    /// A Data.
+    /// A Data packet.
     Data,
 }
 
 impl PacketKind {
-    /// All of them.
+    /// All packet paths.
     pub const ALL: [PacketKind; 3] = [PacketKind::InterestMiss, PacketKind::InterestHit, PacketKind::Data];
 }
 
 impl<T> ByPacket<T> {
-    /// That of one kind.
+    /// The value of one kind.
     pub fn get(&self, kind: PacketKind) -> &T {
         match kind {
             PacketKind::InterestMiss => &self.interest_miss,
@@ -301,7 +303,7 @@ impl<T> ByPacket<T> {
         }
     }
 
-    /// That of one kind.
+    /// The value of one kind.
     pub fn get_mut(&mut self, kind: PacketKind) -> &mut T {
         match kind {
             PacketKind::InterestMiss => &mut self.interest_miss,
@@ -310,7 +312,7 @@ impl<T> ByPacket<T> {
         }
     }
 
-    /// Something made of each.
+    /// Applies a function to each value.
     pub fn map<U>(&self, mut of: impl FnMut(&T) -> U) -> ByPacket<U> {
         ByPacket { interest_miss: of(&self.interest_miss), interest_hit: of(&self.interest_hit), data: of(&self.data) }
     }
@@ -322,14 +324,14 @@ fn by_name<S: Serializer>(schedule: &ScheduleKind, serializer: S) -> Result<S::O
 
 /// Measures the forwarding engine.
 pub trait EngineMeasurements {
-    /// Figures for each schedule asked for, in that order.
+    /// Measures each schedule of the parameters; results are in that order.
     fn measure(
         &mut self,
         parameters: &EngineParameters,
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>>;
 
-    /// Figures for each cache policy asked for, in that order: a list for each run.
+    /// Measures each cache policy of `of`. Returns a list per run, in the order of the policies.
     fn measure_policies(
         &mut self,
         parameters: &EngineParameters,
@@ -337,8 +339,8 @@ pub trait EngineMeasurements {
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<Vec<PolicyFigures>>, Box<dyn Error + Send + Sync>>;
 
-    /// What the blocks of the flow of packets take with each cache policy, in that order, first with the schedule `Naive`, then with
-    /// `Burst`: a list for each run.
+    /// Measures the blocks of packet flow with each cache policy. Returns a list per run, in the order of the policies,
+    /// first for the schedule `Naive`, then for `Burst`.
     fn measure_blocks(
         &mut self,
         parameters: &EngineParameters,

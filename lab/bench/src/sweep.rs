@@ -1,11 +1,11 @@
-//! Sweeps: measurements over links in which one thing changes from case to case. What they are, what they say, and the trait
-//! through which they are asked for.
+//! Sweeps: measurements over links in which one parameter changes from case to case. This module has their parameters,
+//! their results, and the trait that measures them.
 //!
-//! The base of all is the configuration of Shi et al. (2020), section 7: names of four components, 1000 bytes of payload in every Data,
-//! room for 2^15 Data in the Content Store of each worker, names that never repeat. What differs here: one worker where a case does not say
-//! otherwise, and no network cards.
+//! All sweeps start from the configuration of Shi et al. (2020), section 7: names of four components, 1000 bytes of
+//! payload per Data, a Content Store of 2^15 Data per worker, names that never repeat. Differences here: one worker
+//! unless a case has more, and no network cards.
 //!
-//! The crate that reproduces published figures needs what sweeps say and not the links: this is the interface between them.
+//! The crate that reproduces published figures depends on these types and not on the links.
 
 use std::error::Error;
 use std::fmt;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::median::median;
 use crate::progress::OnProgress;
 
-/// Components of names, payload of Data and room in the Content Store, unless a sweep is about them.
+/// Values of all parameters that a sweep does not vary.
 const BASE: Setting = Setting {
     workers: 1,
     components: 4,
@@ -28,20 +28,20 @@ const BASE: Setting = Setting {
     cached_share: 0.0,
     matches: NameMatch::Exact,
 };
-/// Components of names (figure 6 prints no numbers).
+/// Components of names (figure 6, which prints no numbers).
 const COMPONENTS: [usize; 3] = [4, 8, 12];
-/// Most workers that are measured, if there are as many processors (figure 6).
+/// Maximum number of measured workers, if the host has as many CPUs (figure 6).
 const MOST_WORKERS: usize = 12;
 /// Bytes of payload (figure 7).
 const PAYLOADS: [usize; 6] = [100, 500, 1000, 2000, 4000, 8000];
 /// Prefixes in the FIB (section 7.3).
 const FIB_ENTRIES: [u64; 3] = [10_000, 100_000, 1_000_000];
-/// Room in the Content Store (figure 8).
+/// Content Store capacity per worker in packets (figure 8).
 const CS_PACKETS: [usize; 2] = [1 << 17, 1 << 20];
-/// Shares of Interests for names that the Content Store has (figure 8).
+/// Shares of Interests for names in the Content Store (figure 8).
 const CACHED_SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// What changes from case to case.
+/// The parameter that changes from case to case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
@@ -49,15 +49,16 @@ pub enum Sweep {
     Workers,
     /// Bytes of payload (figure 7).
     Payload,
-    /// Prefixes in the FIB, each asked for as often as any other (section 7.3).
+    /// Prefixes in the FIB, all requested equally often (section 7.3).
     Fib,
-    /// Interests for cached names, by their exact name and by a prefix of it, with two sizes of the Content Store (figure 8).
+    /// Interests for cached names, by exact name and by a prefix of it, with two capacities of the Content Store
+    /// (figure 8).
     Cache,
-    /// How long packets stay in the router, where half of the Interests are for cached names (figures 10 and 11).
+    /// Latency inside the router, with half of the Interests for cached names (figures 10 and 11).
     Latency,
 }
 
-/// All, in the order of the paper.
+/// All sweeps, in the order of the paper.
 pub const ALL_SWEEPS: [Sweep; 5] = [Sweep::Workers, Sweep::Payload, Sweep::Fib, Sweep::Cache, Sweep::Latency];
 
 impl fmt::Display for Sweep {
@@ -81,38 +82,39 @@ impl FromStr for Sweep {
     }
 }
 
-/// How the names of Interests compare with those of Data.
+/// Relation between the names of Interests and of Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NameMatch {
-    /// They are the same.
+    /// The names are equal.
     Exact,
-    /// Data has one component more, and Interests say CanBePrefix.
+    /// Data names have one more component, and Interests have CanBePrefix set.
     Prefix,
 }
 
-/// What router and traffic are like in one case.
+/// Configuration of the router and traffic of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Setting {
-    /// Workers of the router.
+    /// Number of workers of the router.
     pub workers: usize,
-    /// Components of Interests' names.
+    /// Components of Interest names.
     pub components: usize,
     /// Bytes of content in each Data.
     pub payload_bytes: usize,
-    /// Prefixes in the FIB beside the default route; with any, each name is one of them, drawn at random.
+    /// Prefixes in the FIB besides the default route. If not 0, each name is below one of them, drawn at random.
     pub fib_entries: u64,
-    /// Data that the Content Store of each worker has room for.
+    /// Content Store capacity of each worker, in packets.
     pub cs_packets_per_worker: usize,
-    /// Share of the Interests that are for names which the Content Store can have.
+    /// Share of Interests for names that the Content Store can hold, 0 to 1.
     pub cached_share: f64,
-    /// How names compare.
+    /// Relation between the names of Interests and of Data.
     pub matches: NameMatch,
 }
 
 impl Sweep {
-    /// Policy of the router's Content Store. Where some names come again beside others that do not, it is one that keeps these, which are
-    /// not asked for often enough for policies that let everything in; otherwise one that does that, as that of the published router.
+    /// Returns the policy of the router's Content Store. Sweeps in which only some names repeat use a policy that keeps
+    /// those names: they are not requested often enough to stay under a policy that admits all Data. Other sweeps use a
+    /// policy that admits all Data, as the published router does.
     pub fn cs_policy(self) -> PolicyChoice {
         match self {
             Sweep::Cache | Sweep::Latency => PolicyKind::TinyLfuClock.into(),
@@ -120,7 +122,7 @@ impl Sweep {
         }
     }
 
-    /// Its cases on a machine with so many processors for the router.
+    /// Returns the cases of the sweep on a host with `processors` CPUs for the router.
     pub fn settings(self, processors: usize) -> Vec<Setting> {
         let both = [NameMatch::Exact, NameMatch::Prefix];
         match self {
@@ -149,7 +151,7 @@ impl Sweep {
     }
 }
 
-/// Powers of two and the published numbers between them, up to the processors that there are.
+/// Powers of two and the published numbers, up to the number of CPUs; at least one worker.
 fn worker_counts(processors: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = [1, 2, 4, 8, MOST_WORKERS].into_iter().filter(|&count| count <= processors).collect();
     if counts.is_empty() {
@@ -158,62 +160,62 @@ fn worker_counts(processors: usize) -> Vec<usize> {
     counts
 }
 
-/// What was measured in one case.
+/// Figures of one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseFigures {
-    /// The case.
+    /// Configuration of the case.
     pub setting: Setting,
-    /// Whether a worker had to share its processor with consumer and producer.
+    /// True if a worker shared its CPU with consumer and producer.
     pub shares_processor: bool,
-    /// Data that came back per second, once for each run.
+    /// Data received by the consumer per second, one value per run.
     pub data_per_s: Vec<f64>,
-    /// Time of the workers for each exchange, in nanoseconds, once for each run.
+    /// Busy time of the workers per exchange in nanoseconds, one value per run.
     pub busy_ns: Vec<f64>,
-    /// Share of the Interests that the Content Store answered; `None` where it was not asked.
+    /// Share of the Interests that the Content Store answered, 0 to 1; `None` if no Interest was looked up in it.
     pub hit_share: Option<f64>,
-    /// Interests of all runs that nothing answered.
+    /// Interests without an answer, summed over the runs.
     pub lost: u64,
-    /// Share of the time in which consumer and producer had something to do: near 1 they limit the rate.
+    /// Busy share of consumer and producer, 0 to 1; near 1 they limit the rate.
     pub generator_busy_share: f64,
-    /// How long packets were in the router, of a sample of all runs.
+    /// Latency of packets in the router, from a sample over all runs.
     #[serde(serialize_with = "latency_as_json")]
     pub latency: LatencyStatus,
 }
 
 impl CaseFigures {
-    /// Data per second, the median of the runs.
+    /// Median over the runs of the Data rate, per second.
     pub fn median_data_per_s(&self) -> f64 {
         median(&mut self.data_per_s.clone())
     }
 
-    /// Time of the workers for each exchange in nanoseconds, the median of the runs.
+    /// Median over the runs of the workers' busy time per exchange, in nanoseconds.
     pub fn median_busy_ns(&self) -> f64 {
         median(&mut self.busy_ns.clone())
     }
 }
 
-/// What was measured of a sweep.
+/// Figures of one sweep.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SweepFigures {
-    /// Which one.
+    /// The sweep.
     pub sweep: Sweep,
     /// Policy of the routers' Content Stores.
     pub cs_policy: String,
-    /// In the order of its settings; fewer when it was ended early.
+    /// Figures of the cases, in the order of its settings; fewer if the sweep was ended early.
     pub cases: Vec<CaseFigures>,
 }
 
-/// As `namehop latency --json` has it.
+/// Serializes latency in the format of `namehop latency --json`.
 fn latency_as_json<S: serde::Serializer>(latency: &LatencyStatus, serializer: S) -> Result<S::Ok, S::Error> {
     namehop_manage::views::LatencyView::from(latency).serialize(serializer)
 }
 
-/// Measures sweeps when asked to.
+/// Measures sweeps.
 pub trait SweepMeasurements {
-    /// A sweep, so many runs of every case.
+    /// Measures a sweep with `runs` runs of each case.
     ///
     /// # Errors
-    /// When links or router cannot be had, or nothing comes back.
+    /// Fails if links or a router cannot be started, or if no Data returns.
     fn measure(
         &mut self,
         sweep: Sweep,

@@ -1,44 +1,43 @@
 //! Names for measurements: prefixes for a FIB and names below them, computed from their number.
 //!
-//! A name is a function of its number and the seed, through bijections, so that names never repeat within the
-//! [capacity](Workload::name_capacity) and no list of them is kept: 13,548,815 prefixes take no memory. All components are
-//! generic and of equal length. Their bytes take any value, evenly, as models of tries take them to do and as nothing is
-//! faster to write. Prefixes are drawn anew for every name, so that neighbouring numbers have nothing to do with each other
-//! in any table.
+//! A name is a function of its number and the seed, through bijections. So names never repeat within the
+//! [capacity](Workload::name_capacity), and no list is stored: 13,548,815 prefixes take no memory. All components are
+//! generic and of equal length. Their bytes are uniformly distributed, as models of tries assume, and fast to write.
+//! Each name's prefix is drawn independently, so that adjacent numbers are not adjacent in any table.
 
 use namehop_wire::MAX_PACKET_SIZE;
 use serde::Serialize;
 
 use crate::permutation::{Permutation, mix};
 
-/// TYPE of all components.
+/// TLV-TYPE of all components.
 pub(crate) const GENERIC_COMPONENT: u8 = 8;
-/// TYPE and LENGTH of a component.
+/// Bytes of TLV-TYPE and TLV-LENGTH of a component.
 pub(crate) const HEADER_BYTES: usize = 2;
-/// Bytes of a component in the published workload.
+/// Length of a component's value in bytes in the published workload.
 const PUBLISHED_COMPONENT_BYTES: usize = 9;
 const WORD_BYTES: usize = 8;
-/// Longest component whose length takes one byte in the packet format.
+/// Maximum length of a component whose TLV-LENGTH takes one byte.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 252;
-/// Most components of a name that the forwarder accepts.
+/// Maximum number of components of a name that the forwarder accepts.
 const MAX_COMPONENTS: usize = namehop_wire::MAX_NAME_COMPONENTS;
-/// Room in a packet that a name may take, so that the rest of the packet has room too.
+/// Maximum size of a name, which leaves room for the rest of a packet.
 const MAX_VALUE_BYTES: usize = MAX_PACKET_SIZE / 2;
 
-/// The shape of a workload.
+/// Parameters of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WorkloadParameters {
-    /// Prefixes in the FIB.
+    /// Number of prefixes in the FIB.
     pub prefixes: u64,
-    /// Components of prefixes, on average.
+    /// Average number of components of prefixes.
     pub prefix_components: usize,
-    /// Prefixes have up to so many components less or more than that, all lengths being equally frequent.
+    /// Prefixes have up to this number of components less or more than the average, all lengths being equally frequent.
     pub prefix_spread: usize,
-    /// Components of each name, at least as many.
+    /// Components of each name, at least as many as the longest prefix.
     pub components: usize,
     /// Bytes of each component, 1 to 252.
     pub component_bytes: usize,
-    /// Chooses the bytes. Different seeds give different names.
+    /// Seed of the bytes. Different seeds give different names.
     pub seed: u64,
 }
 
@@ -56,42 +55,42 @@ impl Default for WorkloadParameters {
     }
 }
 
-/// Why there is no such workload.
+/// Why a workload is impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
-    /// Without prefixes or with empty ones there is nothing to look up.
+    /// There are no prefixes, or they may be empty.
     #[error("a workload needs at least one prefix of at least one component")]
     NoPrefix,
-    /// Names are shorter than prefixes.
+    /// Names are shorter than prefixes, or too long.
     #[error(
         "names must have at least as many components as prefixes, more where those differ in length, and at most \
          {MAX_COMPONENTS}"
     )]
     Components,
-    /// Components of no or too many bytes.
+    /// Components are empty or too long.
     #[error("components must have 1 to {MAX_COMPONENT_BYTES} bytes")]
     ComponentBytes,
-    /// Names fill a packet.
+    /// Names are too long for a packet.
     #[error("names of {0} bytes are too long, at most {MAX_VALUE_BYTES}")]
     TooLong(usize),
-    /// There are not that many different prefixes of this shape.
+    /// The parameters do not allow enough different prefixes.
     #[error("there are only {0} different prefixes of this shape")]
     TooFewPrefixes(u64),
 }
 
-/// Names by number; see the module's description.
+/// Generator of names by number; see the module documentation.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
     parameters: WorkloadParameters,
     prefix_values: Permutation,
-    /// Range of the prefix values, in bits.
+    /// Number of bits of the prefix values.
     prefix_bits: u32,
-    /// The same for the components after the prefix; `None` when there are none.
+    /// The same for the components after the prefix; `None` if there are none.
     suffix: Option<(Permutation, u32)>,
 }
 
 impl Workload {
-    /// A workload of this shape.
+    /// Checks the parameters and creates the generator.
     pub fn new(parameters: WorkloadParameters) -> Result<Self, WorkloadError> {
         let WorkloadParameters { prefixes, prefix_components, prefix_spread, components, component_bytes, seed } =
             parameters;
@@ -120,23 +119,23 @@ impl Workload {
         Ok(Workload { parameters, prefix_values: Permutation::new(prefix_bits, seed), prefix_bits, suffix })
     }
 
-    /// The shape.
+    /// Returns the parameters.
     pub fn parameters(&self) -> &WorkloadParameters {
         &self.parameters
     }
 
-    /// Bytes of a name's VALUE.
+    /// Size of a name's TLV-VALUE in bytes.
     pub fn name_bytes(&self) -> usize {
         self.parameters.components * (HEADER_BYTES + self.parameters.component_bytes)
     }
 
-    /// Most bytes of a prefix's VALUE.
+    /// Maximum size of a prefix's TLV-VALUE in bytes.
     pub fn prefix_bytes(&self) -> usize {
         let WorkloadParameters { prefix_components, prefix_spread, component_bytes, .. } = self.parameters;
         (prefix_components + prefix_spread) * (HEADER_BYTES + component_bytes)
     }
 
-    /// Components of prefix number `prefix`.
+    /// Number of components of prefix number `prefix`.
     #[inline(always)]
     pub fn prefix_components_of(&self, prefix: u64) -> usize {
         let WorkloadParameters { prefixes, prefix_components, prefix_spread, .. } = self.parameters;
@@ -146,7 +145,7 @@ impl Workload {
         }
     }
 
-    /// Bytes of the VALUE of prefix number `prefix`: that many first bytes of the names below it.
+    /// Size in bytes of the TLV-VALUE of prefix number `prefix`, which starts the names below it.
     #[inline(always)]
     fn prefix_bytes_of(&self, prefix: u64) -> usize {
         self.prefix_components_of(prefix) * (HEADER_BYTES + self.parameters.component_bytes)
@@ -160,10 +159,11 @@ impl Workload {
         }
     }
 
-    /// Writes the VALUE of prefix number `number` (modulo the number of prefixes) to the start of `out`; returns its length.
+    /// Writes the TLV-VALUE of prefix number `number` (modulo the number of prefixes) to the start of `out`; returns
+    /// its length.
     ///
     /// # Panics
-    /// If `out` is shorter than the prefix; [`prefix_bytes`](Self::prefix_bytes) are always enough.
+    /// Panics if `out` is shorter than the prefix; [`prefix_bytes`](Self::prefix_bytes) are always enough.
     #[inline]
     pub fn write_prefix(&self, number: u64, out: &mut [u8]) -> usize {
         let out = &mut out[..self.prefix_bytes_of(number)];
@@ -172,12 +172,12 @@ impl Workload {
         out.len()
     }
 
-    /// Number of the prefix that name number `name` is below.
+    /// Number of the prefix of name number `name`.
     #[inline(always)]
     pub fn prefix_of(&self, name: u64) -> u64 {
         let prefixes = self.parameters.prefixes;
         match self.suffix {
-            // Each prefix is a name, once.
+            // Without further components each prefix is one name.
             None => name % prefixes,
             Some(_) => {
                 let draw = mix(name ^ self.parameters.seed.rotate_left(32));
@@ -186,10 +186,10 @@ impl Workload {
         }
     }
 
-    /// Writes the VALUE of name number `number` to the start of `out`; returns its length.
+    /// Writes the TLV-VALUE of name number `number` to the start of `out`; returns its length.
     ///
     /// # Panics
-    /// If `out` is shorter than [`name_bytes`](Self::name_bytes).
+    /// Panics if `out` is shorter than [`name_bytes`](Self::name_bytes).
     #[inline]
     pub fn write_name(&self, number: u64, out: &mut [u8]) -> usize {
         let out = &mut out[..self.name_bytes()];
@@ -202,12 +202,12 @@ impl Workload {
         out.len()
     }
 
-    /// Fills `out` with components that tell `value`, of which `bits` bits count: component after component takes as many
-    /// bits as it has, and when they are used up the bytes are made from them.
+    /// Fills `out` with components that encode the `bits` bits of `value`. Each component takes as many bits as it has
+    /// room for; when all bits are used, further bytes are derived from them.
     #[inline(always)]
     fn write_components(&self, value: u64, bits: u32, out: &mut [u8]) {
         match self.parameters.component_bytes {
-            // The published length; a constant makes all stores here of fixed size.
+            // The published length; as a constant it gives all stores here a fixed size.
             PUBLISHED_COMPONENT_BYTES => write_components_of(PUBLISHED_COMPONENT_BYTES, value, bits, out),
             component_bytes => write_components_of(component_bytes, value, bits, out),
         }
@@ -228,7 +228,7 @@ fn write_components_of(component_bytes: usize, value: u64, bits: u32, out: &mut 
     }
 }
 
-/// Fills a component with the bytes of `word`, and of words made from it when it is longer.
+/// Fills a component with the bytes of `word`, followed by words derived from it.
 #[inline(always)]
 fn write_text(word: u64, text: &mut [u8]) {
     let (mut word, mut rest) = (word, text);
@@ -242,7 +242,7 @@ fn write_text(word: u64, text: &mut [u8]) {
     rest.copy_from_slice(&word.to_le_bytes()[..count]);
 }
 
-/// A word made from a well-mixed one. One multiplication has to do: the word itself tells names apart, this is filling.
+/// Derives a word from a well-mixed one. One multiplication suffices, because these words are only filling.
 #[inline(always)]
 pub(crate) const fn next_word(word: u64) -> u64 {
     word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
@@ -283,7 +283,7 @@ mod tests {
             assert!(names.insert(value), "name {number} is repeated");
             assert!(prefixes.insert(prefix(&workload, number)), "prefix {number} is repeated");
         }
-        // Draws are spread evenly: 100,000 of 13.5 million hit about 99,632 different ones.
+        // Draws are uniform: 100,000 of 13.5 million hit about 99,632 different prefixes.
         let drawn: HashSet<u64> = (0..100_000).map(|number| workload.prefix_of(number)).collect();
         assert!((99_400..99_850).contains(&drawn.len()), "{}", drawn.len());
     }

@@ -1,6 +1,6 @@
-//! Which events to count on which processor, and what their counts mean.
+//! Events by CPU model, and the meaning of their counts.
 //!
-//! Codes are those of Intel's published event lists for each generation, in the layout of the x86 event-select registers.
+//! Codes are from Intel's published event lists for each generation, in the layout of the x86 event-select registers.
 
 use std::fs;
 
@@ -8,32 +8,32 @@ use namehop_model::pipeline::{BackendCycles, LoadLevels, SlotCounters, StageCycl
 
 use super::CounterFigures;
 
-/// Something that can be counted.
+/// An event that can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Cycles that the core was not halted, by the system's own name for them.
+    /// Unhalted core cycles, as a generic event of perf_event.
     Cycles,
-    /// Instructions retired, likewise.
+    /// Retired instructions, as a generic event of perf_event.
     Instructions,
-    /// By the processor's code for it.
+    /// An event by its CPU-specific code.
     Code(u64),
-    /// Nanoseconds that the thread ran. The system counts it on any machine.
+    /// Nanoseconds that the thread ran; a software event, available on any host.
     #[cfg(test)]
     TaskClock,
-    /// Page faults, likewise.
+    /// Page faults; a software event.
     #[cfg(test)]
     PageFaults,
 }
 
-/// An event by its code in perf_event's raw layout.
+/// Encodes an event in perf_event's raw layout.
 const fn code(event: u64, unit_mask: u64, counter_mask: u64) -> Event {
     Event::Code(event | unit_mask << 8 | counter_mask << 24)
 }
 
 const CYCLES: Event = code(0x3c, 0, 0);
-/// Issue slots per cycle of the generations without slot counters.
+/// Issue slots per cycle on generations without slot counters.
 const WIDTH: f64 = 4.0;
-/// Four issue slots by fate, counted by special registers. The first event has to lead the group.
+/// Issue slots by outcome, from special registers. The first event must lead the group.
 const METRICS: [Event; 5] = [
     code(0x00, 0x04, 0), // all slots
     code(0x00, 0x80, 0), // retired
@@ -41,12 +41,13 @@ const METRICS: [Event; 5] = [
     code(0x00, 0x82, 0), // frontend
     code(0x00, 0x83, 0), // backend
 ];
-/// Cycles, slots not delivered, micro-operations issued, slots retired; recovery cycles come last.
+/// Cycles, slots not delivered, micro-operations issued, slots retired, recovery cycles.
 const SLOTS_SKYLAKE: [Event; 5] =
     [CYCLES, code(0x9c, 0x01, 0), code(0x0e, 0x01, 0), code(0xc2, 0x02, 0), code(0x0d, 0x01, 0)];
 const SLOTS_BROADWELL: [Event; 5] =
     [CYCLES, code(0x9c, 0x01, 0), code(0x0e, 0x01, 0), code(0xc2, 0x02, 0), code(0x0d, 0x03, 1)];
-/// Execution stalls: all; with a load pending; after misses of the first, second, third level; with the store buffer full.
+/// Execution stalls: all; with a load pending; after misses of the first, second and third level; with the store buffer
+/// full.
 const STALLS_SKYLAKE: [Event; 6] = [
     code(0xa3, 0x04, 4),
     code(0xa3, 0x14, 20),
@@ -71,32 +72,31 @@ const STALLS_SAPPHIRE_RAPIDS: [Event; 6] = [
     code(0x47, 0x09, 9),
     code(0xa6, 0x40, 2),
 ];
-/// Broadwell counts no stalls after misses of the third level: all; with a load pending; after misses of the first, second
-/// level; with the store buffer full.
+/// As for later generations, but Broadwell does not count stalls after misses of the third level.
 const STALLS_BROADWELL: [Event; 5] =
     [code(0xa3, 0x04, 4), code(0xa3, 0x06, 6), code(0xa3, 0x0c, 12), code(0xa3, 0x05, 5), code(0xa2, 0x08, 0)];
-/// Loads retired that hit the first, second, third level, and that missed the third.
+/// Retired loads that hit the first, second and third level, and that missed the third.
 const LOADS: [Event; 4] = [code(0xd1, 0x01, 0), code(0xd1, 0x02, 0), code(0xd1, 0x04, 0), code(0xd1, 0x20, 0)];
 
-/// How the stages of the pipeline are counted.
+/// Method of counting pipeline stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StageEvents {
-    /// By special registers.
+    /// Special registers.
     Metrics([Event; 5]),
-    /// From micro-operations.
+    /// Counts of micro-operations.
     Slots([Event; 5]),
 }
 
-/// How execution stalls are counted.
+/// Method of counting execution stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StallEvents {
-    /// By level of the memory hierarchy.
+    /// Stalls by level of the memory hierarchy.
     ByLevel([Event; 6]),
-    /// The third level and memory together; retired loads tell them apart.
+    /// Third level and memory combined; retired loads separate them.
     ThirdLevelWithMemory([Event; 5]),
 }
 
-/// The events of one kind of processor, in groups whose members have to be counted at the same time.
+/// Events of one CPU model, in groups that must count simultaneously.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Events {
     /// Cycles and instructions.
@@ -106,7 +106,7 @@ pub struct Events {
     pub(super) loads: Option<[Event; 4]>,
 }
 
-/// Which group an event belongs to.
+/// Group of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Basic,
@@ -119,14 +119,14 @@ pub(super) enum Role {
 
 impl Role {
     pub(super) const COUNT: usize = 6;
-    /// Most events of a group.
+    /// Maximum number of events in a group.
     pub(super) const MOST_EVENTS: usize = 6;
 }
 
 const UNKNOWN: Events = Events { basic: [Event::Cycles, Event::Instructions], stages: None, stalls: None, loads: None };
 
 impl Events {
-    /// What to count here.
+    /// Returns the events of this host's CPU.
     pub fn of_this_processor() -> Self {
         let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {
@@ -142,8 +142,8 @@ impl Events {
         }
     }
 
-    /// What every machine can count, in the places of what processors count: everything but the counters themselves can
-    /// be tried with it.
+    /// Software events in place of the CPU's events, so that all code except the CPU's counters can be tested on any
+    /// host.
     #[cfg(test)]
     pub(crate) fn of_the_system() -> Self {
         use Event::{PageFaults, TaskClock};
@@ -155,7 +155,7 @@ impl Events {
         }
     }
 
-    /// All groups.
+    /// Returns all groups.
     pub(super) fn groups(&self) -> impl Iterator<Item = (Role, &[Event])> {
         let stages = self.stages.as_ref().map(|stages| match stages {
             StageEvents::Metrics(events) => (Role::Metrics, &events[..]),
@@ -172,7 +172,7 @@ impl Events {
 
 fn for_intel_model(model: u32) -> Events {
     let (stages, stalls) = match model {
-        // Broadwell, which the publications measured on.
+        // Broadwell, the CPU of the publications.
         61 | 71 | 79 | 86 => (StageEvents::Slots(SLOTS_BROADWELL), StallEvents::ThirdLevelWithMemory(STALLS_BROADWELL)),
         // Skylake, Cascade Lake and Cooper Lake; Skylake, Kaby Lake, Coffee Lake and Comet Lake.
         85 | 78 | 94 | 142 | 158 | 165 | 166 => {
@@ -189,7 +189,7 @@ fn for_intel_model(model: u32) -> Events {
     Events { stages: Some(stages), stalls: Some(stalls), loads: Some(LOADS), ..UNKNOWN }
 }
 
-/// Counts of cycles and instructions, and of the other groups of [`Events`], in their order.
+/// Mean counts of cycles and instructions, and of the other groups of [`Events`], in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Counts {
     pub(super) basic: [f64; 2],
@@ -201,7 +201,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What they mean.
+    /// Computes the figures from the counts.
     pub(super) fn figures(&self) -> CounterFigures {
         let [cycles, instructions] = self.basic;
         let metrics = self.metrics.map(|[_, retirement, speculation, frontend, backend]| StageSlots {
@@ -225,7 +225,7 @@ impl Counts {
         CounterFigures { cycles, instructions, stages, backend, load_stalls, retired_loads }
     }
 
-    /// Divides the backend's cycles that wait for loads.
+    /// Divides the backend cycles that wait for loads by level.
     fn load_stalls(&self, load: f64) -> Option<LoadLevels> {
         match (self.stalls, self.stalls_broadwell, self.loads) {
             (Some([_, pending, l1d, l2, l3, _]), ..) => Some(LoadLevels::of_stalls(load, pending, l1d, l2, l3)),
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(figures.retired_loads.map(|loads| loads.total()), Some(328.0));
     }
 
-    /// The counts are made up so that the published division of an I-miss comes out.
+    /// The counts are chosen to give the published division of an I-miss.
     #[test]
     fn broadwell_tells_the_third_level_from_memory_by_its_loads() {
         let counts = Counts {
@@ -301,7 +301,7 @@ mod tests {
         let levels = figures.load_stalls.expect("levels");
         assert_eq!((levels.l1d, levels.l2), (33.0, 0.0));
         assert!((levels.l3 - 19.0).abs() < 1e-9 && (levels.dram - 460.0).abs() < 1e-9, "{levels:?}");
-        // Without loads the levels stay together, and nothing is said of them.
+        // Without retired loads the levels cannot be separated.
         assert_eq!(Counts { loads: None, ..counts }.figures().load_stalls, None);
     }
 }

@@ -1,4 +1,4 @@
-//! Counters through Linux's perf_event.
+//! Counters through Linux perf_event.
 
 use std::io;
 use std::time::Duration;
@@ -25,17 +25,17 @@ fn builder(event: Event) -> Builder<'static> {
     }
 }
 
-/// What a group has counted since it was opened.
+/// Counts of a group since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Reading {
     counts: [u64; Role::MOST_EVENTS],
-    /// Time for which it was to count, and for which the processor had counters for it.
+    /// Time for which the group was enabled, and for which it had hardware counters.
     enabled: Duration,
     running: Duration,
 }
 
 impl Reading {
-    /// What was counted between two readings, scaled up to the whole time; `None` when nothing was.
+    /// Returns the counts between two readings, scaled to the whole enabled time; `None` if the group never ran.
     pub(super) fn since(&self, earlier: &Reading) -> Option<[f64; Role::MOST_EVENTS]> {
         let running = self.running.saturating_sub(earlier.running);
         if running.is_zero() {
@@ -50,10 +50,10 @@ impl Reading {
     }
 }
 
-/// Events that are counted at the same time: a group of [`Events`] or a part of one.
+/// Events that count simultaneously: a group of [`Events`] or a part of one.
 struct EventGroup {
     role: Role,
-    /// Place of its first event in the whole group.
+    /// Index of the first event in the whole group.
     first: usize,
     leader: Counter,
     members: Vec<Counter>,
@@ -68,14 +68,14 @@ impl EventGroup {
         let format =
             ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
         let mut leader = builder(leading).read_format(format).build()?;
-        // Members are on from the start and count whenever their leader does. Were they switched on and off as well, they
-        // would begin only at the system's next tick.
+        // Members are enabled from the start and count whenever their leader does. If they were enabled and disabled
+        // too, they would start only at the system's next tick.
         let members = others.iter().map(|&event| builder(event).enabled(true).build_with_group(&mut leader));
         let members = members.collect::<io::Result<_>>()?;
         Ok(EventGroup { role, first, leader, members, last: Reading::default() })
     }
 
-    /// The group, or its halves when the processor has not enough counters for all of it at the same time.
+    /// Opens the group, or its halves if the CPU has too few counters for the whole group.
     fn open_in_parts(role: Role, first: usize, events: &[Event]) -> io::Result<Vec<Self>> {
         let opened = Self::open(role, first, events).and_then(|mut group| match group.ever_counts()? {
             true => Ok(group),
@@ -83,7 +83,7 @@ impl EventGroup {
         });
         match opened {
             Ok(group) => Ok(vec![group]),
-            // Counters of stages count only when all of them do.
+            // The stage counters work only as a complete group.
             Err(error) if events.len() <= 1 || role == Role::Metrics => Err(error),
             Err(_) => {
                 let (front, back) = events.split_at(events.len() / 2);
@@ -94,7 +94,7 @@ impl EventGroup {
         }
     }
 
-    /// Opening a group promises nothing: somebody else may hold the counters that it needs.
+    /// True if the group counts. Opening can succeed while other users hold the counters.
     fn ever_counts(&mut self) -> io::Result<bool> {
         self.leader.enable()?;
         self.leader.disable()?;
@@ -116,11 +116,11 @@ impl EventGroup {
     }
 }
 
-/// All groups that the processor offers.
+/// All groups that the CPU supports.
 pub(super) struct Groups(Vec<EventGroup>);
 
 impl Groups {
-    /// Opens them, stopped; cycles and instructions it must offer.
+    /// Opens all groups, disabled. Fails if cycles and instructions are not available; skips other groups.
     pub(super) fn open(events: &Events) -> Result<Self, CountersUnavailable> {
         let mut groups = Vec::new();
         for (role, events) in events.groups() {
@@ -133,7 +133,7 @@ impl Groups {
         Ok(Groups(groups))
     }
 
-    /// Counts what `work` does with the group whose turn it is, into `tally`.
+    /// Runs `work` with the group whose turn it is enabled, and adds its counts to `tally`.
     pub(super) fn count<R>(&mut self, tally: &mut Tally, things: usize, work: impl FnOnce() -> R) -> io::Result<R> {
         let turn = tally.next_turn() % self.0.len();
         let group = &mut self.0[turn];
@@ -192,7 +192,7 @@ mod tests {
         let open = |role, events: &[Event]| EventGroup::open_in_parts(role, 0, events);
         let whole = open(Role::Stalls, &[Event::TaskClock, Event::PageFaults]).expect("the system counts these");
         assert_eq!(whole.iter().map(|part| (part.first, part.members.len())).collect::<Vec<_>>(), [(0, 1)]);
-        // No processor has an event with this code; it takes the other one with it.
+        // No CPU has an event with this code; the group fails because of it.
         let impossible = Event::Code(u64::MAX);
         assert!(open(Role::Stalls, &[Event::TaskClock, impossible]).is_err());
         assert!(open(Role::Metrics, &[Event::TaskClock, impossible]).is_err());

@@ -1,29 +1,28 @@
-//! Sums of counts, per event, and of the things they were counted for.
+//! Sums of counts per event, and of the units of work that were counted.
 
 use super::CounterFigures;
 use super::events::{Counts, Role};
 
-/// What was counted for things of one kind, packets for example.
+/// Counts for one kind of work unit, packets for example.
 ///
-/// Groups of events take turns, so each event has been counted for other things than its neighbour; all that can be
-/// said of it is its mean.
+/// Groups of events take turns, so different events are counted over different units. Only their means are comparable.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    /// Count and number of things, for each event of each group.
+    /// Sum of counts and number of units, per event of each group.
     sums: [[(f64, f64); Role::MOST_EVENTS]; Role::COUNT],
     turns: usize,
 }
 
 impl Tally {
-    /// Number of calls so far: it tells which group of events counts next. Each kind of thing has its own number, so that every
-    /// group gets its turn for every kind.
+    /// Returns the number of calls so far, which selects the next group of events. Each tally has its own number, so
+    /// that every group counts for every kind of work.
     #[cfg(target_os = "linux")]
     pub(super) fn next_turn(&mut self) -> usize {
         self.turns += 1;
         self.turns - 1
     }
 
-    /// Adds counts of some events of a group, from the one at place `first` on.
+    /// Adds counts of some events of a group, starting at event index `first`.
     pub(super) fn add(&mut self, role: Role, first: usize, counts: &[f64], things: usize) {
         for ((sum, number), count) in self.sums[role as usize][first..].iter_mut().zip(counts) {
             *sum += count;
@@ -31,7 +30,7 @@ impl Tally {
         }
     }
 
-    /// Adds another tally of the same kind of things.
+    /// Adds another tally of the same kind of work.
     pub fn merge(&mut self, other: &Tally) {
         for (sum, other) in self.sums.as_flattened_mut().iter_mut().zip(other.sums.as_flattened()) {
             sum.0 += other.0;
@@ -39,7 +38,7 @@ impl Tally {
         }
     }
 
-    /// Figures for one thing; `None` when not even cycles were counted for any.
+    /// Returns mean counts per unit; `None` if not even cycles were counted.
     pub fn figures(&self) -> Option<CounterFigures> {
         let counts = Counts {
             basic: self.means(Role::Basic)?,
@@ -76,7 +75,7 @@ mod tests {
         tally.add(Role::Basic, 0, &[2_000.0, 700.0], 10);
         let figures = tally.figures().expect("counted");
         assert_eq!((figures.cycles, figures.instructions, figures.retired_loads), (150.0, 60.0, None));
-        // Half a group says nothing.
+        // An incomplete group gives no figures.
         tally.add(Role::Loads, 0, &[90.0, 8.0], 10);
         assert_eq!(tally.figures().and_then(|figures| figures.retired_loads), None);
         tally.add(Role::Loads, 2, &[20.0, 4.0], 20);

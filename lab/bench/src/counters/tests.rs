@@ -1,10 +1,10 @@
-//! Counting for real: what the processor offers, and what the system counts on any machine.
+//! Tests of counting, with the CPU's events if available, and with software events on any host.
 
 use namehop_table::{Arena, PageRequest};
 
 use super::*;
 
-/// Something that takes time.
+/// Work that takes time.
 fn work(rounds: u64) -> u64 {
     std::hint::black_box((0..rounds).fold(0, |sum, number| sum ^ std::hint::black_box(number).wrapping_mul(3)))
 }
@@ -24,7 +24,7 @@ fn processors_count_or_say_why_not() {
     }
 }
 
-/// Memory that the system has to provide, `PAGES` pages of it at least.
+/// Allocates memory that causes at least `PAGES` page faults.
 fn touch_new_pages() {
     let area = Arena::<[u64; 8]>::new((PAGES * 4096 / 64) as u32, PageRequest::Ordinary);
     let mut area = area.expect("a little memory");
@@ -34,25 +34,25 @@ fn touch_new_pages() {
 /// Pages of a few KiB.
 const PAGES: usize = 64;
 
-/// Page faults and time, counted where processors would count their own events.
+/// Counts page faults and time in place of CPU events.
 #[test]
 fn groups_take_turns_and_kinds_are_kept_apart() {
     let mut counters = Counters::open(&Events::of_the_system()).expect("any system counts these");
     let (mut short, mut long) = (Tally::default(), Tally::default());
     for turn in 0..48 {
         counters.count(&mut short, 100, || work(20_000)).expect("counted");
-        // Now and then another kind, in step with the number of groups.
+        // Work of another kind, in step with the number of groups.
         if turn % 3 == 0 {
             counters.count(&mut long, 1, || (touch_new_pages(), work(200_000))).expect("counted");
         }
-        // Nobody's.
+        // Work that is not counted.
         work(1_000);
     }
     let (short, long) = (short.figures().expect("all groups"), long.figures().expect("all groups"));
-    // "Cycles" are nanoseconds, "instructions" page faults.
+    // "Cycles" are nanoseconds, and "instructions" are page faults.
     assert!(short.cycles > 1.0 && long.cycles > 100.0 * short.cycles, "{short:?} {long:?}");
     assert!(long.instructions >= PAGES as f64 && short.instructions < 1.0, "{short:?} {long:?}");
-    // The other groups had their turns: of "slots" nearly all are nanoseconds.
+    // The other groups had their turns: nearly all "slots" are nanoseconds.
     let stages = short.stages.expect("stages");
     assert!(stages.total() > 0.0 && short.backend.is_some() && short.load_stalls.is_some());
     assert_eq!(short.retired_loads, None);

@@ -1,4 +1,4 @@
-//! Writing the workload's prefixes to files, and loading files.
+//! Writes the workload's prefixes to files, and loads files.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,13 +14,13 @@ use namehop_wire::NameRef;
 use super::face_of;
 use crate::workload::Workload;
 
-/// Parts that the reading thread may be ahead.
+/// Maximum number of parts queued between the reading thread and the adding thread.
 const PARTS_AHEAD: usize = 16;
-/// Prefixes that are saved between two writes.
+/// Prefixes saved between two writes.
 const PORTION: usize = 16_384;
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes all prefixes as text.
+/// Writes all prefixes as a text file.
 pub(super) fn write_text(workload: &Workload, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
     let mut value = vec![0; workload.prefix_bytes()];
@@ -32,7 +32,7 @@ pub(super) fn write_text(workload: &Workload, path: &Path) -> io::Result<()> {
     file.flush()
 }
 
-/// Takes a snapshot, with face numbers as words.
+/// Saves a snapshot, with face ids as words.
 pub(super) fn save(fib: &FibWriter<()>, path: &Path) -> io::Result<()> {
     let mut file = File::create(path)?;
     let mut writer = SnapshotWriter::new(fib.len() as u64);
@@ -47,7 +47,7 @@ pub(super) fn save(fib: &FibWriter<()>, path: &Path) -> io::Result<()> {
     file.write_all(&writer.take_output())
 }
 
-/// Loads a file of either kind whose words are face numbers.
+/// Loads a text file or snapshot in which the words are face ids.
 pub(super) fn load(fib: &mut FibWriter<()>, path: &Path) -> Result<(), FileError> {
     let mut file = FibFile::open(path)?;
     let expected = file.expected_prefixes().and_then(|expected| usize::try_from(expected).ok());

@@ -1,7 +1,7 @@
-//! A FIB of many prefixes: how long it takes to load from a text file, from a snapshot and from memory, how much memory it
-//! takes, what a lookup costs, and for how long the writer is busy at most while the table grows.
+//! A FIB with many prefixes. Measures the time to load it from a text file, from a snapshot and from memory, its
+//! memory, the cost of a lookup, and the longest time that the writer is busy while the table grows.
 //!
-//! Files are read and added as a router does it: one thread reads, another adds.
+//! Loading works as in a router: one thread reads the file, another adds prefixes.
 
 mod files;
 #[cfg(test)]
@@ -24,131 +24,130 @@ use crate::lpm::{LongestFirst, LookupFigures, LookupOptions, measure_lookups};
 use crate::progress::{OnProgress, Progress};
 use crate::workload::{Workload, WorkloadError, WorkloadParameters};
 
-/// Faces that the prefixes lead to.
+/// Number of faces used as next hops.
 const FACES: u64 = 16;
-/// Number of the first of them.
+/// Id of the first face.
 const FIRST_FACE: u32 = 256;
-/// Prefixes added with one call when they come from memory.
+/// Prefixes per call when adding from memory.
 const PORTION: usize = 1024;
-/// Entries whose strategy is updated at a time, as in the router.
+/// Entries per step of a strategy update, as in the router.
 const STRATEGY_PORTION: usize = 16_384;
-/// Names looked up together.
+/// Names per lookup group.
 const GROUP: usize = 64;
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(Debug, Clone)]
 pub struct FibOptions {
-    /// The prefixes, and the names that are looked up.
+    /// Prefixes, and names to look up.
     pub workload: WorkloadParameters,
-    /// Text file to load from. It is written first if it is not there.
+    /// Text file to load from. It is written first if it does not exist.
     pub text: Option<PathBuf>,
-    /// Snapshot to load from. It is taken first if it is not there.
+    /// Snapshot to load from. It is saved first if it does not exist.
     pub snapshot: Option<PathBuf>,
-    /// Time for each of the two lookup figures.
+    /// Measuring time of each of the two lookup figures.
     pub lookup_time: Duration,
-    /// Also change strategies and let the table grow, which takes two or three times the memory of the buckets.
+    /// If true, also changes strategies and grows the table, which takes two or three times the memory of the buckets.
     pub grow: bool,
 }
 
-/// Why there is no result.
+/// Why the measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FibBenchError {
-    /// There is no such workload.
+    /// The workload is impossible.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A prefix was refused.
+    /// The FIB refused a prefix.
     #[error(transparent)]
     Fib(#[from] FibError),
     /// A file cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: FileError,
     },
-    /// A file of other prefixes.
+    /// The file has another number of prefixes than the workload.
     #[error("{path} holds {found} prefixes instead of {expected}; name a file that is not there to have it made", path = path.display())]
     OtherPrefixes {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it holds.
+        /// Number of prefixes in the file.
         found: u64,
-        /// What it should hold.
+        /// Number of prefixes of the workload.
         expected: u64,
     },
 }
 
-/// How long something took.
+/// Duration and cost of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Effort {
-    /// By the clock, in seconds.
+    /// Elapsed time, in seconds.
     pub wall_s: f64,
-    /// Time of all threads of this process, in seconds.
+    /// CPU time of all threads of this process, in seconds.
     pub cpu_s: f64,
-    /// Size of the file, if there is one.
+    /// Size of the file in bytes, if there is one.
     pub file_bytes: Option<u64>,
 }
 
-/// How long the writer is busy while the table grows, one prefix being added after the other.
+/// Times of the writer while the table grows, adding one prefix at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GrowthFigures {
-    /// Prefixes added until the table had grown.
+    /// Prefixes added until the table has grown.
     pub prefixes: u64,
-    /// From the first to the last of them, in milliseconds.
+    /// Time for all of them, in milliseconds.
     pub total_ms: f64,
-    /// The longest addition of one, in milliseconds.
+    /// Longest time to add one prefix, in milliseconds.
     pub longest_ms: f64,
-    /// To give the old buckets back to the system, in milliseconds.
+    /// Time to return the old buckets to the system, in milliseconds.
     pub reclaim_ms: f64,
 }
 
-/// How long it takes until all prefixes below one have the strategy that was chosen for it: all entries are looked at, in
-/// portions.
+/// Times until all prefixes below a name have the strategy chosen for that name. All entries are visited, in steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StrategyFigures {
-    /// Until all have it, in milliseconds.
+    /// Total time, in milliseconds.
     pub total_ms: f64,
-    /// The longest portion, in milliseconds.
+    /// Longest step, in milliseconds.
     pub longest_ms: f64,
 }
 
-/// The result.
+/// Results of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FibReport {
     /// The prefixes and names.
     pub workload: WorkloadParameters,
-    /// Runnable processes of the machine at the start, averaged over a minute; where the system says.
+    /// Load average of the host over one minute at the start; `None` if unknown.
     pub load_average: Option<f64>,
     /// Loading the text file.
     pub text: Option<Effort>,
-    /// Adding prefixes from memory, when no snapshot was there.
+    /// Adding prefixes from memory; `None` if the snapshot existed.
     pub memory: Option<Effort>,
-    /// Taking the snapshot, when it was not there.
+    /// Saving the snapshot; `None` if it existed.
     pub save: Option<Effort>,
     /// Loading the snapshot.
     pub snapshot: Option<Effort>,
-    /// Memory of the tables by their own account, in bytes for each prefix.
+    /// Memory of the tables as they report it, in bytes per prefix.
     pub bytes_per_prefix: f64,
-    /// Memory of the process, in bytes for each prefix; where the system says.
+    /// Resident memory of the process, in bytes per prefix; `None` if unknown.
     pub resident_bytes_per_prefix: Option<f64>,
-    /// Share of it that is on huge pages, without which lookups in a large table wait for page tables, too; where the
-    /// system says.
+    /// Share of that memory on huge pages, 0 to 1; `None` if unknown. On other pages, lookups in a large table also
+    /// wait for page tables.
     pub huge_pages: Option<f64>,
-    /// Buckets that overflowed, as a share of all.
+    /// Overflow buckets relative to home buckets.
     pub overflow: f64,
-    /// Lookups of names that were not looked up before.
+    /// Lookups of names not looked up before.
     pub lookup: LookupFigures,
-    /// A strategy for a prefix above some of those in the table.
+    /// Change of the strategy of a prefix above some of the table's prefixes.
     pub strategy: Option<StrategyFigures>,
     /// Growth of the table.
     pub growth: Option<GrowthFigures>,
 }
 
-/// Measures.
+/// Runs the measurement.
 ///
 /// # Errors
-/// A file cannot be used, or memory runs out.
+/// Fails if a file cannot be used, or if memory runs out.
 pub fn measure(options: &FibOptions, on_progress: &OnProgress<'_>) -> Result<FibReport, FibBenchError> {
     let begin = |what: &str| on_progress(Progress::of(what));
     let workload = Workload::new(options.workload)?;
@@ -188,7 +187,7 @@ pub fn measure(options: &FibOptions, on_progress: &OnProgress<'_>) -> Result<Fib
     };
     let statistics = fib.statistics();
     let prefixes = options.workload.prefixes as f64;
-    // Pages from the system's pool are counted apart.
+    // Pages from the huge page pool are counted separately.
     let pool_bytes = memory_bytes("Private_Hugetlb:").unwrap_or(0);
     let resident_bytes = memory_bytes("Rss:").map(|bytes| bytes + pool_bytes);
     let huge_bytes = memory_bytes("AnonHugePages:").map(|bytes| bytes + pool_bytes);
@@ -245,7 +244,7 @@ fn load(workload: &Workload, key: HashKey, path: &Path) -> Result<(FibWriter<()>
     Ok((fib, Effort { file_bytes: file_bytes(path), ..effort }))
 }
 
-/// The one face of a prefix.
+/// The next hop of a prefix.
 fn face_of(number: u64) -> FaceId {
     FaceId(FIRST_FACE + (number % FACES) as u32)
 }
@@ -272,7 +271,7 @@ fn from_memory(
             .chunks_exact(bytes)
             .zip(&nexthops)
             .take(count)
-            // A workload's names are valid.
+            // The names of a workload are valid.
             .filter_map(|(value, nexthops)| Some(FibAddition { prefix: NameRef::from_value(value).ok()?, nexthops }))
             .collect();
         fib.add_many(&additions).map_err(|refused| refused.error)?;
@@ -280,7 +279,7 @@ fn from_memory(
     Ok(fib)
 }
 
-/// Chooses a strategy for a prefix above one of those in the table, and waits until all have it.
+/// Chooses a strategy for a prefix above one of the table's prefixes, and waits until all entries have it.
 fn change_strategy(fib: &mut FibWriter<()>) -> Result<StrategyFigures, FibBenchError> {
     let above = fib.entries().next().map(|(name, _)| name.prefix(1).to_owned()).unwrap_or_default();
     let milliseconds = |start: Instant| start.elapsed().as_secs_f64() * 1e3;
@@ -332,7 +331,7 @@ fn load_average() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
 
-/// A figure of this process's memory.
+/// Returns a value of `/proc/self/smaps_rollup` in bytes.
 fn memory_bytes(figure: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(figure))?;

@@ -1,4 +1,4 @@
-//! All of it with few prefixes.
+//! Tests of the whole measurement with few prefixes.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! How fast an area's cache lines come in random order, with a given number of them in flight.
+//! Rate of random cache lines from an area, by number of lines in flight.
 //!
-//! Nothing here knows which level of the memory hierarchy answers; that is a matter of the area's size.
+//! The size of the area determines which level of the memory hierarchy answers.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,29 +13,29 @@ use serde::Serialize;
 
 use crate::median::median;
 
-/// Numbers of lines in flight that are measured.
+/// Measured numbers of lines in flight.
 pub const IN_FLIGHT: [usize; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
 const _: () = assert!(IN_FLIGHT[IN_FLIGHT.len() - 1] <= MAX_IN_FLIGHT);
-/// Lines read between two looks at the clock: so few that hardly any batch is interrupted even on a busy machine.
+/// Lines read between two clock readings: so few that interruptions hit few batches even on a busy host.
 const BATCH_LINES: usize = 1 << 12;
 
-/// Lines read in sequence between two looks at the clock: 1 MiB.
+/// Lines read sequentially between two clock readings: 1 MiB.
 const STRETCH_LINES: usize = 1 << 14;
 
-/// An area of a power of two of lines, linked in random order.
+/// An area with a power-of-two number of lines, linked in random order.
 #[derive(Clone, Copy)]
 pub struct LinkedArea<'a>(RandomWalk<'a>);
 
 impl<'a> LinkedArea<'a> {
-    /// Links the first lines, as many as the largest power of two that there is room for.
+    /// Links the largest power-of-two number of lines.
     ///
     /// # Panics
-    /// If there are fewer than two lines or more than 2^32.
+    /// Panics if there are fewer than two lines or more than 2^32.
     pub fn link(lines: &'a mut [CacheLine]) -> Self {
         LinkedArea(RandomWalk::link(lines, 1))
     }
 
-    /// Nanoseconds per line of one chain: each line's address is in the line before.
+    /// Nanoseconds per line of one chain, in which each line has the address of the next.
     pub fn dependent_ns(&self, time: Duration) -> f64 {
         1e9 / self.chains_lines_per_second(1, time)
     }
@@ -43,7 +43,7 @@ impl<'a> LinkedArea<'a> {
     /// Lines per second of `in_flight` independent chains, walked in turn.
     ///
     /// # Panics
-    /// If `in_flight` is not one of [`IN_FLIGHT`].
+    /// Panics if `in_flight` is not one of [`IN_FLIGHT`].
     pub fn chains_lines_per_second(&self, in_flight: usize, time: Duration) -> f64 {
         match in_flight {
             1 => self.chains::<1>(time),
@@ -60,16 +60,16 @@ impl<'a> LinkedArea<'a> {
         }
     }
 
-    /// Lines per second when every line is prefetched `in_flight` lines before it is read.
+    /// Lines per second if each line is prefetched `in_flight` lines before it is read.
     ///
     /// # Panics
-    /// If `in_flight` is 0 or more than 64.
+    /// Panics if `in_flight` is 0 or more than 64.
     pub fn sweep_lines_per_second(&self, in_flight: usize, time: Duration) -> f64 {
         let mut sweep = self.0.sweep(in_flight, 0);
         median_rate(time, || sweep.run(BATCH_LINES))
     }
 
-    /// Lines per second of all `threads` together, each sweeping with `in_flight` lines in flight.
+    /// Lines per second of `threads` threads in total, each sweeping with `in_flight` lines in flight.
     pub fn threads_lines_per_second(&self, threads: usize, in_flight: usize, time: Duration) -> f64 {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -82,7 +82,7 @@ impl<'a> LinkedArea<'a> {
                     }
                 });
             }
-            // Threads share what is measured evenly, so one of them stands for all.
+            // Threads share the bandwidth evenly, so the rate of one thread is multiplied.
             let mut sweep = self.0.sweep(in_flight, 0);
             let rate = median_rate(time, || sweep.run(BATCH_LINES)) * threads.max(1) as f64;
             stop.store(true, Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl<'a> LinkedArea<'a> {
         })
     }
 
-    /// What a prefetch instruction costs the program that issues it.
+    /// Measures the cost of a prefetch instruction to the program that issues it.
     pub fn prefetch_issue(&self, time: Duration) -> PrefetchIssue {
         let near: Vec<&CacheLine> = self.0.linked().take(NEAR_LINES).collect();
         let cached_cycles = cycles_per_second() as f64
@@ -115,7 +115,7 @@ impl<'a> LinkedArea<'a> {
             }
             cycles().wrapping_sub(before) as f64
         };
-        // One right behind the other, so that both have the machine in the same state.
+        // Adjacent in time, so that both batches see the host in the same state.
         let mut differences = Vec::new();
         let start = Instant::now();
         while differences.is_empty() || start.elapsed() < time {
@@ -140,31 +140,30 @@ impl<'a> LinkedArea<'a> {
     }
 }
 
-/// Cycles that one prefetch instruction takes.
+/// Cycles per prefetch instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PrefetchIssue {
-    /// One after the other, of lines in the first-level cache.
+    /// For successive prefetches of lines in the first-level cache.
     pub cached_cycles: f64,
-    /// Added by each of a few prefetches of random lines in memory to other work that leaves the processor room, their
-    /// addresses' computation not included. About 0 where the processor does it beside the other work, and below 0 as often
-    /// as above when what disturbs the machine is more.
+    /// For prefetches of random lines in memory beside other work with free execution slots, without the computation of
+    /// their addresses. About 0 if the CPU overlaps prefetch and work; noise can make it negative.
     pub dram_cycles: f64,
 }
 
-/// Lines that any first-level cache holds.
+/// Number of lines that fit into any first-level cache.
 const NEAR_LINES: usize = 256;
-/// Fewer than any processor can have outstanding.
+/// Number of prefetches below the limit of any CPU.
 const PREFETCHES_AT_ONCE: u32 = 8;
 const WORK_ROUNDS: u64 = 256;
 
-/// Computation without memory, in which each step waits for the one before: longer than one DRAM access.
+/// Computation without memory accesses in which each step depends on the previous one; longer than one DRAM access.
 #[inline(never)]
 fn work(seed: u64) -> u64 {
     black_box((0..400).fold(seed, |x, _| x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1))
 }
 
-/// Things per second that `batch` does (it says how many it did), over about `time`: the median of all batches, so that
-/// those that were interrupted do not count.
+/// Units per second that `batch` completes (it returns their number), over about `time`. Returns the median over
+/// batches, which ignores interrupted ones.
 fn median_rate(time: Duration, mut batch: impl FnMut() -> usize) -> f64 {
     batch();
     let start = Instant::now();
@@ -179,13 +178,13 @@ fn median_rate(time: Duration, mut batch: impl FnMut() -> usize) -> f64 {
     median(&mut rates)
 }
 
-/// Bytes per second that `threads` together read from `lines`, each going through a part of its own from start to end: the
-/// sum of what each of them reads in the median of short stretches, so that interruptions do not count.
+/// Bytes per second that `threads` threads read in total from `lines`, each sequentially through its own part. Each
+/// thread's rate is the median over short stretches, which ignores interruptions.
 pub fn sequential_bytes_per_second(lines: &[CacheLine], threads: usize) -> f64 {
     let part = lines.len().div_ceil(threads.max(1)).max(1);
     std::thread::scope(|scope| {
         let readers: Vec<_> = lines.chunks(part).map(|part| scope.spawn(|| read_through(part))).collect();
-        // A reader does not panic; if it did, it read nothing.
+        // A reader does not panic.
         readers.into_iter().map(|reader| reader.join().unwrap_or(0.0)).sum()
     })
 }

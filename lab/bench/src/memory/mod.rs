@@ -1,11 +1,11 @@
-//! How fast memory is: the time of one dependent access, and random cache lines per second by number in flight.
+//! Memory speed: latency of a dependent access, and random cache lines per second by number of lines in flight.
 //!
-//! A forwarder touches lines of tables far larger than any cache, in random order. The more of them it asks for at once,
-//! the more the memory delivers, up to what the processor can have outstanding. From the best rate follows the least time
-//! of anything that touches a known number of lines: [`DramFigures::floor_ns`].
+//! A forwarder accesses lines of tables far larger than any cache, in random order. Memory delivers more lines the more
+//! are in flight, up to the CPU's limit. The best rate gives the minimum time of anything that accesses a known number
+//! of lines: [`DramFigures::floor_ns`].
 //!
-//! The area that is walked must be much larger than the last-level cache; [`MemoryReport::by_area`] shows what becomes of
-//! the figures when it is not.
+//! The area must be much larger than the last-level cache; [`MemoryReport::by_area`] shows the figures of smaller
+//! areas.
 
 mod access;
 mod pages;
@@ -23,103 +23,103 @@ pub use pages::{MissingPages, PageInfo};
 use crate::machine::{Machine, available_memory_bytes};
 use crate::progress::{OnProgress, Progress};
 
-/// Smallest area that is measured, in bytes.
+/// Minimum size of a measured area, in bytes.
 pub const MIN_AREA_BYTES: usize = 1 << 20;
-/// Area when nobody asks for another, if there is memory for it.
+/// Default size of the area in bytes, if enough memory is available.
 const DEFAULT_AREA_BYTES: usize = 4 << 30;
-/// Time to measure each figure, unless told otherwise.
+/// Default measuring time per figure.
 const DEFAULT_TIME: Duration = Duration::from_millis(300);
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryOptions {
-    /// Size of the area; rounded down to a power of two.
+    /// Size of the area in bytes; rounded down to a power of two.
     pub area_bytes: usize,
-    /// Time for each figure.
+    /// Measuring time per figure.
     pub time: Duration,
 }
 
 impl Default for MemoryOptions {
-    /// 4 GiB, or what half of the free memory allows.
+    /// 4 GiB, or half of the available memory if that is less.
     fn default() -> Self {
         let half = available_memory_bytes().map_or(DEFAULT_AREA_BYTES, |bytes| (bytes / 2) as usize);
         MemoryOptions { area_bytes: DEFAULT_AREA_BYTES.min(half).max(MIN_AREA_BYTES), time: DEFAULT_TIME }
     }
 }
 
-/// Rate with a number of lines in flight, on one thread.
+/// Rate of one thread with a given number of lines in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LineRate {
     /// Lines in flight.
     pub in_flight: usize,
     /// Cache lines per second of independent chains of dependent loads.
     pub chains_lines_per_second: f64,
-    /// Cache lines per second when each is prefetched ahead of its use.
+    /// Cache lines per second if each is prefetched before its use.
     pub sweep_lines_per_second: f64,
 }
 
 impl LineRate {
-    /// The better of the two.
+    /// The better of the two rates.
     pub fn lines_per_second(&self) -> f64 {
         self.chains_lines_per_second.max(self.sweep_lines_per_second)
     }
 }
 
-/// How fast random lines come from memory, to one thread.
+/// Speed of random lines from memory, for one thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DramFigures {
-    /// Nanoseconds of an access whose address is in the line accessed before.
+    /// Nanoseconds of a dependent access: its address is read from the line accessed before.
     pub dependent_ns: f64,
-    /// By number in flight, ascending.
+    /// Rates by number of lines in flight, ascending.
     pub lines_per_second_by_in_flight: Vec<LineRate>,
-    /// Bytes of the pages that the area lay on.
+    /// Size of the area's pages in bytes.
     pub page_bytes: usize,
 }
 
 impl DramFigures {
-    /// Most lines per second, whatever the number in flight. 0 if nothing was measured.
+    /// Maximum of lines per second over all numbers in flight; 0 if nothing was measured.
     pub fn best_lines_per_second(&self) -> f64 {
         self.lines_per_second_by_in_flight.iter().map(LineRate::lines_per_second).fold(0.0, f64::max)
     }
 
-    /// Fewest lines in flight that reach 95 % of the best rate: more of them gain nothing.
+    /// Smallest number of lines in flight that reaches 95 % of the best rate.
     pub fn sufficient_in_flight(&self) -> usize {
         let enough = 0.95 * self.best_lines_per_second();
         let rates = &self.lines_per_second_by_in_flight;
         rates.iter().find(|rate| rate.lines_per_second() >= enough).map_or(1, |rate| rate.in_flight)
     }
 
-    /// Least nanoseconds for something that touches `lines` cache lines of tables in memory, such as an Interest and its
-    /// Data: lines over best lines per second. The nearer a program comes to it, the more of the latency it hides; none gets below.
+    /// Minimum nanoseconds for work that accesses `lines` cache lines of tables in memory, such as an Interest and its
+    /// Data: lines over best lines per second. The closer a program is to it, the more latency it hides.
     pub fn floor_ns(&self, lines: f64) -> f64 {
         lines / self.best_lines_per_second() * 1e9
     }
 }
 
-/// Rate of several threads together.
+/// Rate of several threads in total.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ThreadRate {
-    /// Threads, each with [`DramFigures::sufficient_in_flight`] lines in flight.
+    /// Number of threads, each with [`DramFigures::sufficient_in_flight`] lines in flight.
     pub threads: usize,
-    /// Cache lines per second of all of them.
+    /// Cache lines per second of all threads.
     pub lines_per_second: f64,
 }
 
-/// Figures for one kind of page.
+/// Figures of one page kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PageFigures {
-    /// The pages.
+    /// The page kind.
     pub pages: PageInfo,
-    /// One thread.
+    /// Figures of one thread.
     pub dram: DramFigures,
-    /// Several threads.
+    /// Rates of several threads.
     pub lines_per_second_by_threads: Vec<ThreadRate>,
 }
 
-/// Figures for one size of the area, on the largest pages to be had.
+/// Figures of one size of the area, on the largest pages available.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AreaFigures {
-    /// Size.
+    /// Size of the area in bytes.
     pub area_bytes: usize,
     /// As in [`DramFigures`].
     pub dependent_ns: f64,
@@ -127,50 +127,50 @@ pub struct AreaFigures {
     pub lines_per_second: f64,
 }
 
-/// Everything that `namehop bench memory` measures.
+/// Results of `namehop bench memory`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryReport {
-    /// Where.
+    /// The host.
     pub machine: Machine,
-    /// Size of the area.
+    /// Size of the area in bytes.
     pub area_bytes: usize,
-    /// By kind of page, largest first.
+    /// Figures by page kind, largest first.
     pub by_pages: Vec<PageFigures>,
-    /// Kinds of page that were not to be had.
+    /// Page kinds that were not available.
     pub missing: Vec<MissingPages>,
-    /// By size of the area, ascending.
+    /// Figures by size of the area, ascending.
     pub by_area: Vec<AreaFigures>,
-    /// Bytes per second that all cores together read in sequence.
+    /// Bytes per second that all cores read sequentially in total.
     pub sequential_bytes_per_second: f64,
 }
 
 impl MemoryReport {
-    /// Figures of the largest pages to be had: those that the tables would lie on.
+    /// Figures of the largest pages available, which tables would use.
     pub fn best(&self) -> Option<&PageFigures> {
         self.by_pages.first()
     }
 }
 
-/// Why nothing could be measured.
+/// Why the measurement failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// The area is too small to say anything.
+    /// The area is too small for meaningful figures.
     #[error("an area of at least {MIN_AREA_BYTES} bytes is needed")]
     TooSmall,
-    /// The system would have to swap, or to end programs.
+    /// The area exceeds the available memory; the system would have to swap or kill programs.
     #[error("an area of {wanted} bytes is more than the {available} bytes of memory that are free")]
     TooLarge {
-        /// Bytes asked for.
+        /// Requested bytes.
         wanted: usize,
-        /// Bytes free.
+        /// Available bytes.
         available: u64,
     },
-    /// The system refused.
+    /// The memory could not be allocated.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
-/// An area of memory for walks, all touched.
+/// An area of memory for walks, with all pages touched.
 struct Area {
     lines: CacheLines,
     info: PageInfo,
@@ -179,7 +179,7 @@ struct Area {
 impl Area {
     fn new(bytes: usize, wanted: PageKind) -> Result<Self, MemoryError> {
         let mut lines = pages::reserve(bytes, wanted)?;
-        // Reserved pages are there for sure; others are taken from what is free when they are touched.
+        // Reserved huge pages are certainly available; other pages are allocated from free memory when touched.
         let reserved = matches!(lines.page_kind(), PageKind::Huge1G | PageKind::Huge2M);
         if let Some(available) = available_memory_bytes()
             && !reserved
@@ -195,7 +195,7 @@ impl Area {
     }
 }
 
-/// Largest power of two of bytes in the options' area.
+/// Returns the largest power of two not above the requested area, in bytes.
 fn checked_area(options: &MemoryOptions) -> Result<usize, MemoryError> {
     if options.area_bytes < MIN_AREA_BYTES {
         return Err(MemoryError::TooSmall);
@@ -203,7 +203,7 @@ fn checked_area(options: &MemoryOptions) -> Result<usize, MemoryError> {
     Ok(1 << options.area_bytes.ilog2())
 }
 
-/// Measures one thread on an area of the pages wanted, or the next best.
+/// Measures one thread on an area of the wanted pages, or of the next best kind.
 pub fn measure_dram(
     wanted: PageKind,
     options: &MemoryOptions,
@@ -217,19 +217,19 @@ pub fn measure_dram(
     Ok((info, figures))
 }
 
-/// Bytes per second that `threads` together read in sequence, from an area of the largest pages to be had.
+/// Bytes per second that `threads` threads read sequentially in total, from an area of the largest pages available.
 pub fn sequential_bytes_per_second(options: &MemoryOptions, threads: usize) -> Result<f64, MemoryError> {
     let area = Area::new(checked_area(options)?, PageKind::Huge1G)?;
     Ok(access::sequential_bytes_per_second(area.lines.as_slice(), threads))
 }
 
-/// Measures what a prefetch instruction costs the program that issues it.
+/// Measures the cost of a prefetch instruction to the program that issues it.
 pub fn measure_prefetch_issue(options: &MemoryOptions) -> Result<PrefetchIssue, MemoryError> {
     let mut area = Area::new(checked_area(options)?, PageKind::Huge1G)?;
     Ok(LinkedArea::link(area.lines.as_mut_slice()).prefetch_issue(options.time))
 }
 
-/// Measures everything.
+/// Runs all measurements.
 pub fn measure(options: &MemoryOptions, on_progress: &OnProgress<'_>) -> Result<MemoryReport, MemoryError> {
     let area_bytes = checked_area(options)?;
     let machine = Machine::detect();
@@ -271,7 +271,7 @@ pub fn measure(options: &MemoryOptions, on_progress: &OnProgress<'_>) -> Result<
     Ok(MemoryReport { machine, area_bytes, by_pages, missing, by_area, sequential_bytes_per_second: sequential })
 }
 
-/// Counts steps and says what comes next.
+/// Counts steps and reports progress.
 struct Steps<'a, 'b> {
     done: usize,
     total: usize,
@@ -285,7 +285,7 @@ impl Steps<'_, '_> {
     }
 }
 
-/// Steps of one kind of page on which up to `threads` threads are measured.
+/// Steps for one page kind with up to `threads` threads.
 fn steps_per_pages(threads: usize) -> usize {
     2 + 2 * IN_FLIGHT.len() + threads
 }
@@ -304,7 +304,7 @@ fn dram_figures(area: &LinkedArea<'_>, info: &PageInfo, time: Duration, steps: &
     DramFigures { dependent_ns, lines_per_second_by_in_flight, page_bytes: info.page_bytes }
 }
 
-/// Sizes of area to compare: from 16 MiB in steps of four, and the whole.
+/// Area sizes to compare: from 16 MiB in factors of four, and the whole area.
 fn area_sizes(area_bytes: usize) -> Vec<usize> {
     let mut sizes: Vec<usize> =
         (0..).map(|step| (16 << 20) << (2 * step)).take_while(|&size| size < area_bytes).collect();

@@ -1,4 +1,4 @@
-//! Which pages an area lies on, which could be had, and what to do about those that could not.
+//! Page kinds of an area: which were used, which are available, and how to make others available.
 
 use std::fmt;
 use std::fs;
@@ -9,9 +9,9 @@ use serde::Serialize;
 const MEBIBYTE: usize = 1 << 20;
 const HUGE_2M_BYTES: usize = 2 * MEBIBYTE;
 const HUGE_1G_BYTES: usize = 1024 * MEBIBYTE;
-/// Size of ordinary pages where the system does not say.
+/// Size of ordinary pages in bytes.
 const ORDINARY_BYTES: usize = 4096;
-/// All kinds, largest first.
+/// All page kinds, largest first.
 const KINDS: [PageKind; 4] = [PageKind::Huge1G, PageKind::Huge2M, PageKind::Transparent, PageKind::Ordinary];
 
 /// Pages of an area.
@@ -19,14 +19,14 @@ const KINDS: [PageKind; 4] = [PageKind::Huge1G, PageKind::Huge2M, PageKind::Tran
 pub struct PageInfo {
     /// Kind: `1 GiB pages`, `2 MiB pages`, `transparent huge pages` or `ordinary pages`.
     pub kind: String,
-    /// Size of one.
+    /// Size of a page in bytes.
     pub page_bytes: usize,
-    /// Share of the area that lies on huge pages, where the system decides and says so: 0 to 1.
+    /// Share of the area on huge pages, 0 to 1; `None` for reserved huge pages or if unknown.
     pub huge_share: Option<f64>,
 }
 
 impl PageInfo {
-    /// Of an area that was touched as a whole.
+    /// Describes the pages of a completely touched area.
     pub(super) fn of(lines: &CacheLines) -> Self {
         let kind = lines.page_kind();
         let page_bytes = match kind {
@@ -46,20 +46,20 @@ impl fmt::Display for PageInfo {
     }
 }
 
-/// A kind of page that was not to be had.
+/// A page kind that was not available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissingPages {
-    /// Kind.
+    /// The page kind.
     pub kind: String,
-    /// How to get it.
+    /// How to make it available.
     pub remedy: String,
 }
 
-/// An untouched area on pages of the kind wanted, or the next best.
+/// Allocates an untouched area on pages of the wanted kind, or of the next best kind.
 pub(super) fn reserve(area_bytes: usize, wanted: PageKind) -> Result<CacheLines, TableError> {
     let before = HugePages::in_use();
     let setting = match wanted {
-        // Pages of 2 MiB are next best.
+        // `Auto` falls back to pages of 2 MiB.
         PageKind::Huge1G => HugePages::Auto,
         PageKind::Huge2M => HugePages::TwoMiB,
         PageKind::Transparent => HugePages::Transparent,
@@ -71,14 +71,14 @@ pub(super) fn reserve(area_bytes: usize, wanted: PageKind) -> Result<CacheLines,
     area
 }
 
-/// The kinds that an area of this size can be had on, largest first. Ordinary pages are always among them; if there is no
-/// room for an area at all, that comes to light when it is made.
+/// Returns the page kinds available for an area of this size, largest first. Ordinary pages are always included; a lack
+/// of memory shows when the area is allocated.
 pub(super) fn obtainable(area_bytes: usize) -> Vec<PageKind> {
     let had = |wanted: PageKind| reserve(area_bytes, wanted).is_ok_and(|lines| lines.page_kind() == wanted);
     KINDS.into_iter().filter(|&kind| kind == PageKind::Ordinary || had(kind)).collect()
 }
 
-/// The kinds that are not among `had`.
+/// Returns the page kinds that are not among `had`.
 pub(super) fn missing<'a>(had: impl Iterator<Item = &'a PageInfo>, area_bytes: usize) -> Vec<MissingPages> {
     let had: Vec<&str> = had.map(|info| info.kind.as_str()).collect();
     let missing = KINDS.into_iter().filter(|kind| !had.contains(&kind.to_string().as_str()));
@@ -103,7 +103,7 @@ fn remedy(kind: PageKind, area_bytes: usize) -> String {
     }
 }
 
-/// Share of the area on transparent huge pages, as the system counts it for the mapping that the area lies in.
+/// Share of the area on transparent huge pages, from the system's count for the mapping of the area.
 fn huge_share(lines: &CacheLines) -> Option<f64> {
     let start = lines.as_slice().as_ptr().addr();
     let maps = fs::read_to_string("/proc/self/smaps").ok()?;
@@ -111,7 +111,7 @@ fn huge_share(lines: &CacheLines) -> Option<f64> {
     Some((huge_kilobytes as f64 * 1024.0 / size_of_val(lines.as_slice()) as f64).min(1.0))
 }
 
-/// `AnonHugePages` of the mapping that `address` is in, from the text of `smaps`.
+/// Returns `AnonHugePages` of the mapping at `address`, from the text of `smaps`.
 fn huge_kilobytes_at(maps: &str, address: usize) -> Option<u64> {
     let mut inside = false;
     for line in maps.lines() {
@@ -124,7 +124,7 @@ fn huge_kilobytes_at(maps: &str, address: usize) -> Option<u64> {
     None
 }
 
-/// The range in the head line of a mapping: `7f00-7f10 rw-p …`.
+/// Parses the address range in the head line of a mapping: `7f00-7f10 rw-p …`.
 fn address_range(line: &str) -> Option<(usize, usize)> {
     let (start, end) = line.split(' ').next()?.split_once('-')?;
     Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))

@@ -1,4 +1,4 @@
-//! Tests of the memory measurement as a whole, on areas too small to say anything about DRAM.
+//! Tests of the whole memory measurement, on areas too small for figures of DRAM.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
