@@ -1,5 +1,5 @@
-//! What the disk itself can do: reads of given places past the system's memory (O_DIRECT), by io_uring, so many under way at a
-//! time.
+//! Direct reads (O_DIRECT) of given ranges of a file by io_uring, with a fixed number in flight: the disk's own speed,
+//! without the page cache.
 
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
@@ -17,20 +17,20 @@ use futures_util::future::join_all;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-/// Places and lengths that direct reads may have on some disk, the least first.
+/// Block sizes of direct reads to try, in bytes, smallest first.
 const BLOCKS: [u64; 2] = [512, 4_096];
-/// Where buffers begin: at a multiple of this.
+/// Alignment of buffers, in bytes.
 const BUFFER_ALIGNMENT: usize = 4_096;
 
 /// Direct reads of one file.
 pub(super) struct DirectReads {
     runtime: Runtime,
     file: Attacher<File>,
-    /// Its blocks.
+    /// Block size of the file's direct reads, in bytes.
     block_bytes: u64,
 }
 
-/// Reads that were done, and the time that they took.
+/// Number of completed reads, and their duration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pass {
     pub(super) reads: u64,
@@ -43,7 +43,8 @@ impl Pass {
     }
 }
 
-/// A buffer that has a place of so many bytes at a multiple of [`BUFFER_ALIGNMENT`], and where that begins.
+/// Allocates a buffer with `bytes` bytes from an offset aligned to [`BUFFER_ALIGNMENT`]. Returns the buffer and the
+/// offset.
 fn aligned(bytes: usize) -> (Vec<u8>, usize) {
     let buffer = vec![0; bytes + BUFFER_ALIGNMENT];
     let start = buffer.as_ptr().align_offset(BUFFER_ALIGNMENT).min(BUFFER_ALIGNMENT);
@@ -51,7 +52,7 @@ fn aligned(bytes: usize) -> (Vec<u8>, usize) {
 }
 
 impl DirectReads {
-    /// `None` where the file system reads all through the system's memory.
+    /// Opens a file for direct reads; `None` if the file system does not support them.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         let is_refused = |error: &io::Error| error.raw_os_error() == Some(Errno::EINVAL as i32);
         let file = match OpenOptions::new().read(true).custom_flags(OFlag::O_DIRECT.bits()).open(path) {
@@ -76,7 +77,7 @@ impl DirectReads {
         Ok(Some(DirectReads { runtime, file, block_bytes }))
     }
 
-    /// Reads places until the time is over or none is left, `depth` at a time.
+    /// Reads ranges with `depth` reads in flight, until `time` has passed or no range is left.
     pub(super) fn read(
         &self,
         places: impl Iterator<Item = Range<u64>>,

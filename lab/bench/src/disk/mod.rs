@@ -1,8 +1,8 @@
-//! The second tier of the Content Store on a disk: packets stored and found again per second, beside what the disk itself does: direct
-//! reads of the same places of the file, as many under way, in one run and in turns.
+//! The second tier of the Content Store on a disk: packets stored and found per second, compared with direct reads of
+//! the same ranges of the file, with as many in flight. Tier and direct reads take turns in one run.
 //!
-//! What is found comes from the disk and not from the system's memory: before each turn the system is asked to forget what it has of
-//! the file, and within a turn no page of it is read twice.
+//! Packets are read from the disk and not from the page cache: before each turn the system is asked to drop the file's
+//! cached pages, and within a turn no page is read twice.
 
 mod direct;
 
@@ -28,61 +28,62 @@ use crate::median::{median, quartiles};
 use crate::permutation::mix;
 use direct::{DirectReads, Pass};
 
-/// Packets that leave memory in one turn of a worker.
+/// Packets evicted from memory in one poll iteration of a worker.
 const PACKETS_PER_TURN: usize = 16;
-/// Multiplier that spreads numbers over 64 bits, as hashes are spread.
+/// Multiplier that spreads numbers over 64 bits, like hashes.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Turns of the tier and of direct reads.
+/// Number of turns of the tier and of direct reads.
 const ROUNDS: u32 = 5;
-/// Bytes that the system reads and keeps together.
+/// Page size of the page cache, in bytes.
 const PAGE_BYTES: u64 = 4_096;
-/// How long the disk may take to start, or to answer the last requests.
+/// Time for the disk to start, or to complete the last requests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is measured.
+/// Parameters of the measurement.
 #[derive(Debug, Clone)]
 pub struct DiskOptions {
-    /// File or block device; a file is made, and removed at the end if it was not there.
+    /// File or block device. A file that did not exist is created, and removed at the end.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file, in bytes.
     pub capacity_bytes: u64,
-    /// Content of a packet, in bytes.
+    /// Bytes of content per packet.
     pub content_bytes: usize,
-    /// Reads under way at a time.
+    /// Reads in flight.
     pub in_flight: usize,
-    /// Time of each of the three parts: storing, finding, direct reads.
+    /// Duration of each of the three parts: storing, finding, direct reads.
     pub duration: Duration,
 }
 
-/// What came out.
+/// Results of the measurement.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiskBenchReport {
-    /// Bytes of a packet.
+    /// Size of a packet in bytes.
     pub packet_bytes: usize,
-    /// Reads under way at a time.
+    /// Reads in flight.
     pub in_flight: usize,
-    /// Packets on the disk.
+    /// Packets stored on the disk.
     pub packets: u64,
-    /// Packets stored per second, until the disk had them all.
+    /// Packets stored per second, until all were written.
     pub stored_per_s: f64,
-    /// Packets per second that were offered while all buffers were in use.
+    /// Packets offered per second while all buffers were in use, and not stored.
     pub not_stored_per_s: f64,
     /// Packets found per second.
     pub found_per_s: Rate,
-    /// Reads through the tier that gave nothing.
+    /// Reads through the tier that did not return a packet.
     pub not_found: u64,
-    /// Direct reads of the same places per second, with as many under way; `None` where the file system has no direct reads.
+    /// Direct reads of the same ranges per second, with as many in flight; `None` if the file system does not support
+    /// direct reads.
     pub direct_reads_per_s: Option<Rate>,
-    /// Packets found through the tier for each direct read: of turns next to each other.
+    /// Ratio of packets found per second to direct reads per second, in adjacent turns.
     pub found_share: Option<Rate>,
 }
 
-/// Medians over turns, and between which a half of them is.
+/// Median and quartiles over turns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
     /// The median.
     pub median: f64,
-    /// A quarter of the turns is below the first, another above the second.
+    /// Lower and upper quartile.
     pub quartiles: (f64, f64),
 }
 
@@ -93,16 +94,16 @@ impl Rate {
     }
 }
 
-/// Why nothing was measured.
+/// Why the measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskBenchError {
-    /// The tier cannot be had.
+    /// The tier could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Packets of this size do not exist, or no reads were to be under way.
+    /// The packets would be too large, or the number of reads in flight is out of range.
     #[error("a packet has at most {MAX_PACKET_SIZE} bytes, and from 1 to {} reads can be under way", ReadId::COUNT)]
     Options,
-    /// The disk does not do what it should.
+    /// The disk misbehaves.
     #[error("the disk {0}")]
     Disk(&'static str),
     /// A file cannot be read.
@@ -110,7 +111,7 @@ pub enum DiskBenchError {
     Io(#[from] io::Error),
 }
 
-/// Measures; `step` is told what is going on.
+/// Runs the measurement; `step` is called with the name of each step.
 ///
 /// # Errors
 /// See [`DiskBenchError`].
@@ -118,7 +119,7 @@ pub fn measure(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRe
     let is_new = !options.path.exists();
     let result = measure_at(options, step);
     if is_new {
-        // What was made here is not left behind; the measurement is what counts.
+        // A new file is removed. An error here does not matter, because the measurement is done.
         let _ = std::fs::remove_file(&options.path);
     }
     result
@@ -150,7 +151,7 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
 
     step("storing packets");
     let slots_of_packet = packet.len().div_ceil(SLOT_BYTES) + 1;
-    // Half of the file, so that all that was stored is there when it is read.
+    // Only half of the file is filled, so that every stored packet is still there when it is read.
     let most = options.capacity_bytes / 2 / (slots_of_packet * SLOT_BYTES) as u64;
     let begun = Instant::now();
     let mut packets = 0;
@@ -194,7 +195,7 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
             let places = part.iter().map(|place| place.1.clone());
             directly.push(direct.read(places, options.in_flight, time)?.per_s());
         }
-        // The next turn begins with other places.
+        // The next turn starts with other ranges.
         next.by_ref().take(usize::try_from(pass.reads).unwrap_or(0)).for_each(drop);
     }
     cache.stop();
@@ -213,10 +214,10 @@ fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRep
     })
 }
 
-/// The name of a packet, as its hash, and its place in the file.
+/// Hash of a packet's name, and range of the packet in the file.
 type Place = (u64, Range<u64>);
 
-/// Packets of which no two lie on one page.
+/// Selects packets of which no two share a page.
 fn apart(tier: &DiskTier, packets: u64) -> Result<Vec<Place>, DiskBenchError> {
     let (mut places, mut end) = (Vec::<Place>::new(), 0);
     for hash in (0..packets).map(hash_of) {
@@ -250,7 +251,7 @@ fn wait_until(what: &'static str, mut is_so: impl FnMut() -> bool) -> Result<(),
     Ok(())
 }
 
-/// Has the system write the file and forget what it has of it in memory.
+/// Makes the system write the file, and drop its cached pages.
 fn forget_cached(path: &Path) -> Result<(), DiskBenchError> {
     let file = File::open(path)?;
     file.sync_all()?;
@@ -258,7 +259,8 @@ fn forget_cached(path: &Path) -> Result<(), DiskBenchError> {
     Ok(())
 }
 
-/// Asks the tier for packets until the time is over or none is left, so many at a time. What was found, and reads in vain.
+/// Reads packets through the tier with `in_flight` reads in flight, until `time` has passed or no hash is left. Returns
+/// the reads that found a packet, and the number of reads that did not.
 fn find(
     tier: &mut DiskTier,
     mut hashes: impl Iterator<Item = u64>,

@@ -1,4 +1,4 @@
-//! From what was counted in turns to what an exchange costs.
+//! Computes the cost of an exchange from the counters of turns.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::port::LinkKind;
 use super::{ForwarderStatus, Processors};
 use crate::median::{median, quartiles};
 
-/// What was measured in one turn.
+/// Counters of one turn.
 #[derive(Debug, Clone)]
 pub(super) struct Turn {
     pub(super) before: ForwarderStatus,
@@ -19,48 +19,48 @@ pub(super) struct Turn {
     pub(super) elapsed: Duration,
 }
 
-/// All links.
+/// Figures of all links.
 #[derive(Debug, Clone, Serialize)]
 pub struct LinksFigures {
-    /// What ran where.
+    /// CPUs used.
     pub processors: Processors,
     /// Policy of the routers' Content Stores.
     pub cs_policy: String,
-    /// Of each link: the sink first, then the router with each strategy.
+    /// Figures by kind of link: the sink first, then the router with each strategy.
     pub links: Vec<LinkFigures>,
 }
 
-/// What an exchange over two links of a kind costs what is between them: an Interest and its Data, each received and sent.
-/// Figures are medians of turns, but for totals.
+/// Cost of an exchange (an Interest and its Data, each received and sent) to the router or sink between two links of
+/// one kind. Figures are medians over turns, except totals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LinkFigures {
     /// Kind of the links.
     pub link: LinkKind,
     /// Strategy of the router; `None` for the sink.
     pub strategy: Option<String>,
-    /// Turns.
+    /// Number of turns.
     pub turns: usize,
-    /// Exchanges in all turns.
+    /// Total number of exchanges.
     pub exchanges: u64,
-    /// Interests of all turns that nothing answered.
+    /// Total number of Interests without an answer.
     pub lost: u64,
     /// Exchanges per second.
     pub exchanges_per_s: f64,
-    /// Share of the time in which the worker, or the sink, had something to do; of several workers, the sum.
+    /// Busy share of the worker, or of the sink; summed over several workers.
     pub busy_share: f64,
-    /// Of that time, nanoseconds for each exchange.
+    /// Busy nanoseconds per exchange.
     pub busy_ns: f64,
-    /// A quarter of the turns had less, and a quarter more.
+    /// Lower and upper quartile of `busy_ns`.
     pub busy_ns_quartiles: (f64, f64),
-    /// Processor time of the whole router for each exchange, in nanoseconds, idle polling included; `None` for the sink.
+    /// CPU time of the whole router per exchange in nanoseconds, idle polling included; `None` for the sink.
     pub process_ns: Option<f64>,
-    /// Part of it in the kernel.
+    /// Share of `process_ns` spent in the kernel, in nanoseconds.
     pub process_kernel_ns: Option<f64>,
-    /// Round-trip time of half of all exchanges, in microseconds.
+    /// Median round-trip time, in microseconds.
     pub rtt_p50_us: f64,
-    /// Of 99 %.
+    /// 99th percentile of the round-trip time, in microseconds.
     pub rtt_p99_us: f64,
-    /// Share of the time in which consumer and producer had something to do. Near 1 they are what limits the rate.
+    /// Busy share of consumer and producer. Near 1 they limit the rate.
     pub generator_busy_share: f64,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn of_turns(link: LinkKind, strategy: Option<&String>, turns: Vec<Tur
     let mut rtt_ns = turns.first().map(|turn| turn.load.counts.rtt_ns.clone());
     if let Some(rtt_ns) = &mut rtt_ns {
         for turn in &turns[1..] {
-            // All have the same bounds.
+            // All histograms have the same bounds.
             let _ = rtt_ns.add(&turn.load.counts.rtt_ns);
         }
     }
@@ -109,7 +109,7 @@ impl Turn {
         self.after.busy.saturating_sub(self.before.busy).as_secs_f64() / running.max(f64::MIN_POSITIVE)
     }
 
-    /// The router's readings lie a little apart from those of the generator, so shares and rates are compared, not sums.
+    /// The router's readings and the generator's are not simultaneous, so shares and rates are combined, not sums.
     pub(super) fn busy_ns(&self) -> f64 {
         1e9 * self.busy_share() / self.exchanges_per_s().max(f64::MIN_POSITIVE)
     }
@@ -118,7 +118,7 @@ impl Turn {
         1e9 * self.share_of(part) / self.exchanges_per_s().max(f64::MIN_POSITIVE)
     }
 
-    /// Processor time of a process, as a share of one processor.
+    /// CPU time of the process, as a share of one CPU.
     pub(super) fn processor_share(&self) -> f64 {
         self.share_of(|(user, kernel)| user + kernel)
     }

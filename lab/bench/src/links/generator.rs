@@ -1,4 +1,4 @@
-//! Consumer and producer: one thread on a processor of its own, which never sleeps while links are measured.
+//! Consumer and producer: one thread pinned to its own CPU that busy-polls while links are measured.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,28 +15,28 @@ use super::place::{Place, Side};
 use super::port::{End, LinkKind};
 use super::{LinksError, TICK};
 
-/// What was exchanged in a turn.
+/// Results of a turn.
 #[derive(Debug, Clone)]
 pub(super) struct Exchanged {
     pub(super) counts: ConsumerCounts,
-    /// How long the generator had something to do.
+    /// Busy time of the generator.
     pub(super) busy: Duration,
 }
 
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Odd while a turn is measured; goes up by one when one begins, and when it ends.
+    /// Odd while a turn is measured; incremented when a turn begins and when it ends.
     turn: AtomicU64,
-    /// Interests that the producer has answered.
+    /// Number of Interests that the producer has answered.
     served: AtomicU64,
 }
 
-/// The running thread. It ends when this is dropped.
+/// The running generator. Its thread ends on drop.
 pub(super) struct Generator {
     kind: LinkKind,
     shared: Arc<Shared>,
-    /// What each turn gave.
+    /// Receives the results of each turn.
     turns: Mutex<Receiver<Exchanged>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -63,10 +63,10 @@ impl Generator {
         Ok(Generator { kind: place.kind, shared, turns: Mutex::new(turns), thread: Some(thread) })
     }
 
-    /// Waits until so many more Interests were answered; `check` says whether what they go through still runs.
+    /// Waits until `exchanges` more Interests have been answered; `check` verifies that the router or sink is running.
     ///
     /// # Errors
-    /// When nothing has come back in time, or `check` fails.
+    /// Fails if the exchanges are not completed within `limit`, or if `check` fails.
     pub(super) fn wait_for_data(
         &self,
         exchanges: u64,
@@ -84,7 +84,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Lets it run for so long.
+    /// Lets the generator run for `time`, or until `stop` is set.
     pub(super) fn wait(&self, time: Duration, stop: &AtomicBool) {
         let end = Instant::now() + time;
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
@@ -97,10 +97,10 @@ impl Generator {
         self.shared.turn.fetch_add(1, Ordering::Release);
     }
 
-    /// Ends the turn; gives what was exchanged in it.
+    /// Ends the turn, and returns its results.
     ///
     /// # Errors
-    /// When the thread has ended.
+    /// Fails if the thread has ended.
     pub(super) fn end(&self) -> Result<Exchanged, LinksError> {
         self.shared.turn.fetch_add(1, Ordering::Release);
         let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! What a router's sleep costs and saves: processor time and round-trip time by offered load, from none to all that the router
-//! forwards, of workers that sleep when they are idle and of workers that never do.
+//! Cost and benefit of sleeping workers: CPU time and round-trip time by offered load, from none to saturation, with
+//! workers that sleep when idle and with workers that busy-poll.
 //!
 //! ```text
 //!   consumer ── link ── port  router  port ── link ── producer
 //! ```
 //!
-//! Router and load are those of the module above. The load never sleeps, so what a round trip takes longer with workers that sleep is
-//! the time in which they are woken: both the Interest and its Data may find the worker asleep.
+//! Router and load are those of the parent module. The load never sleeps. So the longer round-trip time with sleeping
+//! workers is wake-up latency; both the Interest and its Data may find the worker asleep.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,72 +23,72 @@ use super::router::RouterProcess;
 use super::{BUFFERS, LinkKind, LinksError, Processors, START_TIMEOUT, nothing, turn};
 use crate::progress::{OnProgress, Progress};
 
-/// Interests per second that are as good as none, but a rate.
+/// Rate for practically no Interests, per second.
 const NEXT_TO_NONE: f64 = 0.001;
-/// A router that was started, or has lost its load, comes to rest in this time.
+/// Time for a router to become idle after its start or after the end of a load.
 const REST: Duration = Duration::from_millis(1_500);
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(Debug, Clone)]
 pub struct IdleParameters {
-    /// The links on both sides of the router.
+    /// Kind of the links on both sides of the router.
     pub link: LinkKind,
-    /// What is exchanged over them, and how many Interests are in flight at saturation.
+    /// Load on the links; its Interests in flight apply at saturation.
     pub load: Load,
-    /// Interests per second, 0 for none; saturation comes behind these by itself.
+    /// Offered rates in Interests per second, 0 for none. Saturation is measured after these in any case.
     pub rates: Vec<f64>,
-    /// How long each is measured.
+    /// Measuring time per load.
     pub turn: Duration,
-    /// The program that is run as the router: this one.
+    /// Path of the program run as the router, this program.
     pub program: PathBuf,
 }
 
-/// All that was measured.
+/// Results of the measurement.
 #[derive(Debug, Clone, Serialize)]
 pub struct IdleFigures {
-    /// What ran where.
+    /// CPUs used.
     pub processors: Processors,
-    /// In the order of load.
+    /// Figures by offered load, in the order of the rates.
     pub loads: Vec<IdleLoad>,
 }
 
-/// A router under one offered load.
+/// Figures of one offered load.
 #[derive(Debug, Clone, Serialize)]
 pub struct IdleLoad {
-    /// Interests per second; `None` = as many as the router answers.
+    /// Interests per second; `None` for saturation.
     pub offered_per_s: Option<f64>,
-    /// With workers that sleep when they are idle, as routers do by default.
+    /// With workers that sleep when idle, the default.
     pub sleeping: IdleTurn,
-    /// With workers that never sleep.
+    /// With workers that busy-poll.
     pub polling: IdleTurn,
 }
 
-/// What was measured in one turn.
+/// Figures of one turn.
 #[derive(Debug, Clone, Serialize)]
 pub struct IdleTurn {
-    /// Data that came back, per second.
+    /// Data received by the consumer per second.
     pub exchanges_per_s: f64,
-    /// Interests that nothing answered, or that were not sent because too many were in flight.
+    /// Interests without an answer, or not sent because too many were in flight.
     pub lost: u64,
-    /// Processor time of all the router's threads, as a share of one processor.
+    /// CPU time of all the router's threads, as a share of one CPU.
     pub processor_share: f64,
-    /// Round-trip time of half of the exchanges, in microseconds; `None` without exchanges, as below.
+    /// Median round-trip time, in microseconds; `None` without exchanges.
     pub rtt_p50_us: Option<f64>,
-    /// Of 99 % of them.
+    /// 99th percentile of the round-trip time, in microseconds.
     pub rtt_p99_us: Option<f64>,
-    /// Of all of them.
+    /// Maximum round-trip time, in microseconds.
     pub rtt_max_us: Option<f64>,
 }
 
 impl IdleLoad {
-    /// How much longer a round trip takes because workers sleep, in microseconds: by half of the exchanges, and by 99 %.
+    /// Round-trip time added by sleeping, in microseconds: median and 99th percentile.
     pub fn added_us(&self) -> (Option<f64>, Option<f64>) {
         let added = |of: fn(&IdleTurn) -> Option<f64>| Some(of(&self.sleeping)? - of(&self.polling)?);
         (added(|turn| turn.rtt_p50_us), added(|turn| turn.rtt_p99_us))
     }
 }
 
-/// Measures all loads. `stop` ends it early, with what was measured until then.
+/// Measures all loads. Setting `stop` ends the measurement early with the results so far.
 ///
 /// # Errors
 /// See [`LinksError`].
@@ -98,7 +98,7 @@ pub fn measure(
     on_progress: &OnProgress<'_>,
 ) -> Result<IdleFigures, LinksError> {
     let processors = Processors::choose()?;
-    // A thread of its own, because it moves to a network namespace of its own.
+    // Runs in its own thread, because the thread moves to its own network namespace.
     thread::scope(|scope| scope.spawn(|| measure_here(parameters, processors, stop, on_progress)).join())
         .unwrap_or_else(|_| Err(std::io::Error::other("the thread that measures panicked").into()))
 }

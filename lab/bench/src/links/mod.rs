@@ -1,15 +1,15 @@
-//! What an exchange costs a router from frame to frame: a process of its own that forwards between two ports, on one side a
-//! consumer and on the other a producer.
+//! Cost of an exchange to a router, from frame to frame. The router is a separate process that forwards between two
+//! ports, with a consumer on one side and a producer on the other.
 //!
 //! ```text
 //!   consumer ── link ── port  router or sink  port ── link ── producer
 //! ```
 //!
-//! The same links are measured with a sink in the router's place: a loop that moves frames from one port to the other and knows
-//! nothing of NDN. What it costs is the cost of driver and kernel, and the rest of the router's cost is NDN's.
+//! The same links are measured with a sink in place of the router: a loop that moves frames from one port to the other
+//! and knows nothing of NDN. Its cost is that of driver and kernel; the rest of the router's cost is NDN's.
 //!
-//! Router and sink run on one processor, consumer and producer together on another ([`generator`]). Runs take turns: sink, router
-//! with each strategy, sink again, because machines are faster at one time than at another.
+//! Router and sink run on one CPU, consumer and producer together on another ([`generator`]). They take turns, sink
+//! first, then the router with each strategy, because a host's speed varies over time.
 
 mod figures;
 mod generator;
@@ -43,50 +43,50 @@ pub use port::LinkKind;
 use router::RouterProcess;
 use sink::Sink;
 
-/// Packets in memory, of each size.
+/// Number of small and of large packet buffers.
 const BUFFERS: (usize, usize) = (16_384, 4_096);
-/// How long it may take until the first Data comes.
+/// Time limit for the first Data to arrive.
 const START_TIMEOUT: Duration = Duration::from_secs(15);
-/// Exchanges before it counts as started.
+/// Number of exchanges after which the load counts as started.
 const FIRST_EXCHANGES: u64 = 1_000;
-/// Time before each turn, in which what ran before comes to an end.
+/// Time before each turn for the previous one to end.
 const SETTLING: Duration = Duration::from_millis(300);
 const TICK: Duration = Duration::from_millis(10);
-/// A turn lasts longer than a router keeps what it said of its workers.
+/// Minimum length of a turn: longer than a router caches its workers' status.
 pub const SHORTEST_TURN: Duration = Duration::from_millis(1_200);
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(Debug, Clone)]
 pub struct LinksParameters {
-    /// Links, one after the other.
+    /// Kinds of links, measured one after the other.
     pub links: Vec<LinkKind>,
-    /// What is exchanged over them.
+    /// Load on the links.
     pub load: Load,
     /// Strategies of the router that take turns: names, or paths of object files.
     pub strategies: Vec<String>,
     /// Policy of the router's Content Store.
     pub cs_policy: PolicyChoice,
-    /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs.
+    /// Time before the first turn of each router, in which its cache fills and it allocates memory.
     pub warm_up: Duration,
     /// Length of a turn.
     pub turn: Duration,
-    /// Turns of each.
+    /// Number of turns of the sink and of each strategy.
     pub turns: usize,
-    /// The program that is run as the router: this one.
+    /// Path of the program run as the router, this program.
     pub program: PathBuf,
 }
 
-/// Which processors do what.
+/// CPUs used by the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Processors {
-    /// The router's worker, or the sink.
+    /// CPU of the router's worker, or of the sink.
     pub forwarder: usize,
-    /// Consumer and producer.
+    /// CPU of consumer and producer.
     pub generator: usize,
 }
 
 impl Processors {
-    /// The last one for what is measured, as routers choose, and the one before it for the load.
+    /// Chooses the last CPU for the router, as routers do, and the one before it for the load.
     fn choose() -> Result<Processors, LinksError> {
         match usable_processors()?.as_slice() {
             [.., generator, forwarder] => Ok(Processors { forwarder: *forwarder, generator: *generator }),
@@ -98,39 +98,39 @@ impl Processors {
 /// Why links could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
-    /// There is one processor only.
+    /// The process may use only one CPU.
     #[error("the router and its load need two processors, and this process may use one")]
     TooFewProcessors,
-    /// Network interfaces of its own could not be made.
+    /// Network interfaces could not be created.
     #[error(
         "links of kind dev and xdp need network interfaces of their own: {0}; run this as root, or with --link memif"
     )]
     Interfaces(String),
-    /// A port did not open, or the load is impossible.
+    /// A port did not open, or the load is invalid.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The router did not start, or ended.
+    /// The router did not start, or has ended.
     #[error("the router {what}; it said:\n{log}")]
     Router {
         /// What happened.
         what: String,
-        /// The end of its log.
+        /// Last lines of its log.
         log: String,
     },
-    /// Nothing came back.
+    /// No Data returned.
     #[error("no Data came back over {link} within 15 s{}", if .log.is_empty() { String::new() } else { format!("; the router said:\n{}", .log) })]
     Nothing {
-        /// Over which link.
+        /// Kind of the link.
         link: LinkKind,
-        /// The end of the router's log.
+        /// Last lines of the router's log; empty for the sink.
         log: String,
     },
-    /// The system refused something.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Measures all links. `stop` ends it early, with what was measured until then.
+/// Measures all links. Setting `stop` ends the measurement early with the results so far.
 ///
 /// # Errors
 /// See [`LinksError`].
@@ -149,12 +149,12 @@ pub fn measure(
         }
         Ok(LinksFigures { processors, cs_policy: parameters.cs_policy.to_string(), links })
     };
-    // A thread of its own, because it moves to a network namespace of its own.
+    // Runs in its own thread, because the thread moves to its own network namespace.
     thread::scope(|scope| scope.spawn(measure).join())
         .unwrap_or_else(|_| Err(io::Error::other("the thread that measures panicked").into()))
 }
 
-/// All turns over one kind of link.
+/// Measures all turns over one kind of link.
 fn measure_link(
     parameters: &LinksParameters,
     link: LinkKind,
@@ -210,18 +210,18 @@ fn nothing(error: LinksError, link: LinkKind, log: &str) -> LinksError {
     }
 }
 
-/// What moves frames, at one moment.
+/// Counters of the router or sink at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct ForwarderStatus {
-    /// How long it had something to do.
+    /// Busy time so far.
     busy: Duration,
-    /// How long it has run.
+    /// Running time so far.
     running: Duration,
-    /// Processor time of all its threads: in user space, and in the kernel. Only of a process of its own.
+    /// CPU time of all its threads, in user space and in the kernel; `None` for the sink, which is not a process.
     processor_time: Option<(Duration, Duration)>,
 }
 
-/// Measures for a while.
+/// Measures one turn.
 fn turn(
     generator: &Generator,
     length: Duration,
@@ -234,7 +234,7 @@ fn turn(
     let began = Instant::now();
     generator.wait(length, stop);
     let (load, elapsed) = (generator.end()?, began.elapsed());
-    // After an early end the router still says what it said before.
+    // After an early end the router would still report its cached status.
     thread::sleep(SHORTEST_TURN.saturating_sub(elapsed));
     Ok(Turn { before, after: status()?, load, elapsed })
 }

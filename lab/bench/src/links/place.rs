@@ -1,5 +1,5 @@
-//! Where the links are: sockets of memifs in a folder of their own, or pairs of network interfaces in a network namespace of their own,
-//! which goes with this process.
+//! Location of the links: memif sockets in a temporary folder, or pairs of network interfaces in a separate network
+//! namespace, which ends with this process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,31 +15,31 @@ use tempfile::TempDir;
 use super::port::{End, LinkKind};
 use super::{LinksError, TICK};
 
-/// What stands around the payload of a Data at most: names, signature, headers.
+/// Maximum overhead of a Data packet around its payload in bytes: name, signature, headers.
 const AROUND_PAYLOAD_BYTES: usize = 400;
-/// How long an interface may take to come up.
+/// Time limit for an interface to come up.
 const CARRIER_TIMEOUT: Duration = Duration::from_secs(10);
 const USUAL_MTU_BYTES: usize = 1500;
 
-/// What a router's configuration says beside its ports, its faces and the default route.
+/// Configuration of a router besides its ports, faces and default route.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RouterSettings {
-    /// Processors of its workers: one worker on each.
+    /// CPUs of the workers, one worker per CPU.
     pub(super) processors: Vec<usize>,
-    /// Further lines of section `[forwarding]`.
+    /// Further lines of the section `[forwarding]`.
     pub(super) forwarding: String,
     /// Further sections.
     pub(super) sections: String,
 }
 
 impl RouterSettings {
-    /// One worker, and what else is there by default.
+    /// One worker, and defaults otherwise.
     pub(super) fn one_worker(processor: usize) -> RouterSettings {
         RouterSettings { processors: vec![processor], ..RouterSettings::default() }
     }
 }
 
-/// Which of the two links.
+/// One of the two links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Consumer,
@@ -55,7 +55,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes the links. Interfaces are made in a network namespace, to which the calling thread moves.
+    /// Creates the links. Interfaces are created in a new network namespace, to which the calling thread moves.
     pub(super) fn new(kind: LinkKind, payload_bytes: usize) -> Result<Place, LinksError> {
         let folder = tempfile::Builder::new().prefix("namehop-links").tempdir()?;
         let place = Place { kind, payload_bytes, folder };
@@ -75,7 +75,7 @@ impl Place {
             });
             ip(&format!("link add {generator} type veth peer name {forwarder}"))?;
             for end in [End::Generator, End::Forwarder] {
-                // The kernel has nothing to send on them.
+                // Without addresses the kernel sends nothing on them.
                 ip(&format!("link set {} addrgenmode none up", self.interface(side, end)))?;
             }
         }
@@ -93,7 +93,7 @@ impl Place {
         self.folder().join(if side == Side::Consumer { "consumer.sock" } else { "producer.sock" })
     }
 
-    /// Largest packet that is exchanged, in bytes.
+    /// Maximum size of an exchanged packet, in bytes.
     fn packet_bytes(&self) -> usize {
         self.payload_bytes + AROUND_PAYLOAD_BYTES
     }
@@ -111,13 +111,13 @@ impl Place {
         }
     }
 
-    /// Hardware address of an interface, administered locally.
+    /// Hardware address of an interface, locally administered.
     fn address(&self, side: Side, end: End) -> [u8; 6] {
         let last = 2 * u8::from(side == Side::Producer) + u8::from(end == End::Forwarder);
         [0x02, 0, 0, 0, 0, last]
     }
 
-    /// What one end of a link opens, with the other end as its peer.
+    /// Port address of one end of a link, with the other end as its peer.
     pub(super) fn port_address(&self, side: Side, end: End) -> Result<PortAddress, LoadError> {
         let driver = match self.kind {
             LinkKind::Memif => {
@@ -138,7 +138,7 @@ impl Place {
         self.address(side, end).map(|byte| format!("{byte:02x}")).join(":")
     }
 
-    /// What stands in front of packets that leave an end; nothing on a memif.
+    /// Link header of frames sent by an end; empty on a memif.
     pub(super) fn header(&self, side: Side, from: End) -> Vec<u8> {
         if self.kind == LinkKind::Memif {
             return Vec::new();
@@ -154,8 +154,8 @@ impl Place {
         }
     }
 
-    /// Configuration of the router between the links: ports, faces, and the route to the producer. Its only listener is a socket in the
-    /// folder.
+    /// Configuration file of the router between the links: ports, faces, and the route to the producer. The only
+    /// listener is a socket in the folder.
     pub(super) fn router_configuration(&self, settings: &RouterSettings) -> String {
         let RouterSettings { processors, forwarding, sections } = settings;
         let mut text = format!(
@@ -175,7 +175,7 @@ impl Place {
         text + sections + &format!("[[route]]\nprefix = \"/\"\nnexthop = \"{}\"\n", self.face_uri(Side::Producer))
     }
 
-    /// Where the router takes commands.
+    /// Path of the router's management socket.
     pub(super) fn router_socket(&self) -> PathBuf {
         self.folder().join("router.sock")
     }
@@ -185,7 +185,7 @@ fn other(end: End) -> End {
     if end == End::Generator { End::Forwarder } else { End::Generator }
 }
 
-/// Waits until an interface that was set up is: on a busy machine the kernel tells of it later.
+/// Waits until an interface has a carrier; on a busy host the kernel reports it late.
 fn wait_for_carrier(interface: &str) -> Result<(), LinksError> {
     let limit = Instant::now() + CARRIER_TIMEOUT;
     while !ip(&format!("-oneline link show {interface}"))?.contains("LOWER_UP") {
@@ -197,7 +197,7 @@ fn wait_for_carrier(interface: &str) -> Result<(), LinksError> {
     Ok(())
 }
 
-/// Runs `ip` (iproute2) with these arguments, separated by spaces; gives what it prints.
+/// Runs `ip` (iproute2) with these arguments, separated by spaces; returns its output.
 fn ip(arguments: &str) -> Result<String, LinksError> {
     let failed = |text: String| LinksError::Interfaces(format!("`ip {arguments}`: {text}"));
     let output = Command::new("ip").args(arguments.split(' ')).output().map_err(|error| failed(error.to_string()))?;

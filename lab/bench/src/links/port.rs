@@ -1,10 +1,10 @@
-//! Kinds of links, and which end of one a port is.
+//! Kinds of links, and ends of a link.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Kinds of links.
+/// Kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkKind {
@@ -26,11 +26,11 @@ impl fmt::Display for LinkKind {
     }
 }
 
-/// Which end of a link a port is.
+/// End of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// That of the consumer or the producer.
+    /// The end of the consumer or the producer.
     Generator,
-    /// That of what is measured.
+    /// The end of the router or sink.
     Forwarder,
 }

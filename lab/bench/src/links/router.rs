@@ -1,4 +1,4 @@
-//! The router that is measured: this program as a process of its own.
+//! The measured router: this program as a separate process.
 
 use std::fs;
 use std::num::NonZeroU32;
@@ -19,10 +19,10 @@ use super::place::{Place, RouterSettings};
 use super::{ForwarderStatus, LinksError, START_TIMEOUT};
 use crate::child::ChildProcess;
 
-/// An object file with a strategy.
+/// Extension of an object file with a strategy.
 const OBJECT_FILE: &str = "o";
 
-/// A running router. It ends when this is dropped.
+/// A running router. It is terminated on drop.
 pub(super) struct RouterProcess {
     child: ChildProcess,
     runtime: Runtime,
@@ -30,7 +30,7 @@ pub(super) struct RouterProcess {
 }
 
 impl RouterProcess {
-    /// Starts it, with those of the strategies loaded that are files.
+    /// Starts the router, and loads the strategies that are files.
     pub(super) fn start(
         program: &Path,
         place: &Place,
@@ -55,7 +55,7 @@ impl RouterProcess {
         }
     }
 
-    /// Chooses a strategy for all names: its name, or the file that it was loaded from.
+    /// Sets the strategy of all names, given by name or by the file that it was loaded from.
     pub(super) fn choose(&mut self, strategy: &str) -> Result<(), LinksError> {
         let path = Path::new(strategy);
         let name = if is_object_file(path) { loaded_name(path) } else { strategy.to_owned() };
@@ -80,39 +80,41 @@ impl RouterProcess {
         Ok(ForwarderStatus { busy, running, processor_time })
     }
 
-    /// Prefixes in its FIB.
+    /// Number of prefixes in the router's FIB.
     pub(super) fn fib_entries(&self) -> Result<u64, LinksError> {
         let status = self.runtime.block_on(self.controller.status());
         Ok(status.map_err(|error| self.failed(format!("says nothing of itself: {error}")))?.fib_entries)
     }
 
-    /// Interests that its Content Store answered, and those that it could not answer.
+    /// Numbers of hits and misses of the router's Content Store.
     pub(super) fn cache_hits_and_misses(&self) -> Result<(u64, u64), LinksError> {
         let info = self.runtime.block_on(self.controller.cs_info());
         let info = info.map_err(|error| self.failed(format!("says nothing of its Content Store: {error}")))?;
         Ok((info.hits, info.misses))
     }
 
-    /// Measures from now on how long packets stay in it, of one in so many.
+    /// Starts sampling the latency of packets in the router, for one in `one_in` packets.
     pub(super) fn sample_latency(&self, one_in: NonZeroU32) -> Result<(), LinksError> {
         let parameters = ControlParameters { count: Some(one_in.get().into()), ..ControlParameters::default() };
         let done = self.runtime.block_on(self.controller.command(module::LATENCY, "sample", &parameters));
         done.map(drop).map_err(|error| self.failed(format!("does not measure latency: {error}")))
     }
 
-    /// What was measured of that.
+    /// Returns the sampled latency.
     pub(super) fn latency(&self) -> Result<LatencyStatus, LinksError> {
         let latency = self.runtime.block_on(self.controller.latency());
         latency.map_err(|error| self.failed(format!("says nothing of latency: {error}")))
     }
 
+    /// Checks that the router is running.
+    ///
     /// # Errors
-    /// When it does not run any more.
+    /// Fails if it has ended.
     pub(super) fn check(&mut self) -> Result<(), LinksError> {
         self.child.check().map_err(|what| self.failed(what))
     }
 
-    /// The end of its log.
+    /// Returns the last lines of its log.
     pub(super) fn log(&self) -> String {
         self.child.log()
     }
@@ -126,7 +128,7 @@ fn is_object_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == OBJECT_FILE)
 }
 
-/// Under which name a file is loaded: one that no strategy of the router has.
+/// Name under which a file is loaded; no built-in strategy has this name.
 fn loaded_name(file: &Path) -> String {
     format!("loaded-{}", file.file_stem().unwrap_or_default().to_string_lossy())
 }

@@ -1,4 +1,5 @@
-//! What stands in the router's place for comparison: a loop that moves frames from one port to the other, and knows nothing of NDN.
+//! The sink, measured for comparison with a router: a loop that moves frames from one port to the other and knows
+//! nothing of NDN.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ struct Shared {
     busy_ns: AtomicU64,
 }
 
-/// A running sink. It ends when it is dropped.
+/// A running sink. Its thread ends on drop.
 pub(super) struct Sink {
     shared: Arc<Shared>,
     started: Instant,
@@ -50,8 +51,10 @@ impl Sink {
         ForwarderStatus { busy, running: self.started.elapsed(), processor_time: None }
     }
 
+    /// Checks that the sink is running.
+    ///
     /// # Errors
-    /// When it does not run any more.
+    /// Fails if its thread has ended.
     pub(super) fn check(&self) -> Result<(), LinksError> {
         match &self.thread {
             Some(thread) if !thread.is_finished() => Ok(()),
@@ -72,7 +75,7 @@ impl Drop for Sink {
 }
 
 fn run(mut ports: Vec<(OpenPort, Vec<u8>)>, shared: &Shared) {
-    // To each port: what has not left yet.
+    // Frames not yet transmitted, by port.
     let mut waiting: [Vec<PacketBuffer>; 2] = Default::default();
     let mut before = Instant::now();
     while !shared.stop.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
 //! Sweeps over links: a router with new settings for each case, between the same consumer and producer.
 //!
-//! Every run measures all cases of a sweep, one after the other, each with a router of its own: so what the machine is like at one
-//! time or another falls on all cases alike.
+//! Every run measures all cases of a sweep, one after the other, each with a new router. So changes of the host's speed
+//! affect all cases alike.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -32,42 +32,42 @@ use crate::median::median;
 use crate::progress::{OnProgress, Progress};
 use crate::sweep::{CaseFigures, NameMatch, Setting, Sweep, SweepFigures, SweepMeasurements};
 
-/// Packets whose time in the router is measured: one in so many.
+/// Sampling of latency: one in this many packets.
 const LATENCY_SAMPLE: NonZeroU32 = NonZeroU32::new(64).expect("not 0");
-/// With several workers names begin in so many ways, so that the name dispatch table has something to spread.
+/// Number of first name components when there are several workers, so that the name dispatch table can spread names.
 const FLOWS: usize = 16;
-/// How long it may take until a FIB is loaded, or a Content Store has what is asked of it.
+/// Time limit for loading a FIB or filling a Content Store.
 const FILLING_TIMEOUT: Duration = Duration::from_secs(60);
-/// The Content Store counts as filled when it answers this part of what it could.
+/// The Content Store counts as filled when it answers this share of the Interests that it could answer.
 const FILLED: f64 = 0.95;
-/// What a cached Data takes at most beside its payload.
+/// Maximum overhead of a cached Data besides its payload, in bytes.
 const AROUND_CACHED_BYTES: usize = 1024;
-/// The router's own default for the memory of its Content Store.
+/// The router's default for the memory of its Content Store.
 const LEAST_CACHE_BYTES: usize = 512 << 20;
 const LIFETIME: Duration = Duration::from_secs(1);
-/// Which part of their sum weights count.
+/// Sum of the weights of Interest patterns.
 const WEIGHTS: f64 = 1000.0;
 const TICK: Duration = Duration::from_millis(200);
 
-/// How sweeps are measured.
+/// Parameters of the measurement of sweeps.
 #[derive(Debug, Clone)]
 pub struct SweepParameters {
-    /// The links on both sides of the router.
+    /// Kind of the links on both sides of the router.
     pub link: LinkKind,
-    /// Interests in flight.
+    /// Number of Interests in flight.
     pub in_flight: usize,
-    /// Time before each turn, in which the cache fills and the router takes the memory that it needs.
+    /// Time before each turn, in which the cache fills and the router allocates memory.
     pub warm_up: Duration,
     /// Length of a turn.
     pub turn: Duration,
-    /// Policy of the router's Content Store; [that of the sweep](Sweep::cs_policy) when absent.
+    /// Policy of the router's Content Store; [that of the sweep](Sweep::cs_policy) if `None`.
     pub cs_policy: Option<PolicyChoice>,
-    /// The program that is run as the router: this one.
+    /// Path of the program run as the router, this program.
     pub program: PathBuf,
 }
 
 impl SweepParameters {
-    /// How sweeps are measured unless told otherwise, as the options of `namehop bench links` say.
+    /// Default parameters, as in the options of `namehop bench links`.
     pub fn usual(program: PathBuf) -> SweepParameters {
         SweepParameters {
             link: LinkKind::Memif,
@@ -82,9 +82,9 @@ impl SweepParameters {
 
 /// Measures sweeps over links.
 pub struct LinkSweeps<'a> {
-    /// How.
+    /// Parameters of all sweeps.
     pub parameters: SweepParameters,
-    /// Ends it early, with what was measured until then.
+    /// Set to end a measurement early with the results so far.
     pub stop: &'a AtomicBool,
 }
 
@@ -99,7 +99,7 @@ impl SweepMeasurements for LinkSweeps<'_> {
     }
 }
 
-/// Measures a sweep. `stop` ends it early, with what was measured until then.
+/// Measures a sweep. Setting `stop` ends the measurement early with the results so far.
 ///
 /// # Errors
 /// See [`LinksError`].
@@ -131,7 +131,7 @@ pub fn measure(
                     workers: worker_processors(&usable, processors, setting),
                 };
                 let turn = measure_case(parameters, cs_policy, setting, &placed, &pool, stop)?;
-                // What was cut short says little.
+                // Interrupted turns are ignored.
                 if !stop.load(Ordering::Relaxed) {
                     turns.push(turn);
                 }
@@ -145,18 +145,18 @@ pub fn measure(
             cases: cases.map(|(setting, turns)| of_turns(setting, shares(setting), &turns)).collect(),
         })
     };
-    // A thread of its own, because it moves to a network namespace of its own.
+    // Runs in its own thread, because the thread moves to its own network namespace.
     thread::scope(|scope| scope.spawn(measure).join())
         .unwrap_or_else(|_| Err(io::Error::other("the thread that measures panicked").into()))
 }
 
-/// What runs where.
+/// CPUs of the generator and of the workers.
 struct Placed {
     generator: usize,
     workers: Vec<usize>,
 }
 
-/// The last processors for workers; that of the generator comes last.
+/// Chooses the last CPUs for the workers, that of the generator last of all.
 fn worker_processors(usable: &[usize], processors: Processors, setting: &Setting) -> Vec<usize> {
     let free = usable.iter().rev().copied().filter(|&processor| processor != processors.generator);
     free.chain([processors.generator]).take(setting.workers).collect()
@@ -164,7 +164,7 @@ fn worker_processors(usable: &[usize], processors: Processors, setting: &Setting
 
 struct CaseTurn {
     turn: Turn,
-    /// Interests that the Content Store answered, and all.
+    /// Number of Interests that the Content Store answered, and of all looked up.
     hits: (u64, u64),
     latency: LatencyStatus,
 }
@@ -205,13 +205,13 @@ fn measure_case(
     Ok(CaseTurn { turn, hits, latency: router.latency()? })
 }
 
-/// Interests that the Content Store answered since then, and all that it was asked.
+/// Number of Interests that the Content Store answered since the first reading, and of all looked up since then.
 fn since((hits, misses): (u64, u64), (hits_now, misses_now): (u64, u64)) -> (u64, u64) {
     let new_hits = hits_now.saturating_sub(hits);
     (new_hits, new_hits + misses_now.saturating_sub(misses))
 }
 
-/// Looks again until it is so.
+/// Polls `is_so` until it is true.
 fn wait_for(
     otherwise: &str,
     stop: &AtomicBool,
@@ -250,7 +250,7 @@ fn of_turns(setting: &Setting, shares_processor: bool, turns: &[CaseTurn]) -> Ca
     }
 }
 
-/// What is special about a case, in a few words.
+/// Describes the special settings of a case in a few words.
 fn describe(setting: &Setting) -> String {
     let Setting { workers, components, payload_bytes, fib_entries, cs_packets_per_worker, cached_share, matches } =
         setting;
@@ -265,7 +265,7 @@ fn describe(setting: &Setting) -> String {
     text
 }
 
-/// Prefix of the names of one flow: with the number behind it a name has as many components as the setting says.
+/// Returns the name prefix of one flow. With the number appended, a name has as many components as the setting says.
 fn prefix(setting: &Setting, flow: usize, kind: &str) -> Name {
     let name = Name::new().append_generic("bench").append_generic(flow.to_string()).append_generic(kind);
     (name.components().count() + 1..setting.components).fold(name, |name, _| name.append_generic("Y"))
@@ -275,11 +275,11 @@ fn consumer(setting: &Setting, in_flight: usize) -> ConsumerPlan {
     let can_be_prefix = setting.matches == NameMatch::Prefix;
     let cached = (WEIGHTS * setting.cached_share) as u32;
     let flows = if setting.workers > 1 { FLOWS } else { 1 };
-    // Half of its room, so that new Data does not need it.
+    // Half of the capacity, so that new Data does not need that room.
     let cached_names = (setting.cs_packets_per_worker / 2) as u64;
     let (new_names, must_be_fresh) = match setting.fib_entries {
         0 => (Names::New, false),
-        // Names come again, and so would be cached; Data is never fresh.
+        // These names repeat and would be cached, so Interests have MustBeFresh, and Data is never fresh.
         names => (Names::Zipf { names, alpha: 0.0 }, true),
     };
     let mut patterns = Vec::new();
@@ -294,7 +294,7 @@ fn consumer(setting: &Setting, in_flight: usize) -> ConsumerPlan {
         add(cached, "cached", Names::Cycle(cached_names), false);
     }
     let pacing = Pacing::Window { size: in_flight, law: WindowKind::Fixed, max: in_flight };
-    // Every router is a new one, which has none of the names.
+    // Every router is new, so it has none of the names.
     ConsumerPlan { patterns, pacing, count: None, seed: 0 }
 }
 
@@ -326,7 +326,7 @@ fn router_settings(
     Ok(RouterSettings { processors, forwarding: String::new(), sections })
 }
 
-/// A FIB with every name that is asked for.
+/// Writes a FIB with every requested name.
 fn write_fib(file: &Path, setting: &Setting, nexthop: &str) -> io::Result<()> {
     let prefix = prefix(setting, 0, "new");
     let mut output = BufWriter::new(File::create(file)?);
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
     use crate::sweep::ALL_SWEEPS;
 
-    /// All settings of all sweeps make sense to consumer, producer and router.
+    /// Checks all settings of all sweeps with consumer, producer and router.
     #[test]
     fn settings_are_possible() {
         let place = Place::new(LinkKind::Memif, 8000).expect("folder");

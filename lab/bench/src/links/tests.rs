@@ -1,4 +1,4 @@
-//! Tests of what needs no router: frames through a sink, and figures from turns. Whole measurements are system tests.
+//! Tests without a router: frames through a sink, and figures from turns. Whole measurements are system tests.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -45,7 +45,7 @@ fn frames_go_through_a_sink_on_memif() {
     assert!(figures.busy_ns > 0.0 && figures.rtt_p99_us >= figures.rtt_p50_us && figures.process_ns.is_none());
 }
 
-/// A router with half of its time in use and 1,000 exchanges a second needs half a millisecond for each.
+/// A router that is busy half of the time and has 1,000 exchanges per second needs half a millisecond per exchange.
 #[test]
 fn costs_are_those_of_exchanges() {
     let place = Place::new(LinkKind::Memif, 1000).expect("folder");
@@ -77,7 +77,7 @@ fn costs_are_those_of_exchanges() {
 fn the_routers_configuration_is_one() {
     for kind in [LinkKind::Memif, LinkKind::Dev, LinkKind::Xdp] {
         let mut place = Place::new(LinkKind::Memif, 8000).expect("folder");
-        // Without its interfaces.
+        // No interfaces are created.
         place.kind = kind;
         let settings = RouterSettings {
             processors: vec![1, 0],

@@ -1,4 +1,4 @@
-//! The router's FIB: longest-first search, buckets of all depths prefetched at once.
+//! The router's FIB: longest-first search, with the buckets of all depths prefetched at once.
 
 use namehop_engine::fib::{FibGuess, FibReader, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
 use namehop_hash::HashKey;
@@ -8,27 +8,27 @@ use namehop_wire::NameRef;
 use super::record::{INLINE_BYTES, lines_of};
 use super::{Lines, LongestPrefixMatch, LpmError, MAX_GROUP, Query};
 
-/// The FIB; a prefix's number is the face of its one next hop.
+/// The FIB; the number of a prefix is the face id of its only next hop.
 pub struct LongestFirst {
     writer: FibWriter<()>,
     reader: FibReader<()>,
-    /// Lengths of prefixes in components that there are, one bit for each.
+    /// Bit set of the prefix lengths present, in components.
     lengths: u64,
 }
 
 impl LongestFirst {
-    /// An empty FIB for names hashed with `key`.
+    /// Creates an empty FIB for names hashed with `key`.
     pub fn new(key: HashKey) -> Result<Self, LpmError> {
         Ok(Self::filled(FibWriter::new(key, ())?, []))
     }
 
-    /// A FIB that was filled before, with prefixes of these lengths in components, one next hop each.
+    /// Wraps a filled FIB whose prefixes have these lengths in components and one next hop each.
     pub fn filled(writer: FibWriter<()>, lengths: impl IntoIterator<Item = usize>) -> Self {
         let reader = writer.reader();
         LongestFirst { writer, reader, lengths: lengths.into_iter().fold(0, |bits, length| bits | 1 << length) }
     }
 
-    /// The FIB itself.
+    /// Returns the FIB's writer.
     pub fn into_writer(self) -> FibWriter<()> {
         self.writer
     }
@@ -41,7 +41,7 @@ impl LongestPrefixMatch for LongestFirst {
         }
         self.writer.set_nexthops(prefix, &[NextHop { face: FaceId(number), cost: 0 }])?;
         self.lengths |= 1 << prefix.len();
-        // This thread reads nothing now, and the writer may reclaim what it replaced.
+        // This thread holds no references into the FIB here, so the writer may reclaim replaced entries.
         self.reader.quiescent();
         Ok(())
     }
@@ -79,7 +79,7 @@ impl LongestPrefixMatch for LongestFirst {
             lines.add(1, 1);
             let name_bytes = query.hashes.value_bytes(found);
             if name_bytes > INLINE_BYTES {
-                // The FIB does not tell where the block lies: it is assumed to start with a line.
+                // The FIB does not expose the block's address; the block is assumed to start at a cache line.
                 lines.add(lines_of(0, name_bytes), 1);
             }
         }

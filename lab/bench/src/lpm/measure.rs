@@ -1,4 +1,4 @@
-//! Time of one lookup, in any of the structures, and the lines that it touches.
+//! Time of a lookup in any of the structures, and the cache lines that it reads.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,33 +14,33 @@ use crate::median::median;
 use crate::permutation::mix;
 use crate::workload::Workload;
 
-/// How to measure.
+/// Parameters of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookupOptions {
-    /// Names that are looked up as one group with prefetching, at most [`MAX_GROUP`].
+    /// Number of names looked up as one group with prefetching, at most [`MAX_GROUP`].
     pub group: usize,
-    /// Number of the first name; take another one for the next measurement, so that its names are new.
+    /// Number of the first name. Another one for each measurement makes its names new.
     pub first_name: u64,
-    /// Time for each of the two figures.
+    /// Measuring time of each of the two figures.
     pub time: Duration,
 }
 
-/// Cost of one lookup, the hashing of the name not counted: the median of all groups.
+/// Cost of one lookup without hashing the name: median over all groups.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LookupFigures {
-    /// Nanoseconds, one name after the other.
+    /// Nanoseconds, one lookup after the other.
     pub plain_ns: f64,
-    /// Ticks of the time-stamp counter for the same.
+    /// Time-stamp counter ticks, one lookup after the other.
     pub plain_cycles: f64,
     /// Nanoseconds, in groups with prefetching.
     pub prefetched_ns: f64,
-    /// Ticks of the time-stamp counter for the same.
+    /// Time-stamp counter ticks, in groups with prefetching.
     pub prefetched_cycles: f64,
-    /// Share of the names for which a prefix was found, 0 to 1.
+    /// Share of names with a matching prefix, 0 to 1.
     pub found: f64,
 }
 
-/// Names of a group and the hashes of their prefixes.
+/// Names of a group, and the hashes of their prefixes.
 struct Names {
     values: Vec<u8>,
     hashes: Vec<PrefixHashes>,
@@ -51,13 +51,13 @@ impl Names {
         Names { values: vec![0; group * name_bytes], hashes: vec![PrefixHashes::new(); group] }
     }
 
-    /// Makes the next names, below each workload's prefixes in turn.
+    /// Generates the next names, below the prefixes of each workload in turn.
     fn fill(&mut self, workloads: &[Workload], name_bytes: usize, key: &HashKey, next_name: &mut u64) {
         for (value, hashes) in self.values.chunks_exact_mut(name_bytes).zip(&mut self.hashes) {
             let kinds = workloads.len() as u64;
             workloads[(*next_name % kinds) as usize].write_name(*next_name / kinds, value);
             *next_name += 1;
-            // A workload's names are never too deep.
+            // Names of a workload are never too deep.
             let _ = hash_prefixes(key, value, hashes);
         }
     }
@@ -72,10 +72,10 @@ impl Names {
     }
 }
 
-/// Looks up names that were never looked up before. The structure holds the prefixes of all `workloads`, hashed with `key`.
+/// Looks up names not looked up before. The structure holds the prefixes of all `workloads`, hashed with `key`.
 ///
 /// # Panics
-/// If there is no workload, or their names are of different lengths.
+/// Panics if there is no workload, or if their names differ in length.
 pub fn measure_lookups<L: LongestPrefixMatch>(
     structure: &L,
     workloads: &[Workload],
@@ -123,20 +123,20 @@ pub fn measure_lookups<L: LongestPrefixMatch>(
     }
 }
 
-/// Means over lookups of [`Lines`](super::Lines).
+/// Means of [`Lines`](super::Lines) over lookups.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeanLines {
     /// Cache lines.
     pub all: f64,
-    /// Of them those that wait for each other one after the other.
+    /// Lines on the chain of dependent reads.
     pub dependent: f64,
 }
 
-/// Cache lines that lookups of so many names touch, from the name with the number `first_name` on; otherwise as
+/// Counts the cache lines that lookups of `count` names read, starting with name number `first_name`; otherwise as
 /// [`measure_lookups`].
 ///
 /// # Panics
-/// If there is no workload, or their names are of different lengths.
+/// Panics if there is no workload, or if their names differ in length.
 pub fn count_lines<L: LongestPrefixMatch>(
     structure: &L,
     workloads: &[Workload],
@@ -161,13 +161,14 @@ pub fn count_lines<L: LongestPrefixMatch>(
     MeanLines { all: mean(all), dependent: mean(dependent) }
 }
 
-/// Entries of the table in which prefixes are looked up in vain: few, so that its buckets stay in the first-level cache.
+/// Entries of the table used to measure searches without a match: few, so that its buckets stay in the first-level
+/// cache.
 const NEAR_ENTRIES: usize = 1_024;
-/// Lookups between two readings of the clock.
+/// Lookups between two clock readings.
 const VAIN_LOOKUPS: u64 = 4_096;
 
-/// Ticks of the time-stamp counter for looking in vain at the bucket of one prefix, when it is in the cache: the median of
-/// many batches. This is what the FIB does with every length that is longer than the match.
+/// Time-stamp counter ticks to search the bucket of one prefix without a match, with the bucket in the cache: median
+/// over batches. The FIB does this for every length above the match.
 pub fn vain_lookup_cycles(time: Duration) -> Result<f64, LpmError> {
     let mut table = BucketTable::new(NEAR_ENTRIES, PageRequest::Ordinary)?;
     for index in 0..NEAR_ENTRIES as u32 {
@@ -180,7 +181,7 @@ pub fn vain_lookup_cycles(time: Duration) -> Result<f64, LpmError> {
         number += VAIN_LOOKUPS;
         let before = cycles();
         for &hash in &hashes {
-            // An equal tag, one in hundreds of millions, would be a candidate; no name is compared here.
+            // An equal tag, one in hundreds of millions, would be a candidate, which this closure rejects.
             black_box(table.find(black_box(hash), |_| false));
         }
         costs.push(cycles().wrapping_sub(before) as f64 / VAIN_LOOKUPS as f64);

@@ -1,11 +1,11 @@
 //! Longest prefix match in three structures over the same prefixes, for comparison.
 //!
-//! * [`LongestFirst`]: the router's own FIB, searched from the longest prefix down (Takemasa 2019, 4.1.2);
+//! * [`LongestFirst`]: the router's FIB, searched from the longest prefix down (Takemasa 2019, 4.1.2);
 //! * [`TwoStage`]: the 2-stage search of So et al. (ANCS 2013);
 //! * [`Patricia`]: a binary Patricia trie (Song et al., ICN 2015).
 //!
-//! The last two exist for measurements only. A prefix is stored with a number of at most 32 bits in place of next hops, in
-//! records that are as large as an entry of the FIB and hold as long a name.
+//! The last two exist for measurements only. They store a number of up to 32 bits per prefix in place of next hops.
+//! Their records are as large as a FIB entry and hold equally long names inline.
 
 mod longest_first;
 mod measure;
@@ -24,52 +24,52 @@ pub use patricia::Patricia;
 use record::Record;
 pub use two_stage::TwoStage;
 
-/// Most names that are looked up as one group.
+/// Maximum number of names looked up as one group.
 pub const MAX_GROUP: usize = 64;
-/// Bytes of the longest prefix that the comparison structures hold.
+/// Maximum size in bytes of a prefix in the comparison structures.
 pub const MAX_PREFIX_BYTES: usize = 112;
 
-/// A name to look up, and the hashes of its prefixes.
+/// A name to look up, with the hashes of its prefixes.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     /// The name.
     pub name: NameRef<'a>,
-    /// Hashes of all its prefixes, with the structure's key.
+    /// Hashes of all prefixes of the name, with the structure's key.
     pub hashes: &'a PrefixHashes,
 }
 
 /// Why a prefix was not added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LpmError {
-    /// Longer than [`MAX_PREFIX_BYTES`].
+    /// The prefix is longer than [`MAX_PREFIX_BYTES`].
     #[error("prefixes of more than {MAX_PREFIX_BYTES} bytes are not compared")]
     PrefixTooLong,
-    /// The structure was made for fewer prefixes.
+    /// The structure's capacity is exhausted.
     #[error("more prefixes than the structure was made for")]
     Full,
-    /// The empty prefix.
+    /// The prefix is empty.
     #[error("prefixes of no components are not compared")]
     Empty,
-    /// No memory.
+    /// Memory could not be allocated.
     #[error(transparent)]
     Memory(#[from] TableError),
-    /// The FIB refused it.
+    /// The FIB refused the prefix.
     #[error(transparent)]
     Fib(#[from] FibError),
 }
 
-/// Cache lines that a lookup touches, counted by going its way.
+/// Cache lines that a lookup reads, counted by repeating its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lines {
-    /// All of them; what is looked at twice counts once.
+    /// All lines; a line read twice counts once.
     pub all: usize,
-    /// The most that wait for each other one after the other, because the address of the next is in the one before or
-    /// depends on what that says.
+    /// Length of the longest chain of dependent lines: the address of the next line is in the one before, or depends on
+    /// its content.
     pub dependent: usize,
 }
 
 impl Lines {
-    /// Lines of one stage, `dependent` of them one after the other.
+    /// Adds the lines of one stage, `dependent` of which are read one after the other.
     fn add(&mut self, all: usize, dependent: usize) {
         self.all += all;
         self.dependent += dependent;
@@ -81,23 +81,23 @@ impl Lines {
     }
 }
 
-/// A structure that finds the longest prefix of a name.
+/// A structure for longest prefix match.
 pub trait LongestPrefixMatch {
-    /// Stores `number` under a prefix; replaces what was there.
+    /// Stores `number` under a prefix; replaces an existing number.
     fn insert(&mut self, prefix: NameRef<'_>, number: u32) -> Result<(), LpmError>;
 
-    /// The number of the longest prefix of the name.
+    /// Returns the number of the longest prefix of the name.
     fn find(&self, query: &Query<'_>) -> Option<u32>;
 
-    /// The same for at most [`MAX_GROUP`] names, whose memory accesses overlap as far as the structure allows: in
-    /// stages, each of which asks for what the next reads. Writes to the first places of `found`.
+    /// As [`find`](Self::find) for up to [`MAX_GROUP`] names, with overlapping memory accesses as far as the structure
+    /// allows: each stage prefetches what the next one reads. Writes the results to the first elements of `found`.
     fn find_group(&self, queries: &[Query<'_>], found: &mut [Option<u32>; MAX_GROUP]);
 
-    /// Cache lines of the structure that [`find`](Self::find) touches, overflow buckets and equal tags of other names not
-    /// counted.
+    /// Cache lines of the structure that [`find`](Self::find) reads, except overflow buckets and candidates with an
+    /// equal tag of another name.
     fn lines(&self, query: &Query<'_>) -> Lines;
 
-    /// Bytes of memory in use, as near as the structure knows.
+    /// Memory in use in bytes, as accurately as the structure knows.
     fn bytes(&self) -> usize;
 }
 

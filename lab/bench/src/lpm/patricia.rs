@@ -1,8 +1,8 @@
-//! A binary Patricia trie over the bits of Name VALUEs: Song et al., "Scalable Name-Based Packet Forwarding: From Millions
-//! to Billions" (ICN 2015), in its speculative form: on the way down only the bits at which prefixes part are looked at,
-//! and the prefix found is compared at the end.
+//! A binary Patricia trie over the bits of Name TLV-VALUEs: Song et al., "Scalable Name-Based Packet Forwarding: From
+//! Millions to Billions" (ICN 2015), in its speculative form. The descent reads only the bits at which prefixes
+//! diverge; the prefix found is compared at the end.
 //!
-//! A Name VALUE that is a byte prefix of another is a prefix of that name, so bits are enough.
+//! A Name TLV-VALUE that is a byte prefix of another one is a prefix of that name, so comparing bits suffices.
 
 use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_table::{Arena, PageRequest};
@@ -11,23 +11,24 @@ use namehop_wire::NameRef;
 use super::record::{Record, block_bytes};
 use super::{Lines, LongestPrefixMatch, LpmError, MAX_GROUP, MAX_PREFIX_BYTES, Query};
 
-/// "No node", "no key".
+/// Marks a missing node or key.
 const NONE: u32 = u32::MAX;
-/// Most prefixes on one path: each has one component more than the one before, and two bytes at least.
+/// Maximum number of prefixes on one path: each has at least one component, that is two bytes, more than the one
+/// before.
 const MAX_PATH_PREFIXES: usize = MAX_PREFIX_BYTES / 2;
-/// Rounds of a group between which a step is taken in every lookup.
+/// Maximum number of rounds of a group; each round takes one step in every lookup.
 const MAX_ROUNDS: usize = 8 * MAX_PREFIX_BYTES + 1;
 
-/// A place where prefixes part or one ends. Half a cache line at most, for as many as possible in the caches.
+/// A node where prefixes diverge or one ends. At most half a cache line, so that the caches hold many.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Node {
-    /// Bits of the path from the root to here; the bit after them chooses the child.
+    /// Length in bits of the path from the root to this node; the next bit selects the child.
     bits: u32,
     children: [u32; 2],
     /// The prefix that ends here, or any prefix below.
     key: u32,
-    /// Does a prefix end here?
+    /// True if a prefix ends here.
     ends: bool,
 }
 
@@ -39,22 +40,22 @@ impl Default for Node {
 
 const _: () = assert!(size_of::<Node>() <= CACHE_LINE_BYTES / 2);
 
-/// The trie; see the module's description.
+/// The trie; see the module documentation.
 pub struct Patricia {
     root: u32,
     nodes: Arena<Node>,
     keys: Arena<Record>,
-    /// Bytes of prefixes that are not in their records.
+    /// Heap bytes of prefixes that are not inline.
     block_bytes: usize,
 }
 
-/// Bit `position` of a value, the highest bit of the first byte first.
+/// Returns bit `position` of a value, counted from the highest bit of the first byte.
 #[inline(always)]
 fn bit(value: &[u8], position: usize) -> usize {
     usize::from(value[position / 8] >> (7 - position % 8) & 1)
 }
 
-/// First bit at which two values differ, or the length of the shorter one in bits.
+/// Returns the first bit at which two values differ, or the length in bits of the shorter one.
 fn first_difference(a: &[u8], b: &[u8]) -> usize {
     let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     match (a.get(common), b.get(common)) {
@@ -63,7 +64,7 @@ fn first_difference(a: &[u8], b: &[u8]) -> usize {
     }
 }
 
-/// Prefixes seen on the way down, shortest first.
+/// Prefixes found on the descent, shortest first.
 #[derive(Clone, Copy)]
 struct Path {
     keys: [u32; MAX_PATH_PREFIXES],
@@ -75,14 +76,14 @@ impl Path {
 }
 
 impl Patricia {
-    /// A trie for at most `capacity` prefixes.
+    /// Creates a trie for at most `capacity` prefixes.
     pub fn new(capacity: u32) -> Result<Self, LpmError> {
         let pages = PageRequest::default();
         let nodes = Arena::new(capacity.checked_mul(2).ok_or(LpmError::Full)?, pages)?;
         Ok(Patricia { root: NONE, nodes, keys: Arena::new(capacity, pages)?, block_bytes: 0 })
     }
 
-    /// Vertices from the root to the one where the search for `name` ends, for comparison with the model.
+    /// Number of vertices from the root to the end of the search for `name`, for comparison with the model.
     pub fn path_vertices(&self, name: NameRef<'_>) -> usize {
         let mut path = Path::EMPTY;
         std::iter::successors(self.child_of_root(), |&node| self.step(node, name.value(), &mut path)).count()
@@ -92,7 +93,7 @@ impl Patricia {
         (self.root != NONE).then_some(self.root)
     }
 
-    /// Notes what ends at `node`; gives the child to go on with.
+    /// Records a prefix that ends at `node`, and returns the next child.
     #[inline(always)]
     fn step(&self, node: u32, value: &[u8], path: &mut Path) -> Option<u32> {
         let Node { bits, children, key, ends } = self.nodes[node];
@@ -107,7 +108,7 @@ impl Patricia {
         (child != NONE).then_some(child)
     }
 
-    /// The number of the longest of the path's prefixes that really is one of the name.
+    /// Returns the number of the longest prefix of the path that really is a prefix of the name.
     #[inline]
     fn confirm(&self, value: &[u8], path: &Path) -> Option<u32> {
         let keys = path.keys[..path.count].iter().rev();
@@ -120,7 +121,7 @@ impl Patricia {
         Ok(index)
     }
 
-    /// Any prefix below the place where the search for `value` ends.
+    /// Returns any prefix below the node where the search for `value` ends.
     fn nearest_key(&self, value: &[u8]) -> u32 {
         let mut at = self.root;
         loop {
@@ -135,7 +136,7 @@ impl Patricia {
         }
     }
 
-    /// The node at or below which a path of `bits` bits ends, and the parent's place that leads there.
+    /// Returns the node at or below which a path of `bits` bits ends, and its parent with the child index.
     fn place(&self, value: &[u8], bits: usize) -> (u32, Option<(u32, usize)>) {
         let (mut at, mut parent) = (self.root, None);
         while (self.nodes[at].bits as usize) < bits {
@@ -180,18 +181,18 @@ impl LongestPrefixMatch for Patricia {
         let here = self.nodes[at];
         let new = if here.bits as usize == difference {
             if difference == bits {
-                // Prefixes part where this one ends.
+                // The new prefix ends at an existing node.
                 let node = &mut self.nodes[at];
                 node.ends = true;
                 node.key = key;
                 return Ok(());
             }
-            // The prefix that ends here goes on.
+            // An existing prefix is a prefix of the new one.
             let leaf = self.new_node(leaf)?;
             self.nodes[at].children[bit(value, difference)] = leaf;
             return Ok(());
         } else if difference == bits {
-            // The new prefix ends above.
+            // The new prefix ends above an existing node.
             let mut node = leaf;
             node.children[bit(self.keys[here.key].name(), difference)] = at;
             self.new_node(node)?
@@ -219,8 +220,8 @@ impl LongestPrefixMatch for Patricia {
         self.confirm(value, &path)
     }
 
-    /// Each node's address is in the node before, so only lookups of different names can overlap: all take one step, then
-    /// all the next.
+    /// A node's address is in its parent, so only lookups of different names can overlap: all lookups take one step,
+    /// then all take the next.
     fn find_group(&self, queries: &[Query<'_>], found: &mut [Option<u32>; MAX_GROUP]) {
         let count = queries.len().min(MAX_GROUP);
         let mut at = [self.child_of_root(); MAX_GROUP];
@@ -263,7 +264,7 @@ impl LongestPrefixMatch for Patricia {
             }
             at = self.step(node, value, &mut path);
         }
-        // From the longest to the one that is confirmed.
+        // Keys are compared from the longest down to the one that matches.
         for &key in path.keys[..path.count].iter().rev() {
             let key = &self.keys[key];
             lines.add_record(key);

@@ -1,20 +1,21 @@
-//! A prefix and its number in the structures that are here for comparison: laid out as an entry of the FIB is, so that none of
-//! them has an advantage from smaller or larger entries.
+//! A prefix and its number in the comparison structures. Records have the layout of a FIB entry, so that entry size
+//! favours no structure.
 //!
-//! A record is one cache line. It holds a name of up to 44 bytes; a longer one is in a block on the heap, as in the FIB.
+//! A record is one cache line. It holds a name of up to 44 bytes inline; a longer name is in a heap block, as in the
+//! FIB.
 
 use namehop_table::prefetch::{CACHE_LINE_BYTES, prefetch_lines};
 
-/// Longest name inside a record: as in the FIB beside one next hop.
+/// Maximum size of an inline name: as in a FIB entry with one next hop.
 pub(super) const INLINE_BYTES: usize = 44;
 
-/// See the module's description.
+/// A record; see the module documentation.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(super) struct Record {
     pub(super) number: Option<u32>,
     name_bytes: u16,
-    /// Components of the longest prefix that begins with this one; kept by the 2-stage search.
+    /// Number of components of the longest prefix that begins with this one; used by the 2-stage search.
     pub(super) longest: u8,
     name: Text,
 }
@@ -33,7 +34,7 @@ impl Default for Text {
 }
 
 impl Record {
-    /// Stores a name of at most [`MAX_PREFIX_BYTES`](super::MAX_PREFIX_BYTES).
+    /// Stores a name of at most [`MAX_PREFIX_BYTES`](super::MAX_PREFIX_BYTES) bytes.
     pub(super) fn set_name(&mut self, name: &[u8]) {
         self.name_bytes = name.len() as u16;
         self.name = match name.len() {
@@ -46,7 +47,7 @@ impl Record {
         };
     }
 
-    /// The name.
+    /// Returns the name.
     #[inline(always)]
     pub(super) fn name(&self) -> &[u8] {
         match &self.name {
@@ -55,7 +56,7 @@ impl Record {
         }
     }
 
-    /// Asks for a name that is not inside. Best when the record is in the cache.
+    /// Prefetches the heap block, if there is one. The record should be in the cache.
     #[inline(always)]
     pub(super) fn prefetch_block(&self) {
         if let Text::Block(block) = &self.name {
@@ -63,7 +64,8 @@ impl Record {
         }
     }
 
-    /// Cache lines that looking at the whole name touches, and how many of them wait for others: the record, then the block.
+    /// Cache lines that reading the whole name takes, and the length of their chain of dependent reads: the record,
+    /// then the block.
     pub(super) fn lines(&self) -> (usize, usize) {
         match &self.name {
             Text::Inline(_) => (1, 1),
@@ -72,12 +74,12 @@ impl Record {
     }
 }
 
-/// Cache lines that `bytes` bytes from the address `start` on lie on.
+/// Number of cache lines that `bytes` bytes from the address `start` on occupy.
 pub(super) fn lines_of(start: usize, bytes: usize) -> usize {
     (start + bytes).div_ceil(CACHE_LINE_BYTES) - start / CACHE_LINE_BYTES
 }
 
-/// Bytes on the heap for a name of so many bytes, besides its record: nothing for what fits into that.
+/// Heap bytes of a name of `name_bytes` bytes, besides its record; 0 for an inline name.
 pub(super) fn block_bytes(name_bytes: usize) -> usize {
     if name_bytes <= INLINE_BYTES { 0 } else { name_bytes }
 }

@@ -1,4 +1,4 @@
-//! All three structures find the same.
+//! Tests that all three structures find the same prefixes.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -32,7 +32,7 @@ fn hashes(name: &Name) -> PrefixHashes {
     hashes
 }
 
-/// Names of few different components, so that they share prefixes; some with components of other lengths.
+/// Names of few different components, so that they share prefixes, and a few other components.
 fn names(count: std::ops::Range<usize>, depth: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Name>> {
     let component = prop_oneof![
         4 => prop::sample::select(vec![b"a".to_vec(), b"b".to_vec(), vec![0x61, 0x80]]),
@@ -112,7 +112,7 @@ fn measurements_measure() {
     assert!(figures.plain_cycles > 0.0 && figures.prefetched_cycles > 0.0);
 }
 
-/// Prefixes of 4 and of 6 components; those of 6 are too long for a record.
+/// Prefixes of 4 and of 6 components; those of 6 are not inline.
 #[test]
 fn lines_are_counted_on_the_way() {
     let prefixes = 500;
@@ -136,17 +136,17 @@ fn lines_are_counted_on_the_way() {
     }
     let of_four = &workloads[..1];
     let count = |lines: MeanLines| (lines.all, lines.dependent);
-    // Buckets of lengths 6 and 4 at once, then the record.
+    // Buckets of lengths 6 and 4, fetched at once, then the record.
     assert_eq!(count(count_lines(&fib, of_four, &KEY, 0, 100)), (3.0, 2.0));
-    // The bucket and the record of length 4, below which there is nothing.
+    // The bucket and the record of length 4, which has no longer prefixes.
     assert_eq!(count(count_lines(&table, of_four, &KEY, 0, 100)), (2.0, 2.0));
     let of_six = &workloads[1..];
     // One bucket, one record and its block of 66 bytes.
     assert_eq!(count(count_lines(&fib, of_six, &KEY, 0, 100)), (4.0, 3.0));
-    // Bucket and virtual entry, bucket and record, and the block, which may begin anywhere in a line.
+    // Bucket and virtual entry, bucket and record, and the block, which may start anywhere in a line.
     let lines = count_lines(&table, of_six, &KEY, 0, 100);
     assert!(lines.dependent == 5.0 && (6.0..7.0).contains(&lines.all), "{lines:?}");
-    // Every vertex waits for the one above; some share a line with it.
+    // Every vertex depends on its parent; some share a line with it.
     let lines = count_lines(&trie, of_four, &KEY, 0, 100);
     assert!(lines.all == lines.dependent && (5.0..14.0).contains(&lines.all), "{lines:?}");
 }
@@ -176,7 +176,7 @@ fn a_trie_of_random_names_is_as_deep_as_the_model_says() {
         .sum();
     let model = namehop_model::patricia::PatriciaModel { prefixes, bytes_per_packet: 511.0, cache_bytes: 55e6 };
     let average = total as f64 / prefixes as f64;
-    // Vertices on the path are one more than the leaf's depth.
+    // The path has one vertex more than the leaf's depth.
     assert!((average - 1.0 - model.leaf_depth()).abs() < 1.0, "{average} against {}", model.leaf_depth());
 }
 

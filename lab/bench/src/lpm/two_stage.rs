@@ -1,9 +1,9 @@
 //! 2-stage search in a hash table: So et al., "Named Data Networking on a Router: Fast and DoS-resistant Forwarding with
 //! Hash Tables" (ANCS 2013), as Takemasa (2019), 4.1.2, describes it.
 //!
-//! The search starts with the prefix of M components. Its entry says how long the longest prefix below it is, and so
-//! whether to go on with longer prefixes, longest first, or with shorter ones. For a longer prefix whose first M components
-//! have no entry of their own, an entry without a number is put there as a virtual entry.
+//! The search starts with the prefix of M components. Its entry has the length of the longest prefix below it, which
+//! decides whether the search continues with longer prefixes, longest first, or with shorter ones. A longer prefix
+//! needs an entry for its first M components; if none exists, one without a number is added, called virtual entry.
 
 use namehop_hash::{HashKey, hash_name};
 use namehop_table::prefetch::CACHE_LINE_BYTES;
@@ -13,20 +13,20 @@ use namehop_wire::NameRef;
 use super::record::{Record, block_bytes};
 use super::{Lines, LongestPrefixMatch, LpmError, MAX_GROUP, MAX_PREFIX_BYTES, Query};
 
-/// The table; see the module's description.
+/// The table; see the module documentation.
 pub struct TwoStage {
     key: HashKey,
     start: usize,
     table: BucketTable,
     entries: Arena<Record>,
-    /// Bytes of names that are not in their records.
+    /// Heap bytes of names that are not inline.
     block_bytes: usize,
 }
 
-/// What the first stage says: the depths to look at next.
+/// Result of the first stage: the depths to search next.
 #[derive(Clone, Copy, Default)]
 struct SecondStage {
-    /// Depth to start with, going down to the depth after `floor`.
+    /// First depth to search, downwards to `floor + 1`.
     from: usize,
     floor: usize,
     /// Entry of the prefix of M components.
@@ -34,7 +34,8 @@ struct SecondStage {
 }
 
 impl TwoStage {
-    /// A table for `capacity` entries, virtual entries included, that starts its searches at `start` components (M).
+    /// Creates a table for `capacity` entries, virtual entries included, with searches starting at `start` components
+    /// (M).
     pub fn new(key: HashKey, start: usize, capacity: u32) -> Result<Self, LpmError> {
         let pages = PageRequest::default();
         let table = BucketTable::new(capacity as usize, pages)?;
@@ -58,7 +59,7 @@ impl TwoStage {
         Ok(index)
     }
 
-    /// Looks at the prefix of M components.
+    /// Looks up the prefix of M components.
     #[inline]
     fn first_stage(&self, query: &Query<'_>) -> SecondStage {
         let depth = query.hashes.depth();
@@ -76,7 +77,7 @@ impl TwoStage {
         }
     }
 
-    /// Depths to look at, in order: first those above the start, if the first stage says so, then those below it.
+    /// Searches the depths above the start, if the first stage found an entry, then those below it.
     #[inline]
     fn second_stage(&self, query: &Query<'_>, stage: SecondStage) -> Option<u32> {
         if let Some(number) = self.search(query, stage.from, stage.floor) {
@@ -86,7 +87,7 @@ impl TwoStage {
         virtual_entry.number.or_else(|| self.search(query, stage.floor - 1, 0))
     }
 
-    /// Longest-first from depth `from` down to above `floor`.
+    /// Searches longest first from depth `from` down to `floor + 1`.
     #[inline]
     fn search(&self, query: &Query<'_>, from: usize, floor: usize) -> Option<u32> {
         (floor + 1..=from).rev().find_map(|depth| {
@@ -103,7 +104,7 @@ impl TwoStage {
         Some(index)
     }
 
-    /// Asks for the names of the entries that were guessed, where they are not inside.
+    /// Prefetches the names of guessed entries that are not inline.
     #[inline]
     fn prefetch_blocks(&self, guesses: &[Option<u32>]) {
         for &guess in guesses.iter().flatten() {
@@ -139,7 +140,7 @@ impl LongestPrefixMatch for TwoStage {
 
     fn find_group(&self, queries: &[Query<'_>], found: &mut [Option<u32>; MAX_GROUP]) {
         let first_hash = |query: &Query<'_>| query.hashes.get(self.start.min(query.hashes.depth()));
-        // The dependent accesses, one after the other for the whole group.
+        // The dependent accesses, stage by stage for the whole group.
         for query in queries {
             self.table.prefetch(first_hash(query));
         }
@@ -156,7 +157,7 @@ impl LongestPrefixMatch for TwoStage {
             }
         }
         for ((query, stage), guess) in queries.iter().zip(&stages).zip(&mut guesses) {
-            // The first one that the buckets promise is the one.
+            // The first depth with a candidate in its bucket is taken for the match.
             let mut depths = (stage.floor + 1..=stage.from).rev();
             *guess = depths.find_map(|depth| self.prefetch_entry(query.hashes.get(depth)));
         }
@@ -170,7 +171,7 @@ impl LongestPrefixMatch for TwoStage {
         let mut lines = Lines::default();
         let stage = self.first_stage(query);
         let first_depth = self.start.min(query.hashes.depth());
-        // The first bucket, and the entry that it leads to; a name shorter than M has no such entry.
+        // The first bucket, and the entry that it leads to. A name shorter than M has no such entry.
         if first_depth == self.start {
             lines.add(1, 1);
         }
@@ -185,7 +186,7 @@ impl LongestPrefixMatch for TwoStage {
                 let index = self.entry_of(hash, &query.name.value()[..query.hashes.value_bytes(depth)])?;
                 self.entries[index].number.map(|_| index)
             });
-            // All buckets of a stage can be asked for at once.
+            // All buckets of a stage can be fetched at once.
             lines.add(buckets, buckets.min(1));
             if let Some(index) = found {
                 lines.add_record(&self.entries[index]);
