@@ -1,7 +1,7 @@
-//! From single bursts to what packets cost: medians, and totals beside them.
+//! Costs of packets from single bursts: medians and totals.
 //!
-//! A median drops what is not done in every burst, such as looking at timers, and what else runs on the machine. A total has
-//! both.
+//! A median omits work that not every burst has, such as timers, and disturbances by other load on the host. A total
+//! includes both.
 
 use super::load::Step;
 use crate::median::median;
@@ -12,13 +12,13 @@ use crate::schedule::{ByPacket, PacketKind};
 pub(super) struct Costs {
     /// Medians over bursts of one kind.
     pub(super) medians: ByPacket<f64>,
-    /// All ticks by all packets of such bursts.
+    /// Total ticks over total packets of such bursts.
     pub(super) totals: ByPacket<f64>,
-    /// All ticks by all Data of mixed bursts; without those, the totals of Interest and Data together.
+    /// Total ticks over total Data of mixed bursts; without mixed bursts, the sum of the totals of Interest and Data.
     pub(super) exchange: f64,
 }
 
-/// What bursts took.
+/// Ticks of bursts.
 #[derive(Default)]
 pub(super) struct Samples {
     by_kind: ByPacket<Vec<f64>>,
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!((costs.medians.interest_miss, costs.medians.data), (10.0, 20.0));
         assert_eq!((costs.totals.interest_miss, costs.totals.data, costs.exchange), (40.0, 80.0, 120.0));
         assert_eq!((costs.medians.interest_hit, costs.totals.interest_hit), (0.0, 0.0));
-        // Mixed bursts tell the cost of an exchange alone.
+        // Only mixed bursts determine the cost of an exchange.
         samples.add(&Step { kind: None, ticks: 3_200, interests: 33, data: 31 });
         samples.add(&Step { kind: None, ticks: 3_300, interests: 31, data: 34 });
         assert_eq!(samples.costs().exchange, 100.0);

@@ -9,59 +9,59 @@ use crate::workload::WorkloadError;
 /// Why the engine could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineBenchError {
-    /// No such names.
+    /// The workload is impossible.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The FIB has no room.
+    /// The FIB is full.
     #[error("the FIB took no more prefixes: {0}")]
     Fib(#[from] FibError),
-    /// A name of the workload is not one.
+    /// The workload generated an invalid name.
     #[error("the workload made a wrong name: {0}")]
     Name(#[from] DecodeError),
-    /// DPDK does not start, or gives no memory.
+    /// DPDK did not start, or memory could not be allocated.
     #[error("{0}; 'namehop bench engine --help' says what it needs")]
     Dpdk(#[from] namehop_dpdk::DpdkError),
-    /// Tables or faces could not be made.
+    /// Tables or faces could not be created.
     #[error("the router could not be put together: {0}")]
     Rig(String),
-    /// The worker did not forward what it should.
+    /// The worker did not forward all packets.
     #[error(
         "the worker forwarded {got} of {expected} packets of a burst; smaller --in-flight or larger tables may help"
     )]
     Lost {
-        /// Packets that came out.
+        /// Packets sent by the worker.
         got: usize,
-        /// Packets that went in.
+        /// Packets that it should have sent.
         expected: usize,
     },
-    /// Requests of the warm-up were too few.
+    /// The warm-up had too few requests.
     #[error(
         "after warming up, the cache of '{policy}' holds {got} of {capacity} packets; more --warm-up or a smaller --cs fills it"
     )]
     Cold {
-        /// Its policy.
+        /// Policy of the cache.
         policy: PolicyKind,
-        /// Packets in it.
+        /// Packets in the cache.
         got: usize,
-        /// Packets it may hold.
+        /// Capacity of the cache in packets.
         capacity: usize,
     },
-    /// There is no such flood.
+    /// The flood's parameters are invalid.
     #[error("the flood is impossible: {0}")]
     Flood(String),
-    /// The second tier of the Content Store cannot be had.
+    /// The second tier of the Content Store could not be opened.
     #[error(transparent)]
     Disk(#[from] namehop_disk::OpenError),
-    /// A disk does not stall as it should, or not end to.
+    /// A disk cannot be frozen, or does not work again afterwards.
     #[error("{0}")]
     Freeze(String),
-    /// The counters failed while they counted.
+    /// Reading the counters failed.
     #[error("the hardware counters failed: {0}")]
     Counters(#[source] std::io::Error),
-    /// There are not as many cores.
+    /// There are too few cores.
     #[error("{wanted} workers need as many cores, and there are {cores}")]
     TooFewCores {
-        /// Workers asked for.
+        /// Requested workers.
         wanted: usize,
         /// Cores that this process may use.
         cores: usize,

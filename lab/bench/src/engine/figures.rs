@@ -1,4 +1,4 @@
-//! From measurements of single passes to the figures of a schedule: means over workers, medians over runs.
+//! Figures of a schedule from single passes: means over workers, medians over runs.
 
 use namehop_engine::schedule::ScheduleKind;
 use namehop_table::clock::cycles_per_second;
@@ -8,7 +8,7 @@ use crate::counters::Tally;
 use crate::median::median;
 use crate::schedule::{ByPacket, FloodFigures, PacketCosts, PacketKind, ScheduleFigures, Spread};
 
-/// What one pass, or one worker's part of it, gives.
+/// Results of one pass, or of one worker's part of it.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) costs: Costs,
@@ -16,7 +16,7 @@ pub(super) struct Measured {
     pub(super) flood: Option<FloodFigures>,
 }
 
-/// The mean of several measurements, of their costs and of everything counted.
+/// Mean of several measurements' costs and counters.
 pub(super) fn mean(all: &[Measured]) -> Measured {
     let mut mean = Measured::default();
     let part = 1.0 / all.len() as f64;
@@ -33,22 +33,22 @@ pub(super) fn mean(all: &[Measured]) -> Measured {
     mean
 }
 
-/// Nanoseconds of so many ticks.
+/// Converts ticks to nanoseconds.
 fn ns(ticks: f64) -> f64 {
     ticks * 1e9 / cycles_per_second() as f64
 }
 
-/// Nanoseconds of an Interest and its Data, by medians of bursts.
+/// Nanoseconds of an Interest and its Data, from medians over bursts.
 fn pair_ns(run: &Measured) -> f64 {
     ns(run.costs.medians.interest_miss + run.costs.medians.data)
 }
 
-/// The same by totals.
+/// Nanoseconds of an exchange, from totals.
 fn exchange_ns(run: &Measured) -> f64 {
     ns(run.costs.exchange)
 }
 
-/// The median of runs, with the least and the most.
+/// Median over runs, with the least and the most.
 fn median_of_runs(runs: &[Measured], of: impl Fn(&Measured) -> f64) -> (f64, Spread) {
     let mut values: Vec<f64> = runs.iter().map(of).collect();
     let spread = Spread {
@@ -58,7 +58,7 @@ fn median_of_runs(runs: &[Measured], of: impl Fn(&Measured) -> f64) -> (f64, Spr
     (median(&mut values), spread)
 }
 
-/// What several runs on one path say together.
+/// Costs over several runs on one path.
 fn costs_of_runs(runs: &[Measured]) -> PacketCosts {
     let of = |kind| median_of_runs(runs, |run| *run.costs.medians.get(kind)).0;
     let (pair_ns, pair_ns_spread) = median_of_runs(runs, pair_ns);
@@ -75,7 +75,7 @@ fn costs_of_runs(runs: &[Measured]) -> PacketCosts {
     }
 }
 
-/// All runs of one schedule, by what was measured; nothing of what was not asked for.
+/// All runs of one schedule, by pass; empty for passes that were not requested.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     pub(super) whole: Vec<Measured>,
@@ -83,7 +83,7 @@ pub(super) struct Runs {
     pub(super) computing: Vec<Measured>,
 }
 
-/// The figures of a schedule from its runs, with the lines that packets need, and whether these are clear.
+/// Figures of a schedule from its runs, and from the count of cache lines with its robustness.
 pub(super) fn summary(
     schedule: ScheduleKind,
     runs: &Runs,
@@ -94,7 +94,7 @@ pub(super) fn summary(
     let costs = costs_of_runs(whole);
     let total = |kind| median_of_runs(whole, |run| *run.costs.totals.get(kind)).0;
     let costs_of = |runs: &[Measured]| (!runs.is_empty()).then(|| costs_of_runs(runs));
-    // Of what was measured in the same run, one right behind the other.
+    // Compares measurements of the same run, which are adjacent in time.
     let compared = |others: &[Measured], of: fn(f64, f64) -> f64| {
         let mut all: Vec<f64> =
             whole.iter().zip(others).map(|(whole, other)| of(exchange_ns(whole), exchange_ns(other))).collect();

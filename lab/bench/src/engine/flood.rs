@@ -1,7 +1,7 @@
-//! A flood of Interests with deep names that nobody answers, and what it does to others.
+//! A flood of unanswered Interests with deep names, and its effect on ordinary traffic.
 //!
-//! The names are random below prefixes of the FIB, so that they are forwarded and stay pending until they expire or the PIT
-//! gives them up. They come from a face of their own, mixed evenly into every burst of ordinary packets.
+//! The names are random below prefixes of the FIB, so the Interests are forwarded and stay pending until they expire or
+//! are evicted from the PIT. They come from a separate face, mixed evenly into every burst of ordinary packets.
 
 use std::time::Instant;
 
@@ -21,24 +21,24 @@ use crate::permutation::mix;
 use crate::schedule::{Compared, EngineParameters, FloodFigures, FloodParameters, PacketKind, Traffic};
 use crate::workload::{GENERIC_COMPONENT, HEADER_BYTES, MAX_COMPONENT_BYTES, Workload, next_word};
 
-/// What an Interest has besides its name, with the headers that links put in front of it.
+/// Size of an Interest without its name, link headers included, in bytes.
 const REST_OF_PACKET_BYTES: usize = 128;
-/// So many bursts are mixed for each that is of one kind, which tells what that kind costs.
+/// Mixed bursts per burst of one kind, which measures the cost of that kind.
 const MIXED_BURSTS: usize = 4;
-/// Of the time of measuring, what is measured without the flood.
+/// Fraction of the measuring time that is spent without the flood.
 const TIME_WITHOUT: f64 = 0.5;
 
-/// The sender of a flood.
+/// The source of a flood.
 pub(super) struct Flood {
     /// FIB prefixes for its names.
     prefixes: Workload,
     component_bytes: usize,
-    /// With the number of components behind the prefix; all that occur.
+    /// Templates by number of components after the prefix.
     templates: Vec<(usize, Template)>,
     packets_of_burst: usize,
     sent: u64,
     forwarded: u64,
-    /// Frames on their way out of the measurement.
+    /// Scratch space for mixing frames.
     taken_out: Vec<PacketBuffer>,
 }
 
@@ -64,7 +64,7 @@ impl Flood {
         if packets_of_burst == 0 || packets_of_burst >= parameters.burst {
             return wrong(format!("in bursts of {} it has {packets_of_burst} packets", parameters.burst));
         }
-        // Only to Interests for prefixes do depths make a difference.
+        // The depth of a name matters only to Interests with CanBePrefix.
         let least = if flood.can_be_prefix { 1 } else { deepest };
         let template =
             |components| (components, Template::interest(bytes(components), flood.can_be_prefix, LinkHeaders::Token));
@@ -83,7 +83,7 @@ impl Flood {
         self.packets_of_burst
     }
 
-    /// Adds so many frames.
+    /// Appends `count` frames of the flood.
     pub(super) fn fill(&mut self, count: usize, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
         for _ in 0..count {
             frames.extend(self.frame(pool));
@@ -112,7 +112,7 @@ impl Flood {
         template.fill((port_address(0), FLOOD_PEER), write, draw, Some(draw as u32 | HIGH_NONCE), frame)
     }
 
-    /// Mixes the flood's part of a burst evenly into `frames`.
+    /// Mixes the flood's packets of a burst evenly into `frames`.
     pub(super) fn join(&mut self, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
         let (ordinary, flood) = (frames.len(), self.packets_of_burst);
         let mut mixed = std::mem::take(&mut self.taken_out);
@@ -130,7 +130,7 @@ impl Flood {
         self.taken_out = mixed;
     }
 
-    /// Takes the flood out of what the worker has sent on each link; Nacks go back to the first one.
+    /// Removes flood packets from the frames that the worker sent on each link. On the first link they are Nacks.
     pub(super) fn take_out(&mut self, sent: &mut [Vec<PacketBuffer>; LINKS]) {
         for (link, frames) in sent.iter_mut().enumerate() {
             let all = frames.len();
@@ -143,12 +143,12 @@ impl Flood {
 }
 
 impl<S: Schedule> Load<'_, S> {
-    /// Ticks per packet of a burst.
+    /// Runs a burst of one kind; returns ticks per packet.
     fn ticks_of(&mut self, kind: PacketKind) -> Result<f64, EngineBenchError> {
         self.step(kind).map(|step| step.per_packet())
     }
 
-    /// A burst of the flood alone; ticks per packet.
+    /// Runs a burst of flood packets only; returns ticks per packet.
     fn flood_alone(&mut self) -> Result<f64, EngineBenchError> {
         let Some(mut flood) = self.flood.take() else { return Ok(0.0) };
         let count = self.parameters.burst;
@@ -158,14 +158,14 @@ impl<S: Schedule> Load<'_, S> {
         Ok(self.perform(turn)?.ticks as f64 / count as f64)
     }
 
-    /// What a flood costs, and what it does to others. The load is warm.
+    /// Measures the cost of a flood and its effect on ordinary traffic. The load must be warm.
     pub(super) fn measure_flood(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError> {
         let parameters = self.parameters;
         let mut samples = Samples::default();
         self.measure(parameters.time.mul_f64(TIME_WITHOUT), &mut samples)?;
         let without = samples.costs().medians;
         self.flood = Some(Flood::new(parameters, flood)?);
-        // The PIT is full then.
+        // This number of flood packets fills the PIT.
         let enough = EngineConfig::default().pit_capacity.max(2 * parameters.in_flight);
         while self.flood.as_ref().is_some_and(|flood| (flood.sent as usize) < enough) {
             self.step(PacketKind::InterestMiss)?;

@@ -1,5 +1,5 @@
-//! The packets of the measurement: Ethernet frames with NDNLPv2 and an Interest or Data inside, of which only name, Nonce
-//! and PIT token change. On the stripped path the Interest or Data stands in the frame alone.
+//! Templates of packets: Ethernet frames with NDNLPv2 and an Interest or Data, of which only name, Nonce and PIT token
+//! change. On the stripped path frames have no NDNLPv2 header.
 
 use namehop_engine::schedule::Schedule;
 use namehop_face::encapsulation::{ETHERTYPE_NDN, HEADER_BYTES, MacAddress};
@@ -10,23 +10,23 @@ use namehop_wire::tlv::{Writer, types};
 use crate::schedule::EngineParameters;
 use crate::workload::Workload;
 
-/// Length of the tokens that both sides use.
+/// Length of the PIT tokens of both sides, in bytes.
 pub(super) const TOKEN_BYTES: usize = 8;
 const NONCE_BYTES: usize = 4;
 const FRESHNESS_MS: u64 = 10_000;
-/// A signature of the size that HMAC and digests have.
+/// Size of HMAC and digest signatures, in bytes.
 const SIGNATURE_BYTES: usize = 32;
 
-/// A frame to be copied and filled in. Offsets count from its start.
+/// A frame to be copied and filled in. Offsets are from its start.
 pub(super) struct Template {
     bytes: Vec<u8>,
-    /// `None` without NDNLPv2.
+    /// Offset of the token; `None` without NDNLPv2.
     token_at: Option<usize>,
     name_at: usize,
     nonce_at: usize,
 }
 
-/// What stands between Ethernet header and packet.
+/// Header between Ethernet header and packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LinkHeaders {
     /// NDNLPv2 with a PIT token.
@@ -36,17 +36,17 @@ pub(super) enum LinkHeaders {
 }
 
 impl LinkHeaders {
-    /// Those that an engine with the schedule `S` goes by.
+    /// The headers expected by an engine with the schedule `S`.
     pub(super) const fn of<S: Schedule>() -> Self {
         if S::IS_STRIPPED { LinkHeaders::Absent } else { LinkHeaders::Token }
     }
 }
 
-/// Token of a packet, as a number.
+/// PIT token of a packet, as a number.
 pub(super) type Token = u64;
 
 impl Template {
-    /// Interests.
+    /// Creates a template of Interests.
     pub(super) fn interest(name_bytes: usize, can_be_prefix: bool, headers: LinkHeaders) -> Self {
         let mut packet = Writer::new();
         packet.nested(types::INTEREST, |packet| {
@@ -56,14 +56,15 @@ impl Template {
             }
             packet.element(types::NONCE, &[0; NONCE_BYTES]);
         });
-        // The Nonce is last, behind its TYPE and LENGTH; in front of those is the name, or CanBePrefix without VALUE.
+        // The Nonce is last, after its TLV-TYPE and TLV-LENGTH; before these is the name, or CanBePrefix, which has no
+        // TLV-VALUE.
         let packet = packet.into_vec();
         let nonce_at = packet.len() - NONCE_BYTES;
         let name_at = nonce_at - if can_be_prefix { 4 } else { 2 } - name_bytes;
         Template::framed(&packet, (name_at, nonce_at), headers)
     }
 
-    /// Data with so many bytes of content.
+    /// Creates a template of Data with `payload_bytes` bytes of content.
     pub(super) fn data(workload: &Workload, payload_bytes: usize, headers: LinkHeaders) -> Self {
         let packet = data_packet(workload.name_bytes(), payload_bytes);
         let mut rest = Writer::new();
@@ -85,7 +86,7 @@ impl Template {
             LinkHeaders::Absent => packet.to_vec(),
         };
         let packet_at = HEADER_BYTES + link.len() - packet.len();
-        // TYPE and LENGTH of the fragment stand between token and packet.
+        // TLV-TYPE and TLV-LENGTH of the fragment are between token and packet.
         let mut fragment_header = Writer::new();
         fragment_header.element(types::LP_FRAGMENT, packet);
         let token_at = match headers {
@@ -93,20 +94,20 @@ impl Template {
             LinkHeaders::Absent => None,
         };
         let mut bytes = Vec::with_capacity(HEADER_BYTES + link.len());
-        // Of two addresses.
+        // Space for two addresses.
         bytes.resize(HEADER_BYTES - size_of_val(&ETHERTYPE_NDN), 0);
         bytes.extend_from_slice(&ETHERTYPE_NDN.to_be_bytes());
         bytes.extend_from_slice(&link);
         Template { bytes, token_at, name_at: packet_at + name_at, nonce_at: packet_at + nonce_at }
     }
 
-    /// Bytes of each frame.
+    /// Size of each frame in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Writes the next frame into an empty mbuf; `None` when it is too small. `write_name` writes the VALUE of the name to the
-    /// start of what it is given.
+    /// Writes the next frame into an empty mbuf; `None` if it is too small. `write_name` writes the TLV-VALUE of the
+    /// name to the start of its argument.
     #[inline]
     pub(super) fn fill(
         &mut self,
@@ -150,19 +151,20 @@ fn data_packet(name_bytes: usize, payload_bytes: usize) -> Vec<u8> {
     packet.into_vec()
 }
 
-/// Length of the Data packets.
+/// Size of the Data packets in bytes.
 pub(super) fn data_bytes(parameters: &EngineParameters) -> usize {
     let workload = parameters.workload;
     data_packet(workload.components * (2 + workload.component_bytes), parameters.payload_bytes).len()
 }
 
-/// The last bytes of a frame: of an Interest, also of one that comes back in a Nack, its Nonce; of Data 0, of its signature.
+/// Returns the last bytes of a frame: the Nonce of an Interest, also inside a Nack; 0 for Data, whose signature is
+/// zeros.
 #[inline]
 pub(super) fn nonce_of(frame: &PacketBuffer) -> u32 {
     frame.bytes().last_chunk().map_or(0, |nonce| u32::from_be_bytes(*nonce))
 }
 
-/// The token of a frame that the router has sent.
+/// Returns the PIT token of a frame that the router sent.
 #[inline]
 pub(super) fn token_of(frame: &PacketBuffer) -> Option<Token> {
     let link = LpPacket::decode(frame.bytes().get(HEADER_BYTES..)?).ok()?;

@@ -1,8 +1,8 @@
-//! Which packets the worker gets in which turn, and what a turn costs.
+//! Order of the packets that the worker receives, and cost of its poll iterations.
 //!
-//! Interests go in, each with a name never seen before, until as many are pending as asked for; then there are as many Data as
-//! Interests. Interests that the Content Store answers ask for names that were answered before, drawn from all that it still
-//! holds. A turn is prepared some time before it is performed: so its packets have left the core's own caches meanwhile.
+//! Interests with new names are sent until the requested number is pending; from then on there are as many Data as
+//! Interests. Interests that the Content Store shall answer have names answered before, drawn from those still cached.
+//! A burst is prepared some time before it is performed, so that its packets have left the core's private caches.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -26,25 +26,25 @@ use crate::counters::{Counters, Tally};
 use crate::schedule::{ByPacket, EngineParameters, PacketKind, Traffic};
 use crate::workload::Workload;
 
-/// After this long without Interests with CanBePrefix the Content Store keeps no index by prefix any more.
+/// Time without CanBePrefix Interests after which the Content Store drops its index by prefix.
 const SETTLING_NS: u64 = 61_000_000_000;
-/// Set in the Nonces of floods only.
+/// Bit set only in Nonces of floods.
 pub(super) const HIGH_NONCE: u32 = 1 << 31;
-/// Time on the worker's clock that passes for each packet at most. A million pending Interests whose Data comes in any order are
-/// answered in time then, however often the system interrupts the worker.
+/// Maximum time that passes on the worker's clock per packet. It ensures that a million pending Interests, answered in
+/// any order, are answered in time even if the system interrupts the worker.
 const MAX_NS_PER_PACKET: u64 = 800;
-/// Bursts of the warm-up after which progress is told.
+/// Bursts of the warm-up between two progress reports.
 const TELL_STEPS: u64 = 4096;
-/// Turns that a burst may take.
+/// Maximum number of poll iterations per burst.
 const MAX_TURNS: usize = 4;
-/// Counting takes this part of the time of measuring.
+/// Divisor of the measuring time that gives the counting time.
 const COUNTING_PART: u32 = 2;
-/// Bursts of cache hits for each burst of misses when only their cost is wanted.
+/// Bursts of cache hits per burst of misses if only the cost of hits is wanted.
 const HITS_TO_MEASURE: f64 = 0.05;
-/// In mixed traffic, mixed bursts for each pair of bursts of one kind.
+/// In mixed traffic, mixed bursts per pair of bursts of one kind.
 const MIXED_BURSTS: usize = 8;
 
-/// What a turn took.
+/// Cost of a burst.
 pub(super) struct Step {
     pub(super) kind: Option<PacketKind>,
     pub(super) ticks: u64,
@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-/// One worker's load.
+/// The load of one worker.
 pub(super) struct Load<'a, S: Schedule> {
     rig: Rig<S>,
     pub(super) stock: Stock,
@@ -68,26 +68,26 @@ pub(super) struct Load<'a, S: Schedule> {
     pub(super) names: Names,
     pub(super) interest: Template,
     pub(super) data: Template,
-    /// Time as the worker sees it: it passes only while it has its turns, as if packets came as fast as it handles them, and not
-    /// while the system does something else.
+    /// The worker's clock. It advances only during poll iterations, as if packets arrived as fast as the worker handles
+    /// them, and not while the system does other work.
     now: Timestamp,
     ns_per_tick: f64,
     prepared: VecDeque<Turn>,
-    /// Frames of the prepared turns.
+    /// Number of frames in the prepared turns.
     waiting: usize,
-    /// Frames that must be prepared before a turn is performed.
+    /// Number of frames that must be prepared before a turn is performed.
     waiting_limit: usize,
     /// Prepared Interests minus prepared Data.
     pub(super) prepared_balance: isize,
     sent: [Vec<PacketBuffer>; LINKS],
-    /// Set while something is observed.
+    /// The active observer, if any.
     pub(super) watch: Option<Watch>,
-    /// A flood, while it lasts.
+    /// The active flood, if any.
     pub(super) flood: Option<Flood>,
 }
 
 impl<'a, S: Schedule> Load<'a, S> {
-    /// A load with names that no load of another number uses.
+    /// Creates a load with names that no load with another `number` uses.
     pub(super) fn new(
         rig: Rig<S>,
         prefixes: &'a Prefixes,
@@ -121,7 +121,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         })
     }
 
-    /// The same with another schedule, of the same path.
+    /// Returns the load under another schedule of the same path.
     pub(super) fn with_schedule<T: Schedule>(self) -> Load<'a, T> {
         let Load {
             rig,
@@ -163,11 +163,12 @@ impl<'a, S: Schedule> Load<'a, S> {
         }
     }
 
-    /// Runs until as many Interests are pending and as many Data cached as asked for, and timers are due as often as they are set.
-    /// `tell` is told now and then how far that is, in thousandths.
+    /// Runs until the requested numbers of Interests are pending and of Data cached, and as many timers expire as are
+    /// set. Calls `tell` repeatedly with the progress in thousandths.
     pub(super) fn warm_up(&mut self, tell: &dyn Fn(u64, u64)) -> Result<(), EngineBenchError> {
         tell(0, 1000);
-        // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
+        // The first exchange starts actions that run for a minute after the start of a router. The clock then skips
+        // that minute.
         let waiting_limit = std::mem::take(&mut self.waiting_limit);
         self.step(PacketKind::InterestMiss)?;
         self.step(PacketKind::Data)?;
@@ -197,12 +198,12 @@ impl<'a, S: Schedule> Load<'a, S> {
         Ok(())
     }
 
-    /// Adds what packets cost in a while to `samples`.
+    /// Measures the cost of packets for `time`, and adds it to `samples`.
     pub(super) fn measure(&mut self, time: Duration, samples: &mut Samples) -> Result<(), EngineBenchError> {
         self.exchange(time, &mut |step| samples.add(&step))
     }
 
-    /// The same with the counters on, which would disturb the time-stamp counter's figures.
+    /// Runs the same load with hardware counters, which would distort the ticks.
     pub(super) fn count(&mut self, counters: Counters) -> Result<ByPacket<Tally>, EngineBenchError> {
         self.watch = Some(Watch::Counters(Box::new(counters), Box::default()));
         self.exchange(self.parameters.time / COUNTING_PART, &mut |_| ())?;
@@ -212,9 +213,9 @@ impl<'a, S: Schedule> Load<'a, S> {
         })
     }
 
-    /// Bursts of all kinds for a while. `on_step` is told what each took.
+    /// Runs bursts of all kinds for `time`. Calls `on_step` with the cost of each.
     fn exchange(&mut self, time: Duration, on_step: &mut dyn FnMut(Step)) -> Result<(), EngineBenchError> {
-        // There is one burst of hits at least.
+        // Ensures at least one burst of hits.
         let (mut hits_due, started) = (1.0, Instant::now());
         while started.elapsed() < time {
             self.exchange_once(&mut hits_due, on_step)?;
@@ -222,7 +223,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         Ok(())
     }
 
-    /// Mixed bursts, if there are any, then a burst of each kind; of cache hits as many as are due.
+    /// Runs mixed bursts, if there are any, then a burst of each kind, and the cache hits that are due.
     pub(super) fn exchange_once(
         &mut self,
         hits_due: &mut f64,
@@ -246,7 +247,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         Ok(())
     }
 
-    /// Ends the load.
+    /// Ends the load, and checks that all buffers were returned.
     pub(super) fn finish(mut self) -> Result<(), EngineBenchError> {
         self.prepared.clear();
         self.stock.clear();
@@ -256,7 +257,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         }
     }
 
-    /// Prepares a burst of one kind, and performs what was prepared longest ago.
+    /// Prepares a burst of one kind, and performs the oldest prepared one.
     pub(super) fn step(&mut self, kind: PacketKind) -> Result<Step, EngineBenchError> {
         let count = self.parameters.burst - self.flood.as_ref().map_or(0, Flood::packets_of_burst);
         let turn = match kind {
@@ -267,7 +268,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         self.perform_after(turn)
     }
 
-    /// The same with a burst of Interests and Data: so many Interests more or less that as many stay pending as asked for.
+    /// As `step` with a mixed burst. Its number of Interests keeps the number of pending Interests constant.
     fn mixed_step(&mut self) -> Result<Step, EngineBenchError> {
         let burst = self.parameters.burst;
         let more = usize::from(self.in_flight() < self.parameters.in_flight);
@@ -276,12 +277,12 @@ impl<'a, S: Schedule> Load<'a, S> {
         self.perform_after(turn)
     }
 
-    /// Interests that are pending when all turns that are prepared have been performed.
+    /// Number of Interests that are pending once all prepared turns have been performed.
     fn in_flight(&self) -> usize {
         self.names.pending().saturating_add_signed(self.prepared_balance)
     }
 
-    /// Performs what was prepared longest ago, if enough is prepared behind it.
+    /// Queues a turn, and performs the oldest one if enough are prepared.
     fn perform_after(&mut self, turn: Turn) -> Result<Step, EngineBenchError> {
         self.waiting += turn.frames.iter().map(Vec::len).sum::<usize>();
         self.prepared.push_back(turn);
@@ -293,7 +294,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         self.perform(turn)
     }
 
-    /// Turns of the worker until everything has come out that should; there is one at least.
+    /// Runs poll iterations, at least one, until all expected packets have been sent.
     pub(super) fn perform(&mut self, mut turn: Turn) -> Result<Step, EngineBenchError> {
         let interests: usize = turn.asked.iter().map(VecDeque::len).sum();
         let mut step =
@@ -325,7 +326,8 @@ impl<'a, S: Schedule> Load<'a, S> {
         Err(EngineBenchError::Lost { got, expected })
     }
 
-    /// What the worker has sent in a turn: Interests are pending from now on. Returns how many packets of ordinary traffic.
+    /// Takes the frames that the worker sent; their Interests are now pending. Returns the number of packets of
+    /// ordinary traffic.
     fn take_sent(&mut self, turn: &mut Turn) -> Result<usize, EngineBenchError> {
         for (link, frames) in self.rig.links.iter_mut().zip(&mut self.sent) {
             let mut before = usize::MAX;
@@ -340,7 +342,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         let got = self.sent.iter().map(Vec::len).sum();
         for (frames, asked) in self.sent.iter_mut().zip(&mut turn.asked) {
             for frame in frames.drain(..) {
-                // Data ends with its signature, which is zeros.
+                // Data ends with its signature, which is zeros here.
                 if nonce_of(&frame) != 0 {
                     let (name, nonce) = asked.pop_front().unwrap_or_default();
                     let token = token_of(&frame);
@@ -348,7 +350,8 @@ impl<'a, S: Schedule> Load<'a, S> {
                         let got = format!("an Interest with Nonce {:x} and token {token:?}", nonce_of(&frame));
                         return Err(EngineBenchError::Rig(format!("{got} came out and {nonce:x} should have")));
                     }
-                    // With a token the answer finds its entry, as the protocol has it; on the stripped path, by name.
+                    // With a token the answer finds its PIT entry directly, as in the protocol; on the stripped path it
+                    // finds it by name.
                     let draw = f64::from(nonce) / f64::from(HIGH_NONCE);
                     if draw >= self.parameters.unanswered {
                         self.names.is_pending(name, token.unwrap_or(0));

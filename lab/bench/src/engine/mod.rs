@@ -1,32 +1,33 @@
-//! The cost of packets in the forwarding engine, schedule by schedule, on the same packets.
+//! Cost of packets in the forwarding engine, by schedule, over the same packets.
 //!
-//! What is measured is a whole worker of the router: frames of an Ethernet port in memory, as mbufs, through link service,
-//! engine and link service to another such port, with the whole protocol on. Each turn of the worker handles a burst of
-//! packets; the time-stamp counter is read around turns. Figures are totals, all ticks by all packets, and medians over bursts of
-//! one kind of packet beside them: what else runs on the machine disturbs single bursts, seldom half of them. For comparison each
-//! schedule can be measured on the stripped path, too, which is what publications have measured.
+//! The measurement runs a whole worker of the router: frames of an Ethernet port in memory, as mbufs, pass link
+//! service, engine and link service to another such port, with the whole protocol enabled. Each poll iteration of the
+//! worker handles a burst of packets, and the time-stamp counter is read before and after it. Figures are totals (all
+//! ticks over all packets) and medians over bursts of one kind of packet: other load on the host disturbs single
+//! bursts, seldom half of them. For comparison each schedule can also be measured on the stripped path, which the
+//! publications measured.
 //!
 //! | file | what |
 //! |---|---|
-//! | `prefixes` | a FIB full of prefixes |
-//! | `peers` | who sends what to whom |
-//! | `names` | which names are asked for and answered next |
-//! | `frames` | the packets |
-//! | `stock` | their buffers |
-//! | `rig` | a worker between two ports, and the far ends of those |
-//! | `load` | which packets when, and what a turn cost |
-//! | `turn` | what the worker receives in one turn |
-//! | `rotation` | schedules in turns |
-//! | `requests` | requests of a workload, which the cache answers or not |
-//! | `policies` | cache policies in turns, and the blocks of the flow of packets |
-//! | `flood` | a flood of Interests, and what it does to others |
+//! | `prefixes` | a FIB filled with prefixes |
+//! | `peers` | the peers on the links, and the traffic between them |
+//! | `names` | the names to request and to answer next |
+//! | `frames` | templates of packets |
+//! | `stock` | packet buffers |
+//! | `rig` | a worker between two ports, and the far ends of the ports |
+//! | `load` | the order of packets, and the cost of a poll iteration |
+//! | `turn` | the frames received in one poll iteration |
+//! | `rotation` | schedules that take turns |
+//! | `requests` | requests of a workload, with an actual Content Store |
+//! | `policies` | cache policies that take turns, and the blocks of packet flow |
+//! | `flood` | an Interest flood, and its effect on ordinary traffic |
 //! | `stall` | a second tier on a disk that does not answer |
-//! | `watch` | what is observed of turns besides time |
-//! | `costs` | from single bursts to costs |
-//! | `figures` | from costs to figures of runs |
-//! | `lines` | cache lines of tables that packets need |
+//! | `watch` | observations of poll iterations besides time |
+//! | `costs` | cost of packets from single bursts |
+//! | `figures` | figures from the costs of runs |
+//! | `lines` | cache lines of tables fetched per packet |
 //! | `division` | several workers among which names are divided |
-//! | `error` | what can go wrong |
+//! | `error` | errors |
 
 mod costs;
 mod division;
@@ -74,25 +75,25 @@ use figures::{Measured, Runs, mean, summary};
 use prefixes::Prefixes;
 pub use stall::{StallFigures, StallParameters};
 
-/// Bursts that small tables have room for.
+/// Size of small tables, in bursts.
 const NEAR_BURSTS: usize = 4;
 
-/// A FIB that all schedules are measured with.
+/// Measures schedules over the same FIB.
 pub struct EngineBench {
     key: HashKey,
     prefixes: Prefixes,
     lookups_per_match: f64,
-    /// So few that they stay in the core's caches; only when computing is to be measured.
+    /// Few prefixes, whose FIB stays in the core's caches; only if `computing` is set.
     few_prefixes: Option<Prefixes>,
-    /// One for each worker.
+    /// One pool per worker.
     pools: Vec<BufferPool>,
-    /// What is counted, or why nothing is.
+    /// Hardware events to count, or why counters are not available.
     events: Result<Events, CountersUnavailable>,
-    /// What the FIB was filled and the pools were made for.
+    /// Parameters that the FIB and the pools were created for.
     made_for: EngineParameters,
 }
 
-/// The same load with tables that stay in the core's own caches, of the size of bursts, and so do packets.
+/// Returns the same load with tables and packets that stay in the core's private caches: a few bursts in size.
 fn with_small_tables(parameters: &EngineParameters) -> EngineParameters {
     let few = NEAR_BURSTS * parameters.burst;
     EngineParameters {
@@ -105,12 +106,13 @@ fn with_small_tables(parameters: &EngineParameters) -> EngineParameters {
     }
 }
 
-/// The same load for the stripped path, on which an Interest without answer stays for ever.
+/// Returns the same load with all Interests answered, for the stripped path, where an unanswered Interest never
+/// expires.
 fn all_answered(parameters: &EngineParameters) -> EngineParameters {
     EngineParameters { unanswered: 0.0, ..parameters.clone() }
 }
 
-/// What is measured in one pass.
+/// What one pass measures.
 #[derive(Debug, Clone, Copy)]
 enum Pass<'f> {
     /// The whole protocol.
@@ -119,15 +121,15 @@ enum Pass<'f> {
     Stripped,
     /// The whole protocol with small tables.
     Computing,
-    /// The whole protocol in a flood.
+    /// The whole protocol during a flood.
     Flood(&'f FloodParameters),
 }
 
-/// What is measured at a time, as progress tells it.
+/// Description of a pass, for progress reports.
 struct About<'a> {
     schedules: &'a [ScheduleKind],
     pass: Pass<'a>,
-    /// From 1.
+    /// Number of the run, from 1.
     run: usize,
     runs: usize,
     on_progress: &'a OnProgress<'a>,
@@ -153,14 +155,14 @@ impl EngineBench {
     /// Fills the FIB with the workload's prefixes.
     ///
     /// # Errors
-    /// When the workload or the memory for it cannot be had.
+    /// Fails if the workload is impossible, if there are too few cores, or if memory cannot be allocated.
     pub fn new(parameters: &EngineParameters, on_progress: &OnProgress<'_>) -> Result<Self, EngineBenchError> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         if parameters.workers > cores {
             return Err(EngineBenchError::TooFewCores { wanted: parameters.workers, cores });
         }
         let pools = rig::pools(parameters)?;
-        // The same key in every run: hashes are no part of what varies.
+        // The key is fixed, so that hashes do not vary between runs.
         let key = HashKey::new(0x6e61_6d65_686f_7031, 0x656e_6769_6e65_3032);
         let prefixes = Prefixes::new(key, parameters, on_progress)?;
         let few = || Prefixes::new(key, &with_small_tables(parameters), &|_| ());
@@ -171,7 +173,7 @@ impl EngineBench {
         Ok(EngineBench { key, prefixes, lookups_per_match, few_prefixes, pools, events, made_for })
     }
 
-    /// Fills the FIB anew, for other parameters that need no other packet buffers.
+    /// Refills the FIB for other parameters that fit the same packet buffers.
     #[cfg(test)]
     fn refill(&mut self, parameters: &EngineParameters) -> Result<(), EngineBenchError> {
         self.prefixes = Prefixes::new(self.key, parameters, &|_| ())?;
@@ -180,7 +182,7 @@ impl EngineBench {
         Ok(())
     }
 
-    /// Can it measure with these parameters, or must it be made anew?
+    /// True if it can measure with these parameters; otherwise a new one is needed.
     fn suits(&self, parameters: &EngineParameters) -> bool {
         let parts = |of: &EngineParameters| {
             (of.workload, of.workers, of.peers, of.traffic, of.payload_bytes, of.buffers, of.burst, of.computing)
@@ -188,22 +190,22 @@ impl EngineBench {
         parts(&self.made_for) == parts(parameters)
     }
 
-    /// Buckets of the FIB that a longest-first search looks at for one name, on average.
+    /// Average number of FIB buckets that a longest-first search reads for one name.
     pub fn lookups_per_match(&self) -> f64 {
         self.lookups_per_match
     }
 
-    /// How large the FIB is.
+    /// Statistics of the FIB.
     pub fn fib_statistics(&self) -> FibStatistics {
         self.prefixes.fib.statistics()
     }
 
-    /// Bytes of tables that a worker uses under such a load: FIB, entries and cached packets.
+    /// Bytes of tables that a worker uses under this load: FIB, entries and cached packets.
     pub fn table_bytes(&self, parameters: &EngineParameters) -> usize {
         self.fib_statistics().bytes + lines::table_bytes(parameters)
     }
 
-    /// Why hardware counters are not counted here, if they are not.
+    /// Returns why hardware counters are not available, if so.
     pub fn counters_unavailable(&self) -> Option<&CountersUnavailable> {
         self.events.as_ref().err()
     }
@@ -211,7 +213,7 @@ impl EngineBench {
     /// Measures all schedules `runs` times; in each run they take turns over the same tables.
     ///
     /// # Errors
-    /// When the router cannot be put together, or loses packets.
+    /// Fails if the router cannot be set up, or if it loses packets.
     pub fn run(
         &self,
         parameters: &EngineParameters,
@@ -245,10 +247,10 @@ impl EngineBench {
         Ok(figures.map(|(&schedule, runs)| summary(schedule, &runs, parameters.workers, lines)).collect())
     }
 
-    /// Measures the flood once in every run with each worker of each schedule, with tables of its own.
+    /// Measures the flood once per run, with each worker of each schedule, each time with new tables.
     ///
     /// # Errors
-    /// When there is no such flood, the router cannot be put together, or loses ordinary packets.
+    /// Fails if the flood is impossible, if the router cannot be set up, or if it loses ordinary packets.
     pub fn run_flood(
         &self,
         parameters: &EngineParameters,
@@ -269,7 +271,7 @@ impl EngineBench {
         Ok(figures)
     }
 
-    /// All workers at once, each with names of its own: what each measured, by schedule.
+    /// Runs one pass with all workers at once, each with its own names. Returns the workers' measurements by schedule.
     fn run_once(
         &self,
         about: &About<'_>,
@@ -283,7 +285,7 @@ impl EngineBench {
                 .map(|worker| {
                     let (start, processor) = (&start, processors.get(worker).copied());
                     scope.spawn(move || {
-                        // A thread that stays where the system puts it measures the same, only less steadily.
+                        // Pinning only reduces noise, so its failure is ignored.
                         let _ = processor.map(pin_to_processor);
                         let place = (worker, round * self.pools.len() as u64 + worker as u64);
                         self.pass(parameters, about, place, start)
@@ -321,7 +323,7 @@ impl EngineBench {
         }
     }
 
-    /// What one worker measures of each schedule. `B` warms its tables up.
+    /// Runs one worker's part of a pass over all schedules. `B` is the schedule of the warm-up.
     fn work<B: Schedule>(
         &self,
         prefixes: &Prefixes,
@@ -330,7 +332,7 @@ impl EngineBench {
         (worker, number): (usize, u64),
         start: &Barrier,
     ) -> Result<Vec<Measured>, EngineBenchError> {
-        // One worker speaks for all.
+        // Only worker 0 reports progress.
         let tell = |doing: &str, done, total| {
             if worker == 0 {
                 (about.on_progress)(Progress { what: format!("{about}: {doing}"), done, total });
@@ -358,12 +360,12 @@ impl EngineBench {
     }
 }
 
-/// Least nanoseconds of an Interest and its Data according to the memory's best rate.
+/// Minimum nanoseconds of an Interest and its Data at the memory's best rate.
 pub fn floor_ns(lines: &ByPacket<f64>, dram: &DramFigures) -> f64 {
     dram.floor_ns(lines.interest_miss + lines.data)
 }
 
-/// An [`EngineBench`] that is made when it is first needed, and again for another workload.
+/// Creates an [`EngineBench`] when first needed, and again for parameters that it does not suit.
 #[derive(Default)]
 pub struct EngineOnDemand {
     made: Option<EngineBench>,

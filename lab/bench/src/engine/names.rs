@@ -1,4 +1,4 @@
-//! Which names are asked for, and which are answered next.
+//! The names to request and to answer next.
 
 use std::collections::VecDeque;
 
@@ -6,32 +6,32 @@ use super::frames::Token;
 use crate::permutation::mix;
 use crate::schedule::{EngineParameters, Traffic};
 
-/// Names that one load may use before the next one's begin.
+/// Number of names reserved for one load.
 const NAMES_PER_LOAD: u64 = 1 << 34;
-/// Of the packets that the Content Store can hold, those that are asked for again: as many may have been used since, and
-/// the cache gives up what was not used for longest.
+/// Fraction of the Content Store's capacity that is requested again. The rest may have been used since, and the least
+/// recently used packet is evicted first.
 const ASKED_AGAIN: f64 = 0.5;
 
 /// The names of one load.
 pub(super) struct Names {
     next: u64,
     last: u64,
-    /// Number of names, after which it starts again with the first; 0 = names never repeat.
+    /// Number of names after which the first one follows again; 0 if names never repeat.
     period: u64,
     draws: u64,
-    /// What was asked for. In mixed traffic it is answered in any order once `due` is used up: so an answer comes after up to
-    /// twice the number of Interests that are in flight.
+    /// Pending Interests. In mixed traffic they are answered in random order once `due` is empty, so an answer comes
+    /// after up to twice the number of Interests in flight.
     asked: VecDeque<(u64, Token)>,
     due: VecDeque<(u64, Token)>,
     is_shuffled: bool,
-    /// Names that were answered, oldest first.
+    /// Answered names, oldest first.
     answered: VecDeque<u64>,
     answered_limit: usize,
 }
 
 impl Names {
-    /// Names that no load of another number uses, as long as there are enough of them, out of `capacity`. Packets are prepared
-    /// while up to `waiting` others have not yet been handled.
+    /// Creates names that no load with another `number` uses, while `capacity` suffices. Packets are prepared while up
+    /// to `waiting` others have not been handled.
     pub(super) fn new(parameters: &EngineParameters, number: u64, capacity: u64, waiting: usize) -> Self {
         let first = number * NAMES_PER_LOAD % capacity;
         let names = if parameters.names == 0 { NAMES_PER_LOAD } else { parameters.names };
@@ -48,7 +48,7 @@ impl Names {
         }
     }
 
-    /// A name to ask for.
+    /// Returns the next name to request.
     pub(super) fn next(&mut self) -> u64 {
         if self.next >= self.last {
             self.next = self.last - self.period.max(1);
@@ -57,28 +57,28 @@ impl Names {
         self.next - 1
     }
 
-    /// A number from 0 to below `end`.
+    /// Returns a random number from 0 to `end` - 1.
     pub(super) fn draw_below(&mut self, end: usize) -> usize {
         ((u128::from(self.draw()) * end as u128) >> 64) as usize
     }
 
-    /// A random number.
+    /// Returns a random number.
     pub(super) fn draw(&mut self) -> u64 {
         self.draws += 1;
         mix(self.draws)
     }
 
-    /// An Interest for this name is pending, and the router has sent it with this token.
+    /// Records that the router has forwarded an Interest for this name with this token.
     pub(super) fn is_pending(&mut self, name: u64, token: Token) {
         self.asked.push_back((name, token));
     }
 
-    /// Pending names that will be answered.
+    /// Number of pending names that will be answered.
     pub(super) fn pending(&self) -> usize {
         self.asked.len() + self.due.len()
     }
 
-    /// The one that is answered next.
+    /// Removes and returns the name to answer next.
     pub(super) fn answer(&mut self) -> Option<(u64, Token)> {
         if !self.is_shuffled {
             return self.asked.pop_front();
@@ -90,7 +90,7 @@ impl Names {
         self.due.swap_remove_back(place)
     }
 
-    /// The Content Store holds Data with this name.
+    /// Records that the Content Store holds Data with this name.
     pub(super) fn is_answered(&mut self, name: u64) {
         self.answered.push_back(name);
         while self.answered.len() > self.answered_limit {
@@ -98,12 +98,12 @@ impl Names {
         }
     }
 
-    /// Is there a name that the Content Store holds, and will hold when it is asked for?
+    /// True if there is a name that the Content Store holds, and will still hold when it is requested.
     pub(super) fn has_answered(&self) -> bool {
         !self.answered.is_empty()
     }
 
-    /// A name that the Content Store holds.
+    /// Returns a random name that the Content Store holds.
     pub(super) fn again(&mut self) -> Option<u64> {
         let place = self.draw_below(self.answered.len());
         self.answered.get(place).copied()
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(mixed.iter().collect::<HashSet<_>>().len(), mixed.len());
         let in_order = mixed.windows(2).filter(|pair| pair[0] < pair[1]).count();
         assert!((700..1_300).contains(&in_order), "{in_order} of 2000 follow each other");
-        // None waits for more than twice as many as are in flight.
+        // None waits for more than twice the number in flight.
         assert!(mixed.iter().enumerate().all(|(place, name)| (place as u64) < name - sorted[0] + 1_001));
     }
 }

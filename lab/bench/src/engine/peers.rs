@@ -1,7 +1,7 @@
-//! Who sends what to whom: the peers on the worker's two links.
+//! The peers on the worker's two links.
 //!
-//! In sorted traffic the peers of the first link ask and those of the second one answer. In mixed traffic all of them do
-//! both: what a peer of one link asks for, a peer of the other link has.
+//! In sorted traffic the peers of the first link are consumers, and those of the second one producers. In mixed traffic
+//! all peers are both: names requested by a peer of one link are served by a peer of the other link.
 
 use namehop_face::encapsulation::MacAddress;
 use namehop_face::registry::FaceTable;
@@ -10,10 +10,10 @@ use namehop_packet::FaceId;
 use super::rig;
 use crate::schedule::{EngineParameters, Traffic};
 
-/// Links of the worker.
+/// Number of links of the worker.
 pub(super) const LINKS: usize = 2;
 
-/// A peer: on which link, and which one there.
+/// A peer: its link, and its number on that link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) link: usize,
@@ -21,7 +21,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Its address.
+    /// MAC address of the peer.
     pub(super) fn address(self) -> MacAddress {
         [2, 0, 1, self.link as u8, (self.number >> 8) as u8, self.number as u8]
     }
@@ -32,10 +32,10 @@ pub(super) fn port_address(link: usize) -> MacAddress {
     [2, 0, 0, link as u8, 0, 0]
 }
 
-/// Address of another peer on the first link, from which floods come.
+/// MAC address of the additional peer on the first link that sends floods.
 pub(super) const FLOOD_PEER: MacAddress = [2, 0, 2, 0, 0, 0];
 
-/// How peers and prefixes belong together.
+/// Assignment of prefixes to peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Peers {
     on_each_link: usize,
@@ -47,12 +47,12 @@ impl Peers {
         Peers { on_each_link: parameters.peers.max(1), both_ways: parameters.traffic == Traffic::Mixed }
     }
 
-    /// All of them, link by link.
+    /// All peers, link by link.
     pub(super) fn all(self) -> impl Iterator<Item = Peer> {
         (0..LINKS).flat_map(move |link| (0..self.on_each_link).map(move |number| Peer { link, number }))
     }
 
-    /// Who has the Data below a prefix.
+    /// Returns the peer that serves a prefix.
     #[inline]
     pub(super) fn upstream(self, prefix: u64) -> Peer {
         let place = (prefix % (LINKS * self.on_each_link) as u64) as usize;
@@ -62,13 +62,13 @@ impl Peers {
         }
     }
 
-    /// Somebody who asks for that, drawn by `draw`.
+    /// Returns a peer that requests names below a prefix, selected by `draw`.
     #[inline]
     pub(super) fn downstream(self, prefix: u64, draw: u64) -> Peer {
         Peer { link: LINKS - 1 - self.upstream(prefix).link, number: (draw % self.on_each_link as u64) as usize }
     }
 
-    /// Numbers of their faces, by link and number, which every new table gives out in this order.
+    /// Face ids of the peers, by link and number. Every new face table assigns ids in this order.
     pub(super) fn faces(self) -> [Vec<FaceId>; LINKS] {
         let table = FaceTable::new();
         let mut faces: [Vec<FaceId>; LINKS] = Default::default();

@@ -1,7 +1,7 @@
-//! Policies in turns: each has a worker with tables of its own, and all of them the same requests.
+//! Cache policies take turns: each policy has a worker with its own tables, and all get the same requests.
 //!
-//! After every worker has warmed up, they take turns of some milliseconds, so that all have their part of the times at which the
-//! machine is faster or slower. Figures are medians of turns, and of ratios of turns next to each other.
+//! After the warm-up of all workers they take turns of some milliseconds, so that changes of the host's speed affect
+//! all policies alike. Figures are medians over turns, and over ratios of adjacent turns.
 
 use namehop_engine::counters::EngineCounters;
 use namehop_engine::flow::BlockTicks;
@@ -18,19 +18,19 @@ use crate::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use crate::progress::{OnProgress, Progress};
 use crate::schedule::{Buffers, EngineParameters};
 
-/// Load of the measurements: bursts from the core's own cache, and pools for one worker's packets.
+/// Returns the load of the measurements: packets in the core's private cache, and one worker.
 fn load_of(parameters: &EngineParameters) -> EngineParameters {
     EngineParameters { buffers: Buffers::Near, workers: 1, ..parameters.clone() }
 }
 
-/// What all policies did in one turn of each.
+/// Work of all policies in one turn each.
 type Round = Vec<Work>;
 
 impl EngineBench {
-    /// Measures the router's engine with each policy: one list of figures for each run.
+    /// Measures the router's engine with each policy. Returns a list of figures per run.
     ///
     /// # Errors
-    /// When a router cannot be put together or loses packets, or a cache is not full after warming up.
+    /// Fails if a router cannot be set up or loses packets, or if a cache is not full after the warm-up.
     pub fn run_policies(
         &self,
         parameters: &EngineParameters,
@@ -55,8 +55,8 @@ impl EngineBench {
         Ok(runs)
     }
 
-    /// Times the blocks of the flow of packets with each policy, on the path of the publications: with the schedule `Naive`, where all
-    /// is waited for, and with `Burst`, as in the router. One list of figures for each run.
+    /// Times the blocks of packet flow with each policy on the published path: with the schedule `Naive`, which hides
+    /// no latency, and with `Burst`, the router's schedule. Returns a list of figures per run.
     ///
     /// # Errors
     /// As [`run_policies`](Self::run_policies).
@@ -81,7 +81,7 @@ impl EngineBench {
     ) -> Result<(), EngineBenchError> {
         let load = load_of(parameters);
         let empty_lap = BlockTicks::of_empty_lap();
-        // One after the other: blocks of one worker are what is compared, and there may be many policies.
+        // One policy after the other: the blocks of one worker are compared, and there may be many policies.
         for &policy in &of.policies {
             let load = [EngineParameters { cs_policy: policy, ..load.clone() }];
             let mut workers = self.warm::<S>(&load, of, on_progress)?;
@@ -96,7 +96,7 @@ impl EngineBench {
         Ok(())
     }
 
-    /// A warm worker for each of the parameters.
+    /// Creates a warm worker for each of the parameters.
     fn warm<'a, S: Schedule>(
         &'a self,
         parameters: &'a [EngineParameters],
@@ -130,7 +130,7 @@ fn doing<S: Schedule>(parameters: &EngineParameters, what: &str) -> String {
     }
 }
 
-/// Turns of all workers until each has had its time.
+/// Gives all workers turns until each has had its time.
 fn take_turns<S: Schedule>(
     workers: &mut [Requests<'_, S>],
     of: &PolicyParameters,
@@ -147,7 +147,7 @@ fn take_turns<S: Schedule>(
     Ok(rounds)
 }
 
-/// What the worker at `place` did in all rounds, between two readings of its counters.
+/// Computes the figures of the worker at index `place` over all rounds, from two readings of its counters.
 fn figures_of(
     policy: PolicyKind,
     (before, now): (&EngineCounters, &EngineCounters),
@@ -176,7 +176,7 @@ fn figures_of(
     }
 }
 
-/// Nanoseconds of a request in one turn.
+/// Nanoseconds per request in one turn.
 fn request_ns(work: &Work) -> f64 {
     work.ticks as f64 / work.requests.max(1) as f64 * 1e9 / namehop_table::clock::cycles_per_second() as f64
 }

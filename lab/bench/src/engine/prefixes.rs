@@ -14,9 +14,9 @@ use crate::progress::{OnProgress, Progress};
 use crate::schedule::EngineParameters;
 use crate::workload::{Workload, WorkloadParameters};
 
-/// Prefixes that are added together.
+/// Prefixes per call when filling the FIB.
 const PORTION: usize = 1 << 12;
-/// Names that are looked up to tell how many buckets a lookup takes.
+/// Names looked up to measure the buckets per lookup.
 const SAMPLE: u64 = 10_000;
 
 pub(super) struct Prefixes {
@@ -24,12 +24,12 @@ pub(super) struct Prefixes {
     pub(super) peers: Peers,
     pub(super) fib: FibWriter<StrategyInstance>,
     key: HashKey,
-    /// Numbers of components that prefixes have.
+    /// Numbers of components that the prefixes have.
     lengths: BTreeSet<usize>,
 }
 
 impl Prefixes {
-    /// Fills the FIB.
+    /// Fills a FIB with the workload's prefixes.
     pub(super) fn new(
         key: HashKey,
         parameters: &EngineParameters,
@@ -64,7 +64,7 @@ impl Prefixes {
         let shortest = shape.prefix_components - shape.prefix_spread;
         let mut lengths: BTreeSet<usize> = (shortest..=shape.prefix_components + shape.prefix_spread).collect();
         if shape.prefix_spread > 0 {
-            // One prefix is as long as names are, so that searches begin at the whole name, as in the publications.
+            // One prefix is as long as names, so that searches start at the whole name, as in the publications.
             let others = Workload::new(WorkloadParameters { seed: mix(shape.seed), ..shape })?;
             let mut value = vec![0; others.name_bytes()];
             others.write_name(0, &mut value);
@@ -74,7 +74,7 @@ impl Prefixes {
         Ok(Prefixes { workload, peers, fib, key, lengths })
     }
 
-    /// Buckets that a longest-first search looks at for one name, on average.
+    /// Average number of buckets that a longest-first search reads for one name.
     pub(super) fn lookups_per_match(&self) -> Result<f64, EngineBenchError> {
         let reader = self.fib.reader();
         let mut hashes = PrefixHashes::new();
@@ -83,7 +83,7 @@ impl Prefixes {
         for number in 0..SAMPLE {
             self.workload.write_name(number, &mut value);
             let name = NameRef::from_value(&value)?;
-            // The result is kept with the hashes, and these names are not too deep.
+            // The result is stored with the hashes, and these names are not too deep.
             let _ = hash_prefixes(&self.key, name.value(), &mut hashes);
             let matched = reader.longest_prefix_match(&hashes, name).prefix_len();
             lookups += self.lengths.range(matched..=name.len()).count();

@@ -1,8 +1,9 @@
-//! Requests of a workload, sent through a worker with a Content Store: which of them it answers is seen, not chosen.
+//! Requests of a workload through a worker with a Content Store, whose policy determines the hits.
 //!
-//! Consumers on the first link ask for what the workload says; what the worker sends on, producers on the second link answer, in
-//! the order in which they were asked. As many Interests are pending all the time as the parameters say. Each turn of the worker
-//! has a burst of frames: Data for what is pending beyond that, and Interests. Only turns are timed.
+//! Consumers on the first link request the names of the workload. Producers on the second link answer the Interests
+//! that the worker forwards, in order. The number of pending Interests is kept at the parameters' value. Each poll
+//! iteration of the worker receives a burst of frames: Data for the Interests pending in excess of that number, and
+//! Interests. Only poll iterations are timed.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -27,43 +28,43 @@ use super::stock::{self, KINDS, Stock};
 use crate::schedule::EngineParameters;
 use crate::workload::Workload;
 
-/// Kinds of packets that come in, for which the stock has buffers.
+/// Kinds of received packets; the stock has buffers for each.
 const INTERESTS: usize = 0;
 const DATA: usize = 1;
-/// Time on the worker's clock that passes for each packet at most, however often the system interrupts the worker: what is pending is
-/// answered in time.
+/// Maximum time that passes on the worker's clock per packet. It ensures that pending Interests are answered in time
+/// even if the system interrupts the worker.
 const MAX_NS_PER_PACKET: u64 = 800;
-/// After this long without Interests with CanBePrefix the Content Store keeps no index by prefix any more.
+/// Time without CanBePrefix Interests after which the Content Store drops its index by prefix.
 const SETTLING_NS: u64 = 61_000_000_000;
-/// How long a disk may keep Interests waiting.
+/// Maximum time that a disk may delay Interests.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Requests of the warm-up after which progress is told.
+/// Requests of the warm-up between two progress reports.
 const TELL_REQUESTS: u64 = 1 << 18;
 
-/// An Interest that the worker has sent.
+/// An Interest forwarded by the worker.
 struct Pending {
-    /// Name VALUE.
+    /// TLV-VALUE of the name.
     name: Box<[u8]>,
     token: Token,
-    /// The producer that it was sent to, and on which link.
+    /// Link and address of the producer that received it.
     producer: (usize, MacAddress),
 }
 
-/// Frames that the worker receives in one turn.
+/// Frames received in one poll iteration.
 #[derive(Default)]
 struct Burst {
     frames: [Vec<PacketBuffer>; LINKS],
     received: [usize; KINDS],
 }
 
-/// What turns took and did since some moment.
+/// Cost and work of poll iterations since some moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// Ticks of the time-stamp counter.
+    /// Time-stamp counter ticks.
     pub(super) ticks: u64,
-    /// Interests of consumers.
+    /// Number of Interests from consumers.
     pub(super) requests: u64,
-    /// Bytes of the frames that the worker has sent.
+    /// Bytes of frames sent by the worker.
     pub(super) sent_bytes: u64,
 }
 
@@ -72,7 +73,7 @@ pub(super) struct Requests<'a, S: Schedule> {
     rig: Rig<S>,
     stock: Stock,
     workload: &'a Workload,
-    /// The number of the name that is asked for next.
+    /// Returns the number of the next name to request.
     next_name: Box<dyn FnMut() -> u64 + 'a>,
     peers: Peers,
     parameters: &'a EngineParameters,
@@ -82,10 +83,10 @@ pub(super) struct Requests<'a, S: Schedule> {
     ns_per_tick: f64,
     pending: VecDeque<Pending>,
     prepared: VecDeque<Burst>,
-    /// Frames of the prepared bursts, and how many there are before one is performed.
+    /// Number of frames in the prepared bursts, and the number required before one is performed.
     waiting: usize,
     waiting_limit: usize,
-    /// Interests that were made; their Nonces are odd numbers counted on.
+    /// Number of Interests made; Nonces are successive odd numbers.
     made: u32,
     sent: [Vec<PacketBuffer>; LINKS],
     work: Work,
@@ -123,12 +124,13 @@ impl<'a, S: Schedule> Requests<'a, S> {
         }
     }
 
-    /// Requests until the cache is full and so many were made. `tell` is told how many.
+    /// Sends requests until `requests` were made, which must fill the cache. Calls `tell` with the number made.
     ///
     /// # Errors
-    /// When the worker loses packets.
+    /// Fails if the worker loses packets.
     pub(super) fn warm_up(&mut self, requests: u64, tell: &dyn Fn(u64)) -> Result<(), EngineBenchError> {
-        // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
+        // The first exchange starts actions that run for a minute after the start of a router. The clock then skips
+        // that minute.
         while self.work.requests == 0 {
             self.turn()?;
         }
@@ -145,10 +147,10 @@ impl<'a, S: Schedule> Requests<'a, S> {
         Ok(())
     }
 
-    /// Requests for a while; what was done in it.
+    /// Sends requests for `time`, and returns the work done.
     ///
     /// # Errors
-    /// When the worker loses packets.
+    /// Fails if the worker loses packets.
     pub(super) fn measure(&mut self, time: Duration) -> Result<Work, EngineBenchError> {
         let (before, started) = (self.work, Instant::now());
         while started.elapsed() < time {
@@ -162,25 +164,25 @@ impl<'a, S: Schedule> Requests<'a, S> {
         })
     }
 
-    /// What the worker's engine has counted since its start.
+    /// Counters of the worker's engine since its start.
     pub(super) fn counters(&self) -> &EngineCounters {
         self.rig.engine().counters()
     }
 
-    /// What its second tier counts, if it has one.
+    /// Report of the second tier, if there is one.
     pub(super) fn disk_report(&self) -> Option<DiskReport> {
         self.rig.engine().cs_info().disk
     }
 
-    /// Packets in its Content Store.
+    /// Number of packets in the Content Store.
     pub(super) fn cached(&self) -> usize {
         self.rig.engine().table_sizes().cs
     }
 
-    /// Answers what is pending, and ends. All buffers are back then.
+    /// Answers all pending Interests and ends the load, which returns all buffers.
     ///
     /// # Errors
-    /// When the worker has lost packets.
+    /// Fails if the worker has lost packets.
     pub(super) fn finish(mut self) -> Result<(), EngineBenchError> {
         self.answer_all()?;
         self.answer_who_waited()?;
@@ -196,7 +198,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
         Ok(())
     }
 
-    /// Performs all that is prepared, and answers what is pending.
+    /// Performs all prepared bursts, and answers all pending Interests.
     fn answer_all(&mut self) -> Result<(), EngineBenchError> {
         self.waiting = 0;
         while let Some(burst) = self.prepared.pop_front() {
@@ -212,7 +214,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
         Ok(())
     }
 
-    /// Answers Interests that have waited for a disk and go on now.
+    /// Answers Interests that waited for a disk and are forwarded now.
     fn answer_who_waited(&mut self) -> Result<(), EngineBenchError> {
         let deadline = Instant::now() + PATIENCE;
         while self.disk_report().is_some_and(|disk| disk.waiting > 0) && Instant::now() < deadline {
@@ -224,7 +226,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
         Ok(())
     }
 
-    /// Prepares a burst, and performs the one that was prepared longest ago once enough of them wait.
+    /// Prepares a burst, and performs the oldest prepared one if enough are prepared.
     fn turn(&mut self) -> Result<(), EngineBenchError> {
         let mut burst = Burst::default();
         let data = self.pending.len().saturating_sub(self.parameters.in_flight).min(self.parameters.burst);
@@ -264,7 +266,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
         burst.received[DATA] += 1;
     }
 
-    /// One turn of the worker, and what it has sent then.
+    /// Runs one poll iteration of the worker with a burst, and takes the frames that it sent.
     fn perform(&mut self, mut burst: Burst) -> Result<(), EngineBenchError> {
         let packets = burst.received.iter().sum::<usize>();
         let given: usize = burst.frames.iter().map(Vec::len).sum();
@@ -287,7 +289,7 @@ impl<'a, S: Schedule> Requests<'a, S> {
             }
             for frame in frames.drain(..) {
                 self.work.sent_bytes += frame.bytes().len() as u64;
-                // Data ends with its signature, which is zeros.
+                // Data ends with its signature, which is zeros here.
                 if nonce_of(&frame) != 0 {
                     let pending = pending_of(&frame, link).ok_or_else(|| {
                         EngineBenchError::Rig("the worker has sent a frame without an Interest in it".to_owned())
@@ -303,13 +305,13 @@ impl<'a, S: Schedule> Requests<'a, S> {
 }
 
 impl<S: Schedule<Clock = BlockTicks>> Requests<'_, S> {
-    /// What its blocks took since the start.
+    /// Ticks of the blocks since the start.
     pub(super) fn block_ticks(&self) -> BlockTicks {
         *self.rig.engine().block_ticks()
     }
 }
 
-/// The Interest in a frame that the worker has sent on a link.
+/// Parses the Interest in a frame that the worker sent on a link.
 fn pending_of(frame: &PacketBuffer, link: usize) -> Option<Pending> {
     let (header, packet) = frame.bytes().split_at_checked(HEADER_BYTES)?;
     let address = *header.first_chunk::<{ size_of::<MacAddress>() }>()?;

@@ -1,5 +1,5 @@
-//! A worker of the router between two Ethernet ports in memory, and the far ends of those. On each link there are some peers,
-//! and on the first one there is another, from which floods come.
+//! A worker of the router between two Ethernet ports in memory, and the far ends of the ports. Each link has some
+//! peers; the first link has one more peer, the source of floods.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ use super::{EngineBenchError, uri};
 use crate::schedule::EngineParameters;
 
 const MTU_BYTES: usize = 9_000;
-/// Frames that a link in memory holds.
+/// Capacity of a link in memory, in frames.
 const LINK_FRAMES: u32 = 1_024;
-/// Buffers of a pool besides those that wait: what the worker and the links have in hand.
+/// Buffers of a pool besides those of waiting packets: those in use by the worker and the links.
 const SMALL_MBUFS: usize = 4_096;
 const LARGE_MBUFS: usize = 64;
-/// Packets that fit into small buffers, with their headers.
+/// Maximum size of a packet in a small buffer, with its headers, in bytes.
 const SMALL_PACKET_BYTES: usize = 2_000;
-/// Memory of the Content Store for each packet it may hold, above the packet itself.
+/// Memory of the Content Store per packet of its capacity, besides the packet itself, in bytes.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
-/// Makes the face of a peer, which returns PIT tokens.
+/// Creates the face of a peer that returns PIT tokens.
 pub(super) fn insert_face(table: &FaceTable, link: usize, peer: MacAddress) -> Result<Arc<Face>, EngineBenchError> {
     let params = face_params(Peer::Ethernet(peer), &uri(&format!("dev://link{link}"))?, MTU_BYTES);
     let face = table.insert(FaceParams { flags: FaceFlags::PIT_TOKENS_ON, ..params });
@@ -61,10 +61,10 @@ fn port_params(port: MemoryPort, link: usize) -> Result<PortParams, EngineBenchE
     })
 }
 
-/// A port to be added, and its faces with the address of their peer.
+/// A port to be added, and its faces with the address of each peer.
 type PortWithFaces = (PortParams, Vec<(Arc<Face>, MacAddress)>);
 
-/// One end of a link in memory as the router's port.
+/// One end of a link in memory, as the router's port.
 struct Link(MemoryPort);
 
 impl PortQueue for Link {
@@ -81,7 +81,7 @@ impl PortQueue for Link {
     }
 }
 
-/// One pool of mbufs for each worker. They last as long as the process.
+/// Creates one pool of mbufs per worker. Pools last as long as the process.
 pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<BufferPool>, EngineBenchError> {
     let data_bytes = super::frames::data_bytes(parameters);
     let far = match super::stock::waiting(parameters, data_bytes) {
@@ -100,18 +100,18 @@ pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<BufferPool>, En
         .collect()
 }
 
-/// See the module's description.
+/// A worker between two links; see the module documentation.
 pub(super) struct Rig<S: Schedule> {
     worker: Worker<S>,
     /// Keeps the worker's mailbox alive.
     _handle: WorkerHandle,
-    /// The far ends of its links.
+    /// The far ends of the worker's links.
     pub(super) links: [MemoryPort; LINKS],
     pub(super) pool: BufferPool,
 }
 
 impl<S: Schedule> Rig<S> {
-    /// Puts it together.
+    /// Creates the worker, its links and its faces.
     pub(super) fn new(
         fib: &FibWriter<StrategyInstance>,
         key: HashKey,
@@ -142,7 +142,7 @@ impl<S: Schedule> Rig<S> {
         }
         faces_of[0].push((insert_face(&faces, 0, FLOOD_PEER)?, FLOOD_PEER));
         let waker = Arc::new(Waker::new());
-        // No sockets take part; their rings stay empty.
+        // The rings of sockets are unused and stay empty.
         let ring = || Arc::new(FrameRing::new(1, Arc::clone(&waker)));
         let rings = WorkerRings {
             from_streams: ring(),
@@ -172,18 +172,18 @@ impl<S: Schedule> Rig<S> {
         Ok(rig)
     }
 
-    /// Gives the worker's Content Store a second tier.
+    /// Adds a second tier to the worker's Content Store.
     pub(super) fn use_disk(&mut self, tier: DiskTier) {
         self.worker.use_disk(tier);
     }
 
-    /// The same with another schedule.
+    /// Returns the rig with another schedule.
     pub(super) fn with_schedule<T: Schedule>(self) -> Rig<T> {
         let Rig { worker, _handle, links, pool } = self;
         Rig { worker: worker.with_schedule(), _handle, links, pool }
     }
 
-    /// Adds ports with their faces. The control side waits for the worker, so it gets a thread meanwhile.
+    /// Adds ports with their faces. The control side waits for the worker, so it runs in its own thread.
     fn attach(&mut self, control: PortControl, ports: Vec<PortWithFaces>) -> Result<(), EngineBenchError> {
         let attached = thread::scope(|scope| {
             let asking = scope.spawn(move || {
@@ -204,7 +204,8 @@ impl<S: Schedule> Rig<S> {
         }
     }
 
-    /// One turn of the worker that gets so many packets of each kind, with what drivers do for them; the ticks it took.
+    /// Runs one poll iteration that receives these numbers of packets, with the buffer handling of drivers. Returns the
+    /// ticks it took.
     #[inline]
     pub(super) fn turn(&mut self, now: Timestamp, stock: &mut Stock, received: [usize; KINDS]) -> u64 {
         let before = cycles();
@@ -214,12 +215,12 @@ impl<S: Schedule> Rig<S> {
         cycles().wrapping_sub(before)
     }
 
-    /// The worker's engine.
+    /// Returns the worker's engine.
     pub(super) fn engine(&self) -> &Engine<S> {
         self.worker.engine()
     }
 
-    /// Mbufs handed out.
+    /// Number of mbufs in use.
     pub(super) fn buffers_in_use(&self) -> usize {
         self.pool.in_use()
     }

@@ -1,8 +1,8 @@
-//! Schedules take turns over the same tables and the same packets: each has the worker for a moment, then the next one, until
-//! every one has had its time.
+//! Schedules take turns over the same tables and packets: each has the worker for a short piece of time, until every
+//! schedule has had its time.
 //!
-//! A machine is faster at one time and slower at another, for seconds or minutes, because of what else runs on it or beside it.
-//! Measured one after the other, schedules would be compared across such times; taking turns, all have their part of each.
+//! The speed of a host varies over seconds or minutes with its other load. Schedules measured one after the other would
+//! be compared across such changes; taking turns spreads them over all schedules.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::load::Load;
 use crate::counters::{Counters, Tally};
 use crate::schedule::{ByPacket, FloodFigures, FloodParameters};
 
-/// How long a schedule has the worker at a time: some ten thousand exchanges, so that what the one before left in the core's
-/// caches makes no difference.
+/// Length of a turn: some ten thousand exchanges, so that the cache contents left by the previous schedule do not
+/// matter.
 pub(super) const PIECE: Duration = Duration::from_millis(25);
 
-/// A load under some schedule. `B` is one of the same path that it can always be changed to.
+/// A load under any schedule. `B` is a schedule of the same path that the load can always be changed to.
 trait AnyLoad<'a, B: Schedule> {
-    /// The same under `B`.
+    /// Returns the load under `B`.
     fn based(self: Box<Self>) -> Load<'a, B>;
     /// See [`Load::measure`].
     fn measure(&mut self, time: Duration, samples: &mut Samples) -> Result<(), EngineBenchError>;
@@ -50,7 +50,7 @@ impl<'a, S: Schedule, B: Schedule> AnyLoad<'a, B> for Load<'a, S> {
     }
 }
 
-/// Puts a load under another schedule.
+/// Changes the schedule of a load.
 struct Change<'a, B: Schedule>(Load<'a, B>);
 
 impl<'a, B: Schedule> ScheduleTask for Change<'a, B> {
@@ -65,25 +65,25 @@ impl<'a, B: Schedule> ScheduleTask for Change<'a, B> {
     }
 }
 
-/// A warm load that goes from schedule to schedule.
+/// A warm load that changes between schedules.
 pub(super) struct Rotation<'a, B: Schedule = Burst> {
-    /// Absent only for a moment while it is changed.
+    /// `None` only while the schedule is changed.
     load: Option<Box<dyn AnyLoad<'a, B> + 'a>>,
 }
 
 impl<'a, B: Schedule> Rotation<'a, B> {
-    /// A load that is warm.
+    /// Creates a rotation from a warm load.
     pub(super) fn new(load: Load<'a, B>) -> Self {
         Rotation { load: Some(Box::new(load)) }
     }
 
-    /// The load under this schedule.
+    /// Returns the load under this schedule.
     fn under(&mut self, schedule: ScheduleKind) -> Result<&mut (dyn AnyLoad<'a, B> + 'a), EngineBenchError> {
         let load = self.load.take().ok_or_else(|| EngineBenchError::Rig("there is no load".to_owned()))?;
         Ok(&mut **self.load.insert(schedule.call(Change(load.based()))))
     }
 
-    /// Counts hardware events under each schedule, with the counters that `open` opens.
+    /// Counts hardware events under each schedule. `open` opens the counters.
     pub(super) fn count(
         &mut self,
         schedules: &[ScheduleKind],
@@ -98,7 +98,7 @@ impl<'a, B: Schedule> Rotation<'a, B> {
         Ok(())
     }
 
-    /// Measures a flood under one schedule. The tables are full of it then.
+    /// Measures a flood under one schedule; afterwards the tables are full of its entries.
     pub(super) fn measure_flood(
         &mut self,
         schedule: ScheduleKind,
@@ -113,8 +113,8 @@ impl<'a, B: Schedule> Rotation<'a, B> {
     }
 }
 
-/// Measures each schedule for `time` with a load, if there is one. Several workers, each with a load of its own, meet at `start`
-/// before every piece, so that all have the same schedule; whoever has failed goes on meeting the others.
+/// Measures each schedule for `time`. Several workers, each with its own load, meet at `start` before every piece, so
+/// that all run the same schedule. A worker that failed keeps meeting the others.
 pub(super) fn take_turns<'a, B: Schedule>(
     mut rotation: Result<Rotation<'a, B>, EngineBenchError>,
     schedules: &[ScheduleKind],

@@ -1,9 +1,9 @@
-//! What a disk that does not answer costs a worker: the cost of requests without a second tier of the Content Store, beside a
-//! working disk, and while the file system of that disk is frozen.
+//! Cost to a worker of a disk that does not answer: cost of requests without a second tier of the Content Store, with a
+//! second tier on a working disk, and while that disk's file system is frozen.
 //!
-//! Two workers get the same requests, one with a second tier and one without, and take turns of some milliseconds, so that both have
-//! their part of the times at which the machine is faster or slower. Every name is asked for once: each request is an Interest
-//! that goes on, and its Data, which displaces another that is offered to the disk.
+//! Two workers get the same requests, one with a second tier and one without. They take turns of some milliseconds, so
+//! that changes of the host's speed affect both alike. Every name is requested once: each request is a forwarded
+//! Interest and its Data, which evicts another Data that is offered to the disk.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -26,47 +26,47 @@ use crate::disk::Rate;
 use crate::progress::{OnProgress, Progress};
 use crate::schedule::{Buffers, EngineParameters};
 
-/// How long the disk may take to work, at first and after a stall.
+/// Time limit for the disk to work, at the start and after a stall.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Freezes a file system for a while. It ends in time also when nobody waits for it any more.
+/// Script that freezes a file system for a fixed time. It ends in time even if no process waits for it.
 const FREEZE: &str =
     r#"trap "" INT TERM HUP; fsfreeze --freeze "$1" || exit 1; echo frozen; sleep "$2"; exec fsfreeze --unfreeze "$1""#;
 
-/// What is measured besides the load.
+/// Parameters besides the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StallParameters {
-    /// File on a file system of its own, which is made, and removed at the end if it was not there.
+    /// File on a separate file system. A file that did not exist is created, and removed at the end.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file, in bytes.
     pub capacity_bytes: u64,
-    /// Time beside a working disk, in each round.
+    /// Measuring time with a working disk, per round.
     pub working: Duration,
-    /// Time for which the file system is frozen, in each round.
+    /// Time for which the file system is frozen, per round.
     pub frozen: Duration,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
-/// What came out. Costs are ticks of the time-stamp counter for a request: an Interest and its Data.
+/// Results. Costs are time-stamp counter ticks per request: an Interest and its Data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StallFigures {
-    /// Seconds of each stall.
+    /// Duration of each stall, in seconds.
     pub frozen_s: f64,
-    /// How many there were.
+    /// Number of stalls.
     pub stalls: u64,
-    /// Without a second tier.
+    /// Cost without a second tier.
     pub without_cycles: Rate,
-    /// With one, beside a working disk.
+    /// Cost with a second tier on a working disk.
     pub working_cycles: Rate,
-    /// With one, while the disk stalls.
+    /// Cost with a second tier during stalls.
     pub stalled_cycles: Rate,
-    /// Cost beside a working disk by that without, of turns next to each other.
+    /// Ratio of the cost with a working disk to that without a second tier, in adjacent turns.
     pub working_ratio: Rate,
-    /// Cost while the disk stalls by that without, of turns next to each other.
+    /// Ratio of the cost during stalls to that without a second tier, in adjacent turns.
     pub stalled_ratio: Rate,
-    /// The same in the first second of the stalls, when nobody knows yet that the disk does not answer.
+    /// The same ratio in the first second of the stalls, before the stall is detected.
     pub first_second_ratio: Rate,
-    /// Data that the disk took, of all that left memory while it worked.
+    /// Share of evicted Data that the working disk stored.
     pub stored_share: f64,
 }
 
@@ -75,15 +75,16 @@ pub struct StallFigures {
 struct Turn {
     without: f64,
     beside: f64,
-    /// Since the stall began.
+    /// Time since the start of the phase (working or frozen).
     after: Duration,
 }
 
 impl EngineBench {
-    /// Measures; `on_progress` is told what is going on.
+    /// Runs the measurement; `on_progress` is called with each step.
     ///
     /// # Errors
-    /// When the file system may not or cannot be frozen, a router cannot be put together, or an Interest or Data is lost.
+    /// Fails if the file system may not or cannot be frozen, if a router cannot be set up, or if an Interest or Data is
+    /// lost.
     pub fn run_stalls(
         &self,
         parameters: &EngineParameters,
@@ -93,7 +94,7 @@ impl EngineBench {
         let is_new = !of.path.exists();
         let figures = check_freezable(&of.path).and_then(|()| self.measure_stalls(parameters, of, on_progress));
         if is_new {
-            // What was made here is not left behind; the measurement is what counts.
+            // A new file is removed. An error here does not matter, because the measurement is done.
             let _ = fs::remove_file(&of.path);
         }
         figures
@@ -138,7 +139,7 @@ impl EngineBench {
         if stalls < of.rounds as u64 {
             return Err(EngineBenchError::Freeze(format!("the disk stalled {stalls} times in {} rounds", of.rounds)));
         }
-        // They see to it that nothing was lost.
+        // `finish` checks that no packet was lost.
         without.finish()?;
         beside.finish()?;
         cache.stop();
@@ -158,7 +159,7 @@ impl EngineBench {
         })
     }
 
-    /// A worker whose cache is full, with a second tier or without.
+    /// Creates a worker with a full cache, with or without a second tier.
     fn warm_worker<'a>(
         &'a self,
         parameters: &'a EngineParameters,
@@ -172,7 +173,7 @@ impl EngineBench {
         if let Some(tier) = tier {
             rig.use_disk(tier);
         }
-        // No name is ever asked for twice.
+        // No name is requested twice.
         let mut next = 0;
         let next = move || {
             next += 1;
@@ -185,7 +186,7 @@ impl EngineBench {
     }
 }
 
-/// The second tier of a worker that has one.
+/// Report of the worker's second tier.
 fn report(beside: &Requests<'_, Burst>) -> DiskReport {
     beside.disk_report().unwrap_or_default()
 }
@@ -214,12 +215,12 @@ fn wait_until_it_works(beside: &mut Requests<'_, Burst>) -> Result<(), EngineBen
     Ok(())
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// May the file system be frozen? None that the computer, or this program, runs on.
+/// Checks that the file system may be frozen: the host and this program must not run on it.
 fn check_freezable(path: &Path) -> Result<(), EngineBenchError> {
     let device = |path: &Path| fs::metadata(path).map(|found| found.dev());
     let of_file = device(folder(path)).map_err(|error| EngineBenchError::Freeze(error.to_string()))?;
@@ -236,14 +237,14 @@ fn check_freezable(path: &Path) -> Result<(), EngineBenchError> {
     }
 }
 
-/// A file system that is frozen, for a fixed time.
+/// A file system that is frozen for a fixed time.
 struct Frozen {
     child: Child,
     begun: Instant,
 }
 
 impl Frozen {
-    /// Freezes the file system that a file is on.
+    /// Freezes the file system of a file.
     fn begin(path: &Path, time: Duration) -> Result<Self, EngineBenchError> {
         let failed = |error: std::io::Error| EngineBenchError::Freeze(error.to_string());
         let mut child = Command::new("sh")
@@ -269,7 +270,7 @@ impl Frozen {
         Ok(frozen)
     }
 
-    /// Waits until it is not frozen any more.
+    /// Waits until the file system is unfrozen.
     fn end(mut self) -> Result<(), EngineBenchError> {
         match self.child.wait() {
             Ok(status) if status.success() => Ok(()),
@@ -282,7 +283,7 @@ impl Frozen {
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        // Whatever has happened: what follows may want to write there.
+        // Waits in any case, because later code may write to that file system.
         let _ = self.child.wait();
     }
 }

@@ -1,8 +1,8 @@
-//! The buffers of packets that come in and of those that have gone out.
+//! Buffers of received and of sent packets.
 //!
-//! With [`Buffers::Far`] they are treated as drivers of network cards treat them, within the measured time: for each packet
-//! received a buffer is taken from the pool, for one that is to come; for each packet sent one is given back, of a packet
-//! that was sent a ring's length before.
+//! With [`Buffers::Far`] buffers are handled within the measured time, as in drivers of network cards. For each
+//! received packet a buffer is allocated for a later packet. For each sent packet the buffer of a packet sent a ring's
+//! length before is freed.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,17 @@ use namehop_packet::{BufferPool, PacketBuffer};
 
 use crate::schedule::{Buffers, EngineParameters};
 
-/// Buffers that a card holds before it gives one back.
+/// Number of sent buffers that a card holds before it frees one.
 const SENT: usize = 1_024;
-/// Packets that wait for their turns take this many times the size of the core's own cache.
+/// Size of all waiting packets relative to the core's private cache.
 const CACHES: usize = 2;
-/// Bytes of a buffer that are touched besides the packet: a line of its header, and one of the pool.
+/// Bytes of a buffer accessed besides the packet: a line of its header, and one of the pool.
 const TOUCHED_BESIDES: usize = 128;
-/// The least and the most packets that wait.
+/// Minimum and maximum number of waiting packets.
 const WAITING: std::ops::RangeInclusive<usize> = 512..=16_384;
 
-/// How many packets wait for their turns: so many that they do not stay in the core's own cache. 0 when they should.
+/// Number of prepared packets that wait to be received, large enough that they leave the core's private cache; 0 for
+/// [`Buffers::Near`].
 pub(super) fn waiting(parameters: &EngineParameters, packet_bytes: usize) -> usize {
     match parameters.buffers {
         Buffers::Near => 0,
@@ -28,19 +29,19 @@ pub(super) fn waiting(parameters: &EngineParameters, packet_bytes: usize) -> usi
     }
 }
 
-/// Most buffers that a stock holds besides those that wait.
+/// Maximum number of buffers held by a stock besides those of waiting packets.
 pub(super) const HELD: usize = SENT + 4 * 64;
 
-/// Kinds of packets that come in, each with buffers of its own size.
+/// Number of kinds of received packets, each with its own buffer size.
 pub(super) const KINDS: usize = 2;
 
-/// See the module's description.
+/// Packet buffers; see the module documentation.
 pub(super) struct Stock {
     pub(super) pool: BufferPool,
     is_far: bool,
-    /// Bytes of packets by kind.
+    /// Packet size in bytes, by kind.
     bytes: [usize; KINDS],
-    /// Taken and not yet used, by kind.
+    /// Allocated and unused buffers, by kind.
     fresh: [VecDeque<PacketBuffer>; KINDS],
     sent: VecDeque<PacketBuffer>,
 }
@@ -51,19 +52,19 @@ impl Stock {
         Stock { pool, is_far, bytes, fresh: Default::default(), sent: VecDeque::with_capacity(2 * SENT) }
     }
 
-    /// A buffer for a packet that is to come in.
+    /// Returns a buffer for a packet to be received.
     pub(super) fn take(&mut self, kind: usize) -> Option<PacketBuffer> {
         self.fresh[kind].pop_front().or_else(|| self.pool.allocate(self.bytes[kind]))
     }
 
-    /// A packet that has gone out.
+    /// Takes the buffer of a sent packet.
     pub(super) fn put(&mut self, frame: PacketBuffer) {
         if self.is_far {
             self.sent.push_back(frame);
         }
     }
 
-    /// Does what receiving so many packets of each kind takes. Part of the measured time.
+    /// Allocates buffers as a driver does when it receives these numbers of packets. Part of the measured time.
     #[inline]
     pub(super) fn refill(&mut self, received: [usize; KINDS]) {
         if self.is_far {
@@ -75,7 +76,7 @@ impl Stock {
         }
     }
 
-    /// Does what sending takes: gives back what was sent before. Part of the measured time.
+    /// Frees buffers of packets sent before, as a driver does when it sends. Part of the measured time.
     #[inline]
     pub(super) fn give_back(&mut self) {
         if self.is_far {
@@ -84,7 +85,7 @@ impl Stock {
         }
     }
 
-    /// Gives everything back.
+    /// Frees all buffers.
     pub(super) fn clear(&mut self) {
         self.fresh = Default::default();
         self.sent.clear();

@@ -1,4 +1,4 @@
-//! A small measurement: every schedule forwards everything, and the figures make sense.
+//! Tests a small measurement: every schedule forwards all packets, and the figures are plausible.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::counters::CounterFigures;
 use crate::schedule::PacketKind;
 use crate::workload::WorkloadParameters;
 
-/// Packet buffers last as long as the process, and there is only as much memory for them as its first test asks for. So each
-/// asks for enough for all.
+/// Memory for the packet buffers of all tests. Buffers last as long as the process, and the first test determines their
+/// total size, so each test requests enough for all.
 const BUFFERS_OF_ALL_TESTS_BYTES: usize = 256 << 20;
 
-/// What measures such loads.
+/// Creates a measurement of such loads.
 pub(super) fn bench(parameters: &EngineParameters) -> EngineBench {
     Eal::start(BUFFERS_OF_ALL_TESTS_BYTES, Devices::None).expect("memory for packets");
     EngineBench::new(parameters, &|_| ()).expect("a small FIB")
@@ -33,7 +33,7 @@ fn small() -> EngineParameters {
     }
 }
 
-/// The realistic load, small: packets wait for their turns, and some Interests are never answered.
+/// A small version of the realistic load: packets wait before they are received, and some Interests are never answered.
 fn small_and_realistic() -> EngineParameters {
     let realistic = EngineParameters::realistic();
     EngineParameters {
@@ -41,7 +41,7 @@ fn small_and_realistic() -> EngineParameters {
         workload: WorkloadParameters { prefixes: 1_000, ..realistic.workload },
         in_flight: 1_000,
         cs_capacity: 8_192,
-        // The PIT has room for what is not answered meanwhile under all schedules.
+        // The PIT has room for the unanswered Interests under all schedules.
         unanswered: 0.02,
         time: Duration::from_millis(30),
         warm_up: Duration::from_millis(20),
@@ -50,10 +50,10 @@ fn small_and_realistic() -> EngineParameters {
     }
 }
 
-/// Requests for a few objects with each policy: all of them are answered, and what the engine's cache answers is what a simulation of the
-/// same requests says.
+/// Sends requests for a few objects with each policy. All are answered, and the hits equal those of a simulation of the
+/// same requests.
 fn the_cache_answers_as_simulated(bench: &EngineBench) {
-    // An Interest for what is pending is no hit, as it would be in the simulation: few are pending.
+    // An Interest for a pending name is not a hit, unlike in the simulation, so few are pending.
     let parameters = EngineParameters { cs_capacity: 200, in_flight: 4, payload_bytes: 64, ..small() };
     let shape = WorkloadShape { objects: 2_000, ..WorkloadShape::published(WorkloadKind::Web) };
     let policies = PolicyKind::ALL.to_vec();
@@ -88,14 +88,14 @@ fn the_cache_answers_as_simulated(bench: &EngineBench) {
     assert!(blocks.len() == 2 && blocks.iter().all(|run| run.len() == 4));
     for figures in blocks.iter().flatten() {
         for block in FlowBlock::ALL {
-            // Data that the filter lets in is rare, but there is some; ARC says nothing about admission, but is asked.
+            // Filter admits little Data, but some; ARC has no admission control, but its admission block runs.
             assert!(figures.of(block).is_some(), "{block:?} of {figures:?}");
         }
         assert!(figures.history_cycles >= figures.of(FlowBlock::HistoryUpdate), "{figures:?}");
     }
 }
 
-/// One set of packet buffers for all loads: they last as long as the process.
+/// All loads share the packet buffers, which last as long as the process.
 #[test]
 fn every_schedule_forwards_what_it_is_given() {
     let mut bench = bench(&small_and_realistic());
@@ -113,7 +113,7 @@ fn every_schedule_forwards_what_it_is_given() {
         assert!(figure.mpps > 0.0 && figure.stripped.is_none() && figure.whole_vs_stripped.is_none());
         let computing = figure.computing.expect("measured");
         assert!(computing.imiss_cycles > 100.0 && computing.ihit_cycles > 100.0 && computing.data_cycles > 100.0);
-        // There was one run.
+        // There is only one run.
         assert!((figure.waiting_ns.expect("measured") - (figure.exchange_ns - computing.exchange_ns)).abs() < 1.0);
     }
     so_does_every_schedule_on_the_stripped_path(&bench, &small());
@@ -134,7 +134,7 @@ fn so_it_does_under_the_realistic_load(bench: &EngineBench) {
         for figure in bench.run(&parameters, &|_| ()).expect("figures") {
             let total = figure.total_cycles;
             assert!(total.interest_miss > 100.0 && total.interest_hit > 100.0 && total.data > 100.0, "{figure:?}");
-            // Of mixed bursts, but not of another order than bursts of one kind.
+            // The exchange is from mixed bursts, but of the same order of magnitude as bursts of one kind.
             let exchange = figure.exchange_ns;
             assert!((figure.pair_ns / 3.0..figure.pair_ns * 30.0).contains(&exchange), "{figure:?}");
             assert!((figure.mpps - 2e3 / exchange).abs() < 1e-9);
@@ -142,7 +142,7 @@ fn so_it_does_under_the_realistic_load(bench: &EngineBench) {
     }
 }
 
-/// The far ends check that everything comes out, and that Interests have tokens or not.
+/// The far ends check that all packets are sent, and that Interests have tokens or not.
 fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: &EngineParameters) {
     for cs_capacity in [0, parameters.cs_capacity] {
         let parameters = EngineParameters {
@@ -158,7 +158,7 @@ fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: 
             assert!(stripped.imiss_cycles > 100.0 && stripped.data_cycles > 100.0, "{figure:?}");
             assert_eq!(stripped.ihit_cycles > 100.0, cs_capacity > 0, "{figure:?}");
             let ratio = figure.whole_vs_stripped.expect("a ratio");
-            // Between those of the runs, of which only least and most are known.
+            // The median lies between the ratios of the runs, bounded by their least and most.
             let (whole, stripped) = (figure.exchange_ns_spread, stripped.exchange_ns_spread);
             assert!((whole.least / stripped.most..=whole.most / stripped.least).contains(&ratio), "{figure:?}");
         }
@@ -172,7 +172,7 @@ fn too_many_workers_are_refused() {
     assert!(matches!(refused, Some(EngineBenchError::TooFewCores { .. })), "{refused:?}");
 }
 
-/// What the system counts instead of a processor goes the same way: opened by each worker, read around turns, divided by
+/// Software events take the same path as CPU events: opened by each worker, read around poll iterations, divided by
 /// packets.
 #[test]
 fn counters_are_read_around_turns() {
@@ -193,16 +193,16 @@ fn counters_are_read_around_turns() {
     for (kind, ticks) in PacketKind::ALL.into_iter().zip(ticks) {
         let CounterFigures { cycles, instructions, stages, backend, retired_loads, .. } = *counted.get(kind);
         let ratio = cycles / (ticks * ns_per_cycle);
-        // The one is a mean, the other a median, on a machine that does other things, too.
+        // One is a mean and the other a median, on a host with other load.
         assert!((0.3..30.0).contains(&ratio), "{kind:?}: {cycles} ns counted, {ticks} ticks");
         assert!(instructions < 1.0, "{kind:?}: {instructions} page faults for each packet");
         assert!(stages.is_some() && backend.is_some() && retired_loads.is_none(), "{kind:?}");
     }
-    // The stripped path has counts of its own.
+    // The stripped path has its own counts.
     let stripped = figures.stripped.and_then(|costs| costs.counters).expect("counted");
     assert!(stripped.interest_miss.cycles > 0.0 && stripped.interest_miss != counted.interest_miss);
 
-    // Without counters there is a reason, and nothing of them.
+    // Without counters there is a reason, and no figures.
     bench.events = Err(CountersUnavailable::NoHardwareCounters);
     assert_eq!(bench.counters_unavailable(), Some(&CountersUnavailable::NoHardwareCounters));
     let figures = bench.run(&parameters, &|_| ()).expect("figures").remove(0);
@@ -210,7 +210,7 @@ fn counters_are_read_around_turns() {
     assert!(!serde_json::to_string(&figures).expect("JSON").contains("counters"));
 }
 
-/// One FIB for all: packet buffers of a FIB last as long as the process.
+/// All floods share one FIB, because its packet buffers last as long as the process.
 #[test]
 fn floods() {
     let parameters = EngineParameters { schedules: vec![ScheduleKind::Burst], ..small() };
@@ -227,7 +227,7 @@ fn a_flood_is_mixed_in_and_taken_out_again(bench: &EngineBench, parameters: &Eng
         let [(ScheduleKind::Burst, figures)] = suffered[..] else { panic!("{suffered:?}") };
         assert_eq!((figures.flood.share, figures.flood_forwarded), (0.25, 1.0));
         assert!(figures.flood_cycles > 100.0 && figures.imiss_cycles.with > 100.0 && figures.data_cycles.with > 100.0);
-        // How much others lose is for the benchmark to say: in so short a time, chance decides on a machine that does other things.
+        // The loss of ordinary traffic is not tested: in so short a time it depends on other load on the host.
         assert!(figures.throughput_ratio > 0.0 && figures.slowdown_vs_share.is_finite(), "{figures:?}");
     }
 }

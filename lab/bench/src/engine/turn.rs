@@ -1,4 +1,4 @@
-//! What the worker receives in one turn, prepared before the turn is performed.
+//! The frames received in one poll iteration, prepared in advance.
 
 use std::collections::VecDeque;
 
@@ -11,33 +11,34 @@ use super::stock::KINDS;
 use crate::permutation::mix;
 use crate::schedule::PacketKind;
 
-/// Kinds of packets that come in, for which the stock has buffers.
+/// Kinds of received packets; the stock has buffers for each.
 pub(super) const INTERESTS: usize = 0;
 const DATA: usize = 1;
 
-/// A Nonce of ordinary traffic, which is not 0.
+/// Returns a Nonce of ordinary traffic, which is not 0.
 fn nonce_from(draw: u64) -> u32 {
     draw as u32 & !HIGH_NONCE | 1
 }
 
-/// Frames that the worker receives in one turn, and what it has to send.
+/// Frames received in one poll iteration, and the packets that the worker must send.
 #[derive(Default)]
 pub(super) struct Turn {
-    /// `None` when it is mixed.
+    /// Kind of the packets; `None` if mixed.
     pub(super) kind: Option<PacketKind>,
-    /// By the link that they come in on.
+    /// Frames by the link that they arrive on.
     pub(super) frames: [Vec<PacketBuffer>; LINKS],
-    /// Interests by the link that they go out on: their names and nonces.
+    /// Names and Nonces of Interests, by the link that they are forwarded on.
     pub(super) asked: [VecDeque<(u64, u32)>; LINKS],
-    /// Data that goes out, of the cache and of others.
+    /// Number of Data to be sent, from the cache and from producers.
     pub(super) data_out: usize,
     pub(super) received: [usize; KINDS],
-    /// Names of the Data.
+    /// Names of the received Data.
     pub(super) answered: Vec<u64>,
 }
 
 impl<S: Schedule> Load<'_, S> {
-    /// A turn with so many Interests that the cache does not answer, Interests that it answers, and Data, in random order.
+    /// Prepares a turn with these numbers of cache misses, cache hits and Data. They are in random order if `kind` is
+    /// `None`.
     pub(super) fn prepare(&mut self, kind: Option<PacketKind>, [misses, hits, data]: [usize; 3]) -> Turn {
         let mut turn = Turn { kind, received: [misses + hits, data], ..Turn::default() };
         let mut left = [misses, hits, data];
@@ -77,7 +78,7 @@ impl<S: Schedule> Load<'_, S> {
         turn.data_out += 1;
     }
 
-    /// Returns the link that the Interest comes in on.
+    /// Adds an Interest. Returns the link that it arrives on.
     fn fill_interest(&mut self, name: u64, nonce: u32, turn: &mut Turn) -> usize {
         let peer = self.peers.downstream(self.workload.prefix_of(name), u64::from(nonce));
         let write = |out: &mut [u8]| {

@@ -1,11 +1,11 @@
-//! What else than time is observed while the worker has its turns, in a pass of its own: watching takes time, too.
+//! Observation of poll iterations besides time, in a separate pass because it takes time.
 
 use std::io;
 
 use crate::counters::{Counters, Tally};
 use crate::schedule::{ByPacket, PacketKind};
 
-/// An observer of turns.
+/// An observer of poll iterations.
 pub(super) enum Watch {
     /// Hardware counters.
     Counters(Box<Counters>, Box<ByPacket<Tally>>),
@@ -15,8 +15,8 @@ pub(super) enum Watch {
 }
 
 impl Watch {
-    /// Watches a turn that handles `packets` packets of one kind, or of several, which are not told apart; returns what the
-    /// turn does.
+    /// Observes a poll iteration that handles `packets` packets, of one kind or mixed (`None`); returns the result of
+    /// `turn`.
     pub(super) fn turn(
         &mut self,
         kind: Option<PacketKind>,

@@ -54,7 +54,7 @@ pub struct LinkFigures {
     pub busy_ns_quartiles: (f64, f64),
     /// CPU time of the whole router per exchange in nanoseconds, idle polling included; `None` for the sink.
     pub process_ns: Option<f64>,
-    /// Share of `process_ns` spent in the kernel, in nanoseconds.
+    /// Part of `process_ns` spent in the kernel, in nanoseconds.
     pub process_kernel_ns: Option<f64>,
     /// Median round-trip time, in microseconds.
     pub rtt_p50_us: f64,

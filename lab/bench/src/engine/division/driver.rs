@@ -1,4 +1,4 @@
-//! One thread of a case: a worker, and the peers that send to all workers and get what this one sends.
+//! One thread of a case: a worker, and the peers that send to all workers and receive from this one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,30 +19,30 @@ use super::turns::{Turns, settling_of};
 use super::{Load, NAMES_PER_WORKER, Shared};
 use crate::permutation::mix;
 
-/// Bursts that come to a worker in a round. With one it would have to do with smaller ones whenever it hands packets over, and a worker
-/// that has all the traffic it can take has more waiting.
+/// Bursts that arrive at a worker per round. With one burst, hand-overs would leave the worker smaller bursts, while a
+/// saturated worker always has more packets queued.
 const BURSTS_IN_ROUND: usize = 8;
 
-/// What a worker did in one turn of its case.
+/// Work of a worker in one turn of its case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnCost {
     pub(super) packets: u64,
-    /// How long the worker had something to do, in nanoseconds.
+    /// Busy time of the worker, in nanoseconds.
     pub(super) busy_ns: f64,
 }
 
-/// What one thread has measured.
+/// Measurements of one thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Measured {
-    /// Turns that count.
+    /// Measured turns, without warm-up.
     pub(super) turns: Vec<TurnCost>,
-    /// Packets that came from another processor in these turns: those that were handed over, or brought.
+    /// Packets from another CPU in these turns: handed over, or brought.
     pub(super) moved: u64,
-    /// In these turns.
+    /// Packets lost in these turns.
     pub(super) lost: u64,
 }
 
-/// An Interest that a worker has sent: by whom, its name and token, and where it went.
+/// An Interest sent by a worker: the worker, its name and token, and the face it was sent to.
 pub(super) struct Pending {
     worker: usize,
     name: Vec<u8>,
@@ -50,23 +50,23 @@ pub(super) struct Pending {
     face: FaceId,
 }
 
-/// See the module's description.
+/// A worker and its peers; see the module documentation.
 pub(super) struct Driver<'a> {
     worker: Worker<Burst>,
     number: usize,
     shared: &'a Shared<'a>,
-    /// What is to come in.
+    /// The current load.
     load: Load,
-    /// The worker's clock: how long it has had something to do.
+    /// The worker's clock: its busy time.
     now: Timestamp,
     cycles_per_second: u64,
     next_name: u64,
     draws: u64,
-    /// Interests that this thread has made.
+    /// Number of Interests made by this thread.
     asked: u64,
-    /// Times that packets have come in.
+    /// Number of rounds in which packets have arrived.
     rounds: u64,
-    /// Packets that another thread has made and that have come in here.
+    /// Number of packets made by another thread that have arrived here.
     brought: u64,
     pending: VecDeque<Pending>,
     sent: Vec<Frame>,
@@ -102,7 +102,7 @@ impl<'a> Driver<'a> {
         ((u128::from(mix(self.draws)) * end as u128) >> 64) as usize
     }
 
-    /// Works whenever it is the turn of one of its loads. Gives what it has measured in each, by the number of its turns.
+    /// Runs the worker in the turns of its loads. Returns the measurements by the index of each load's turns.
     pub(super) fn run(mut self, turns: &Turns) -> Vec<(usize, Measured)> {
         let loads = &self.shared.loads;
         let (mut measured, mut number) = (vec![Measured::default(); loads.len()], 0);
@@ -129,7 +129,7 @@ impl<'a> Driver<'a> {
         loads.iter().map(|&(load, _)| load).zip(measured).collect()
     }
 
-    /// Packets come in and are worked on, round by round.
+    /// Runs rounds of arriving packets while `goes_on` is true.
     fn exchange_while(&mut self, goes_on: impl Fn() -> bool) {
         while goes_on() {
             self.prepare();
@@ -138,8 +138,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Is everything as it will stay? Timers have run out, as many Interests are pending as are to be, and the cache is full, so that
-    /// no memory is touched for the first time any more.
+    /// True if the state is stationary: timers have expired, the required number of Interests is pending, and the cache
+    /// is full, so that no memory is accessed for the first time.
     fn is_warm(&self) -> bool {
         let parameters = self.shared.parameters;
         self.now.0 > parameters.warm_up.as_nanos() as u64
@@ -152,7 +152,7 @@ impl<'a> Driver<'a> {
         self.pending.len() >= self.shared.parameters.in_flight / self.shared.rings.len()
     }
 
-    /// Some packets.
+    /// Makes the packets of a round.
     fn prepare(&mut self) {
         for _ in 0..BURSTS_IN_ROUND * self.shared.parameters.burst / 2 {
             self.ask();
@@ -167,8 +167,8 @@ impl<'a> Driver<'a> {
         self.shared.rounds[self.number].store(self.rounds, Ordering::Release);
     }
 
-    /// Until packets have come in as often at all others, or nothing goes on any more: workers that have all the traffic they can take work at the
-    /// same time, and what they hand over comes to each other in between their own packets.
+    /// Waits until packets have arrived as often at all other workers, or until `goes_on` is false. Saturated workers
+    /// run at the same time, and receive hand-overs among their own packets.
     fn wait_for_others(&self, goes_on: impl Fn() -> bool) {
         let is_as_far = |other: &AtomicU64| other.load(Ordering::Acquire) >= self.rounds;
         while !self.shared.rounds.iter().all(is_as_far) && goes_on() {
@@ -176,8 +176,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Works until all that came in is taken. What others handed over meanwhile is left for the next round, in which more comes in: a worker
-    /// that has all the traffic it can take never has nothing but such packets. The clock goes on meanwhile.
+    /// Runs poll iterations until all arrived packets are taken; the clock advances meanwhile. Packets handed over by
+    /// others meanwhile are left for the next round, because a saturated worker never has only such packets.
     fn work(&mut self) {
         while !self.shared.rings[self.number].from_datagrams.is_empty() {
             let begin = cycles();
@@ -188,10 +188,10 @@ impl<'a> Driver<'a> {
         self.take_sent();
     }
 
-    /// Gives a frame for `owner` to this thread's worker, or has it brought to the owner. It is in the caches of this thread's core, as if it
-    /// had come from a card.
+    /// Queues a frame for this thread's worker, or brings it to its owner. The frame is in the caches of this thread's
+    /// core, as if it came from a network card.
     fn give(&self, owner: usize, face: FaceId, frame: &[u8]) {
-        // A full ring holds back whoever fills it; so does an empty pool.
+        // If the ring is full or the pool empty, the frame is dropped, which limits the sender.
         let Some(buffer) = self.shared.pool.copy_of(frame) else { return };
         let frame = Frame::new(face, 0, buffer);
         let _ = if self.load.is_brought && owner != self.number {
@@ -201,7 +201,7 @@ impl<'a> Driver<'a> {
         };
     }
 
-    /// Lets a frame come in that another thread has made, without a look at it.
+    /// Queues a frame made by another thread, without reading it.
     fn take_brought(&mut self) {
         if let Some(frame) = self.shared.brought[self.number].pop() {
             let _ = self.shared.rings[self.number].from_datagrams.push(frame);
@@ -209,12 +209,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Is the next packet to be made by the thread of a worker that it does not belong to?
+    /// Decides randomly whether the next packet is misplaced.
     fn draw_misplaced(&mut self) -> bool {
         self.shared.rings.len() > 1 && (self.draw(1 << 20) as f64) < self.load.case.misplaced * f64::from(1 << 20)
     }
 
-    /// Asks for the next name that belongs to this worker; or to another one, as often as that is to be.
+    /// Makes an Interest for the next name of this worker, or, if misplaced, of another one.
     fn ask(&mut self) {
         let is_misplaced = self.draw_misplaced();
         let workload = &self.shared.prefixes.workload;
@@ -235,7 +235,7 @@ impl<'a> Driver<'a> {
         self.give(owner, self.shared.faces[peer.link][peer.number], &packet);
     }
 
-    /// What the worker has sent: Interests are answered later.
+    /// Takes the frames sent by the worker, and records Interests to be answered later.
     fn take_sent(&mut self) {
         let mut sent = std::mem::take(&mut self.sent);
         self.shared.rings[self.number].to_sockets.pop_burst(&mut sent, usize::MAX);
@@ -250,7 +250,7 @@ impl<'a> Driver<'a> {
         self.sent = sent;
     }
 
-    /// Answers an Interest that the worker has sent; at another worker, as often as that is to be.
+    /// Answers a random pending Interest; if misplaced, at another worker.
     fn answer(&mut self) {
         let place = self.draw(self.pending.len());
         let Some(pending) = self.pending.swap_remove_back(place) else { return };
@@ -260,15 +260,15 @@ impl<'a> Driver<'a> {
         let count = self.shared.rings.len();
         if self.draw_misplaced() {
             let other = (self.number + 1 + self.draw(count - 1)) % count;
-            // There is room for all of a round.
+            // The queue has room for all of a round.
             let _ = self.shared.elsewhere[other].push(pending);
         } else {
             self.give_data(&pending);
         }
     }
 
-    /// Answers an Interest that another worker has sent and that is to be answered at this one: one at a time, so that what is
-    /// misplaced comes in among the rest, as it does from links.
+    /// Answers an Interest of another worker that is to be answered at this one. One at a time, so that misplaced
+    /// packets arrive among the others, as from links.
     fn answer_another(&mut self) {
         if let Some(pending) = self.shared.elsewhere[self.number].pop() {
             self.give_data(&pending);

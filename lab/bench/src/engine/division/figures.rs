@@ -1,12 +1,12 @@
-//! From what each worker did in each turn to what a case has cost, and how it compares.
+//! Computes the cost of cases from the workers' turns, and compares them.
 
 use super::driver::{Measured, TurnCost};
 use super::floor::FloorCost;
 use super::{CostSpread, DivisionFigures, Load};
 use crate::median::{median, quartiles};
 
-/// Loads in the order in which they took turns, with what each of their workers measured, and the threads of the floor. Gives the figures of
-/// the cases.
+/// Computes the figures of the cases. `loads` is in the order of turns, `measured` has the measurements of each load's
+/// workers, and `floor` those of the floor's threads.
 pub(super) fn of_loads(loads: &[Load], measured: &[Vec<Measured>], floor: &[Vec<FloorCost>]) -> Vec<DivisionFigures> {
     let turns = floor.iter().map(Vec::len).min().unwrap_or(0);
     let floor = CostSpread::of(&mut (0..turns).filter_map(|turn| FloorCost::of_both(floor, turn)).collect::<Vec<_>>());
@@ -15,7 +15,7 @@ pub(super) fn of_loads(loads: &[Load], measured: &[Vec<Measured>], floor: &[Vec<
         let own = &outcomes[index];
         let with = |is_wanted: &dyn Fn(&Load) -> bool| {
             let place = loads.iter().position(|other| other.case.workers == case.workers && is_wanted(other));
-            // Without misplaced packets some may be left of the turn before.
+            // Without misplaced packets, some may be left from the turn before.
             place.filter(|_| case.misplaced > 0.0 && own.moved > 0.0).map(|place| &outcomes[place])
         };
         let placed = with(&|other| other.case.misplaced == 0.0);
@@ -39,10 +39,10 @@ pub(super) fn of_loads(loads: &[Load], measured: &[Vec<Measured>], floor: &[Vec<
     loads.iter().enumerate().filter(|(_, load)| !load.is_brought).map(of).collect()
 }
 
-/// What the workers of a case did in all turns of a load.
+/// Results of the workers of a case in all turns of a load.
 struct Outcome {
     rounds: Vec<Round>,
-    /// Packets that came from another processor, by all packets.
+    /// Packets from another CPU, as a share of all packets.
     moved: f64,
     lost: u64,
 }
@@ -56,21 +56,21 @@ impl Outcome {
         Outcome { moved: moved as f64 / packets.max(1) as f64, rounds, lost }
     }
 
-    /// What each packet that came from another processor cost more than packets of the other load, in turns next to each other.
+    /// Extra cost of each packet from another CPU compared with packets of the other load, in adjacent turns.
     fn spread_above(&self, other: &Outcome) -> Option<CostSpread> {
         let costs = self.rounds.iter().zip(&other.rounds).map(|(own, other)| own.packet_ns - other.packet_ns);
         CostSpread::of(&mut costs.map(|ns| ns / self.moved).collect::<Vec<f64>>()).filter(|_| self.moved > 0.0)
     }
 }
 
-/// What the workers of a case did in one turn of a load.
+/// Results of the workers of a case in one turn of a load.
 struct Round {
     packets: u64,
     packet_ns: f64,
     mpps: f64,
 }
 
-/// The turns of all workers of a case, together.
+/// Combines the turns of all workers of a case.
 fn rounds(workers: &[Measured]) -> Vec<Round> {
     let turns = workers.iter().map(|worker| worker.turns.len()).min().unwrap_or(0);
     let round = |turn: usize| {
@@ -93,7 +93,7 @@ mod tests {
         Measured { turns, moved, lost: 1 }
     }
 
-    /// In the second turn the machine is half as fast, for all.
+    /// In the second turn the host is half as fast, for all cases.
     #[test]
     fn cases_are_compared_turn_by_turn() {
         let cases = [(1, 0.0), (2, 0.0), (2, 0.5)].map(|(workers, misplaced)| DivisionCase { workers, misplaced });
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(figures.iter().map(|figures| figures.speedup).collect::<Vec<_>>(), [1.0, 2.0, 1.6]);
         assert_eq!(figures[2].speedup_quartiles, (1.6, 1.6));
         assert_eq!(figures.iter().map(|figures| figures.handed_over).collect::<Vec<_>>(), [0.0, 0.0, 0.5]);
-        // The upper one of two is taken for the median: 250 instead of 200 ns for every second packet.
+        // The upper of two values counts as median: 250 instead of 200 ns for every second packet.
         let handover = |figures: &DivisionFigures| figures.handover.map(|spread| spread.ns);
         assert_eq!(figures.iter().map(handover).collect::<Vec<_>>(), [None, None, Some(100.0)]);
         assert_eq!(figures[2].moved.map(|spread| spread.ns.round()), Some(40.0));

@@ -1,9 +1,9 @@
-//! The least that a hand-over can cost on this machine: as many cache lines as one moves go from one processor to the other, and nothing is
-//! done with them.
+//! Lower bound of the cost of a hand-over on this host: as many cache lines move between two CPUs, without any
+//! processing.
 //!
-//! Two threads on the processors of the first two workers exchange packets through a ring like that of workers: in the timed part the
-//! sender writes as many bytes into the ring, and the receiver asks for the header and the first bytes of each packet of a burst and reads
-//! them. What it costs to read those of packets that the thread has made itself is subtracted, as in a hand-over.
+//! Two threads on the CPUs of the first two workers exchange packets through a ring like that of workers. In the timed
+//! part the sender writes as many bytes into the ring, and the receiver prefetches and reads the header and first bytes
+//! of each packet of a burst. The cost of reading packets made by the same thread is subtracted, as in a hand-over.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
 
 use super::turns::Turns;
 
-/// Bytes of an Interest: what a worker looks at lies in two lines.
+/// Size of an Interest in bytes; a worker reads two cache lines of it.
 const PACKET_BYTES: usize = 100;
 const RING_PACKETS: usize = 1024;
 
-/// As large as what workers put into their rings.
+/// An element as large as those of the workers' rings.
 #[repr(align(64))]
 struct Slot {
     packet: PacketBuffer,
@@ -29,7 +29,7 @@ struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == Handover::PARCEL_BYTES);
 
-/// What one thread has measured in one turn.
+/// Measurements of one thread in one turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FloorCost {
     packets: u64,
@@ -39,7 +39,8 @@ pub(super) struct FloorCost {
 }
 
 impl FloorCost {
-    /// Of both threads together, what a packet costs more that goes from one to the other, in nanoseconds; `None` when none did.
+    /// Extra cost of a packet that moves from one thread to the other, over both threads, in nanoseconds; `None` if no
+    /// packet moved.
     pub(super) fn of_both(threads: &[Vec<FloorCost>], turn: usize) -> Option<f64> {
         let sum =
             |part: fn(&FloorCost) -> u64| threads.iter().map(|turns| turns.get(turn).map_or(0, part)).sum::<u64>();
@@ -50,7 +51,7 @@ impl FloorCost {
     }
 }
 
-/// One thread, which sends to the other and receives from it.
+/// One thread, which sends to the other thread and receives from it.
 pub(super) struct Floor {
     pool: BufferPool,
     to: HandoverSender<Slot>,
@@ -59,7 +60,7 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    /// Both threads.
+    /// Creates both threads' states, connected by two rings.
     pub(super) fn pair(pool: &BufferPool) -> [Floor; 2] {
         let (to_second, from_first) = handover_ring(RING_PACKETS);
         let (to_first, from_second) = handover_ring(RING_PACKETS);
@@ -67,7 +68,7 @@ impl Floor {
         [floor(to_second, from_second), floor(to_first, from_first)]
     }
 
-    /// Works whenever it is the turn of this case.
+    /// Runs in the turns of this case.
     pub(super) fn run(mut self, turns: &Arc<Turns>, case: usize) -> Vec<FloorCost> {
         let (mut costs, mut number) = (Vec::new(), 0);
         while let Some((next, ())) = turns.next(|turn| (turn == case).then_some(()), number) {
@@ -85,7 +86,7 @@ impl Floor {
         costs
     }
 
-    /// Packets in this processor's cache.
+    /// Makes a burst of packets in this CPU's cache.
     fn make(&mut self) {
         let made = std::iter::from_fn(|| self.pool.copy_of(&[5; PACKET_BYTES])).take(BURST);
         self.burst.extend(made);
@@ -95,7 +96,7 @@ impl Floor {
         self.make();
         let begin = cycles();
         for packet in self.burst.drain(..) {
-            // One for which there is no room goes back to the pool.
+            // If the ring is full, the packet returns to the pool.
             let _ = self.to.push_with(0, || Slot { packet, rest: [0; _] });
         }
         self.to.publish();

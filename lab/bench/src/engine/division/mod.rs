@@ -1,15 +1,15 @@
-//! Several workers among which names are divided, as in the router: what they hand to each other, and what that costs.
+//! Several workers among which names are divided, as in the router: the hand-overs between them, and their cost.
 //!
-//! Each worker has a thread, which also plays the peers: it makes all packets that come to its worker, takes what that sends, and
-//! sees that it is answered. Only turns of the worker are timed. Interests are for names never asked for before; each comes in at
-//! the worker that it belongs to, or, as often as `misplaced` says, at another one, and so does the Data with its PIT token. Faces are
-//! over sockets, so that each worker sends by itself. Cases with as many workers are measured with the same ones: other tables would
-//! lie elsewhere in memory, and that alone can make more of a difference than hand-overs do. The same is measured with one worker, which
-//! has nobody to divide names with, for comparison.
+//! Each worker has a thread that also plays the peers. It makes all packets for its worker, takes the packets that the
+//! worker sends, and arranges their answers. Only poll iterations of the worker are timed. All requested names are new.
+//! Each Interest arrives at the worker that owns its name, or, with probability `misplaced`, at another one; the same
+//! holds for Data with its PIT token. Faces are over sockets, so each worker sends by itself. Cases with the same
+//! number of workers use the same workers: other tables would have other addresses, which alone can matter more than
+//! hand-overs. The baseline is one worker, which does not divide names.
 //!
-//! A packet that is handed over comes out of another processor's cache, which costs something whoever put it there. To tell that from the
-//! hand-over, each case with hand-overs has a counterpart in which the thread of the other worker makes as many packets, and they come in
-//! at the right worker.
+//! A packet that is handed over comes from another CPU's cache, which has a cost even without a hand-over. To separate
+//! the two, each case with hand-overs has a counterpart in which the thread of the other worker makes as many packets,
+//! but they arrive at the right worker.
 
 mod driver;
 mod figures;
@@ -48,52 +48,52 @@ use crate::median::{median, quartiles};
 use crate::progress::{OnProgress, Progress};
 use crate::schedule::EngineParameters;
 
-/// Frames that fit into each ring of a worker.
+/// Capacity of each ring of a worker, in frames.
 const RING_FRAMES: usize = 8_192;
-/// Names of each worker are this far from those of the others.
+/// Distance between the first names of two workers.
 const NAMES_PER_WORKER: u64 = 1 << 32;
-/// Buffers for each worker.
+/// Packet buffers per worker.
 const POOL_FRAMES: usize = 4 * RING_FRAMES;
-/// Memory of the Content Store for each packet it may hold, above its content.
+/// Memory of the Content Store per packet of its capacity, besides its content, in bytes.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
-/// What a thread has measured, when it has ended.
+/// Joins a thread, and returns its results.
 fn ended<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, EngineBenchError> {
     thread.join().map_err(|_| EngineBenchError::Rig("a worker's thread ended by itself".to_owned()))
 }
 
-/// What all threads of a case share.
+/// State shared by all threads of a case.
 struct Shared<'a> {
     prefixes: &'a Prefixes,
     parameters: &'a EngineParameters,
-    /// What is measured with these workers, with the numbers of its turns.
+    /// Loads measured with these workers, each with the index of its turns.
     loads: Vec<(usize, Load)>,
     rings: Vec<WorkerRings>,
     faces: [Vec<FaceId>; LINKS],
     dispatch: Arc<NameDispatch>,
     pool: BufferPool,
-    /// How far the clock of any worker was after the last turn, in nanoseconds.
+    /// The latest clock of any worker after its last turn, in nanoseconds.
     clock: AtomicU64,
-    /// Which workers have the traffic that they are to be measured with.
+    /// True for workers that have reached the traffic to be measured.
     warm: Vec<AtomicBool>,
-    /// How often packets have come in at each worker.
+    /// Number of rounds in which packets have arrived, by worker.
     rounds: Vec<AtomicU64>,
-    /// What workers have sent that is to be answered at another one, by the number of that.
+    /// Pending Interests to be answered at another worker, by the index of that worker.
     elsewhere: Vec<ArrayQueue<Pending>>,
-    /// Frames that threads of other workers have made and that are to come in at this one, by its number.
+    /// Frames made by threads of other workers that shall arrive at a worker, by the index of that worker.
     brought: Vec<ArrayQueue<Frame>>,
 }
 
-/// What comes to the workers of a case in turns of one kind.
+/// Load of the workers of a case in turns of one kind.
 #[derive(Debug, Clone, Copy)]
 struct Load {
     case: DivisionCase,
-    /// Packets that would be misplaced come in at the right worker, and out of the same processor's cache as if they were.
+    /// If true, misplaced packets arrive at the right worker, but from the same CPU's cache as if they were misplaced.
     is_brought: bool,
 }
 
 impl Load {
-    /// Of each case, and of its counterpart without hand-overs if it has any.
+    /// Returns the load of each case, followed by its counterpart without hand-overs if it has one.
     fn of_cases(cases: &[DivisionCase]) -> Vec<Load> {
         let of = |&case: &DivisionCase| {
             let has_counterpart = case.workers > 1 && case.misplaced > 0.0;
@@ -104,67 +104,67 @@ impl Load {
     }
 }
 
-/// So many workers, of whose packets this share comes in at the wrong one.
+/// A number of workers, and the share of misplaced packets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DivisionCase {
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
-    /// Share of packets that come in at another worker than the one they belong to.
+    /// Share of packets that arrive at another worker than their owner, 0 to 1.
     pub misplaced: f64,
 }
 
-/// What workers do together. All figures but counts are medians of turns; those that compare are of turns next to each other.
+/// Results of a case. All figures except counts are medians over turns; comparisons are over adjacent turns.
 #[derive(Debug, Clone, Serialize)]
 pub struct DivisionFigures {
-    /// How many workers, and how many packets came in at the wrong one.
+    /// The case.
     #[serde(flatten)]
     pub case: DivisionCase,
-    /// Time of one worker for one packet, in nanoseconds.
+    /// Time of one worker per packet, in nanoseconds.
     pub packet_ns: f64,
-    /// Millions of packets a second of all workers together, by the time that each was busy.
+    /// Million packets per second of all workers, from the busy time of each.
     pub mpps: f64,
-    /// Packets a second of all workers by those of the first case.
+    /// Ratio of `mpps` to that of the first case.
     pub speedup: f64,
-    /// The quarter of turns with the least speed-up is below the first, the quarter with the most above the second.
+    /// Lower and upper quartile of `speedup`.
     pub speedup_quartiles: (f64, f64),
-    /// What a packet that is handed over costs more than one that is not, at both workers together; absent where none is, and when no
-    /// case with as many workers hands nothing over.
+    /// Extra cost of a packet that is handed over, at both workers together; `None` if none is, or if there is no case
+    /// without hand-overs with as many workers.
     pub handover: Option<CostSpread>,
-    /// What a packet costs more that comes in at the right worker but out of another processor's cache.
+    /// Extra cost of a packet that arrives at the right worker, but from another CPU's cache.
     pub moved: Option<CostSpread>,
-    /// What a hand-over costs beyond that.
+    /// Cost of a hand-over in excess of `moved`.
     pub beyond_moved: Option<CostSpread>,
-    /// The least that moving can cost: as many cache lines go from one processor to the other, and nothing is done with them, in turns
-    /// next to those of this case. Absent where no packet is handed over.
+    /// Lower bound of `moved`: as many cache lines move between two CPUs without any processing, in turns adjacent to
+    /// those of this case. `None` if no packet is handed over.
     pub floor: Option<CostSpread>,
-    /// Packets that were handed over, by all packets.
+    /// Packets handed over, as a share of all packets.
     pub handed_over: f64,
-    /// Packets that found no room in a ring between workers.
+    /// Packets dropped because a ring between workers was full.
     pub lost: u64,
 }
 
-/// Nanoseconds by turns.
+/// Nanoseconds, over turns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CostSpread {
     /// The median.
     pub ns: f64,
-    /// A quarter of the turns had less than the first, and a quarter more than the second.
+    /// Lower and upper quartile.
     pub quartiles_ns: (f64, f64),
 }
 
 impl CostSpread {
-    /// Of these; `None` of none. Changes their order.
+    /// Computes median and quartiles; `None` for no values. Reorders the values.
     fn of(ns: &mut [f64]) -> Option<CostSpread> {
         (!ns.is_empty()).then(|| CostSpread { ns: median(ns), quartiles_ns: quartiles(ns) })
     }
 }
 
 impl EngineBench {
-    /// Measures all cases, the first of which is the one that others are compared with: they take turns, so that all have their
-    /// part of the times at which the machine is faster or slower.
+    /// Measures all cases; the first one is the baseline. They take turns, so that changes of the host's speed affect
+    /// all alike.
     ///
     /// # Errors
-    /// When the workers cannot be put together.
+    /// Fails if the workers cannot be set up.
     pub fn run_divided(
         &self,
         parameters: &EngineParameters,
@@ -172,7 +172,7 @@ impl EngineBench {
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<DivisionFigures>, EngineBenchError> {
         let loads = Load::of_cases(cases);
-        // The floor has its turns behind them.
+        // The turns of the floor come after those of the loads.
         let turns = Arc::new(Turns::new(loads.len() + 1));
         let mut counts: Vec<usize> = cases.iter().map(|case| case.workers).collect();
         counts.sort_unstable();
@@ -187,7 +187,7 @@ impl EngineBench {
         let (measured, floor) = thread::scope(|scope| {
             let (mut all, mut all_shared, turns, processors) = (Vec::new(), Vec::new(), &turns, &processors);
             let count = loads.len();
-            // A thread that stays where the system puts it measures the same, only less steadily.
+            // Pinning only reduces noise, so its failure is ignored.
             let pin = move |number: usize| processors.get(number).map(|&processor| pin_to_processor(processor));
             for (workers, shared) in built {
                 let shared = Arc::new(shared);
@@ -241,7 +241,7 @@ impl EngineBench {
         let table = Arc::new(FaceTable::new());
         table.set_workers(count);
         let mut faces: [Vec<FaceId>; LINKS] = Default::default();
-        // In the order in which the FIB counts them.
+        // In the order of the FIB's face ids.
         for peer in Peers::of(parameters).all() {
             let params = FaceParams {
                 flags: FaceFlags::PIT_TOKENS_ON,

@@ -1,4 +1,4 @@
-//! A small measurement: packets come in where they are to, and the figures make sense.
+//! Tests a small measurement: packets arrive where they should, and the figures are plausible.
 
 use std::time::Duration;
 

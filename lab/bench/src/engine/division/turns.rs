@@ -1,38 +1,38 @@
-//! Cases take turns on the processors: the threads of one run, those of the others sleep.
+//! Cases take turns on the CPUs: the threads of one case run, those of the others sleep.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a turn is.
+/// Maximum length of a turn.
 const TURN: Duration = Duration::from_millis(100);
-/// One in so many parts of a turn, the first, does not count: in it the caches have what the case before left there. Without that, whoever
-/// comes after other workers would be compared with whoever comes after itself.
+/// Divisor that gives the first part of a turn, which is not measured: in it the caches still hold data of the previous
+/// case. Otherwise a case that follows other workers would be compared with one that follows itself.
 const SETTLING_SHARE: u32 = 5;
-/// After so many turns, some minutes, something must be wrong.
+/// Maximum number of warm-up turns, some minutes; more indicate an error.
 const MOST_WARM_UP_TURNS: usize = 6_000;
-/// The number of the turn after which there is none.
+/// Number that marks the end of all turns.
 const OVER: usize = usize::MAX;
 
-/// How long turns are when each case has this time.
+/// Length of a turn if each case has this measuring time.
 fn turn_of(time: Duration) -> Duration {
     time.min(TURN)
 }
 
-/// How long the part of a turn is that does not count.
+/// Length of the part of a turn that is not measured.
 pub(super) fn settling_of(time: Duration) -> Duration {
     turn_of(time) / SETTLING_SHARE
 }
 
-/// Whose turn it is.
+/// Schedules the turns of cases.
 pub(super) struct Turns {
     cases: usize,
-    /// Number of the turn, from 1 on; 0 before the first.
+    /// Number of the current turn, from 1; 0 before the first.
     number: AtomicUsize,
-    /// Number of the first turn that counts.
+    /// Number of the first measured turn.
     first_counted: AtomicUsize,
-    /// Held while the number changes.
+    /// Held while `number` changes.
     change: Mutex<()>,
     changed: Condvar,
 }
@@ -48,12 +48,12 @@ impl Turns {
         }
     }
 
-    /// Gives each case turns until all are warm, and then each of them this time, which counts. `is_warm` is asked after each
-    /// round. Returns whether they have become warm.
+    /// Gives each case turns until all are warm, and then its measuring time. Calls `is_warm` before each round.
+    /// Returns false if the cases do not become warm.
     pub(super) fn give(&self, time: Duration, mut is_warm: impl FnMut() -> bool) -> bool {
         let turn = turn_of(time);
         let mut number = 0;
-        // All go on while one is not warm, so that none cools down.
+        // All cases continue while one is not warm, so that none cools down.
         while !is_warm() {
             if number > MOST_WARM_UP_TURNS {
                 self.begin(OVER);
@@ -75,7 +75,7 @@ impl Turns {
         true
     }
 
-    /// Does a turn with this number count?
+    /// True if the turn with this number is measured.
     pub(super) fn counts(&self, number: usize) -> bool {
         number >= self.first_counted.load(Ordering::Relaxed)
     }
@@ -88,12 +88,12 @@ impl Turns {
     }
 
     fn locked(&self) -> MutexGuard<'_, ()> {
-        // There is nothing behind it that a panic could leave half done.
+        // The mutex guards no data that a panic could leave inconsistent.
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until a turn begins that comes after the one with the number `last` and whose case is one of those that `place` knows; its
-    /// number and what `place` says of the case, or `None` when all are over.
+    /// Sleeps until a turn after number `last` begins for which `place` returns a value. Returns the turn's number and
+    /// that value, or `None` when all turns are over.
     pub(super) fn next<T>(&self, place: impl Fn(usize) -> Option<T>, last: usize) -> Option<(usize, T)> {
         let mut change = self.locked();
         loop {
@@ -110,7 +110,7 @@ impl Turns {
         }
     }
 
-    /// Is it still the turn with this number?
+    /// True while the turn with this number lasts.
     #[inline]
     pub(super) fn is(&self, number: usize) -> bool {
         self.number.load(Ordering::Relaxed) == number
@@ -151,7 +151,7 @@ mod tests {
         });
         assert!(!turns.counts(6) && turns.counts(7), "two rounds were for warming up");
         for (case, had) in had.iter().enumerate() {
-            // A thread that the system does not wake in time may miss some.
+            // A thread that the system wakes late may miss some turns.
             assert!((2..=5).contains(&had.len()) && had.iter().all(|number| number % 3 == (case + 1) % 3), "{had:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Counting for real: packets through a worker, with every access to its tables noted.
+//! Counts lines: sends packets through a worker with every access to its tables recorded.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::engine::{EngineBench, load, rig};
 use crate::schedule::PacketKind;
 use crate::workload::WorkloadParameters;
 
-/// A cache that forgets what was not used for longest.
+/// An LRU cache.
 pub(crate) struct Lru {
     capacity: usize,
     time: u64,
@@ -24,7 +24,7 @@ impl Lru {
         Lru { capacity, time: 0, used_at: HashMap::new(), by_time: BTreeMap::new() }
     }
 
-    /// Uses a line; has it to come from memory?
+    /// Accesses a line; returns true if it missed.
     fn touch(&mut self, line: usize) -> bool {
         self.time += 1;
         let before = self.used_at.insert(line, self.time);
@@ -41,15 +41,16 @@ impl Lru {
     }
 }
 
-/// Counts lines in the turns of a worker.
+/// Counts cache lines in poll iterations of a worker.
 pub(crate) struct LineWatch {
     cache: Lru,
-    /// Lines from memory, and packets.
+    /// Number of lines fetched from memory, and of packets.
     counts: ByPacket<(usize, usize)>,
 }
 
 impl LineWatch {
-    /// Counts in a turn that handles so many packets of a kind; of mixed turns, what they leave in the cache.
+    /// Counts in a poll iteration that handles `packets` packets of one kind. Mixed iterations (`None`) only fill the
+    /// cache.
     pub(crate) fn turn(&mut self, kind: Option<PacketKind>, packets: usize, turn: impl FnOnce() -> u64) -> u64 {
         let (touched, result) = touched_lines(turn);
         let from_memory = touched.into_iter().filter(|&line| self.cache.touch(line)).count();
@@ -62,7 +63,7 @@ impl LineWatch {
     }
 }
 
-/// Lines that packets need from memory, through a worker; NaN of kinds that do not occur.
+/// Lines that packets fetch from memory in a worker; NaN for kinds that do not occur.
 fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     let rig =
         rig::Rig::<Naive>::new(&bench.prefixes.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
@@ -70,7 +71,7 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     load.warm_up(&|_, _| ()).expect("everything is forwarded");
     let cache = Lru::new(parameters.private_cache_bytes / LINE_BYTES);
     load.watch = Some(Watch::Lines(Box::new(LineWatch { cache, counts: ByPacket::default() })));
-    // The first ones fill the cache, those behind them are counted.
+    // The first rounds fill the cache, the later ones are counted.
     let rounds = 2 * parameters.in_flight / parameters.burst + ROUNDS;
     let mut hits_due = 0.0;
     let mut exchange = |load: &mut load::Load<'_, Naive>, rounds| {
@@ -88,12 +89,12 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     lines.counts.map(|&(lines, packets)| lines as f64 / packets as f64)
 }
 
-/// Bursts of each kind that are counted.
+/// Number of counted bursts of each kind.
 const ROUNDS: usize = 100;
-/// What counts may differ by: chains of buckets, and the few lines that are near by chance.
+/// Tolerance of counts, for bucket chains and lines that are cached by chance.
 const TOLERANCE: f64 = 0.2;
 
-/// A small FIB and a small cache of the core, the one much larger than the other.
+/// A small FIB that is still much larger than the core's small cache.
 fn small() -> EngineParameters {
     EngineParameters {
         workload: WorkloadParameters { prefixes: 100_000, ..WorkloadParameters::default() },
@@ -103,7 +104,7 @@ fn small() -> EngineParameters {
     }
 }
 
-/// The same with what of the realistic load tables depend on.
+/// The same with those parameters of the realistic load that tables depend on.
 fn small_and_mixed() -> EngineParameters {
     let realistic = EngineParameters::realistic();
     EngineParameters {
@@ -111,9 +112,9 @@ fn small_and_mixed() -> EngineParameters {
         traffic: realistic.traffic,
         peers: realistic.peers,
         in_flight: 16_384,
-        // So large that few of the packets asked for again are near by chance.
+        // Large enough that few of the packets requested again are cached by chance.
         cs_capacity: 1 << 18,
-        // What one burst of each kind frees and uses is near, with the mixed bursts between.
+        // Large enough for what one burst of each kind frees and uses, with the mixed bursts in between.
         private_cache_bytes: 1 << 20,
         ..small()
     }
@@ -148,7 +149,7 @@ fn what_is_written_down_is_what_packets_need() {
     let mut bench = crate::engine::tests::bench(&small());
     compare(&bench, cases);
 
-    // Packet buffers last as long as the process: they are used again.
+    // Packet buffers last as long as the process, so they are reused.
     bench.refill(&small_and_mixed()).expect("a FIB");
     assert!((3.9..4.1).contains(&bench.lookups_per_match), "{} lookups", bench.lookups_per_match);
     compare(&bench, [("mixed", small_and_mixed())]);
