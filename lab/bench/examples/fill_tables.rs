@@ -1,17 +1,20 @@
-//! How fast an empty cache and an empty PIT fill, compared with full ones: what it costs that their memory is touched for the
-//! first time.
+//! Measures how fast an empty cache and an empty PIT fill, compared with full ones: the cost of touching their memory
+//! for the first time.
 //!
 //! `cargo run --release -p namehop-bench --example fill_tables -- [ahead|slow|here] [EXCHANGES_PER_S]`
 //!
-//! An engine with the router's default tables, whose cache lets everything in (`lru`), gets Interests and their Data of 8,000 bytes, in bursts: first as many as an empty
-//! cache has room for, then, when it is full, as many again. After that it gets Interests that nobody answers, likewise as many
-//! as the PIT has room for, twice. `ahead` (the default) has another thread make the memory ready, as the router does; with `here` the thread of the engine touches it. `slow` is `ahead` on a system that gives memory slowly: the other
-//! thread gets a sixtieth of a processor, which is busy with something else. With a rate, bursts begin when their time has come, and how long packets
-//! take includes their waiting for bursts that are late.
+//! An engine with the router's default tables and a cache policy that admits all Data (`lru`) receives Interests and
+//! their Data of 8,000 bytes, in bursts. It first receives as many as an empty cache holds, and then, with the cache
+//! full, as many again. After that it receives unanswered Interests, twice as many as the PIT holds, likewise in two
+//! halves.
 //!
-//! The engine has the last processor for itself, and the thread that makes memory ready has the others. Before, as much memory is
-//! touched and given back as will be filled: on a virtual machine, the host backs memory when the guest touches it for the first
-//! time ever, which takes much longer than clearing it, and is the host's matter.
+//! With `ahead` (the default) another thread prepares the memory, as in the router; with `here` the engine's thread
+//! touches it. `slow` is `ahead` on a system that provides memory slowly: the other thread gets a sixtieth of a busy
+//! CPU. With a rate, bursts have start times, and the time of a burst includes its delay when it is late.
+//!
+//! The engine has the last CPU for itself, and the thread that prepares memory has the others. Before the measurement
+//! as much memory as will be filled is touched and freed. On a virtual machine the host provides memory when the guest
+//! first touches it, which takes much longer than clearing it, and is not to be measured.
 
 use std::error::Error;
 use std::process::Command;
@@ -36,10 +39,10 @@ const CONSUMER: FaceId = FaceId(256);
 const PRODUCER: FaceId = FaceId(257);
 const CONTENT_BYTES: usize = 8_000;
 const BURST: usize = 32;
-/// Digits of the number that ends a name.
+/// Number of digits at the end of a name.
 const DIGITS: usize = 10;
 
-/// A packet of which only the number that ends its name changes.
+/// A packet in which only the number at the end of the name changes.
 struct Template {
     bytes: Vec<u8>,
     digits_at: usize,
@@ -59,7 +62,7 @@ impl Template {
     }
 }
 
-/// What a stretch of packets took.
+/// Figures of a stretch of packets.
 struct Figures {
     per_s: f64,
     p99: Duration,
@@ -73,7 +76,7 @@ struct Filling {
     interest: Template,
     data: Template,
     started: Instant,
-    /// Time between two bursts; 0 to send as fast as it goes.
+    /// Time between the starts of two bursts; 0 to send without pauses.
     pause: Duration,
 }
 
@@ -95,7 +98,7 @@ impl Filling {
         }
     }
 
-    /// Sends `count` Interests with numbers from `first` on, with their Data or without.
+    /// Sends `count` Interests numbered from `first` on, with or without their Data.
     fn stretch(&mut self, first: usize, count: usize, is_answered: bool) -> Result<Figures, Box<dyn Error>> {
         let faults = || getrusage(UsageWho::RUSAGE_THREAD).map(|usage| usage.minor_page_faults());
         let (faults_before, started) = (faults()?, Instant::now());
@@ -120,7 +123,7 @@ impl Filling {
         Ok(Figures { per_s, p99: times[times.len() * 99 / 100], longest, page_faults })
     }
 
-    /// Sends Interests and their Data until the cache has stopped to grow, and returns the number of the next one.
+    /// Sends Interests and their Data until the cache stops growing, and returns the next number.
     fn until_cache_is_full(&mut self, mut next: usize) -> Result<usize, Box<dyn Error>> {
         loop {
             let (before, was_ready) = (self.engine.cs_info().entries, is_memory_ready());
@@ -132,7 +135,7 @@ impl Filling {
         }
     }
 
-    /// Fills a table of so many entries, then goes on with the full one, and compares.
+    /// Fills a table with `entries` entries, sends as many again when it is full, and compares.
     fn compare(&mut self, what: &str, first: usize, entries: usize, is_answered: bool) -> Result<(), Box<dyn Error>> {
         let filling = self.stretch(first, entries, is_answered)?;
         let mut next = first + entries;
@@ -164,10 +167,10 @@ impl Filling {
     }
 }
 
-/// Memory that is touched beforehand.
+/// Memory that is touched before the measurement, in bytes.
 const TOUCHED_BYTES: usize = 1 << 30;
 
-/// Splits the processors that may be used: the last one, and all others.
+/// Returns the last usable CPU, and all others.
 fn processors() -> Result<(CpuSet, CpuSet), Box<dyn Error>> {
     let this_thread = Pid::from_raw(0);
     let mut others = sched_getaffinity(this_thread)?;
@@ -181,9 +184,9 @@ fn processors() -> Result<(CpuSet, CpuSet), Box<dyn Error>> {
     Ok((alone, others))
 }
 
-/// Leaves the thread that makes memory ready a sixtieth of a processor on which another thread is busy.
+/// Limits the thread that prepares memory to a sixtieth of a CPU on which another thread is busy.
 fn starve_memory_thread() -> Result<(), Box<dyn Error>> {
-    // It gives itself its name a moment after it was started.
+    // The thread sets its name shortly after its start.
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(1) {
         for thread in std::fs::read_dir("/proc/self/task")? {
@@ -200,7 +203,7 @@ fn starve_memory_thread() -> Result<(), Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let (for_engine, for_others) = processors()?;
     CacheLines::new(TOUCHED_BYTES / size_of::<CacheLine>(), PageRequest::Large)?.as_mut_slice().fill(CacheLine([1; 8]));
-    // The other thread starts with the first table, and runs where this one may run then.
+    // The other thread starts with the first table, and inherits this thread's CPUs of that moment.
     sched_setaffinity(Pid::from_raw(0), &for_others)?;
     let mut arguments = std::env::args().skip(1);
     let how = arguments.next();
@@ -216,7 +219,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let key = HashKey::random();
     let mut fib = FibWriter::new(key, StrategyInstance::default())?;
     fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0)?;
-    // A policy that chooses would leave out what comes to the full cache.
+    // A policy with admission control would reject Data when the cache is full.
     let cs = CsConfig { policy: PolicyKind::Lru.into(), ..CsConfig::default() };
     let config = EngineConfig { max_lifetime_ms: 600_000, cs, ..EngineConfig::default() };
     let (cache, pit) = (config.cs.capacity_packets, config.pit_capacity);
@@ -241,9 +244,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let data = DataBuilder::new(name()).content(vec![7; CONTENT_BYTES]).sign(&DigestSigner)?;
     let (interest, data) = (Template::new(interest)?, Template::new(data)?);
     let mut filling = Filling { engine, pool, interest, data, started: Instant::now(), pause };
-    // A router stands idle for a while before packets come.
+    // A router is idle for a while before packets arrive.
     std::thread::sleep(Duration::from_millis(500));
-    // Memory bounds the cache before the number of packets does.
+    // The limit in bytes is reached before the number of packets.
     filling.compare("cache", 0, cache * 7 / 8 / BURST * BURST, true)?;
     filling.compare("PIT", 10 * cache, pit / BURST * BURST, false)?;
     Ok(())

@@ -17,7 +17,7 @@ pub(crate) const HEADER_BYTES: usize = 2;
 /// Length of a component's value in bytes in the published workload.
 const PUBLISHED_COMPONENT_BYTES: usize = 9;
 const WORD_BYTES: usize = 8;
-/// Maximum length of a component whose TLV-LENGTH takes one byte.
+/// Maximum length of a component with a TLV-LENGTH of one byte.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 252;
 /// Maximum number of components of a name that the forwarder accepts.
 const MAX_COMPONENTS: usize = namehop_wire::MAX_NAME_COMPONENTS;

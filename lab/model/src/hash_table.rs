@@ -29,7 +29,7 @@ pub fn longest_first_lookups_of(
 }
 
 /// Number of dependent access stages when `buckets` buckets are fetched in parallel and one of them may lead to an
-/// entry, whose address is in its bucket. Takemasa (2019), 4.1.2.
+/// entry. The entry's address is in its bucket. Takemasa (2019), 4.1.2.
 fn stages(buckets: u32, finds_entry: bool) -> u32 {
     buckets.min(1) + u32::from(finds_entry)
 }

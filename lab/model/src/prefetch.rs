@@ -24,7 +24,7 @@ pub struct UselessPrefetches {
 }
 
 impl UselessPrefetches {
-    /// Counts them for a name of `name_components` components whose longest match has `prefix_components`, if all its
+    /// Counts them for a name of `name_components` components with a longest match of `prefix_components`, if all its
     /// prefixes except the empty one are prefetched.
     pub fn of(name_components: u32, prefix_components: u32) -> Self {
         Self::of_lengths(1..=name_components, prefix_components.min(name_components))

@@ -1,4 +1,4 @@
-//! Runs this program in cachegrind and reads what it counted.
+//! Runs this program in cachegrind, and reads its counts.
 
 use std::env;
 use std::fs;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
-/// The simulated caches, the same on every machine. The last one is as large as what a core has to itself, so that its
-/// misses are the lines that a packet needs from shared cache or memory. It knows nothing of prefetching: a line that is
-/// fetched ahead counts as one that is not. They have more ways than real ones, so that what lies where, which changes with the
-/// length of a path, does not count.
+/// Simulated caches, the same on every host. The last level is as large as a core's private cache, so its misses are
+/// the lines that a packet fetches from the shared cache or memory. The simulation ignores prefetching: a prefetched
+/// line counts as a miss. The caches have more ways than real ones, so that the addresses of data, which change with
+/// the length of a path, do not affect the counts.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,64,64", "--LL=524288,64,64"];
 
-/// What cachegrind counts, in total or per packet. Not the misses of the first-level instruction cache: where the linker puts
-/// functions changes them many times over.
+/// Counts of cachegrind, in total or per packet. Misses of the first-level instruction cache are left out, because the
+/// placement of functions by the linker changes them many times over.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Counts {
@@ -23,14 +23,14 @@ pub struct Counts {
     pub instructions: f64,
     /// Loads and stores.
     pub data_references: f64,
-    /// Loads and stores that the first-level cache does not answer.
+    /// Loads and stores that miss the first-level cache.
     pub data_misses: f64,
-    /// Loads, stores and instruction fetches that no cache answers.
+    /// Loads, stores and instruction fetches that miss all caches.
     pub last_level_misses: f64,
 }
 
 impl Counts {
-    /// From the text of cachegrind's output file: `events:` names the columns, `summary:` holds their sums.
+    /// Parses cachegrind's output file: `events:` names the columns, `summary:` has their sums.
     fn parse(text: &str) -> Option<Counts> {
         let line = |label: &str| text.lines().find_map(|line| line.strip_prefix(label));
         let events: Vec<&str> = line("events:")?.split_whitespace().collect();
@@ -44,7 +44,7 @@ impl Counts {
         })
     }
 
-    /// What was counted since `before`, per packet.
+    /// Returns the counts since `before`, per packet.
     pub fn per_packet_since(&self, before: &Counts, packets: f64) -> Counts {
         let per_packet = |count: fn(&Counts) -> f64| (count(self) - count(before)) / packets;
         Counts {
@@ -56,16 +56,16 @@ impl Counts {
     }
 }
 
-/// One run.
+/// Results of one run.
 pub struct Run {
-    /// What was counted.
+    /// Counts of the run.
     pub counts: Counts,
-    /// What the program printed.
+    /// Output of the program.
     pub output: String,
 }
 
 impl Run {
-    /// The first `parts` parts of a load.
+    /// Runs the first `parts` parts of a load.
     pub fn of(load: &str, parts: usize) -> Result<Run, Failure> {
         let file = tempfile::NamedTempFile::new()?;
         let mut command = Command::new("valgrind");
@@ -75,7 +75,7 @@ impl Run {
             .arg(format!("--cachegrind-out-file={}", file.path().display()))
             .arg(env::current_exe()?)
             .args(["run", load, &parts.to_string()])
-            // The environment lies on the stack and moves what follows it.
+            // The environment is on the stack and shifts the addresses after it.
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin");
         let output = command.output().map_err(|error| format!("valgrind: {error}; 'make cost-test' installs it"))?;

@@ -1,8 +1,8 @@
 //! The fixed load: the same names, packets and times in every run, and no clock.
 //!
-//! It consists of parts, and a run ends after a given number of them. What comes before the first brings the tables into
-//! the state in which they stay: as many pending Interests as there always are, a full cache, timers that come due. Then
-//! parts come in pairs for each kind of packet: in the odd one the packets are made, in the even one they are handled.
+//! It consists of parts, and a run ends after a given number of them. The preparation before the first part brings the
+//! tables into a stationary state: the usual number of pending Interests, a full cache, expiring timers. Then there are
+//! two parts per kind of packet: the odd one makes the packets, the even one handles them.
 
 use std::collections::VecDeque;
 
@@ -24,54 +24,55 @@ use namehop_wire::lp::{LpPacket, PitToken};
 
 use crate::{Failure, packets};
 
-/// Packets of each kind that are handled: a power of two, and as many as the cache holds. Together with the tables'
-/// other memory that is several times the simulated last-level cache.
+/// Number of packets of each kind: a power of two, and the capacity of the cache. They and the tables take several
+/// times the size of the simulated last-level cache.
 pub const PACKETS: usize = 4_096;
 const FIB_PREFIXES: u64 = 4_096;
 const PIT_CAPACITY: usize = 4 * PACKETS;
 const CACHE_BYTES: usize = PACKETS * 2_048;
-/// Interests and Data that are exchanged before anything is counted. More than the cache holds.
+/// Interests and Data exchanged before counting; more than the cache holds.
 const EXCHANGES: usize = 2 * PACKETS;
-/// Packets of a burst.
+/// Packets per burst.
 const BURST: usize = 64;
-/// Time from one burst to the next: so long that timers of Interests long answered come due all the time, and so short
-/// that no Interest waits for longer than its lifetime of 4 s.
+/// Time between two bursts. Long enough for timers of answered Interests to expire all the time; short enough that no
+/// Interest waits longer than its lifetime of 4 s.
 const BURST_INTERVAL_NS: u64 = 15_000_000;
-/// The first exchange starts what runs for a minute after the start of a router; the others come after that.
+/// Time of the second exchange. The first exchange starts actions that run for a minute after the start of a router.
 const SETTLED: Timestamp = Timestamp(70_000_000_000);
 const TOKEN_BYTES: usize = 8;
 const MTU_BYTES: usize = 1_500;
 
-/// A load, by what handles it.
+/// A load, named by the configuration that handles it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// The engine, nothing fetched ahead.
+    /// The engine without prefetching.
     Naive,
-    /// The same without a cache.
+    /// As `Naive`, without a cache.
     NaiveUncached,
-    /// The engine as the router has it, with a cache that lets everything in.
+    /// The router's engine, with a cache policy that admits all Data.
     Burst,
-    /// The same with the cache policy that the router has by default. It refuses the Data, as it does most that comes to a full cache.
+    /// As `Burst`, with the router's default cache policy. It rejects the Data, as it rejects most Data when the cache
+    /// is full.
     BurstDefault,
-    /// The same without a cache.
+    /// As `Burst`, without a cache.
     BurstUncached,
-    /// The engine as the router has it, between the link services of two datagram faces: from frame to frame.
+    /// The router's engine between the link services of two datagram faces: from frame to frame.
     BurstFrames,
 }
 
-/// Kind of packet.
+/// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// An Interest that is forwarded.
+    /// A forwarded Interest.
     InterestMiss,
-    /// A Data that answers a pending Interest.
+    /// A Data packet that answers a pending Interest.
     Data,
     /// An Interest that the cache answers.
     InterestHit,
 }
 
 impl Kind {
-    /// How it is written in the record.
+    /// Name in the record.
     pub fn name(self) -> &'static str {
         match self {
             Kind::InterestMiss => "interest-miss",
@@ -82,11 +83,11 @@ impl Kind {
 }
 
 impl Load {
-    /// All.
+    /// All loads.
     pub const ALL: [Load; 6] =
         [Load::Naive, Load::NaiveUncached, Load::Burst, Load::BurstDefault, Load::BurstUncached, Load::BurstFrames];
 
-    /// How it is written in the record.
+    /// Name in the record.
     pub fn name(self) -> &'static str {
         match self {
             Load::Naive => "naive",
@@ -98,7 +99,7 @@ impl Load {
         }
     }
 
-    /// The packets that it handles, in this order.
+    /// Kinds of packets that the load handles, in this order.
     pub fn kinds(self) -> &'static [Kind] {
         if self.has_cache() {
             &[Kind::InterestMiss, Kind::Data, Kind::InterestHit]
@@ -110,7 +111,7 @@ impl Load {
     fn policy(self) -> PolicyKind {
         match self {
             Load::BurstDefault => PolicyKind::default(),
-            // One that lets everything in.
+            // This policy admits all Data.
             _ => PolicyKind::Lru,
         }
     }
@@ -119,7 +120,7 @@ impl Load {
         !matches!(self, Load::NaiveUncached | Load::BurstUncached)
     }
 
-    /// The first `parts` parts of it.
+    /// Runs the first `parts` parts of the load.
     pub fn run(self, parts: usize) -> Result<(), Failure> {
         match self {
             Load::Naive | Load::NaiveUncached => Rig::<Naive>::new(self)?.run(self.kinds(), parts),
@@ -130,40 +131,40 @@ impl Load {
     }
 }
 
-/// A packet on its way in: with frames, the token is in the buffer.
+/// A received packet. In loads with frames, the token is in the buffer.
 struct Packet {
     buffer: PacketBuffer,
     token: PitToken,
 }
 
-/// The side that a packet comes from.
+/// The side from which a packet is received.
 #[derive(Clone, Copy)]
 enum Side {
     Downstream = 0,
     Upstream = 1,
 }
 
-/// An engine between two faces, with what was sent to it and by it.
+/// An engine between two faces, and its traffic.
 struct Rig<S: Schedule> {
     workload: Workload,
     pool: BufferPool,
     engine: Engine<S>,
     faces: [FaceId; 2],
     links: Option<[LinkService; 2]>,
-    /// Does the cache's policy refuse what was asked for once?
+    /// True if the cache policy rejects Data requested only once.
     refuses: bool,
     reassembler: Reassembler,
     now: Timestamp,
     next_name: u64,
-    /// Pending Interests with the router's tokens for them, oldest first.
+    /// Pending Interests with the router's tokens, oldest first.
     pending: VecDeque<(u64, PitToken)>,
-    /// Names of Data, oldest first.
+    /// Names of sent Data, oldest first.
     answered: VecDeque<u64>,
-    /// Reused lists.
+    /// Lists that are reused.
     burst: IncomingBurst,
     out: Vec<Outgoing>,
     frames: Vec<PacketBuffer>,
-    /// What has come out: with frames, the token is in the buffer.
+    /// Sent packets. In loads with frames, the token is in the buffer.
     sent: Vec<Packet>,
 }
 
@@ -251,7 +252,7 @@ impl<S: Schedule> Rig<S> {
         Ok(())
     }
 
-    /// So many Interests, and the Data for the oldest ones.
+    /// Sends `count` Interests, and Data for the `count` oldest ones.
     fn exchange(&mut self, count: usize) -> Result<(), Failure> {
         self.interests(count)?;
         let data = self.make_data(count)?;
@@ -265,15 +266,15 @@ impl<S: Schedule> Rig<S> {
         self.take_sent(Kind::InterestMiss, count)
     }
 
-    /// Interests for names that were never asked for.
+    /// Makes Interests for new names.
     fn make_interests(&mut self, count: usize) -> Result<Vec<Packet>, Failure> {
         let first = self.next_name;
         self.next_name += count as u64;
         (first..self.next_name).map(|name| self.interest(name)).collect()
     }
 
-    /// Interests for the names whose Data is cached, in random order: those that were last answered, or, where the policy refuses what
-    /// comes when the cache is full, those that were first.
+    /// Makes Interests for cached names, in random order: the last ones answered, or, if the policy rejects Data when
+    /// the cache is full, the first ones.
     fn make_repeated_interests(&self) -> Result<Vec<Packet>, Failure> {
         let order = Permutation::new(PACKETS.ilog2(), 3);
         let first = if self.refuses { 0 } else { self.answered.len() - PACKETS };
@@ -281,13 +282,13 @@ impl<S: Schedule> Rig<S> {
     }
 
     fn interest(&self, name: u64) -> Result<Packet, Failure> {
-        // Every Interest for a name has another Nonce, as the time goes on.
+        // Interests for the same name have different Nonces, because the time advances.
         let nonce = Permutation::new(32, self.now.0).apply(name) as u32;
         let token = PitToken::from_slice(&name.to_be_bytes()).unwrap_or_default();
         self.packet(&packets::interest(&self.workload, name, nonce), token)
     }
 
-    /// Data for the oldest pending Interests.
+    /// Makes Data for the oldest pending Interests.
     fn make_data(&mut self, count: usize) -> Result<Vec<Packet>, Failure> {
         let pending: Vec<_> = self.pending.drain(..count).collect();
         self.answered.extend(pending.iter().map(|&(name, _)| name));
@@ -302,7 +303,7 @@ impl<S: Schedule> Rig<S> {
         Ok(Packet { buffer: buffer.ok_or("no buffers left")?, token })
     }
 
-    /// Handles packets burst by burst. This is what is counted, and so it does little else.
+    /// Handles packets burst by burst. This part is counted, so it does little else.
     #[inline(never)]
     fn forward(&mut self, from: Side, packets: Vec<Packet>) -> Result<(), Failure> {
         let (face, to) = (self.faces[from as usize], 1 - from as usize);
@@ -313,7 +314,7 @@ impl<S: Schedule> Rig<S> {
                 match &mut self.links {
                     None => {
                         let fields = LinkFields { pit_token: token, ..LinkFields::default() };
-                        // A part has packets of one kind, so they keep their order whichever it is.
+                        // All packets of a part are of one kind, so this kind does not change their order.
                         self.burst.push(PacketKind::Interest, || Incoming { face, buffer, fields });
                     }
                     Some(links) => {
@@ -341,7 +342,7 @@ impl<S: Schedule> Rig<S> {
         Ok(())
     }
 
-    /// Takes what was sent, checks that all was handled as planned, and notes pending Interests.
+    /// Takes the sent packets, checks that all were handled as planned, and records pending Interests.
     fn take_sent(&mut self, kind: Kind, count: usize) -> Result<(), Failure> {
         let in_buffer = self.links.is_some();
         let hits = self.engine.cs_info().hits;

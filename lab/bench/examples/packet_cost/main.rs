@@ -1,13 +1,14 @@
-//! What packets cost the forwarding engine in instructions and simulated cache misses, compared with what was recorded.
+//! Measures the cost of packets in the forwarding engine in instructions and simulated cache misses, and compares it
+//! with recorded costs.
 //!
-//! Times depend on the machine and on what else runs on it; these counts depend on the program alone, so a test can fail on
-//! them. `make cost-test` compares, `make cost-record` records anew. The counts come from valgrind's cachegrind, in which
-//! this program runs itself: a fixed load up to some point, and then the same up to a later point. The difference is what
-//! the packets in between cost, without what it took to get there.
+//! Times depend on the host and on its other load; these counts depend only on the program, so that a test can check
+//! them. `make cost-test` compares, `make cost-record` records new costs. The program runs itself in valgrind's
+//! cachegrind: once with a fixed load up to some point, and once up to a later point. The difference is the cost of the
+//! packets in between, without the preparation.
 //!
 //! | file | what |
 //! |---|---|
-//! | `load` | the fixed load: which packets when |
+//! | `load` | the fixed load: the order of packets |
 //! | `packets` | the packets |
 //! | `cachegrind` | running and reading cachegrind |
 //! | `record` | the recorded costs, and what counts as growth |
@@ -28,7 +29,7 @@ use cachegrind::{Counts, Run};
 use load::{Load, PACKETS};
 use record::{Build, Record};
 
-/// Where the costs are recorded.
+/// File with the recorded costs.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/packet-costs.toml");
 const USAGE: &str = "usage: packet_cost test|record, or packet_cost run LOAD PARTS (in valgrind)";
 
@@ -51,12 +52,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The load's first parts, in cachegrind.
+/// Runs the first parts of a load; called in cachegrind.
 fn run(load: &str, parts: &str) -> Result<(), Failure> {
     let load = Load::ALL.into_iter().find(|known| known.name() == load).ok_or(USAGE)?;
     load.run(parts.parse()?)?;
     println!("{}", namehop_hash::Lanes::best());
-    // What follows, giving memory back, takes as long as there are packets left, and is no part of their cost.
+    // Exits without freeing memory: that takes time in proportion to the packets left, and is no part of their cost.
     std::process::exit(0)
 }
 
@@ -75,7 +76,7 @@ fn compare() -> Result<(), Failure> {
     }
 }
 
-/// Runs everything. Loads run side by side, which does not change what they count.
+/// Measures all loads. They run in parallel, which does not change their counts.
 fn measure() -> Result<Record, Failure> {
     let results = thread::scope(|scope| {
         let threads = Load::ALL.map(|load| (load, scope.spawn(move || costs(load))));
@@ -94,12 +95,12 @@ fn measure() -> Result<Record, Failure> {
     Ok(Record { build: Build { rustc: version("rustc")?, valgrind: version("valgrind")?, lanes }, costs })
 }
 
-/// Counts per packet for each kind of packet in a load, and the lanes that hashed names.
+/// Returns the counts per packet for each kind of packet of a load, and the SIMD lanes used to hash names.
 fn costs(load: Load) -> Result<(BTreeMap<String, Counts>, String), Failure> {
     let mut lanes = String::new();
     let mut costs = BTreeMap::new();
     for (index, kind) in load.kinds().iter().enumerate() {
-        // Of each kind there are two parts: making the packets, and handling them.
+        // Each kind has two parts: making the packets, and handling them.
         let before = Run::of(load.name(), 2 * index + 1)?;
         let after = Run::of(load.name(), 2 * index + 2)?;
         costs.insert(kind.name().to_owned(), after.counts.per_packet_since(&before.counts, PACKETS as f64));
@@ -108,7 +109,7 @@ fn costs(load: Load) -> Result<(BTreeMap<String, Counts>, String), Failure> {
     Ok((costs, lanes))
 }
 
-/// What a program says of its version.
+/// Returns the version line that a program prints.
 fn version(program: &str) -> Result<String, Failure> {
     let output = Command::new(program).arg("--version").output().map_err(|error| format!("{program}: {error}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

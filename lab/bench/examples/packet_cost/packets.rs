@@ -1,13 +1,13 @@
-//! Packets of the load: fixed but for name, Nonce and token.
+//! Packets of the load: only name, Nonce and token vary.
 
 use namehop_bench::workload::Workload;
 use namehop_wire::lp::{LpHeader, PitToken, encode_packet};
 use namehop_wire::tlv::{Writer, types};
 
-/// Content of each Data, in bytes.
+/// Size of the content of each Data packet, in bytes.
 const PAYLOAD_BYTES: usize = 128;
 const FRESHNESS_MS: u64 = 10_000;
-/// A signature of the size that HMAC and digests have.
+/// Size of HMAC and digest signatures, in bytes.
 const SIGNATURE_BYTES: usize = 32;
 
 fn name(workload: &Workload, number: u64) -> Vec<u8> {
@@ -16,7 +16,7 @@ fn name(workload: &Workload, number: u64) -> Vec<u8> {
     name
 }
 
-/// An Interest for name `number`.
+/// Encodes an Interest for name number `number`.
 pub fn interest(workload: &Workload, number: u64, nonce: u32) -> Vec<u8> {
     let mut packet = Writer::new();
     packet.nested(types::INTEREST, |packet| {
@@ -26,7 +26,7 @@ pub fn interest(workload: &Workload, number: u64, nonce: u32) -> Vec<u8> {
     packet.into_vec()
 }
 
-/// The Data with name `number`.
+/// Encodes the Data with name number `number`.
 pub fn data(workload: &Workload, number: u64) -> Vec<u8> {
     let mut packet = Writer::new();
     packet.nested(types::DATA, |packet| {
@@ -43,7 +43,7 @@ pub fn data(workload: &Workload, number: u64) -> Vec<u8> {
     packet.into_vec()
 }
 
-/// A frame with this packet and token.
+/// Encodes a frame with this packet and token.
 pub fn frame(packet: &[u8], token: PitToken) -> Vec<u8> {
     encode_packet(&LpHeader { pit_token: token, ..LpHeader::default() }, Some(packet))
 }

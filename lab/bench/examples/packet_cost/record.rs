@@ -1,4 +1,4 @@
-//! The recorded costs, and what counts as growth.
+//! The recorded costs, and the tolerance of comparisons.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::Failure;
 use crate::cachegrind::Counts;
 
-/// A count may grow by this share.
+/// Relative tolerance: a count may grow by this share.
 pub const TOLERANCE: f64 = 0.05;
-/// And by this much per packet, so that one miss in a few hundred packets that had none is no failure.
+/// Absolute tolerance per packet, so that one new miss in a few hundred packets is not a failure.
 const SLACK: f64 = 0.05;
 
-/// A count and its name.
+/// A count with its name.
 type Column = (&'static str, fn(&Counts) -> f64);
 
-/// The counts with their names.
+/// All counts with their names.
 const COLUMNS: [Column; 4] = [
     ("instructions", |counts| counts.instructions),
     ("data-references", |counts| counts.data_references),
@@ -24,15 +24,15 @@ const COLUMNS: [Column; 4] = [
     ("last-level-misses", |counts| counts.last_level_misses),
 ];
 
-/// What the counts depend on besides the program's text.
+/// Versions that the counts depend on besides the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
-    /// Compiler.
+    /// Version of the compiler.
     pub rustc: String,
-    /// Whose cachegrind.
+    /// Version of valgrind.
     pub valgrind: String,
-    /// Instructions that hash names side by side.
+    /// SIMD instructions used to hash names.
     pub lanes: String,
 }
 
@@ -40,22 +40,22 @@ pub struct Build {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// How they came about.
+    /// Versions used.
     pub build: Build,
-    /// The costs.
+    /// Counts by load, and by kind of packet.
     pub costs: BTreeMap<String, BTreeMap<String, Counts>>,
 }
 
 impl Record {
-    /// From the text that [`fmt::Display`] makes.
+    /// Parses the text that [`fmt::Display`] writes.
     pub fn parse(text: &str) -> Result<Record, Failure> {
         toml::from_str(text).map_err(|error| format!("the recorded costs cannot be read: {error}").into())
     }
 
-    /// Sets new costs against these.
+    /// Compares new costs with these.
     ///
     /// # Errors
-    /// When they cannot be compared: other loads, or hashed by other instructions.
+    /// Fails if the costs are not comparable: other loads, or other instructions used to hash names.
     pub fn compare(&self, now: &Record) -> Result<Comparison, Failure> {
         let lanes = (&self.build.lanes, &now.build.lanes);
         if lanes.0 != lanes.1 {
@@ -86,7 +86,7 @@ impl Record {
 }
 
 impl fmt::Display for Record {
-    /// TOML, one line for each kind of packet.
+    /// Writes TOML, one line per kind of packet.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Build { rustc, valgrind, lanes } = &self.build;
         writeln!(
@@ -105,7 +105,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// One count, as recorded and now.
+/// One count, as recorded and as measured now.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     /// Load and kind of packet.
@@ -126,7 +126,7 @@ impl Row {
     }
 }
 
-/// Recorded costs beside new ones.
+/// Recorded costs compared with new ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     recorded_with: Build,
@@ -135,7 +135,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// How many counts have grown by too much.
+    /// Number of counts that have grown by more than the tolerance.
     pub fn growth(&self) -> usize {
         self.rows.iter().filter(|row| row.has_grown()).count()
     }

@@ -133,7 +133,7 @@ impl Groups {
         Ok(Groups(groups))
     }
 
-    /// Runs `work` with the group whose turn it is enabled, and adds its counts to `tally`.
+    /// Enables the next group in turn, runs `work`, and adds the group's counts to `tally`.
     pub(super) fn count<R>(&mut self, tally: &mut Tally, things: usize, work: impl FnOnce() -> R) -> io::Result<R> {
         let turn = tally.next_turn() % self.0.len();
         let group = &mut self.0[turn];

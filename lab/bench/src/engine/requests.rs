@@ -1,4 +1,4 @@
-//! Requests of a workload through a worker with a Content Store, whose policy determines the hits.
+//! Requests of a workload through a worker with a Content Store; its policy determines the hits.
 //!
 //! Consumers on the first link request the names of the workload. Producers on the second link answer the Interests
 //! that the worker forwards, in order. The number of pending Interests is kept at the parameters' value. Each poll

@@ -1,10 +1,10 @@
-//! Cases: what is exchanged over which sockets, and what stands in cache and FIB meanwhile.
+//! Cases of the comparison: sockets, load, and the state of cache and FIB.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Kinds of sockets.
+/// Kind of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SocketKind {
@@ -16,17 +16,17 @@ pub enum SocketKind {
     Udp,
 }
 
-/// What the cache does. The order is the one in which cases follow each other: an empty cache comes first.
+/// State of the cache. Cases run in this order, so that an empty cache comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheCase {
-    /// It takes nothing in and is empty. Names never repeat.
+    /// The cache is empty and admits nothing. Names never repeat.
     MissEmpty,
-    /// It answers everything, and holds little else than what is asked for.
+    /// The cache answers all Interests, and holds few other packets.
     HitFew,
-    /// It is full, and all Data wants to enter. Names never repeat.
+    /// The cache is full, and all Data is offered to it. Names never repeat.
     MissFull,
-    /// It is full, and half of what it holds is asked for, over and over.
+    /// The cache is full, and half of its packets are requested over and over.
     HitFull,
 }
 
@@ -51,10 +51,10 @@ impl fmt::Display for CacheCase {
     }
 }
 
-/// Names that are asked for where the cache holds little else.
+/// Number of requested names if the cache holds few packets.
 const FEW_NAMES: u64 = 1024;
 
-/// One case.
+/// A case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Case {
     /// Sockets of consumer and producer.
@@ -63,14 +63,14 @@ pub struct Case {
     pub window: usize,
     /// Bytes of content per Data.
     pub payload_bytes: usize,
-    /// What the cache does.
+    /// State of the cache.
     pub cache: CacheCase,
-    /// Routes beside the producer's.
+    /// Routes besides the producer's.
     pub routes: u64,
 }
 
 impl Case {
-    /// Different names that are asked for; 0 = they never repeat.
+    /// Number of different requested names; 0 if names never repeat.
     pub(super) fn names(&self, cache_packets: u64) -> u64 {
         let names = match self.cache {
             CacheCase::MissEmpty | CacheCase::MissFull => return 0,
@@ -88,7 +88,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Values that cases have. The first of each is the usual one.
+/// Values of the cases' parameters. The first value of each is the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axes {
     /// Kinds of sockets.
@@ -97,16 +97,16 @@ pub struct Axes {
     pub windows: Vec<usize>,
     /// Bytes of content per Data.
     pub payloads: Vec<usize>,
-    /// What caches do.
+    /// States of the cache.
     pub caches: Vec<CacheCase>,
-    /// Routes beside the producer's.
+    /// Routes besides the producer's.
     pub routes: Vec<u64>,
-    /// Whether all values are combined with each other. Otherwise one differs from the usual at a time.
+    /// If true, all values are combined. Otherwise a case differs from the default in one value.
     pub all_combinations: bool,
 }
 
 impl Axes {
-    /// All cases, each once: few routes first, because routes are only added.
+    /// Returns all cases, each once, ordered by number of routes, because routes are only added.
     pub fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         let [sockets, windows, payloads, caches, routes] =

@@ -1,4 +1,4 @@
-//! From turns to figures of each forwarder, and to what they are beside those of the first one.
+//! Computes figures of each forwarder from its turns, and ratios to the first forwarder.
 
 use namehop_traffic::loadgen::LoadReport;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use super::cases::Case;
 use super::processors::Processors;
 use crate::median::{median, quartiles};
 
-/// A thread, or all processors, with less idle time than a tenth has no more to give.
+/// Busy share at which a thread, or all CPUs together, count as saturated.
 const SATURATED: f64 = 0.9;
 
-/// What was measured in one turn of one forwarder.
+/// Results of one turn of one forwarder.
 #[derive(Debug, Clone)]
 pub(super) struct Turn {
     pub(super) report: LoadReport,
@@ -19,87 +19,87 @@ pub(super) struct Turn {
     pub(super) cached_packets: u64,
 }
 
-/// All cases.
+/// Results of all cases.
 #[derive(Debug, Clone, Serialize)]
 pub struct PeersFigures {
-    /// What ran where.
+    /// CPUs used.
     pub processors: Processors,
-    /// In the order in which they were measured.
+    /// Cases in the order of measurement.
     pub cases: Vec<CaseFigures>,
-    /// Of each forwarder that failed in some case: its name, and the end of its log.
+    /// Names and last log lines of the forwarders that failed in any case.
     pub logs: Vec<(String, String)>,
 }
 
-/// One case, with all forwarders.
+/// Results of one case.
 #[derive(Debug, Clone, Serialize)]
 pub struct CaseFigures {
-    /// What was exchanged.
+    /// The case.
     #[serde(flatten)]
     pub case: Case,
-    /// In the order of the command line.
+    /// Figures of the forwarders, in the order of the command line.
     pub forwarders: Vec<PeerFigures>,
 }
 
-/// What keeps exchanges from being more.
+/// What limits the rate of exchanges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// One of the forwarder's threads, or all of its processors, were busy: the rate is its own.
+    /// One of the forwarder's threads, or all of its CPUs, were saturated.
     Forwarder,
-    /// The load was: the forwarder could do more.
+    /// The load was saturated; the forwarder could do more.
     Generator,
-    /// Both were.
+    /// Both were saturated.
     Both,
-    /// Neither: the time that packets take, with so many Interests in flight.
+    /// Neither: round-trip time and number of Interests in flight limit the rate.
     RoundTrip,
 }
 
-/// One forwarder in one case. Figures are medians of turns, but for totals and round-trip times.
+/// Figures of one forwarder in one case: medians over turns, except totals and round-trip times.
 #[derive(Debug, Clone, Serialize)]
 pub struct PeerFigures {
-    /// What it is called.
+    /// Name of the forwarder.
     pub name: String,
-    /// Why there are no figures.
+    /// Why there are no figures, if so.
     pub failure: Option<String>,
-    /// Turns.
+    /// Number of turns.
     pub turns: usize,
-    /// Exchanges in all turns.
+    /// Total number of exchanges.
     pub exchanges: u64,
-    /// Interests that nothing answered, or that were refused, in all turns.
+    /// Total number of Interests without an answer, or with a Nack.
     pub lost: u64,
     /// Exchanges per second.
     pub exchanges_per_s: f64,
-    /// CPU time of the forwarder for each exchange, in microseconds.
+    /// CPU time of the forwarder per exchange, in microseconds.
     pub cpu_us: f64,
-    /// A quarter of the turns had less, and a quarter more.
+    /// Lower and upper quartile of `cpu_us`.
     pub cpu_us_quartiles: (f64, f64),
-    /// Part of it in the kernel, from 0 to 1.
+    /// Share of that CPU time spent in the kernel, 0 to 1.
     pub kernel_share: f64,
-    /// CPU time for each exchange by that of the first forwarder, turn by turn. `None` where that one has no figures.
+    /// Ratio of `cpu_us` to that of the first forwarder, by adjacent turns; `None` if that one has no figures.
     pub cpu_ratio: Option<f64>,
-    /// Exchanges per second by those of the first forwarder.
+    /// Ratio of `exchanges_per_s` to that of the first forwarder, by adjacent turns; `None` as above.
     pub rate_ratio: Option<f64>,
-    /// Round-trip time of half of all exchanges, in microseconds.
+    /// Median round-trip time, in microseconds.
     pub rtt_p50_us: f64,
-    /// Of 99 %.
+    /// 99th percentile of the round-trip time, in microseconds.
     pub rtt_p99_us: f64,
-    /// Of 99.9 %.
+    /// 99.9th percentile of the round-trip time, in microseconds.
     pub rtt_p999_us: f64,
-    /// Memory of the forwarder after the last turn, in bytes.
+    /// Resident memory of the forwarder after the last turn, in bytes.
     pub resident_bytes: u64,
-    /// Data in its cache after the last turn, as it says itself.
+    /// Packets in the cache after the last turn, as the forwarder reports.
     pub cached_packets: u64,
-    /// Share of the Interests that its cache answered, from 0 to 1.
+    /// Share of the Interests that the cache answered, 0 to 1.
     pub hit_share: f64,
-    /// CPU time of the forwarder in a second.
+    /// CPU time of the forwarder per second: number of CPUs in use.
     pub forwarder_processors: f64,
-    /// Of its busiest thread.
+    /// CPU time of the forwarder's busiest thread per second.
     pub forwarder_busiest_thread: f64,
-    /// CPU time of the load in a second.
+    /// CPU time of the load per second: number of CPUs in use.
     pub generator_processors: f64,
-    /// Of its busiest thread.
+    /// CPU time of the load's busiest thread per second.
     pub generator_busiest_thread: f64,
-    /// What keeps exchanges from being more.
+    /// What limits the rate of exchanges.
     pub limit: Limit,
 }
 
@@ -113,7 +113,7 @@ impl Turn {
         used.system.as_secs_f64() / used.total().as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Processors that were in use: forwarder, its busiest thread, load, its busiest thread.
+    /// CPUs in use: by the forwarder, its busiest thread, the load, and its busiest thread.
     fn in_use(&self) -> [f64; 4] {
         let (forwarder, generator) = (self.report.observed_cpu.unwrap_or_default(), self.report.own_cpu);
         [forwarder.total.total(), forwarder.busiest_thread, generator.total.total(), generator.busiest_thread]
@@ -121,7 +121,7 @@ impl Turn {
     }
 }
 
-/// All forwarders of a case, each with its turns or with what went wrong.
+/// Computes the figures of a case from each forwarder's turns or failure.
 pub(super) fn of_case(
     case: Case,
     forwarders: Vec<(String, Result<Vec<Turn>, String>)>,
@@ -155,7 +155,7 @@ fn of_turns(
     let mut rtt_ns = turns.first().and_then(|turn| turn.report.rtt_ns.clone());
     for turn in turns.iter().skip(1) {
         if let (Some(all), Some(more)) = (&mut rtt_ns, &turn.report.rtt_ns) {
-            // All have the same bounds.
+            // All histograms have the same bounds.
             let _ = all.add(more);
         }
     }

@@ -1,4 +1,4 @@
-//! A forwarder that is measured: how it starts, what is in its cache and its FIB, and its turns.
+//! A measured forwarder: its start, the preparation of its cache and FIB, and its turns.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -28,40 +28,41 @@ use super::spec::{ForwarderSpec, Placeholders, Way};
 use super::{PeersError, PeersParameters, failure_of};
 use crate::child::ChildProcess;
 
-/// How long it may take to open its socket.
+/// Time limit for the forwarder to open its socket.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long its cache may take to fill.
+/// Time limit for filling its cache.
 const FILL_TIMEOUT: Duration = Duration::from_secs(60);
-/// The cache is filled in pieces of this length.
+/// Length of each load that fills the cache.
 const FILL_PIECE: Duration = Duration::from_millis(300);
-/// Interests in flight meanwhile.
+/// Interests in flight while the cache is filled.
 const FILL_WINDOW: usize = 256;
-/// A full cache has so much of its capacity. Some keep a little free, or divide it among threads.
+/// Fill level at which a cache counts as full. Some forwarders keep a part free, or divide the cache among threads.
 const FULL: f64 = 0.9;
-/// A cache that answers has answered so many Interests.
+/// Hit share at which a cache counts as warm.
 const ANSWERS: f64 = 0.995;
-/// Entries that an emptied cache may have left: the last one of each thread.
+/// Maximum number of entries of an emptied cache: each thread may keep its last one.
 const EMPTY: u64 = 64;
-/// An Interest is lost after this.
+/// Lifetime of Interests, after which they count as lost.
 const LIFETIME: Duration = Duration::from_secs(1);
-/// Data stays fresh for longer than anything lasts here.
+/// FreshnessPeriod of Data, longer than any measurement.
 const FRESHNESS_MS: u64 = 3_600_000;
-/// How long the system may take to say that nobody listens at a UDP port.
+/// Time for the system to report that no process listens on a UDP port.
 const REFUSAL: Duration = Duration::from_millis(100);
 
-/// One that runs. What was started here ends when this is dropped, and what was found running is as before.
+/// A running forwarder. On drop, a forwarder started here is terminated, and the cache settings of an attached one are
+/// restored.
 pub(super) struct Forwarder {
     name: String,
-    /// Before the folder, which it uses.
+    /// Declared before the folder that it uses, so that it is dropped first.
     child: Option<ChildProcess>,
     _folder: Option<TempDir>,
     pid: u32,
     socket: PathBuf,
     port: u16,
     management: Management,
-    /// What the cache was like, to be restored.
+    /// Cache settings to be restored.
     cache_before: Option<CsInfo>,
-    /// What the cache is prepared for: case, bytes of Data, names.
+    /// State that the cache is prepared for: case, bytes of Data, number of names.
     cache: Option<(CacheCase, usize, u64)>,
     routes: u64,
 }
@@ -98,7 +99,7 @@ impl Forwarder {
             placeholders.fill(words).map_err(|what| failed(what, String::new()))?
         };
         let log = folder.path().join("log.txt");
-        // A process stays where the thread is that has started it.
+        // A process inherits the CPUs of the thread that starts it.
         let start = || {
             stay_on(processors)?;
             let mut command = Command::new(&words[0]);
@@ -137,7 +138,7 @@ impl Forwarder {
         let peer = UnixStream::connect(socket)
             .and_then(|stream| Ok(getsockopt(&stream, PeerCredentials)?))
             .map_err(|error| failed(format!("is not reachable at unix://{}: {error}", socket.display())))?;
-        // 0 in another namespace; 1 when the system's manager has made the socket.
+        // The pid is 0 in another namespace, and 1 if the service manager created the socket.
         let listener = u32::try_from(peer.pid()).ok().filter(|&pid| pid > 1);
         let pid = pid.or(listener).ok_or_else(|| {
             failed(format!(
@@ -158,15 +159,15 @@ impl Forwarder {
         &self.name
     }
 
-    /// The end of its log, if it was started here.
+    /// Returns the last lines of its log, if it was started here.
     pub(super) fn log(&self) -> String {
         self.child.as_ref().map(ChildProcess::log).unwrap_or_default()
     }
 
-    /// Does it listen where it will be asked?
+    /// Checks that the forwarder listens on the given kinds of sockets.
     ///
     /// # Errors
-    /// What to do about it.
+    /// Returns an error that says what to do.
     pub(super) fn check_listeners(&self, sockets: &[SocketKind]) -> Result<(), PeersError> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         for &socket in sockets {
@@ -187,10 +188,10 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Brings cache and FIB to where the case wants them. `show` says what is being done.
+    /// Prepares cache and FIB for a case. Calls `show` with each step.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a message that says what is wrong.
     pub(super) fn prepare(
         &mut self,
         case: &Case,
@@ -232,7 +233,7 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Nothing is in it, and nothing enters. Some forwarders let go of Data only when another one enters.
+    /// Empties the cache, and disables admission. Some forwarders evict Data only when other Data is inserted.
     fn empty_cache(&self, case: &Case, cache_packets: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
         if self.management.cache()?.entries > EMPTY {
             self.management.set_cache(1, true, true)?;
@@ -252,7 +253,8 @@ impl Forwarder {
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
             exchanges += self.load(case, FILL_WINDOW, 0, Duration::ZERO, FILL_PIECE, stop)?.exchanges;
             let entries = self.management.cache()?.entries;
-            // Memory may end before the number of packets does: then it is full when as many have come.
+            // A limit in bytes may be reached before the number of packets; then the cache counts as full after twice
+            // that number.
             if entries as f64 >= FULL * cache_packets as f64 || (exchanges > 2 * cache_packets && entries > EMPTY) {
                 return Ok(());
             }
@@ -260,7 +262,8 @@ impl Forwarder {
         Err(format!("has not filled its cache of {cache_packets} Data in {} s", FILL_TIMEOUT.as_secs()))
     }
 
-    /// Asks for the same names until the cache answers all of them. Each load begins with the first name, so it has to last long enough.
+    /// Requests the same names until the cache answers all of them. Each load starts with the first name, so it must be
+    /// long enough to request all names.
     fn warm_cache(&self, case: &Case, names: u64, stop: &Arc<AtomicBool>) -> Result<(), String> {
         let end = Instant::now() + FILL_TIMEOUT;
         let (mut hits, mut piece) = (0.0, FILL_PIECE);
@@ -277,10 +280,10 @@ impl Forwarder {
         Err(format!("answers {percent:.1} % from its cache and not all, even after {} s", FILL_TIMEOUT.as_secs()))
     }
 
-    /// Measures for a while.
+    /// Measures one turn.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a message that says what is wrong.
     pub(super) fn turn(
         &mut self,
         case: &Case,
@@ -323,7 +326,7 @@ impl Forwarder {
             SocketKind::Tcp => TransportUri::Tcp(on_loopback()),
             SocketKind::Udp => TransportUri::Udp(on_loopback()),
         };
-        // Data of different sizes have different names, so that a cache does not give one for the other.
+        // Data of different sizes have different names, so that a cache does not return Data of another size.
         let prefix = Name::new().append_generic("namehop").append_generic("peers");
         let load = Load {
             prefix: prefix.append_generic(case.payload_bytes.to_string()),
@@ -358,7 +361,7 @@ impl Drop for Forwarder {
     }
 }
 
-/// Share of the Interests that a cache answered.
+/// Share of the Interests that the cache answered, 0 to 1.
 fn hit_share(report: &LoadReport) -> f64 {
     1.0 - (report.served_measured as f64 / report.exchanges.max(1) as f64).min(1.0)
 }
@@ -372,7 +375,7 @@ fn own_configuration(socket: &Path, port: u16) -> String {
     )
 }
 
-/// A port that nobody has on TCP or UDP just now.
+/// Returns a port that is currently unused on TCP and UDP.
 fn free_port() -> std::io::Result<u16> {
     loop {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -383,7 +386,7 @@ fn free_port() -> std::io::Result<u16> {
     }
 }
 
-/// Sends a link packet without content, and waits whether the system says that nobody is there.
+/// Sends an empty link packet, and checks that the system does not report the port as closed.
 fn udp_is_not_refused(address: SocketAddr) -> std::io::Result<()> {
     let idle_packet = [namehop_wire::tlv::types::LP_PACKET as u8, 0];
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;

@@ -1,4 +1,4 @@
-//! What is told to forwarders and asked of them by the NFD management protocol: their cache, and routes.
+//! Commands and queries to forwarders in the NFD management protocol: cache settings, cache contents and routes.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +12,20 @@ use namehop_traffic::endpoint::Endpoint;
 use namehop_wire::Name;
 use tokio::runtime::Runtime;
 
-/// Commands under way at a time: as many as forwarders have room for, and enough to keep them busy.
+/// Commands in flight: as many as forwarders have room for, and enough to keep them busy.
 const COMMANDS: usize = 64;
-/// How often a command is sent that nobody answers.
+/// Number of times that an unanswered command is sent.
 const TRIES: usize = 3;
-/// Routes whose names have their second component in common.
+/// Number of routes that share the second-last component of their names.
 const ROUTES_TOGETHER: u64 = 1000;
-/// Routes between two reports of how far it is.
+/// Routes between two progress reports.
 const REPORT: u64 = 1000;
-/// Datasets stay fresh for one second (NFD management protocol), and somewhat longer on their way.
+/// Maximum age of a dataset: fresh for one second (NFD management protocol), plus the time of its delivery.
 const DATASET_FRESHNESS: Duration = Duration::from_millis(1200);
-/// Between two looks whether a dataset is another one.
+/// Pause between two queries for a new dataset.
 const DATASET_PAUSE: Duration = Duration::from_millis(100);
 
-/// A connection over which a forwarder is managed. Its routes lead to nobody and go with it.
+/// A management connection to a forwarder. The routes registered over it are removed with it, and have no producer.
 pub(super) struct Management {
     runtime: Runtime,
     controller: Controller<Endpoint>,
@@ -36,10 +36,10 @@ impl Management {
         Management { runtime, controller: Controller::new(endpoint) }
     }
 
-    /// Sets up the cache.
+    /// Sets capacity, admission and serving of the cache.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a message that says what is wrong.
     pub(super) fn set_cache(&self, capacity_packets: u64, admit: bool, serve: bool) -> Result<(), String> {
         let settings = CsSettings {
             capacity_packets: Some(capacity_packets),
@@ -52,24 +52,24 @@ impl Management {
         done.map(drop).map_err(|error| format!("did not take the settings of its cache (cs/config): {error}"))
     }
 
-    /// What it says of its cache.
+    /// Returns the forwarder's report on its cache.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a message that says what is wrong.
     pub(super) fn cache(&self) -> Result<CsInfo, String> {
         let info = self.runtime.block_on(self.controller.cs_info());
         info.map_err(|error| format!("says nothing of its cache (cs/info): {error}"))
     }
 
-    /// How many Data it says are in its cache, once that is what is waited for, or could not be an older answer any more: NFD gives
-    /// datasets from a copy that is up to a second old.
+    /// Returns the number of packets in the cache, once it satisfies `is_wanted`, or once the report cannot be
+    /// outdated. NFD serves datasets that are up to a second old.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a message that says what is wrong.
     pub(super) fn cache_entries_until(&self, is_wanted: impl Fn(u64) -> bool) -> Result<u64, String> {
         let asked_at = Instant::now();
         loop {
-            // Asked for after that time, an answer is none from before.
+            // A query after this time cannot return an old dataset.
             let is_new = asked_at.elapsed() > DATASET_FRESHNESS;
             let entries = self.cache()?.entries;
             if is_new || is_wanted(entries) {
@@ -79,17 +79,17 @@ impl Management {
         }
     }
 
-    /// Puts the cache back to what it was.
+    /// Restores the cache settings.
     pub(super) fn restore_cache(&self, before: &CsInfo) -> Result<(), String> {
         let has = |flag| before.flags & flag != 0;
         self.set_cache(before.capacity, has(cs_flags::ADMIT), has(cs_flags::SERVE))
     }
 
-    /// Adds routes from the one with number `from` on, so that there are `to` of them: to the FIB, because NFD takes one command for each
-    /// millisecond for its RIB, looks at all routes to add one there, and adds it long after it has said so.
+    /// Adds routes number `from` to `to` - 1 to the FIB. NFD's RIB is not used: it takes one command per millisecond,
+    /// searches all routes to add one, and adds it long after it has confirmed it.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns a message that says what is wrong.
     pub(super) fn add_routes(&self, from: u64, to: u64, is_over: impl Fn(u64) -> bool) -> Result<(), String> {
         let controller = &self.controller;
         let add = |number: u64| async move {
@@ -125,7 +125,7 @@ impl Management {
     }
 }
 
-/// Names of as many components as those that are asked for, so that searches in the FIB begin at the whole name.
+/// Names with as many components as the requested ones, so that FIB searches start at the whole name.
 fn route_name(number: u64) -> Name {
     let [group, one] = [number / ROUTES_TOGETHER, number % ROUTES_TOGETHER];
     let name = Name::new().append_generic("namehop").append_generic("routes");

@@ -1,13 +1,14 @@
-//! The same load for several forwarders that speak the NFD management protocol: what an exchange costs each of them over sockets.
+//! Compares forwarders that speak the NFD management protocol under the same load over sockets: cost of an exchange to
+//! each.
 //!
 //! ```text
 //!   consumer ── Unix, TCP or UDP socket ── forwarder ── socket of the same kind ── producer
 //! ```
 //!
-//! Forwarders are processes: started here by a command, or found at a socket. Each case (kind of socket, Interests in flight, size of Data,
-//! what the cache does, routes) is measured with each of them in turns, several times, because machines are faster at one time than at
-//! another. The load is that of [`namehop_traffic::loadgen`], on processors of its own; the forwarder's CPU time is read from the system, so
-//! it does not matter what a forwarder says of itself.
+//! Forwarders are processes, started by a command or found at a socket. In each case (kind of socket, Interests in
+//! flight, size of Data, state of the cache, routes) the forwarders take turns, several times, because a host's speed
+//! varies over time. The load is that of [`namehop_traffic::loadgen`], on separate CPUs. The forwarder's CPU time is
+//! read from the operating system, not from the forwarder.
 
 mod cases;
 mod figures;
@@ -35,45 +36,45 @@ pub use spec::{ForwarderSpec, SpecError};
 
 use crate::progress::{OnProgress, Progress};
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(Debug, Clone)]
 pub struct PeersParameters {
-    /// Forwarders that take turns. The first one is what the others are compared with.
+    /// Forwarders that take turns. The first one is the baseline.
     pub forwarders: Vec<ForwarderSpec>,
-    /// Cases.
+    /// Parameters of the cases.
     pub axes: Axes,
-    /// Data that caches hold at most.
+    /// Capacity of the caches, in packets.
     pub cache_packets: u64,
-    /// Time before each turn is measured.
+    /// Time before each turn that is not measured.
     pub warm_up: Duration,
     /// Length of a turn.
     pub turn: Duration,
-    /// Turns of each forwarder in each case.
+    /// Number of turns of each forwarder in each case.
     pub turns: usize,
-    /// Processors of the forwarders; `None` = all but those of the load.
+    /// CPUs of the forwarders; `None` for all except the CPUs of the load.
     pub processors: Option<Vec<usize>>,
 }
 
-/// Why nothing could be measured.
+/// Why the measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PeersError {
-    /// There is one processor only, or none is left for the load.
+    /// There is only one CPU, or no CPU is left for the load.
     #[error("{0}")]
     Processors(String),
-    /// A forwarder did not start, or is not what it should be.
+    /// A forwarder did not start, or does not meet the requirements.
     #[error("{name} {what}{}", said(.log))]
     Forwarder {
-        /// What it is called.
+        /// Name of the forwarder.
         name: String,
-        /// What is wrong.
+        /// What is wrong with it.
         what: String,
-        /// The end of its log; empty when it has none.
+        /// Last lines of its log; empty if there is none.
         log: String,
     },
-    /// Two forwarders have one name.
+    /// Two forwarders have the same name.
     #[error("two forwarders are called {0}: give them names, as in --forwarder 'old={0} …'")]
     SameName(String),
-    /// The system refused something.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -82,10 +83,11 @@ fn said(log: &str) -> String {
     if log.is_empty() { String::new() } else { format!("; it said:\n{log}") }
 }
 
-/// Measures all cases. `stop` ends it early, with what was measured until then. What fails in one case is in its figures.
+/// Measures all cases. Setting `stop` ends the measurement early with the results so far. A failure in a case is part
+/// of its figures.
 ///
 /// # Errors
-/// See [`PeersError`]: everything that goes wrong before the first case.
+/// Fails for errors before the first case; see [`PeersError`].
 pub fn measure(
     parameters: &PeersParameters,
     stop: &Arc<AtomicBool>,
@@ -97,7 +99,7 @@ pub fn measure(
     }
     let processors = Processors::choose(parameters.processors.as_deref())?;
     let measure = || {
-        // Threads that this one starts stay where it is.
+        // Threads started by this one inherit its CPUs.
         processors::stay_on(&processors.generator)?;
         measure_here(parameters, &processors, stop, on_progress)
     };
@@ -138,7 +140,7 @@ fn measure_here(
                 done += 1;
                 let Ok(so_far) = turns else { continue };
                 match forwarder.turn(case, parameters, stop) {
-                    // A turn that was cut short says too little.
+                    // An interrupted turn is ignored.
                     Ok(_) if stop.load(Ordering::Relaxed) => {}
                     Ok(turn) => so_far.push(turn),
                     Err(failure) => *turns = Err(failure),
@@ -158,7 +160,7 @@ fn measure_here(
     Ok(PeersFigures { processors: processors.clone(), cases: all, logs })
 }
 
-/// What happened, when the load could not run.
+/// Describes why the load could not run.
 fn failure_of(error: LoadError) -> String {
     match error {
         LoadError::Connect { uri, source } => format!("is not reachable at {uri}: {source}"),

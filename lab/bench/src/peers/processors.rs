@@ -1,4 +1,4 @@
-//! Which processors forwarders run on, and which the load.
+//! CPUs of the forwarders and of the load.
 
 use std::io;
 
@@ -9,20 +9,21 @@ use serde::Serialize;
 
 use super::PeersError;
 
-/// The load has one consumer and one producer.
+/// Maximum number of CPUs of the load, which has one consumer and one producer.
 const MOST_FOR_LOAD: usize = 2;
 
-/// Who runs where.
+/// CPUs used by the comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Processors {
-    /// Forwarders that are started here. One that runs already stays where it is.
+    /// CPUs of forwarders started here. An attached forwarder keeps its own.
     pub forwarders: Vec<usize>,
-    /// Consumer and producer.
+    /// CPUs of consumer and producer.
     pub generator: Vec<usize>,
 }
 
 impl Processors {
-    /// The first one or two for the load and the others for forwarders, or what was asked for and the rest.
+    /// Chooses the first one or two CPUs for the load and the others for forwarders; or the given ones for forwarders
+    /// and the rest for the load.
     pub(super) fn choose(asked: Option<&[usize]>) -> Result<Processors, PeersError> {
         Self::of(&usable_processors()?, asked)
     }
@@ -51,7 +52,7 @@ impl Processors {
     }
 }
 
-/// Lets the calling thread, and what it starts from now on, run on these processors only.
+/// Restricts the calling thread, and the processes and threads that it starts later, to these CPUs.
 pub(super) fn stay_on(processors: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &processor in processors {

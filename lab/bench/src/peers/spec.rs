@@ -1,12 +1,12 @@
-//! How forwarders are named on a command line: a command that starts one, or the socket of one that runs.
+//! Forwarders on the command line: a command that starts one, or the socket of a running one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Where forwarders listen unless they were told otherwise.
+/// Default port of forwarders.
 const USUAL_PORT: u16 = 6363;
-/// What stands for this program.
+/// Command that stands for this program.
 const THIS_PROGRAM: &str = "namehop";
 const SOCKET_SCHEME: &str = "unix://";
 const COPY: &str = "{copy:";
@@ -14,29 +14,29 @@ const COPY: &str = "{copy:";
 /// A forwarder to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwarderSpec {
-    /// What figures call it.
+    /// Name in the figures.
     pub name: String,
     pub(super) way: Way,
 }
 
-/// How to come by it.
+/// Ways to obtain a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Way {
-    /// This program, with a configuration of its own.
+    /// Start this program with a generated configuration.
     ThisProgram,
-    /// A command and its arguments, with placeholders.
+    /// Run a command with arguments and placeholders.
     Command(Vec<String>),
-    /// It runs already.
+    /// Attach to a running forwarder.
     Attach { socket: PathBuf, port: u16, pid: Option<u32> },
 }
 
-/// Why a text names no forwarder.
+/// Why a text does not describe a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// Quotes that do not end, or nothing at all.
+    /// The command is empty, or a quote is not closed.
     #[error("'{0}' is no command: it is empty, or a quote does not end")]
     NoCommand(String),
-    /// What stands behind the socket's path makes no sense.
+    /// An option after the socket's path is invalid.
     #[error("'{0}' is neither port=NUMBER nor pid=NUMBER, as in unix:///run/nfd/nfd.sock?port=6363&pid=1234")]
     Option(String),
 }
@@ -79,21 +79,21 @@ fn attach(text: &str) -> Result<Way, SpecError> {
     Ok(Way::Attach { socket: PathBuf::from(path), port, pid })
 }
 
-/// What placeholders in a command stand for.
+/// Values of the placeholders in a command.
 pub(super) struct Placeholders<'a> {
-    /// A folder that goes when the forwarder ends.
+    /// Folder that is removed when the forwarder ends.
     pub(super) folder: &'a Path,
-    /// Where it is to open its Unix socket.
+    /// Path of the forwarder's Unix socket.
     pub(super) socket: &'a Path,
-    /// Where it is to listen on TCP and UDP.
+    /// TCP and UDP port of the forwarder.
     pub(super) port: u16,
 }
 
 impl Placeholders<'_> {
-    /// A command with everything filled in, and copies of the files that it names.
+    /// Fills in the placeholders of a command, and of copies of the files that it names.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns a message that says what is wrong with the command.
     pub(super) fn fill(&self, words: &[String]) -> Result<Vec<String>, String> {
         let mut names_socket = false;
         let filled: Result<Vec<String>, String> =

@@ -1,4 +1,4 @@
-//! Tests of what needs no forwarder: cases, command lines, and figures from turns. Whole measurements are system tests.
+//! Tests without a forwarder: cases, command lines, and figures from turns. Whole measurements are system tests.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ fn placeholders_are_filled_in_commands_and_in_copies_of_files() {
     assert!(fill(&["fw", "{copy:/nonexistent}"]).is_err_and(|what| what.contains("/nonexistent")));
 }
 
-/// A second in which the forwarder used so many milliseconds of user time, as much system time, and the load so many.
+/// A turn of one second with these numbers of milliseconds of CPU time, half of it user time and half system time.
 fn turn(exchanges: u64, forwarder_ms: u64, generator_ms: u64) -> Turn {
     let used = |ms: u64| {
         let part = Duration::from_millis(ms / 2);
@@ -114,7 +114,7 @@ fn turn(exchanges: u64, forwarder_ms: u64, generator_ms: u64) -> Turn {
 fn ratios_are_those_of_turns_side_by_side() {
     let case = axes().cases()[0];
     let processors = Processors { forwarders: vec![1], generator: vec![0] };
-    // The machine was half as fast in the second turn.
+    // The host was half as fast in the second turn.
     let first = vec![turn(100_000, 1000, 500), turn(50_000, 1000, 300), turn(100_000, 1000, 500)];
     let second = vec![turn(20_000, 400, 990), turn(10_000, 400, 990), turn(20_000, 400, 990)];
     let named = vec![

@@ -1,7 +1,7 @@
 //! Requests for other names that share a name's counter: Filter's table does not resolve collisions (thesis, 5.2.3).
 //!
 //! Each name has a random counter, so the number of other names at that counter is Poisson-distributed. Their total
-//! number of requests is a compound Poisson sum, whose distribution Panjer's recursion gives.
+//! number of requests is a compound Poisson sum; Panjer's recursion gives its distribution.
 
 /// Resolution of the distribution, in requests.
 const STEP: f64 = 0.05;

@@ -1,4 +1,4 @@
-//! Power of CPUs whose idle cores sleep and whose frequency follows their load. Takemasa (2019), 6.3.3, equations 6.2
+//! Power of CPUs with sleeping idle cores and a frequency that follows the load. Takemasa (2019), 6.3.3, equations 6.2
 //! to 6.8.
 //!
 //! The load is packed: as few CPUs as possible have work, as few cores as possible of the last of these, and only the
