@@ -12,7 +12,7 @@
 //! | [`fib`] | a FIB with many prefixes: loading, saving, memory, lookups, growth |
 //! | [`disk`] | second tier of the Content Store: storing packets on a disk and reading them |
 //! | [`schedule`] | parameters and results of measurements of the forwarding engine, and their trait |
-//! | [`sweep`] | parameters and results of measurements over links, by workers, payload, FIB and Content Store, and their trait |
+//! | [`sweep`] | parameters and results of measurements over links, and their trait |
 //! | [`policy`] | parameters and results of measurements of the engine with cache policies |
 //! | [`machine`] | properties of the host, and its clock |
 //! | [`progress`] | progress reports of long measurements |

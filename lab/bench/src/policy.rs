@@ -26,7 +26,8 @@ pub struct PolicyParameters {
 }
 
 impl PolicyParameters {
-    /// The load of the publication (Takemasa, thesis, 2019, 5.4.1): Data of 1,024 bytes of content, and a cache of 100,000 packets.
+    /// The load of the publication (Takemasa, thesis, 2019, 5.4.1): Data of 1,024 bytes of content, and a cache of
+    /// 100,000 packets.
     pub fn published_load() -> EngineParameters {
         EngineParameters { payload_bytes: 1_024, cs_capacity: 100_000, ..EngineParameters::published() }
     }

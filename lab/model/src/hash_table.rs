@@ -50,10 +50,9 @@ pub struct TwoStageAccesses {
     pub dependent: u32,
 }
 
-/// Accesses of a 2-stage search that starts at `start_components`, in a name of `name_components` components whose
-/// longest match has `prefix_components`. `longest_below` is the length of the longest prefix in the table that
-/// shares the first `start_components` components. Ignores hash collisions. So et al. (2013); Takemasa et al. (2017),
-/// 3.3.2.
+/// Accesses of a 2-stage search that starts at `start_components`, in a name of `name_components` components with a
+/// longest match of `prefix_components`. `longest_below` is the length of the longest prefix in the table that shares
+/// the first `start_components` components. Ignores hash collisions. So et al. (2013); Takemasa et al. (2017), 3.3.2.
 pub fn two_stage_accesses(
     name_components: u32,
     prefix_components: u32,

@@ -2,14 +2,14 @@
 //!
 //! | module | what it computes | source |
 //! |---|---|---|
-//! | [`throughput`] | upper bound of packets per second, set by cores and memory | Taniguchi et al. (2016), Takemasa (2019) 3.2 |
-//! | [`patricia`] | memory accesses of a lookup in a binary Patricia trie | Takemasa et al. (2017) 6.3, Takemasa (2019) 4.1.3 |
+//! | [`throughput`] | bound of packets per second by cores and memory | Taniguchi et al. (2016), Takemasa (2019) 3.2 |
+//! | [`patricia`] | memory accesses of a lookup in a Patricia trie | Takemasa et al. (2017) 6.3, Takemasa (2019) 4.1.3 |
 //! | [`hash_table`] | memory accesses of a longest prefix match in a hash table | the same, and 4.1.2 |
 //! | [`pipeline`] | CPU cycles by pipeline stage, from hardware counters | Yasin (2014), Takemasa (2019) 3.2 |
 //! | [`prefetch`] | what prefetching saves, and what useless prefetches cost | Takemasa et al. (2017) 6.5, 6.7 |
-//! | [`cache`] | hit and insertion rate of Filter admission, cycles per packet with a cache policy | Takemasa (2019) 5.1 and 5.3 |
-//! | [`plan`] | the limiting resource for a given traffic, and the number of hosts needed | the equations of throughput, and Little |
-//! | [`batch`] | cycles per packet by batch size, and the best size | "Compiler Based Optimization For Software Packet Processing" (2017), 3 |
+//! | [`cache`] | hit and insertion rate of Filter, cycles per packet by cache policy | Takemasa (2019) 5.1 and 5.3 |
+//! | [`plan`] | the limiting resource for a given traffic, and the hosts needed | equations of throughput, Little |
+//! | [`batch`] | cycles per packet by batch size, and the best size | APSys 2017, section 3 (see there) |
 //! | [`power`] | power of a router on a server, by device; parameters of other servers | Takemasa (2019) 6 |
 //!
 //! All functions are total: input without meaning gives 0, infinity or NaN, as floating-point division does, never a

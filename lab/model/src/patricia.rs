@@ -51,8 +51,8 @@ impl PatriciaModel {
         (0..self.path_vertices()).filter(|&depth| !self.is_cached(depth)).count() as u32
     }
 
-    /// Minimum time of a lookup whose accesses depend on each other, in the unit of `access_time` (115 cycles per
-    /// access in Takemasa 2019, 4.1.1).
+    /// Minimum time of a lookup in which each access depends on the previous one, in the unit of `access_time` (115
+    /// cycles per access in Takemasa 2019, 4.1.1).
     pub fn dependent_time(&self, access_time: f64) -> f64 {
         f64::from(self.dram_accesses()) * access_time
     }

@@ -125,9 +125,9 @@ pub struct LoadLevels {
 }
 
 impl LoadLevels {
-    /// Divides load stalls by the level that the load waited for. The counters give the stalls while a load had
-    /// missed a given level. The stalls of one level are those that missed the level before it and not this one.
-    /// Yasin (2014), 3.4.1.
+    /// Divides load stalls by the level that the load waited for. The counters give the stalls while a load had missed
+    /// a given level. The stalls of a level are the ones that missed the level before it and not this level. Yasin
+    /// (2014), 3.4.1.
     pub fn of_stalls(load: f64, pending: f64, missed_l1d: f64, missed_l2: f64, missed_l3: f64) -> Self {
         let share = |stalls: f64| if pending > 0.0 { load * stalls.max(0.0) / pending } else { 0.0 };
         let (missed_l1d, missed_l2) = (missed_l1d.min(pending), missed_l2.min(pending));
@@ -145,8 +145,8 @@ impl LoadLevels {
     }
 }
 
-/// Ratio of the stalls of a load from memory to those of a load from the third level. The top-down method assumes it
-/// on CPUs without an event for it. Yasin (2014), 3.4.1, and Intel's metrics for Broadwell.
+/// How many times longer a load from memory stalls than one from the third level. The top-down method assumes this
+/// ratio on CPUs without an event for it. Yasin (2014), 3.4.1, and Intel's metrics for Broadwell.
 const MEMORY_WEIGHT: f64 = 7.0;
 
 /// Estimates the stalls after misses of the third level from the stalls after misses of the second (`missed_l2`) and

@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// The costs of table 3.1 and the computer of 3.2.3 of Takemasa's thesis (2019).
+    /// The costs of table 3.1 and the host of 3.2.3 of Takemasa's thesis (2019).
     const PUBLISHED: Machine = Machine {
         computer: Computer { cores: 22, hz: 2.2e9, memory_bytes_per_second: 76.8e9 },
         memory_bytes: 256e9,

@@ -19,7 +19,7 @@ use crate::measured::{MachineFigures, Measured};
 use crate::report::{Report, number};
 use crate::{ReproduceError, Settings, published};
 
-/// Instruments for whole packets. Items whose instrument is missing are not listed.
+/// Instruments for whole packets. Items that need a missing instrument are not listed.
 #[derive(Default)]
 pub struct Instruments<'a> {
     /// The forwarding engine.
@@ -83,7 +83,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the items whose instruments are available.
+    /// Returns the items for which the instruments are available.
     pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
         let Instruments { engine, links, programs } = &self.instruments;
         let (engine, links, programs) = (engine.is_some(), links.is_some(), programs.is_some());

@@ -11,9 +11,9 @@
 //!
 //! Sources: Taniguchi et al., "A Method for Designing High-speed Software NDN Routers" (poster, ICN 2016); Takemasa,
 //! Koizumi and Hasegawa, "Toward an Ideal NDN Router on a Commercial Off-the-shelf Computer" (ICN 2017); Takemasa, "A
-//! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019); Shi, Pesavento and
-//! Benmohamed, "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware" (ICN 2020); "Compiler Based Optimization For Software
-//! Packet Processing" (APSys 2017).
+//! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019); Shi,
+//! Pesavento and Benmohamed, "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware" (ICN 2020); "Compiler Based
+//! Optimization For Software Packet Processing" (APSys 2017).
 #![forbid(unsafe_code)]
 
 mod caching;
@@ -57,7 +57,7 @@ pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Ser
 const NO_CORES: &str = "this machine has fewer cores";
 /// Reason for an empty cell: the measurement failed.
 const NO_FIGURES: &str = "the measurement gave no number";
-/// Default number of runs: the fewest whose median, least and most show the spread.
+/// Default number of runs: the fewest for which median, least and most show the spread.
 const DEFAULT_RUNS: usize = 5;
 /// Default number of requests of a simulation.
 const DEFAULT_CACHE_REQUESTS: u64 = 40_000_000;

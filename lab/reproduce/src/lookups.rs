@@ -144,7 +144,7 @@ fn chart(name: &str, title: &str, rows: &[Row]) -> Chart {
     }
 }
 
-/// Measures the three structures, one after the other; and says what pages the last of them lay on.
+/// Measures the three structures, one after the other. Also returns the page kinds of the last one.
 fn measure_all(
     context: &mut Context<'_>,
     lengths: RangeInclusive<u32>,
@@ -161,7 +161,7 @@ fn measure_all(
     Ok(([fib, table, trie], pages))
 }
 
-/// Prefixes of these lengths in equal numbers; names below all of them.
+/// Creates workloads with prefixes of these lengths in equal numbers, and names below all of them.
 fn workloads(prefixes: u64, lengths: RangeInclusive<u32>) -> Result<Vec<Workload>, ReproduceError> {
     let kinds = lengths.clone().count() as u64;
     let workloads = lengths.map(|prefix_components| {
@@ -176,7 +176,7 @@ fn workloads(prefixes: u64, lengths: RangeInclusive<u32>) -> Result<Vec<Workload
     Ok(workloads.collect::<Result<_, _>>()?)
 }
 
-/// Fills a structure and measures it.
+/// Fills and measures a structure.
 fn measured<L: LongestPrefixMatch>(
     context: &mut Context<'_>,
     name: &str,
@@ -189,7 +189,7 @@ fn measured<L: LongestPrefixMatch>(
         let mut value = vec![0; workload.prefix_bytes()];
         for number in 0..workload.parameters().prefixes {
             workload.write_prefix(number, &mut value);
-            // A workload's prefixes are valid names.
+            // The prefixes of a workload are valid names.
             if let Ok(prefix) = NameRef::from_value(&value) {
                 structure.insert(prefix, number as u32)?;
             }

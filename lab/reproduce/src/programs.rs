@@ -1,5 +1,5 @@
-//! Compiled P4 programs: figures 1 to 4, equations 1 to 6 and section 4.6 of "Compiler Based Optimization For Software Packet
-//! Processing" (APSys 2017), measured between two rings.
+//! Compiled P4 programs: figures 1 to 4, equations 1 to 6 and section 4.6 of "Compiler Based Optimization For Software
+//! Packet Processing" (APSys 2017), measured between two rings.
 
 use crate::context::{Context, count};
 use crate::measured::programs::ProgramRuns;

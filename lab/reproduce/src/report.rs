@@ -223,7 +223,7 @@ pub struct Report {
     pub columns: Vec<Column>,
     /// Rows of the table.
     pub rows: Vec<Row>,
-    /// Why published values and those of this host differ.
+    /// Why the published values differ from the values of this host.
     pub difference: String,
     /// Conditions of the measurements; empty if nothing was measured.
     pub conditions: Vec<String>,

@@ -157,8 +157,8 @@ pub(super) fn data_bytes(parameters: &EngineParameters) -> usize {
     data_packet(workload.components * (2 + workload.component_bytes), parameters.payload_bytes).len()
 }
 
-/// Returns the last bytes of a frame: the Nonce of an Interest, also inside a Nack; 0 for Data, whose signature is
-/// zeros.
+/// Returns the last bytes of a frame: the Nonce of an Interest, also inside a Nack; 0 for Data, because its signature
+/// is zeros.
 #[inline]
 pub(super) fn nonce_of(frame: &PacketBuffer) -> u32 {
     frame.bytes().last_chunk().map_or(0, |nonce| u32::from_be_bytes(*nonce))

@@ -18,8 +18,7 @@ const FRONT_BYTES: usize = 4;
 
 /// Lines of an Interest that the cache does not answer: one line of the dead nonce list, FIB bucket and FIB entry,
 /// PIT-CS bucket, and rarely an overflow bucket. Its new PIT entry was freed just before, and is still cached. Its
-/// timer and its queue slot share a line each with those of other packets, and so does the queue slot when the timer
-/// expires.
+/// timer and its queue slot each share a line with other packets, and so does the queue slot when the timer expires.
 const INTEREST_MISS: f64 = 4.55;
 /// Lines of an Interest that the cache answers, besides the packet: both lines of its entry, and three of the eviction
 /// order.

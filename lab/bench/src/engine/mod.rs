@@ -83,7 +83,7 @@ pub struct EngineBench {
     key: HashKey,
     prefixes: Prefixes,
     lookups_per_match: f64,
-    /// Few prefixes, whose FIB stays in the core's caches; only if `computing` is set.
+    /// A FIB with few prefixes, which stays in the core's caches; only if `computing` is set.
     few_prefixes: Option<Prefixes>,
     /// One pool per worker.
     pools: Vec<BufferPool>,

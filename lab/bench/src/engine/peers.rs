@@ -1,7 +1,7 @@
 //! The peers on the worker's two links.
 //!
-//! In sorted traffic the peers of the first link are consumers, and those of the second one producers. In mixed traffic
-//! all peers are both: names requested by a peer of one link are served by a peer of the other link.
+//! In sorted traffic the peers of the first link are consumers, and the peers of the second link are producers. In
+//! mixed traffic all peers are both: names requested by a peer of one link are served by a peer of the other link.
 
 use namehop_face::encapsulation::MacAddress;
 use namehop_face::registry::FaceTable;

@@ -32,7 +32,7 @@ use crate::schedule::EngineParameters;
 const MTU_BYTES: usize = 9_000;
 /// Capacity of a link in memory, in frames.
 const LINK_FRAMES: u32 = 1_024;
-/// Buffers of a pool besides those of waiting packets: those in use by the worker and the links.
+/// Buffers of a pool in use by the worker and the links, in addition to waiting packets.
 const SMALL_MBUFS: usize = 4_096;
 const LARGE_MBUFS: usize = 64;
 /// Maximum size of a packet in a small buffer, with its headers, in bytes.

@@ -29,7 +29,7 @@ pub(super) fn waiting(parameters: &EngineParameters, packet_bytes: usize) -> usi
     }
 }
 
-/// Maximum number of buffers held by a stock besides those of waiting packets.
+/// Maximum number of buffers held by a stock, without waiting packets.
 pub(super) const HELD: usize = SENT + 4 * 64;
 
 /// Number of kinds of received packets, each with its own buffer size.

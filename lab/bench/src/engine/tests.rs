@@ -50,8 +50,8 @@ fn small_and_realistic() -> EngineParameters {
     }
 }
 
-/// Sends requests for a few objects with each policy. All are answered, and the hits equal those of a simulation of the
-/// same requests.
+/// Sends requests for a few objects with each policy. All are answered, and the engine has the hits of a simulation of
+/// the same requests.
 fn the_cache_answers_as_simulated(bench: &EngineBench) {
     // An Interest for a pending name is not a hit, unlike in the simulation, so few are pending.
     let parameters = EngineParameters { cs_capacity: 200, in_flight: 4, payload_bytes: 64, ..small() };

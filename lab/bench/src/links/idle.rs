@@ -5,7 +5,7 @@
 //!   consumer ── link ── port  router  port ── link ── producer
 //! ```
 //!
-//! Router and load are those of the parent module. The load never sleeps. So the longer round-trip time with sleeping
+//! Router and load are as in the parent module. The load never sleeps. So the longer round-trip time with sleeping
 //! workers is wake-up latency; both the Interest and its Data may find the worker asleep.
 
 use std::path::PathBuf;

@@ -22,7 +22,7 @@ impl LongestFirst {
         Ok(Self::filled(FibWriter::new(key, ())?, []))
     }
 
-    /// Wraps a filled FIB whose prefixes have these lengths in components and one next hop each.
+    /// Wraps a filled FIB. Its prefixes have these lengths in components, and one next hop each.
     pub fn filled(writer: FibWriter<()>, lengths: impl IntoIterator<Item = usize>) -> Self {
         let reader = writer.reader();
         LongestFirst { writer, reader, lengths: lengths.into_iter().fold(0, |bits, length| bits | 1 << length) }

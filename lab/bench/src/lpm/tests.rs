@@ -112,7 +112,7 @@ fn measurements_measure() {
     assert!(figures.plain_cycles > 0.0 && figures.prefetched_cycles > 0.0);
 }
 
-/// Prefixes of 4 and of 6 components; those of 6 are not inline.
+/// Prefixes of 4 and of 6 components; the longer ones are not inline.
 #[test]
 fn lines_are_counted_on_the_way() {
     let prefixes = 500;

@@ -1,5 +1,5 @@
-//! 2-stage search in a hash table: So et al., "Named Data Networking on a Router: Fast and DoS-resistant Forwarding with
-//! Hash Tables" (ANCS 2013), as Takemasa (2019), 4.1.2, describes it.
+//! 2-stage search in a hash table: So et al., "Named Data Networking on a Router: Fast and DoS-resistant Forwarding
+//! with Hash Tables" (ANCS 2013), as Takemasa (2019), 4.1.2, describes it.
 //!
 //! The search starts with the prefix of M components. Its entry has the length of the longest prefix below it, which
 //! decides whether the search continues with longer prefixes, longest first, or with shorter ones. A longer prefix

@@ -23,7 +23,7 @@ use serde::Serialize;
 pub use cycles::BlockCosts;
 use misses::Misses;
 
-/// Ranks whose popularity is computed individually; higher ranks are grouped into classes of nearly equal popularity.
+/// Ranks up to this one are computed individually; higher ranks are grouped into classes of nearly equal popularity.
 const SINGLE_RANKS: u64 = 2_000;
 /// Width of a class, relative to its rank.
 const CLASS_WIDTH: f64 = 0.002;
@@ -61,7 +61,7 @@ pub struct FilterRates {
     pub eviction_time: f64,
 }
 
-/// Names of equal popularity whose counters have equally many requests for other names.
+/// Names of equal popularity and with equally many requests for other names at their counters.
 #[derive(Clone, Copy)]
 struct Class {
     count: f64,
@@ -260,7 +260,7 @@ fn rates(classes: &[Class], eviction_time: f64) -> FilterRates {
     FilterRates { hit, insertion: share_of_misses(inserted, missed), eviction_time }
 }
 
-/// Share of the misses whose Data is inserted; 0 if `missed` is only a rounding error.
+/// Insertions per miss; 0 if `missed` is only a rounding error.
 fn share_of_misses(inserted: f64, missed: f64) -> f64 {
     if missed > ROUNDING { (inserted / missed).min(1.0) } else { 0.0 }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::least_squares::{Line, line};
 
-/// One operating frequency (P-state p) of a processor, as measured with one active core.
+/// One operating frequency (P-state p) of a CPU, as measured with one active core.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PState {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn frequencies_follow_the_load() {
         let cpu = published("e3-1220");
-        // Load in 10^9 cycles per second, processors, cores, frequency.
+        // Load in 10^9 cycles per second, CPUs, cores, frequency.
         for (load, devices, cores, ghz) in [
             (0.0, 0, 0, 1.6),
             (1.0, 1, 1, 1.6),

@@ -1,8 +1,8 @@
 //! Least squares: lines, lines through the origin, minimization over one unknown, and the coefficient of determination
 //! R².
 //!
-//! Takemasa (2019), 6.3.3, prints R² = 1 - Σ(y - m) / Σ(y - ȳ), whose second sum is always 0. The squares are missing
-//! there; this module uses them.
+//! Takemasa (2019), 6.3.3, prints R² = 1 - Σ(y - m) / Σ(y - ȳ). Its second sum is always 0, because the squares are
+//! missing; this module uses them.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! What an Interest and its Data cost a router: cycles, bytes of memory and IP packets. Takemasa (2019), 6.4, equations 6.11 to
-//! 6.15.
+//! Cost of an Interest and its Data to a router: cycles, bytes of memory and IP packets. Takemasa (2019), 6.4,
+//! equations 6.11 to 6.15.
 //!
 //! The naive router has neither prefetching nor Filter, and inserts all Data into its Content Store; the optimised one
 //! has both. The thesis prints their costs by block only in figures 6.7 and 6.8, and the numbers are missing from its
@@ -69,7 +69,7 @@ impl Router {
         Router { cycles, bytes }
     }
 
-    /// With Filter, without prefetching, by tables 5.1 and 5.2. Bytes are those of the naive router.
+    /// With Filter, without prefetching, by tables 5.1 and 5.2. Bytes as for the naive router.
     pub fn with_filter() -> Self {
         let Router { cycles, bytes } = Router::naive();
         let [history, admission] = FILTER_CYCLES;
@@ -78,7 +78,7 @@ impl Router {
 
     /// With Filter and prefetching. Prefetching reduces the cycles of table 5.1: blocks of Interests (B1, B3, B5 to B7)
     /// by the share saved for an Interest, blocks of Data (B8 to B11) by the share saved for a Data packet. Bytes are
-    /// those of the naive router plus the buckets prefetched without need. The bytes that Filter saves are not printed,
+    /// as for the naive router, plus the buckets prefetched without need. The bytes that Filter saves are not printed,
     /// and are not subtracted.
     pub fn optimised() -> Self {
         let [b1, b3, b4, b5, b6, b7, b8, b9, b10, b11] = TABLE_5_1;

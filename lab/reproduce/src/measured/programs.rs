@@ -64,7 +64,7 @@ pub struct ProcessingTerms {
 /// Output of `namehop p4 bench --json` for one program.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct ProgramFigures {
-    /// Entries of its tables.
+    /// Entries of the program's tables.
     pub entries: u64,
     /// Ticks of the time-stamp counter per second.
     pub tsc_hz: f64,
@@ -77,7 +77,7 @@ pub struct ProgramFigures {
 /// Result of measuring one program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProgramOutcome {
-    /// Its figures.
+    /// Figures of the program.
     Measured(ProgramFigures),
     /// The program needs something that is not installed and that other programs do not need; the text says what.
     Missing(String),

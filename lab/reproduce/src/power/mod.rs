@@ -1,7 +1,7 @@
 //! Power of routers: chapter 6 of Takemasa's thesis (2019), from the model in `namehop_model::power`.
 //!
-//! `processors` has tables 6.1 to 6.3 and figures 6.1 to 6.4, `devices` chassis, memory and network cards, `routers` the costs of
-//! packets and the case study.
+//! `processors` has tables 6.1 to 6.3 and figures 6.1 to 6.4; `devices` has chassis, memory and network cards;
+//! `routers` has the costs of packets and the case study.
 
 mod devices;
 mod processors;

@@ -1,4 +1,5 @@
-//! Published values on compiled packet processing: "Compiler Based Optimization For Software Packet Processing" (APSys 2017).
+//! Published values on compiled packet processing: "Compiler Based Optimization For Software Packet Processing" (APSys
+//! 2017).
 
 use super::{Published, printed};
 

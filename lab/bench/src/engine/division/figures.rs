@@ -6,7 +6,7 @@ use super::{CostSpread, DivisionFigures, Load};
 use crate::median::{median, quartiles};
 
 /// Computes the figures of the cases. `loads` is in the order of turns, `measured` has the measurements of each load's
-/// workers, and `floor` those of the floor's threads.
+/// workers, and `floor` has the measurements of the floor's threads.
 pub(super) fn of_loads(loads: &[Load], measured: &[Vec<Measured>], floor: &[Vec<FloorCost>]) -> Vec<DivisionFigures> {
     let turns = floor.iter().map(Vec::len).min().unwrap_or(0);
     let floor = CostSpread::of(&mut (0..turns).filter_map(|turn| FloorCost::of_both(floor, turn)).collect::<Vec<_>>());

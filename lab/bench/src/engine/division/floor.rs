@@ -20,7 +20,7 @@ use super::turns::Turns;
 const PACKET_BYTES: usize = 100;
 const RING_PACKETS: usize = 1024;
 
-/// An element as large as those of the workers' rings.
+/// An element as large as an element of the workers' rings.
 #[repr(align(64))]
 struct Slot {
     packet: PacketBuffer,

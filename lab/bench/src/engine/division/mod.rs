@@ -135,7 +135,7 @@ pub struct DivisionFigures {
     /// Cost of a hand-over in excess of `moved`.
     pub beyond_moved: Option<CostSpread>,
     /// Lower bound of `moved`: as many cache lines move between two CPUs without any processing, in turns adjacent to
-    /// those of this case. `None` if no packet is handed over.
+    /// this case. `None` if no packet is handed over.
     pub floor: Option<CostSpread>,
     /// Packets handed over, as a share of all packets.
     pub handed_over: f64,
@@ -172,7 +172,7 @@ impl EngineBench {
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<DivisionFigures>, EngineBenchError> {
         let loads = Load::of_cases(cases);
-        // The turns of the floor come after those of the loads.
+        // The turns of the floor come last.
         let turns = Arc::new(Turns::new(loads.len() + 1));
         let mut counts: Vec<usize> = cases.iter().map(|case| case.workers).collect();
         counts.sort_unstable();

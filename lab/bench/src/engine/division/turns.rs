@@ -1,4 +1,4 @@
-//! Cases take turns on the CPUs: the threads of one case run, those of the others sleep.
+//! Cases take turns on the CPUs: the threads of one case run, while the threads of the other cases sleep.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
