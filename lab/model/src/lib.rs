@@ -9,8 +9,9 @@
 //! | [`prefetch`] | what prefetching saves, and what useless prefetches cost | Takemasa et al. (2017) 6.5, 6.7 |
 //! | [`cache`] | hit and insertion rate of Filter, cycles per packet by cache policy | Takemasa (2019) 5.1 and 5.3 |
 //! | [`plan`] | the limiting resource for a given traffic, and the hosts needed | equations of throughput, Little |
-//! | [`batch`] | cycles per packet by batch size, and the best size | APSys 2017, section 3 (see there) |
+//! | [`batch`] | cycles per packet by batch size, and the best size | APSys 2017, section 3 (title in the module) |
 //! | [`power`] | power of a router on a server, by device; parameters of other servers | Takemasa (2019) 6 |
+//! | [`theil_sen`] | slope of a line through points, robust against outliers | Shi et al. (2020) 7.4 |
 //!
 //! All functions are total: input without meaning gives 0, infinity or NaN, as floating-point division does, never a
 //! panic.

@@ -1,10 +1,10 @@
 //! Hardware counters: CPU cycles by pipeline stage, by the top-down method of Yasin (ISPASS 2014).
 //!
 //! Counters are read through Linux perf_event, for the calling thread in user mode. One group of events, small enough
-//! for the CPU's counters, counts at a time; groups take turns. Each piece of work is preceded by a system call that
-//! enables the group, and followed by one that disables it and by one `read`. So only the work itself is counted,
-//! without the kernel, and the kernel does not multiplex counters. (The instruction RDPMC would be faster, but the time
-//! of a read is outside the work; and many systems forbid RDPMC.)
+//! for the CPU's counters, counts at a time; groups take turns. A system call enables the group just before each piece
+//! of work, and another one disables it just after; then one `read` returns the counts. So only the work is counted,
+//! without the kernel, and the kernel need not multiplex counters. (The instruction RDPMC would be faster. But the time
+//! of a read is outside the work, and many systems forbid RDPMC.)
 //!
 //! | file | what |
 //! |---|---|

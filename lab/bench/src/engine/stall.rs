@@ -1,5 +1,5 @@
-//! Cost to a worker of a disk that does not answer: cost of requests without a second tier of the Content Store, with a
-//! second tier on a working disk, and while that disk's file system is frozen.
+//! Cost to a worker of a disk that does not answer. Requests are measured without a second tier of the Content Store,
+//! with a second tier on a working disk, and while the file system of that disk is frozen.
 //!
 //! Two workers get the same requests, one with a second tier and one without. They take turns of some milliseconds, so
 //! that changes of the host's speed affect both alike. Every name is requested once: each request is a forwarded

@@ -37,7 +37,7 @@ pub struct FurtherCore {
 pub struct Cpu {
     /// Number of CPUs, N_cpu.
     pub devices: u32,
-    /// Utilization θ above which a higher frequency is selected, 0 to 1; 0.8 in Linux' "conservative" governor (6.3.3).
+    /// Utilization θ from which a higher frequency is selected, 0 to 1; 0.8 in Linux' "conservative" governor (6.3.3).
     pub threshold: f64,
     /// Frequencies, lowest first.
     pub p_states: Vec<PState>,
@@ -91,7 +91,7 @@ impl Cpu {
     }
 
     /// Equations 6.2 to 6.6: distributes a load of `load_hz` cycles per second. `None` if the load exceeds the capacity
-    /// of all cores, is negative or not finite. Without load no core is active.
+    /// of all cores, is negative or not finite, or if there are no P-states. Without load no core is active.
     pub fn assign(&self, load_hz: f64) -> Option<Assignment> {
         let (h0, cores) = (self.highest_hz(), f64::from(self.cores_per_device()));
         let lowest = self.p_states.first()?;

@@ -2,9 +2,9 @@
 //!
 //! The method is the thesis's. Power without load is the mean of the idle rows. The power of a busy core is the mean of
 //! the rows with a load of 1. With one active core and at least three frequencies, equation 6.8 is fitted to these
-//! means, and gives the power at each frequency except the highest. Then σ is the only unknown of each frequency and of
-//! each further core. Ψ_mem and Ψ_nic are slopes of lines through the origin, fitted to the power that the CPU does not
-//! explain.
+//! means, and gives the power at each frequency except the highest. Then the only unknown of each frequency and of each
+//! further core is σ. The parameters Ψ_mem and Ψ_nic are slopes of lines through the origin, fitted to the power that
+//! the CPU does not explain.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub struct FitOptions {
     pub name: String,
     /// Number of CPUs; measurements are of one CPU.
     pub devices: u32,
-    /// Utilization above which a higher frequency is selected, 0 to 1.
+    /// Utilization from which a higher frequency is selected, 0 to 1.
     pub threshold: f64,
     /// Ψ_mem in joules per byte if no row has a memory rate.
     pub memory_joules_per_byte: f64,

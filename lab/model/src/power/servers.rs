@@ -5,7 +5,7 @@ use super::memory::DDR3_JOULES_PER_BYTE;
 use super::nic::{X540_JOULES_PER_PACKET, XL710_JOULES_PER_PACKET};
 use super::server::Server;
 
-/// Utilization above which a higher frequency is selected, θ (6.3.3).
+/// Utilization from which a higher frequency is selected, θ (6.3.3).
 pub const THRESHOLD: f64 = 0.8;
 
 /// A server with its printed parameters.
