@@ -7,7 +7,7 @@
 //! |---|---|
 //! | Υ(B), equation 3 | `each` + `burst` / B + `spill` · max(0, B − `held`) |
 //! | Δcompute(B), equation 5 | `necessary` + Δshared / B + `crowding` · max(0, B − `room`) |
-//! | Δstall(B) / B, equation 6 | `fetch` · `others` / (`others` + B − 1): `others` other packets hide half of a fetch, and each further packet hides less |
+//! | Δstall(B) / B, equation 6 | `fetch` · `others` / (`others` + B − 1): `others` other packets hide half of a fetch |
 //! | Δhide(B) / B, equation 6 | `fetch` − Δstall(B) / B |
 //! | Θ(B), equation 4 | Δcompute(B) + Δstall(B) / B |
 

@@ -3,7 +3,7 @@
 //! | module | what it computes | source |
 //! |---|---|---|
 //! | [`throughput`] | bound of packets per second by cores and memory | Taniguchi et al. (2016), Takemasa (2019) 3.2 |
-//! | [`patricia`] | memory accesses of a lookup in a Patricia trie | Takemasa et al. (2017) 6.3, Takemasa (2019) 4.1.3 |
+//! | [`patricia`] | memory accesses of a Patricia trie lookup | Takemasa et al. (2017) 6.3, Takemasa (2019) 4.1.3 |
 //! | [`hash_table`] | memory accesses of a longest prefix match in a hash table | the same, and 4.1.2 |
 //! | [`pipeline`] | CPU cycles by pipeline stage, from hardware counters | Yasin (2014), Takemasa (2019) 3.2 |
 //! | [`prefetch`] | what prefetching saves, and what useless prefetches cost | Takemasa et al. (2017) 6.5, 6.7 |
