@@ -1,6 +1,6 @@
-//! Compiles the C shim against the DPDK of this computer and links DPDK's shared objects.
+//! Compiles the C shim against the DPDK installed on this host and links DPDK's shared libraries.
 //!
-//! Flags come from pkg-config, so that headers, instruction set and libraries belong together.
+//! Flags come from pkg-config, so that headers, instruction set and libraries match.
 
 use std::env;
 use std::process::{Command, exit};
@@ -25,7 +25,7 @@ fn main() {
         .warnings(true)
         .extra_warnings(true);
     for flag in pkg_config("--cflags") {
-        // As system headers: what they do is no concern of this crate's warnings.
+        // Include DPDK's headers as system headers, so that this crate's warning flags do not apply to them.
         match flag.strip_prefix("-I") {
             Some(folder) => shim.flag("-isystem").flag(folder),
             None => shim.flag(flag),
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// What pkg-config says of DPDK; ends the build with the remedy when there is none.
+/// Returns pkg-config's answer for DPDK. Without DPDK, the build ends with a message that says how to install it.
 fn pkg_config(question: &str) -> Vec<String> {
     let program = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".to_owned());
     match Command::new(&program).args([question, "libdpdk >= 22.11"]).output() {

@@ -1,7 +1,8 @@
-//! steering: what becomes of rules for receive queues on a port of DPDK's driver for TAP interfaces, which hands them to the kernel
-//! (`tc flower`). For the tests in `tests/nic`, whose virtual machine has a kernel that knows such rules.
+//! Tests receive queue rules on a port of DPDK's TAP driver, which passes the rules to the kernel (`tc flower`). Used
+//! by the tests in `tests/nic`; their virtual machine has a kernel that supports such rules.
 //!
-//! Prints one line for each step: what it is, and how many of the frames that the kernel then sends to the port came to each of the queues.
+//! Prints one line per step: the step, and the number of frames that each queue received after the kernel sent some to
+//! the port.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -25,7 +26,7 @@ fn ethernet(last: u8, vlan: Option<u16>, ethertype: u16, payload: &[u8]) -> Vec<
     frame
 }
 
-/// A packet of UDP from 192.0.2.2 to 192.0.2.1.
+/// A UDP packet from 192.0.2.2 to 192.0.2.1.
 fn udp(source_port: u16, destination_port: u16) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0xB6, 0xC9, 192, 0, 2, 2, 192, 0, 2, 1];
     packet.extend([source_port.to_be_bytes(), destination_port.to_be_bytes()].concat());
@@ -33,7 +34,7 @@ fn udp(source_port: u16, destination_port: u16) -> Vec<u8> {
     ethernet(9, None, 0x0800, &packet)
 }
 
-/// Has the kernel send so many copies of a frame to the port, and prints how many came to each queue.
+/// Has the kernel send [`FRAMES`] copies of a frame to the port, and prints how many of them each queue received.
 fn report(step: &str, kernel: &mut PacketQueue, queues: &mut [NicQueue], pool: &BufferPool, frame: &[u8]) {
     let mut sent: Vec<_> = (0..FRAMES).filter_map(|_| pool.copy_of(frame)).collect();
     kernel.transmit(&mut sent);
@@ -41,7 +42,7 @@ fn report(step: &str, kernel: &mut PacketQueue, queues: &mut [NicQueue], pool: &
     while counts.iter().sum::<usize>() < FRAMES && Instant::now() < end {
         for (queue, count) in queues.iter_mut().zip(&mut counts) {
             queue.receive(&mut received);
-            // The kernel has something to say on each interface.
+            // Count only copies of the frame: the kernel sends frames of its own on each interface.
             *count += received.drain(..).filter(|received| received.bytes().starts_with(&frame[..12])).count();
         }
     }
@@ -84,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let origin = Origin::Udp { source, destination, source_port: Some(7000), destination_port: 6363 };
     println!("spread by the driver: {:?}", port.steer(Flow { vlan: None, origin }).ok());
     report("udp", kernel, &mut queues, &pool, &udp(7000, 6363));
-    // As if it could not spread them.
+    // Pretend that the driver cannot spread UDP packets, so that steering rules are used.
     port.spreads = false;
     for source_port in [7001, 7002, 7003] {
         let origin = Origin::Udp { source, destination, source_port: Some(source_port), destination_port: 6363 };

@@ -1,6 +1,6 @@
 /*
- * Network cards that drivers of DPDK serve (ethdev), with as many receive as transmit queues each. The only state is which of them the
- * kernel wants back.
+ * Network cards that DPDK drivers serve (ethdev), each with as many transmit queues as receive queues. The only state
+ * is the set of cards that the kernel has asked to be closed.
  */
 #include "shim.h"
 
@@ -25,7 +25,8 @@ static void note_removal(const char *name, enum rte_dev_event_type event, void *
         atomic_store(&is_wanted_back[number], true);
 }
 
-/* Packets of UDP by addresses and ports; where a card knows only one kind of packet, whatever it knows of IP. */
+/* Spread UDP packets by addresses and ports; cards that support only one kind of packet, by the IP fields that they
+ * support. */
 #define SPREAD_UDP (RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP)
 #define SPREAD (SPREAD_UDP | RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6)
 
@@ -41,7 +42,7 @@ static int start(uint16_t number, const struct namehop_nic_source *source, uint1
     unsigned int memory = socket < 0 ? (unsigned int)SOCKET_ID_ANY : (unsigned int)socket;
     struct rte_eth_dev_info info;
     int result = rte_eth_dev_info_get(number, &info);
-    /* This driver's devices receive frames with the tags of known VLANs only, whether they are asked to or not. */
+    /* The virtio driver receives only frames with the tags of configured VLANs, even if no filter was requested. */
     if (result == 0 && strcmp(info.driver_name, "net_virtio") == 0)
         configuration.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
     if (result == 0) {
@@ -64,7 +65,7 @@ static int start(uint16_t number, const struct namehop_nic_source *source, uint1
     }
     if (result == 0)
         result = rte_eth_dev_start(number);
-    /* Tags that name no VLAN but a priority. */
+    /* VLAN 0: tags that carry only a priority. */
     if (result == 0)
         result = namehop_nic_receive_vlan(number, 0, 1);
     if (result == 0)
@@ -91,7 +92,7 @@ int namehop_nic_open(const struct namehop_nic_source *source, const struct rte_m
         return result;
     result = rte_eth_dev_get_port_by_name(source->name, &number);
     if (result != 0) {
-        /* A driver took the device, and is none for networks. */
+        /* A driver took the device, but it is not a network device. */
         rte_eal_hotplug_remove(source->bus, source->name);
         return result;
     }
@@ -99,7 +100,7 @@ int namehop_nic_open(const struct namehop_nic_source *source, const struct rte_m
     result = rte_dev_event_callback_register(source->name, note_removal, NULL);
     if (result == 0 || result == -EEXIST)
         result = start(number, source, source->queues, sample->pool, nic);
-    /* Drivers name more queues than some devices give. */
+    /* Drivers report more queues than some devices have: retry with one. */
     if (result != 0 && source->queues > 1 && rte_eth_dev_is_valid_port(number)) {
         rte_eth_dev_stop(number);
         result = start(number, source, 1, sample->pool, nic);
@@ -132,7 +133,7 @@ int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count
 {
     if (rte_eth_dev_set_mc_addr_list(number, (struct rte_ether_addr *)groups, count) == 0)
         return 0;
-    /* A card with too few places, or none, receives all groups. */
+    /* If the card's filter is too small, or it has none, receive all groups. */
     return count == 0 ? rte_eth_allmulticast_disable(number) : rte_eth_allmulticast_enable(number);
 }
 
@@ -161,7 +162,7 @@ void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses)
         };
 }
 
-/* Makes each of `count` frames one segment, and closes the gaps of those that do not fit into one. */
+/* Turns each of `count` frames into one segment, and removes the frames that do not fit into one. */
 static uint16_t join_segments(struct rte_mbuf **packets, uint16_t count, uint32_t *malformed)
 {
     uint16_t kept = 0;

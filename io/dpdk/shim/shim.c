@@ -1,5 +1,6 @@
 /*
- * Inline functions of DPDK as real ones, and its large structures behind small ones. No state but where the log goes.
+ * Inline functions of DPDK as callable functions, and small structures for DPDK's large ones. The only state is the
+ * destination of the log.
  */
 #include "shim.h"
 
@@ -16,7 +17,7 @@
 #include <rte_mempool.h>
 #include <rte_ring.h>
 
-/* The layout that the crate packet declares in src/raw.rs. */
+/* The layout that the crate `packet` declares in src/raw.rs. */
 _Static_assert(sizeof(struct rte_mbuf) == 128, "two cache lines");
 _Static_assert(offsetof(struct rte_mbuf, buf_addr) == 0, "buf_addr");
 _Static_assert(offsetof(struct rte_mbuf, buf_iova) == 8, "buf_iova");
@@ -33,13 +34,13 @@ _Static_assert(offsetof(struct rte_mbuf, next) == 64, "next");
 _Static_assert(offsetof(struct rte_mbuf, priv_size) == 88, "priv_size");
 _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "HEADROOM_BYTES of packet buffers");
 
-/* Packets in the cache that each registered thread has of each pool, unless that were more than a quarter of them. */
+/* Size of a registered thread's cache in each pool, in packets; smaller pools use a quarter of their packets. */
 #define CACHED_PACKETS 256
 
 static _Atomic(namehop_log) log_sink;
 static FILE *_Atomic log_stream;
 
-/* Where the log of this thread goes instead, and what room is left there. */
+/* Where this thread's log lines go instead of the log, and the room that is left there. */
 static _Thread_local char *capture_text;
 static _Thread_local size_t capture_bytes;
 
@@ -78,7 +79,7 @@ int namehop_log_open(void)
     FILE *stream = fopencookie(NULL, "w", functions);
     if (stream == NULL)
         return -errno;
-    /* Lines come whole, so that the sink can tell them apart. */
+    /* Buffer by line, so that the log function receives whole lines. */
     setvbuf(stream, NULL, _IOLBF, BUFSIZ);
     FILE *none = NULL;
     if (atomic_compare_exchange_strong(&log_stream, &none, stream))
@@ -109,8 +110,8 @@ void namehop_thread_unregister(void) { rte_thread_unregister(); }
 
 struct rte_mempool *namehop_mempool_create(const char *name, uint32_t count, uint16_t room_bytes, int *error)
 {
-    /* Threads share processors with others: with this kind of ring, one that is interrupted while it takes or gives
-     * packets does not keep the others waiting. */
+    /* Threads may share CPUs. With this kind of ring, a thread that is preempted during an enqueue or dequeue does
+     * not block the others. */
     uint32_t cached = count / 4 < CACHED_PACKETS ? count / 4 : CACHED_PACKETS;
     struct rte_mempool *pool =
         rte_pktmbuf_pool_create_by_ops(name, count, cached, 0, room_bytes, SOCKET_ID_ANY, "ring_mt_rts");
@@ -122,8 +123,8 @@ void namehop_mempool_free(struct rte_mempool *pool) { rte_mempool_free(pool); }
 
 uint32_t namehop_mempool_in_use(const struct rte_mempool *pool) { return rte_mempool_in_use_count(pool); }
 
-/* Packets lie in one segment that nobody else uses. So `next`, in the second cache line, is always null as a free mbuf has it
- * and need not be looked at: each packet costs a line less. */
+/* Packets have one segment and one owner. So `next`, in the second cache line, is always null, as in a free mbuf,
+ * and is not read: this saves one cache line per packet. */
 struct rte_mbuf *namehop_mbuf_allocate(struct rte_mempool *pool)
 {
     struct rte_mbuf *packet = rte_mbuf_raw_alloc(pool);

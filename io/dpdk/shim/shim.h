@@ -1,9 +1,9 @@
 /*
- * What Namehop calls of DPDK: inline functions, and those whose structures differ between releases.
+ * The part of DPDK that Namehop calls: inline functions, and functions whose structures differ between releases.
  *
- * Packets are `struct rte_mbuf`, whose first cache line the Rust side reads and writes by itself; shim.c checks the
- * offsets it relies on. Everything else is opaque. Functions that can fail return 0 or more on success and a negative
- * errno otherwise.
+ * Packets are `struct rte_mbuf`. The Rust side reads and writes the first cache line directly; shim.c checks the
+ * offsets that it relies on. Everything else is opaque. Functions that can fail return 0 or more on success and a
+ * negative errno otherwise.
  */
 #ifndef NAMEHOP_DPDK_SHIM_H
 #define NAMEHOP_DPDK_SHIM_H
@@ -15,7 +15,7 @@ struct rte_mbuf;
 struct rte_mempool;
 struct rte_ring;
 
-/* Takes one or more log lines. The level is that of rte_log.h, 1 (emergency) to 8 (debug). */
+/* Receives one or more log lines. The level is as in rte_log.h, from 1 (emergency) to 8 (debug). */
 typedef void (*namehop_log)(uint32_t level, const char *text, size_t length);
 
 int namehop_eal_start(int argc, char **argv, namehop_log log);
@@ -36,38 +36,38 @@ void namehop_ring_free(struct rte_ring *ring);
 uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 
-/* Where log lines of this thread go instead of the log: a text that ends with a zero. NULL ends that. */
+/* Redirects this thread's log lines to `text`, which always ends with a zero byte. NULL ends the redirection. */
 void namehop_log_capture(char *text, size_t bytes);
-/* Makes DPDK's log go through this shim. 0, or a negative errno. */
+/* Directs DPDK's log to the function given at start. Returns 0, or a negative errno. */
 int namehop_log_open(void);
 
-/* What a driver is given to find its device with. */
+/* Identifies the device for a driver. */
 struct namehop_nic_source {
     /* The bus: "pci", or "vdev" for drivers without a card. */
     const char *bus;
-    /* Its address or name on that bus. */
+    /* Address or name on that bus. */
     const char *name;
-    /* What else the driver wants to know. */
+    /* Further device arguments of the driver. */
     const char *arguments;
     uint16_t mtu_bytes;
-    /* Frames that fit into each queue, as far as the driver can do that. */
+    /* Wanted number of slots of each queue; the driver may adjust it. */
     uint16_t slots;
-    /* Receive queues, and transmit queues, that are wished for. */
+    /* Wanted number of receive queues, and of transmit queues. */
     uint16_t queues;
 };
 
-/* A network card that is open. */
+/* An open network card. */
 struct namehop_nic {
     uint16_t number;
     uint16_t mtu_bytes;
-    /* Queues that it has of each kind. */
+    /* Number of receive queues, and of transmit queues. */
     uint16_t queues;
-    /* 1 if it spreads packets of UDP over them by addresses and ports. */
+    /* 1 if it spreads UDP packets over its queues by addresses and ports. */
     uint16_t spreads;
     uint8_t address[6];
 };
 
-/* Frames that a card lost. */
+/* Frames that a card dropped. */
 struct namehop_nic_losses {
     uint64_t ring_full;
     uint64_t no_buffer;
@@ -78,23 +78,24 @@ struct namehop_nic_losses {
 /* A rule of a card (`struct rte_flow`), opaque. */
 struct rte_flow;
 
-/* The frames of one sender, and the receive queue that they are to come to. */
+/* A rule: the frames of one sender, and the receive queue that they are steered to. */
 struct namehop_nic_rule {
-    /* 0: NDN frames from `hardware_source`. 4 or 6: packets of UDP over this version of IP, by what is behind. */
+    /* 0: NDN frames from `hardware_source`. 4 or 6: UDP packets over this IP version, matched by the fields below. */
     uint8_t ip_version;
     uint8_t hardware_source[6];
-    /* Of IPv4 the first four bytes. */
+    /* For IPv4, the first four bytes. */
     uint8_t source[16];
     uint8_t destination[16];
-    /* 0: any. */
+    /* 0: any port. */
     uint16_t source_port;
     uint16_t destination_port;
-    /* 0: without a tag. */
+    /* 0: no tag. */
     uint16_t vlan;
     uint16_t queue;
 };
 
-/* Has a card follow a rule, if its driver says that it can. What the driver says otherwise goes to `text`, which always ends with a zero. */
+/* Adds a rule to a card, if its driver supports it. `text` receives the driver's reason otherwise; it always ends
+ * with a zero byte. */
 int namehop_nic_add_rule(uint16_t number, const struct namehop_nic_rule *rule, struct rte_flow **flow, char *text,
                          size_t text_bytes);
 int namehop_nic_remove_rule(uint16_t number, struct rte_flow *flow);
@@ -106,14 +107,15 @@ int namehop_nic_has_link(uint16_t number);
 int namehop_nic_is_removed(uint16_t number);
 int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count);
 int namehop_nic_receive_all_groups(uint16_t number);
-/* Frames for all hardware addresses. */
+/* Receives frames for all hardware addresses. */
 int namehop_nic_receive_everything(uint16_t number);
-/* Has no effect on cards that receive frames of all VLANs. */
+/* Has no effect on cards that receive the frames of all VLANs. */
 int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted);
 void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses);
-/* Up to `count` frames, each in one segment. Those that cannot be made so are dropped and added to `malformed`. */
+/* Receives up to `count` frames, each in one segment. Frames that do not fit into one segment are dropped and added
+ * to `malformed`. */
 uint16_t namehop_nic_receive(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed);
-/* Frames that wait in the queue; 0 also where the driver cannot tell. */
+/* Number of frames that wait in the queue; 0 also if the driver cannot tell. */
 uint16_t namehop_nic_waiting(uint16_t number, uint16_t queue);
 uint16_t namehop_nic_send(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count);
 

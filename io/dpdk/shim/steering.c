@@ -1,6 +1,6 @@
 /*
- * Rules by which a card puts the frames of one sender into one of its receive queues (rte_flow). A card that cannot is as before: its
- * driver says so when a rule is validated.
+ * Rules that steer the frames of one sender to one receive queue of a card (rte_flow). A driver that does not support a
+ * rule rejects it at validation, and the card is unchanged.
  */
 #include "shim.h"
 
@@ -16,7 +16,7 @@
 #define ETHERTYPE_NDN 0x8624
 #define VLAN_BITS 0x0FFF
 
-/* The items of a pattern and what they point to; each item has a value and a mask that says which of its bits count. */
+/* The items of a pattern and their contents: each item has a value and a mask of the bits to compare. */
 struct pattern {
     struct rte_flow_item items[5];
     struct rte_flow_item_eth ethernet[2];

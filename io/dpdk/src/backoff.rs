@@ -1,35 +1,35 @@
-//! When to try again to send what did not fit.
+//! Back-off after a send that found no room.
 
 use std::time::{Duration, Instant};
 
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Pauses between attempts that fail: each twice as long as the one before, from 50 microseconds to a millisecond. So a
-/// link that is full costs next to no processor time, and room that becomes free is used at most that much later.
+/// Exponential back-off between failed send attempts: the pause doubles from 50 microseconds up to one millisecond. A
+/// full link costs almost no CPU time, and room that becomes free is used at most one pause later.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
-    /// When the next attempt is due, and how long the pause before it is; absent while all fits.
+    /// When the next attempt is due, and the length of the current pause. `None` while every attempt succeeds.
     pause: Option<(Instant, Duration)>,
 }
 
 impl Backoff {
-    /// Whether it is too early for an attempt.
+    /// True if the next attempt is not due yet.
     pub(crate) fn is_pausing(&self) -> bool {
         self.pause.is_some_and(|(until, _)| Instant::now() < until)
     }
 
-    /// How long it is until the next attempt.
+    /// Time until the next attempt; zero if it may be made now.
     pub(crate) fn remaining(&self) -> Duration {
         self.pause.map_or(Duration::ZERO, |(until, _)| until.saturating_duration_since(Instant::now()))
     }
 
-    /// An attempt succeeded, at least in part.
+    /// Records an attempt that succeeded, at least in part.
     pub(crate) fn reset(&mut self) {
         self.pause = None;
     }
 
-    /// An attempt found no room.
+    /// Records an attempt that found no room.
     pub(crate) fn fail(&mut self) {
         let length = self.pause.map_or(FIRST_PAUSE, |(_, length)| (2 * length).min(LONGEST_PAUSE));
         self.pause = Some((Instant::now() + length, length));

@@ -1,10 +1,10 @@
-//! DPDK's environment (EAL): started once per process, when it is first needed.
+//! DPDK's environment abstraction layer (EAL): started once per process, when it is first needed.
 //!
-//! With enough huge pages that nobody has, the environment takes as many as packets need, at once, so that nobody has them when
-//! a further port is opened; otherwise ordinary memory, which needs no privileges. It
-//! leaves no files behind, offers no telemetry socket and does not pin the thread that starts it. It looks for PCI devices only when
-//! a router may use some, and then takes those that are opened.
-//! What it logs goes to `tracing` under the target `namehop_dpdk`.
+//! If enough huge pages are free, the EAL allocates at start all huge pages that packets need, so that they are still
+//! available when further ports are opened. Otherwise it uses ordinary memory, which needs no privileges. The EAL
+//! creates no files, opens no telemetry socket and does not pin the thread that starts it. It probes PCI devices only
+//! with [`Devices::Pci`], and then takes only the devices that are opened. Its log goes to `tracing` under the target
+//! `namehop_dpdk`.
 
 use std::ffi::{CString, c_char};
 use std::fmt;
@@ -21,26 +21,26 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::error::DpdkError;
 use crate::ffi;
 
-/// Memory for what DPDK itself and drivers need beside packets, in bytes.
+/// Memory for DPDK itself and its drivers, besides packets, in bytes.
 const OWN_BYTES: usize = 64 << 20;
 const HUGE_PAGE_FOLDER: &str = "/sys/kernel/mm/hugepages";
 const STATUS_FILE: &str = "/proc/self/status";
 /// A PCI address that no device has.
 const NO_CARD: &str = "ffff:ff:1f.7";
-/// How long to wait for other routers that take huge pages: several times what that takes.
+/// Longest wait for other routers that are allocating huge pages: several times what an allocation takes.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// What packets lie in.
+/// Memory that holds packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// Huge pages for this many MiB, taken at once, and more as needed.
+    /// Huge pages of this size in total, allocated at start; DPDK allocates more if needed.
     Huge {
-        /// Size.
+        /// Size in MiB.
         mebibytes: usize,
     },
-    /// Ordinary memory of this many MiB, reserved at once and touched when first used.
+    /// Ordinary memory of this size, reserved at start; a page is allocated when it is first touched.
     Ordinary {
-        /// Size.
+        /// Size in MiB.
         mebibytes: usize,
     },
 }
@@ -54,16 +54,16 @@ impl fmt::Display for Pages {
     }
 }
 
-/// What the environment looks for besides memory.
+/// Devices that the EAL may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Devices {
-    /// Nothing.
+    /// No devices.
     None,
-    /// Network cards on PCI that were given to vfio-pci, each when it is opened. Needs huge pages.
+    /// PCI network cards that are bound to vfio-pci; each is probed when it is opened. Needs huge pages.
     Pci,
 }
 
-/// Proof that the environment runs; it does so until the process ends.
+/// Proof that the EAL is running. It runs until the process ends.
 #[derive(Debug)]
 pub struct Eal {
     pages: Pages,
@@ -73,21 +73,21 @@ pub struct Eal {
 static ENVIRONMENT: OnceLock<Result<Eal, DpdkError>> = OnceLock::new();
 
 impl Eal {
-    /// Starts the environment with room for `packet_bytes` of packets, or finds it running. Takes some 0.2 s the first
-    /// time. A failed start is final: DPDK cannot be started again in the same process.
+    /// Starts the EAL with room for `packet_bytes` bytes of packets, or returns the one that is running. The first call
+    /// takes about 0.2 s. A failed start is final: DPDK cannot be started again in the same process.
     ///
     /// # Errors
-    /// What DPDK says; more is in the log.
+    /// Returns DPDK's error; the log has more detail.
     pub fn start(packet_bytes: usize, devices: Devices) -> Result<&'static Eal, DpdkError> {
         ENVIRONMENT.get_or_init(|| start(packet_bytes + OWN_BYTES, devices)).as_ref().map_err(DpdkError::clone)
     }
 
-    /// What it looks for.
+    /// Devices that it may use.
     pub fn devices(&self) -> Devices {
         self.devices
     }
 
-    /// What packets lie in.
+    /// Memory that holds packets.
     pub fn pages(&self) -> Pages {
         self.pages
     }
@@ -115,18 +115,19 @@ fn start(bytes: usize, devices: Devices) -> Result<Eal, DpdkError> {
         .collect();
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|text| text.as_ptr().cast_mut()).collect();
     let count = i32::try_from(pointers.len()).unwrap_or(0);
-    // DPDK ends its own list with a null pointer too.
+    // DPDK ends its own copy of the list with a null pointer too.
     pointers.push(std::ptr::null_mut());
-    // SAFETY: called once, because `ENVIRONMENT` is initialised once. DPDK reorders the pointers and copies what it
-    // keeps; it does not write to the texts. The sink may be called from every thread.
+    // SAFETY: called once, because `ENVIRONMENT` is initialised once. DPDK reorders the pointers and copies the texts
+    // that it keeps; it does not write to the texts. The log function may be called from every thread.
     let result = unsafe { ffi::namehop_eal_start(count, pointers.as_mut_ptr(), log) };
     DpdkError::check(result, || format!("start DPDK with {pages}"))?;
     tracing::info!(%pages, "DPDK started");
     Ok(Eal { pages, devices })
 }
 
-/// Waits until no other router counts and takes huge pages: two that count the same free pages would both try to take them, one
-/// of them in vain, and DPDK starts once only. Whoever else locks the folder holds nobody up for longer than `longest_wait`.
+/// Locks `folder` until no other router is counting and allocating huge pages. Two routers that count the same free
+/// pages would both try to allocate them; one would fail, and a process can start DPDK only once. Returns `None` after
+/// `longest_wait`, so that another holder of the lock does not delay the start for longer.
 fn take_turn(folder: &Path, longest_wait: Duration) -> Option<Flock<File>> {
     let end = Instant::now() + longest_wait;
     let mut file = File::open(folder).ok()?;
@@ -142,18 +143,19 @@ fn take_turn(folder: &Path, longest_wait: Duration) -> Option<Flock<File>> {
 }
 
 fn arguments(pages: Pages, devices: Devices, processors: &str) -> Vec<String> {
-    // The starting thread keeps the processors it had.
+    // The starting thread keeps its CPU affinity.
     let lcores = format!("--lcores=0@({processors})");
     let mut arguments: Vec<String> =
         ["namehop", "--no-telemetry", "--iova-mode=va", "--log-level=notice"].into_iter().map(str::to_owned).collect();
     arguments.push(lcores);
     match devices {
         Devices::None => arguments.push("--no-pci".to_owned()),
-        // Only what is on this list is taken at the start: an address that no card has. Others are added when they are opened.
+        // DPDK probes at start only the devices on this list, so list an address that no card has. Cards are added when
+        // they are opened.
         Devices::Pci => arguments.extend(["--allow".to_owned(), NO_CARD.to_owned()]),
     }
     match pages {
-        // In memory only: no files, and no other process can join.
+        // In memory only: no files, and no other process can attach.
         Pages::Huge { mebibytes } => {
             arguments.extend(["--in-memory".to_owned(), "-m".to_owned(), mebibytes.to_string()]);
         }
@@ -169,7 +171,7 @@ fn arguments(pages: Pages, devices: Devices, processors: &str) -> Vec<String> {
     arguments
 }
 
-/// The processors that this thread may run on, as `0-3,8`.
+/// CPUs that this thread may run on, as `0-3,8`.
 fn allowed_processors() -> String {
     let status = fs::read_to_string(STATUS_FILE).unwrap_or_default();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim);
@@ -179,18 +181,18 @@ fn allowed_processors() -> String {
     }
 }
 
-/// The system's huge pages of all sizes.
+/// Huge pages of the host, all sizes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct HugePagePool {
-    /// All of them.
+    /// Bytes of all huge pages.
     bytes: usize,
-    /// Those that nobody has. Pages that were promised to somebody who has not touched them yet count as free for the system,
-    /// but whoever takes them fails.
+    /// Free minus reserved huge pages, in bytes. The kernel counts reserved pages that were never touched as free, but
+    /// mapping them fails.
     available_bytes: usize,
 }
 
 impl HugePagePool {
-    /// `folder` has one sub-folder for each size, as `hugepages-2048kB`.
+    /// Reads the pool from `folder`, which has one sub-folder per page size, such as `hugepages-2048kB`.
     fn read(folder: &Path) -> Self {
         let mut pool = HugePagePool::default();
         for size in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -210,15 +212,15 @@ impl HugePagePool {
     }
 }
 
-/// Takes what DPDK logs.
+/// Passes DPDK's log lines to `tracing`.
 extern "C" fn log(level: u32, text: *const c_char, length: usize) {
-    // SAFETY: the shim passes the text of a stream that it has just been given.
+    // SAFETY: the shim passes text and length of a line that was just written to its stream.
     let text = unsafe { slice::from_raw_parts(text.cast::<u8>(), length) };
     for line in String::from_utf8_lossy(text).lines().map(str::trim_end).filter(|line| !line.is_empty()) {
         match level {
             // Emergency, alert, critical.
             0..=3 => tracing::error!(target: "namehop_dpdk", "{line}"),
-            // DPDK calls errors what it then does another way, or what the caller is told as well.
+            // DPDK also logs as errors what it then retries in another way, and what it returns to the caller anyway.
             _ => tracing::debug!(target: "namehop_dpdk", "{line}"),
         }
     }

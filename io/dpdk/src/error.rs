@@ -1,21 +1,21 @@
-//! What goes wrong in DPDK.
+//! Errors of DPDK and of the system calls of ports.
 
 use std::ffi::CStr;
 use std::io;
 
 use crate::ffi;
 
-/// Something that DPDK or the kernel refused.
+/// An error from DPDK or the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DpdkError {
     /// A call failed.
     #[error("cannot {action}: {reason}")]
     Refused {
-        /// What was tried.
+        /// The action that failed, after "cannot".
         action: String,
-        /// Number of the error, as in errno(3).
+        /// Error number, as in errno(3).
         code: i32,
-        /// What it means.
+        /// Meaning of the error number.
         reason: String,
     },
     /// A value that cannot be handed to DPDK.
@@ -24,7 +24,7 @@ pub enum DpdkError {
 }
 
 impl DpdkError {
-    /// From the negative errno of a failed call.
+    /// Makes an error from the negative errno that a call returned.
     pub(crate) fn refused(action: impl Into<String>, result: i32) -> DpdkError {
         let code = result.saturating_neg();
         // SAFETY: the function takes any number and returns text that lives until this thread asks again.
@@ -32,7 +32,7 @@ impl DpdkError {
         DpdkError::Refused { action: action.into(), code, reason }
     }
 
-    /// From what the kernel said to a system call.
+    /// Makes an error from a failed system call.
     pub(crate) fn from_io(action: impl Into<String>, error: &io::Error) -> DpdkError {
         match error.raw_os_error() {
             Some(code) => DpdkError::refused(action, -code),
@@ -40,12 +40,12 @@ impl DpdkError {
         }
     }
 
-    /// `result` unless it is a negative errno.
+    /// Returns `result` as a number, or an error if it is a negative errno.
     pub(crate) fn check(result: i32, action: impl FnOnce() -> String) -> Result<u32, DpdkError> {
         u32::try_from(result).map_err(|_| DpdkError::refused(action(), result))
     }
 
-    /// Whether the process lacks a privilege.
+    /// True if the process lacks a privilege.
     pub fn is_permission(&self) -> bool {
         matches!(self, DpdkError::Refused { code: libc::EPERM | libc::EACCES, .. })
     }

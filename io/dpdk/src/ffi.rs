@@ -16,7 +16,7 @@ pub(crate) struct RawRing {
     _opaque: [u8; 0],
 }
 
-/// What a driver is given to find its device with, as `struct namehop_nic_source`.
+/// Identifies the device for a driver, as `struct namehop_nic_source`.
 #[repr(C)]
 pub(crate) struct NicSource {
     pub(crate) bus: *const c_char,
@@ -38,7 +38,7 @@ pub(crate) struct Nic {
     pub(crate) address: [u8; 6],
 }
 
-/// Frames that a card lost, as `struct namehop_nic_losses`.
+/// Frames that a card dropped, as `struct namehop_nic_losses`.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct NicLosses {
@@ -54,7 +54,7 @@ pub(crate) struct RawFlow {
     _opaque: [u8; 0],
 }
 
-/// The frames of one sender and their queue, as `struct namehop_nic_rule`.
+/// A rule that steers the frames of one sender to a queue, as `struct namehop_nic_rule`.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct NicRule {

@@ -1,4 +1,4 @@
-//! What the kernel knows of a network interface, and what it is told of one that is ours.
+//! Queries network interfaces of the kernel, and configures interfaces that ports have created.
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
@@ -7,44 +7,44 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::error::DpdkError;
 
-/// What the kernel says of an interface.
+/// State of a network interface, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface {
-    /// Its number. One that is removed and made again under the same name has another.
+    /// Interface index. An interface that is removed and created again under the same name has another index.
     pub index: u32,
     /// Largest packet behind the Ethernet header, in bytes.
     pub mtu_bytes: usize,
-    /// Switched on and connected.
+    /// The interface is up and has a link.
     pub is_up: bool,
     /// Its hardware address.
     pub address: [u8; 6],
 }
 
 impl Interface {
-    /// Asks the kernel.
+    /// Queries the kernel for the interface with this name.
     ///
     /// # Errors
-    /// When there is no such interface.
+    /// Fails if there is no such interface.
     pub fn query(name: &str) -> Result<Interface, DpdkError> {
         query(name).map_err(|error| DpdkError::from_io(format!("find network interface {name}"), &error))
     }
 }
 
-/// What the kernel is told of an interface that a port has made.
+/// Configuration of an interface that a port has created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {
     /// Largest packet behind the Ethernet header, in bytes.
     pub(crate) mtu_bytes: usize,
-    /// Its hardware address, if not one that the kernel chooses.
+    /// Hardware address; `None` keeps the address that the kernel chose.
     pub(crate) address: Option<[u8; 6]>,
 }
 
 impl Setting {
-    /// Sets an interface so, and switches it on.
+    /// Applies the configuration to an interface and sets it up.
     pub(crate) fn apply(self, name: &str) -> io::Result<()> {
         let (descriptor, empty) = (any_socket()?, request(name)?);
         let set = |code: c_ulong, request: libc::ifreq| {
-            // SAFETY: the codes below take an `ifreq` with a name and the field that belongs to them.
+            // SAFETY: each code below takes an `ifreq` with a name and the field that is set for that code.
             let result: c_int = unsafe { libc::ioctl(descriptor.as_raw_fd(), code as _, &raw const request) };
             if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         };
@@ -62,11 +62,11 @@ impl Setting {
         let mut mtu = empty;
         mtu.ifr_ifru.ifru_mtu = c_int::try_from(self.mtu_bytes).unwrap_or(c_int::MAX);
         set(libc::SIOCSIFMTU, mtu)?;
-        // The others stay as they are, that of multicast among them.
+        // Keep all other flags, the multicast flag among them.
         let mut flags = ask(&descriptor, empty, libc::SIOCGIFFLAGS)?;
         // SAFETY: the kernel has filled this field; any bytes are valid in it.
         let before = unsafe { flags.ifr_ifru.ifru_flags };
-        // It fits into the field.
+        // IFF_UP fits into the field.
         flags.ifr_ifru.ifru_flags = before | libc::IFF_UP as libc::c_short;
         set(libc::SIOCSIFFLAGS, flags)
     }
@@ -74,20 +74,20 @@ impl Setting {
 
 fn any_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-    // SAFETY: makes a descriptor of its own.
+    // SAFETY: creates a new descriptor.
     let descriptor = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was made for us just now.
+    // SAFETY: the descriptor was just created and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// What the kernel is asked with of the interface with this name.
+/// An `ifreq` for the interface with this name; all other fields are zero.
 pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all fields may be zero.
     let mut empty: libc::ifreq = unsafe { mem::zeroed() };
-    // The name ends with a zero.
+    // The name must end with a zero byte.
     if name.len() >= empty.ifr_name.len() || name.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
     }
@@ -97,10 +97,10 @@ pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(empty)
 }
 
-/// Asks with a code that takes an `ifreq` with a name and fills the rest.
+/// Calls an ioctl that takes an `ifreq` with a name and fills in the rest.
 fn ask(descriptor: &OwnedFd, empty: libc::ifreq, code: c_ulong) -> io::Result<libc::ifreq> {
     let mut answer = empty;
-    // SAFETY: the caller names such a code, and the answer has place for what the kernel fills in.
+    // SAFETY: the caller passes such a code, and `answer` has room for everything that the kernel fills in.
     let result: c_int = unsafe { libc::ioctl(descriptor.as_raw_fd(), code as _, &raw mut answer) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }

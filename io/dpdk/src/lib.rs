@@ -1,24 +1,25 @@
-//! DPDK, and the only code of Namehop that knows it: ports, and memory for packets that they can use.
+//! Ports and packet memory on DPDK. This is the only crate of Namehop that uses DPDK.
 //!
-//! * [`eal`]: DPDK's environment, started once per process and only when a port is first needed, with huge pages where
-//!   the machine has enough of them and without anywhere else.
-//! * [`mempool`]: memory for packets. Before the environment runs they lie in ordinary memory, so a router without ports pays
-//!   nothing for DPDK and can open a port at any time.
-//! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
-//! * [`xdp`]: ports on such interfaces whose frames the kernel hands over before it looks at them (AF_XDP).
-//! * [`nic`]: ports that drivers of DPDK serve; [`pci`]: such ports on network cards, without the kernel.
-//! * [`tap`]: ports to the kernel of this computer; [`pcap`]: ports that read and write captures. A thread beside the worker, the
-//!   [`relay`], makes their system calls.
-//! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and benches.
+//! * [`eal`]: DPDK's environment, started once per process when the first port needs it. It uses huge pages if the host
+//!   has enough of them, and ordinary memory otherwise.
+//! * [`mempool`]: memory for packets. Until the environment runs, packets lie in ordinary memory. A router without
+//!   ports pays nothing for DPDK, and a port can be opened at any time.
+//! * [`packet_socket`]: ports on network interfaces of the kernel; [`interface`]: queries those interfaces.
+//! * [`xdp`]: ports on such interfaces over AF_XDP; frames bypass the kernel's network stack.
+//! * [`nic`]: ports that DPDK drivers serve; [`pci`]: such ports on network cards, without the kernel.
+//! * [`tap`]: ports to the host's own network stack; [`pcap`]: ports that read and write captures. A thread beside the
+//!   worker, the [`relay`], makes the system calls of both.
+//! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and
+//!   benchmarks.
 //!
-//! Functions that can fail give a [`DpdkError`] that says what was tried. Inline functions of DPDK are called through a
-//! small C shim (`shim/`); one call moves a whole burst.
+//! Functions that can fail return a [`DpdkError`] that names the failed action. Inline functions of DPDK are called
+//! through a small C shim (`shim/`); one call moves a whole burst.
 //!
 //! # Threads
 //!
-//! Pools are safe from every thread. Threads that take buffers are registered with DPDK at their first one, which gives
-//! them a cache of their own in each pool; others go to the shared ring of the pool, which is slower and as safe. The
-//! queues of a port belong to one thread at a time.
+//! Pools can be used from every thread. A thread is registered with DPDK when it first takes a buffer; it then has its
+//! own cache in each pool. Threads without a cache use the shared ring of the pool, which is slower but equally safe.
+//! The queues of a port belong to one thread at a time.
 
 mod backoff;
 pub mod eal;
@@ -42,7 +43,7 @@ mod thread;
 pub mod wanted;
 pub mod xdp;
 
-/// Frames that one call of a port moves at most.
+/// Maximum number of frames that one call of a port moves.
 pub const BURST: usize = 64;
 
 pub use eal::{Devices, Eal};

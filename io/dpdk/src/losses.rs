@@ -1,22 +1,22 @@
-//! Frames that a port lost below the faces: counted by the thread that uses its queues, read by any.
+//! Frames that a port dropped below the faces. The thread that uses the queues counts; any thread may read.
 
 use std::iter::Sum;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Frames lost since the port was opened, by cause.
+/// Frames dropped since the port was opened, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Losses {
     /// The receive ring was full: the worker is overloaded.
     pub receive_ring_full: u64,
     /// The buffer pool was empty.
     pub no_buffer: u64,
-    /// What the other end wrote cannot be a frame.
+    /// The peer or the driver delivered data that cannot be a frame.
     pub malformed: u64,
-    /// The kernel refused to send.
+    /// The kernel or the card refused to send.
     pub send_failed: u64,
 }
 
-/// Those of several queues.
+/// Sums the counters of several queues.
 impl Sum for Losses {
     fn sum<I: Iterator<Item = Losses>>(losses: I) -> Losses {
         losses.fold(Losses::default(), |sum, of_queue| Losses {
@@ -29,7 +29,8 @@ impl Sum for Losses {
 }
 
 impl Losses {
-    /// What was lost since this was counted. A port that was opened again counts anew.
+    /// Frames dropped since the reading `before`. A port that was reopened counts from zero, so differences stop at
+    /// zero.
     pub fn since(self, before: Losses) -> Losses {
         Losses {
             receive_ring_full: self.receive_ring_full.saturating_sub(before.receive_ring_full),

@@ -1,13 +1,13 @@
-//! Ports over memif: memory shared with another process on the same computer, of which neither end has to trust the other.
+//! Ports over memif: memory shared with another process on the same host. Neither end has to trust the other.
 //!
-//! A link has two ends, the server, which makes the control socket, and the client, which connects to it and offers memory.
-//! Connections come and go; a port stays, and its client tries again once a second. The protocol is that of VPP, DPDK and
-//! libmemif, version 2.0, with one ring in each direction.
+//! A link has two ends: the server creates the control socket; the client connects to it and provides the memory. The
+//! port outlives its connections; a client reconnects once a second. The protocol is version 2.0 of memif, as in VPP,
+//! DPDK and libmemif, with one ring in each direction.
 //!
-//! A peer may be wrong, hostile, or killed at any moment. The memory of a connection belongs to the worker that moves frames,
-//! so it never vanishes in the middle of a burst; and what the peer writes there is checked before it is used ([`ring`]). Memory that a
-//! peer could shorten, which would end this process, is refused ([`memory`]). A peer that does not keep to the protocol
-//! is disconnected.
+//! A peer may be faulty, hostile, or killed at any moment. The worker that moves frames owns the memory of a
+//! connection, so it is never unmapped during a burst, and every value that the peer writes there is checked before use
+//! ([`ring`]). Memory that the peer could truncate is refused ([`memory`]), because an access beyond its end would kill
+//! this process. A peer that violates the protocol is disconnected.
 
 mod bell;
 mod channel;
@@ -42,17 +42,17 @@ use link::Link;
 use service::{Mailbox, MemifCommand, Service};
 pub use stale_socket::prepare_socket;
 
-/// A worker that sleeps has the peer wake it when for so long no frame has come; before that it looks by itself, because a bell costs the
-/// peer a system call.
+/// A sleeping worker asks the peer to signal new frames only after this time without a frame. Until then it polls,
+/// because each signal costs the peer a system call.
 const POLLED_FOR: Duration = Duration::from_millis(1);
-/// Peers that look whether a bell is wanted a moment too early (DPDK and libmemif have no memory barrier there) forget to ring it, which is
-/// noticed after so long.
+/// Longest sleep of a worker. DPDK and libmemif have no memory barrier before they read whether a signal is wanted, so
+/// they can miss one; the worker then notices the frame after this time.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 
-/// Which end of a memif this is.
+/// The end of a memif link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MemifRole {
-    /// Makes the control socket and waits for clients.
+    /// Creates the control socket and waits for clients.
     #[default]
     Server,
     /// Connects to the control socket.
@@ -62,15 +62,15 @@ pub enum MemifRole {
 /// A shared-memory link to another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memif {
-    /// Which end.
+    /// The end that this process takes.
     pub role: MemifRole,
     /// Path of the control socket.
     pub socket: PathBuf,
-    /// Number of the link on that socket.
+    /// Interface id of the link on that socket.
     pub id: u32,
-    /// Frames that fit into each ring: a power of two from 2 to 16,384. The client's counts.
+    /// Slots of each ring: a power of two from 2 to 16,384. The client's value is used.
     pub ring_slots: u16,
-    /// Bytes of one buffer in shared memory; longer frames take several. The client's counts.
+    /// Bytes of one buffer in shared memory; a longer frame takes several buffers. The client's value is used.
     pub buffer_bytes: u16,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for Memif {
     }
 }
 
-/// The thread that serves the control sockets of all memifs. It ends when this is dropped.
+/// Thread that serves the control sockets of all memif ports. It ends on drop.
 pub struct MemifService {
     mailbox: Arc<Mailbox>,
     thread: Option<JoinHandle<()>>,
@@ -90,7 +90,7 @@ impl MemifService {
     /// Starts the thread.
     ///
     /// # Errors
-    /// When the system has no thread or descriptor for it.
+    /// Fails if the system cannot create the thread or a descriptor for it.
     pub fn start() -> io::Result<MemifService> {
         let mailbox = Arc::new(Mailbox::new()?);
         let service = Service::new(Arc::clone(&mailbox));
@@ -98,10 +98,10 @@ impl MemifService {
         Ok(MemifService { mailbox, thread: Some(thread) })
     }
 
-    /// Opens a port. Its peer need not be there.
+    /// Opens a port. Its peer need not be connected.
     ///
     /// # Errors
-    /// When the settings are out of range, or the control socket of a server cannot be made.
+    /// Fails if a setting is out of range, or if the server's control socket cannot be created.
     pub fn open(&self, memif: &Memif, pool: &BufferPool) -> Result<(MemifPort, MemifQueue), DpdkError> {
         let Memif { ring_slots, buffer_bytes, .. } = memif;
         if !ring_slots.is_power_of_two() || !(2..=16_384).contains(ring_slots) {
@@ -145,24 +145,25 @@ impl Drop for MemifService {
     }
 }
 
-/// A port, for the thread that manages it. The link ends when it is dropped.
+/// A port, for the thread that manages it. The link is closed on drop.
 pub struct MemifPort {
     link: Arc<Link>,
     mailbox: Arc<Mailbox>,
 }
 
 impl MemifPort {
-    /// Whether it is connected.
+    /// True while a peer is connected.
     pub fn is_up(&self) -> bool {
         self.link.is_up()
     }
 
-    /// Why it is not connected, if something has shown that since the last call. What a peer says of it is in quotation marks.
+    /// Takes the reason why the link is not connected, if one was reported since the last call. Text from the peer is
+    /// in quotation marks.
     pub fn take_trouble(&self) -> Option<String> {
         self.link.take_trouble()
     }
 
-    /// Frames lost since the port was opened.
+    /// Frames dropped since the port was opened.
     pub fn losses(&self) -> Losses {
         self.link.losses.read()
     }
@@ -177,21 +178,21 @@ impl Drop for MemifPort {
 /// The queues of a port, for the worker.
 pub struct MemifQueue {
     link: Arc<Link>,
-    /// The generation of `connection`.
+    /// Generation of `connection`.
     seen: u32,
     connection: Option<Connection>,
-    /// Absent when the peer has given none.
+    /// `None` if the peer has provided no event descriptor.
     bell: Option<Bell>,
-    /// When the worker was first about to sleep since the last frame.
+    /// When the worker first prepared to sleep after the last frame.
     quiet_since: Option<Instant>,
-    /// The bell is wanted, and is what the worker sleeps by.
+    /// The worker sleeps on the bell, and the peer has been asked to ring it.
     is_asleep: bool,
     backoff: Backoff,
     pool: BufferPool,
 }
 
 impl MemifQueue {
-    /// Takes what is new of the link; costs one load when nothing is.
+    /// Takes over a new connection or the end of one. Costs one load if there is neither.
     #[inline]
     fn update(&mut self) {
         if self.link.has_changed(self.seen) {
@@ -202,8 +203,8 @@ impl MemifQueue {
     #[cold]
     fn replace(&mut self) {
         self.link.replace(&mut self.seen, &mut self.connection);
-        // Anew, because what an epoll descriptor has of a connection that is gone cannot be taken out of it while the peer holds the
-        // eventfd.
+        // Make a new epoll descriptor. The eventfd of an old connection cannot be removed from the old descriptor while
+        // the peer holds the eventfd.
         let event = self.connection.as_ref().map(|connection| connection.event.as_ref());
         self.bell = match event {
             None => Bell::new([self.link.news()]).ok(),
@@ -213,7 +214,7 @@ impl MemifQueue {
         (self.quiet_since, self.is_asleep) = (None, false);
     }
 
-    /// The worker is awake, and looks by itself.
+    /// Marks the worker as awake: it polls, so the peer need not signal frames.
     #[cold]
     fn awake(&mut self) {
         self.is_asleep = false;
@@ -224,7 +225,7 @@ impl MemifQueue {
 }
 
 impl PortQueue for MemifQueue {
-    /// Adds up to [`BURST`](crate::BURST) received frames to `frames`, each in one piece.
+    /// Adds up to [`BURST`](crate::BURST) received frames to `frames`, each in one segment.
     fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.update();
         if self.is_asleep {
@@ -240,7 +241,7 @@ impl PortQueue for MemifQueue {
         }
     }
 
-    /// Sends frames from the front and takes them out; those that stay did not fit.
+    /// Sends frames from the front of `frames` and removes them; frames that did not fit stay.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.update();
         let Some(connection) = &mut self.connection else { return };
@@ -263,17 +264,17 @@ impl PortQueue for MemifQueue {
         frames.drain(..done);
     }
 
-    /// Those that were there when it looked last.
+    /// Frames that were waiting when the worker last polled.
     fn waiting(&self) -> usize {
         self.connection.as_ref().map_or(0, Connection::waiting)
     }
 
-    /// How long it will take until frames that stayed are worth another attempt.
+    /// Time until frames that stayed are worth another attempt.
     fn retry_pause(&self) -> Duration {
         self.backoff.remaining()
     }
 
-    /// None while frames came a moment ago, and with a peer that has no bell.
+    /// `None` while the worker polls because frames came recently, and if the peer has no bell.
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         self.bell.as_ref().filter(|_| self.is_asleep).map(Bell::descriptor)
     }
@@ -297,7 +298,7 @@ impl PortQueue for MemifQueue {
             has_news |= connection.has_more();
         }
         if has_news {
-            // What came before the bell was wanted.
+            // Frames may have come before the peer was asked to signal them.
             self.link.tell_worker();
         }
     }

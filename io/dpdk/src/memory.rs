@@ -1,4 +1,4 @@
-//! A link in memory: two ends of which each receives what the other sends, with no device between. For tests and benches.
+//! A link in memory: each of two ends receives what the other sends, without a device. For tests and benchmarks.
 
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -13,13 +13,13 @@ use crate::eal::Eal;
 use crate::error::DpdkError;
 use crate::ffi::{self, RawRing};
 
-/// Rings have names of their own.
+/// Makes the names of rings unique.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// One direction: a ring with one producer and one consumer.
 struct Ring(NonNull<RawRing>);
 
-// SAFETY: one end pushes and the other pops, each through a `&mut`; that is what the ring is made for.
+// SAFETY: one end pushes and the other pops, each through a `&mut`; the ring is made for one producer and one consumer.
 unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
@@ -30,15 +30,15 @@ impl Ring {
         let name = format!("memory{}", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         let name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
         let mut error = 0;
-        // SAFETY: the environment runs; the caller has the proof of that.
+        // SAFETY: the caller holds the proof that the environment runs.
         let ring = unsafe { ffi::namehop_ring_create(name.as_ptr(), slots, &mut error) };
         NonNull::new(ring).map(Ring).ok_or_else(|| DpdkError::refused(action(), error))
     }
 
-    /// Adds up to [`BURST`] frames to `frames`; returns how many.
+    /// Adds up to [`BURST`] frames to `frames`; returns their number.
     fn pop(&self, frames: &mut Vec<PacketBuffer>) -> usize {
         frames.reserve(BURST);
-        // SAFETY: there is room for `BURST` more; what comes out are the pointers that were pushed, each once.
+        // SAFETY: there is room for `BURST` more; the ring returns the pointers that were pushed, each once.
         unsafe {
             let end: *mut *mut Header = frames.as_mut_ptr().add(frames.len()).cast();
             let count = ffi::namehop_ring_pop(self.0.as_ptr(), end, BURST as u32) as usize;
@@ -47,10 +47,10 @@ impl Ring {
         }
     }
 
-    /// Moves frames from the front into the ring, as many as fit.
+    /// Moves frames from the front of `frames` into the ring, as many as fit.
     fn push(&self, frames: &mut Vec<PacketBuffer>) {
         let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
-        // SAFETY: so many pointers are there; those that the ring took are forgotten here.
+        // SAFETY: `frames` holds `count` pointers; the pointers that the ring took are forgotten here.
         let taken = unsafe { ffi::namehop_ring_push(self.0.as_ptr(), frames.as_mut_ptr().cast(), count) };
         forget_front(frames, taken as usize);
     }
@@ -62,7 +62,7 @@ impl Drop for Ring {
         while self.pop(&mut left) > 0 {
             left.clear();
         }
-        // SAFETY: the ring is empty, and this was the last reference.
+        // SAFETY: the ring is empty, and this was the last reference to it.
         unsafe { ffi::namehop_ring_free(self.0.as_ptr()) };
     }
 }
@@ -74,10 +74,10 @@ pub struct MemoryPort {
 }
 
 impl MemoryPort {
-    /// Two ends with room for `slots` frames in each direction.
+    /// Makes two connected ends with room for `slots` frames in each direction.
     ///
     /// # Errors
-    /// When there is no memory for the rings.
+    /// Fails if there is no memory for the rings.
     pub fn pair(_environment: &Eal, slots: u32) -> Result<(MemoryPort, MemoryPort), DpdkError> {
         let (there, back) = (Arc::new(Ring::new(slots)?), Arc::new(Ring::new(slots)?));
         let left = MemoryPort { incoming: Arc::clone(&back), outgoing: Arc::clone(&there) };
@@ -89,16 +89,16 @@ impl MemoryPort {
         self.incoming.pop(frames);
     }
 
-    /// Sends frames from the front and takes them out; those that stay did not fit.
+    /// Sends frames from the front of `frames` and removes them; frames that did not fit stay.
     pub fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.outgoing.push(frames);
     }
 }
 
-/// Takes out the first `count` mbufs, which belong to somebody else now.
+/// Removes the first `count` mbufs, which now have another owner, without dropping them.
 pub(crate) fn forget_front(frames: &mut Vec<PacketBuffer>, count: usize) {
     let left = frames.len().saturating_sub(count);
-    // SAFETY: the last `left` mbufs move to the front, and only they are in the list afterwards. The others are neither
+    // SAFETY: the last `left` mbufs move to the front, and the list then holds only those. The others are neither
     // dropped nor reachable.
     unsafe {
         let base = frames.as_mut_ptr();

@@ -1,6 +1,6 @@
-//! Mempools of DPDK as memory for packet buffers, in two sizes.
+//! DPDK mempools as memory for packet buffers, in two sizes.
 //!
-//! They are made when a port is first opened and never given back: drivers may hold a packet for as long as they like.
+//! Mempools are created when a port is first opened and never freed: drivers may hold a packet for any length of time.
 
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -17,42 +17,43 @@ use crate::error::DpdkError;
 use crate::ffi::{self, RawMempool};
 use crate::thread;
 
-/// What DPDK puts around each packet of a mempool at most, in bytes: a header of its own, and padding that spreads packets over
-/// the channels of memory.
+/// Maximum overhead that DPDK adds to each packet of a mempool, in bytes: its own header, and padding that spreads
+/// packets over the memory channels.
 const ELEMENT_OVERHEAD_BYTES: usize = 64 + 192;
-/// Packets do not cross pages, so a page may have as much left over as one of them takes.
+/// Packets do not cross pages, so up to one packet's size may be unused in each page.
 const PAGE_BYTES: usize = 2 << 20;
 
-/// Each pool's mempools have names of their own.
+/// Makes the names of mempools unique.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
-/// Held while mempools are made, so that no pool gets two.
+/// Held while mempools are created, so that no pool gets them twice.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// Memory that mempools for so many small and large packets take, in bytes, all told.
+/// Total memory, in bytes, of the mempools for `small` small and `large` large packets.
 pub const fn mempool_bytes(small: usize, large: usize) -> usize {
     const fn bytes(count: usize, room_bytes: usize) -> usize {
         let element = size_of::<Header>() + HEADROOM_BYTES + room_bytes + ELEMENT_OVERHEAD_BYTES;
         let pages = count.div_ceil(PAGE_BYTES / element);
-        // The ring of those that nobody has is a power of two of pointers.
+        // The ring of free packets has a power of two of pointers.
         pages * PAGE_BYTES + (count + 1).next_power_of_two() * size_of::<usize>()
     }
     bytes(small, SMALL_BYTES) + bytes(large, LARGE_BYTES)
 }
 
-/// Has a pool hand out buffers of mempools from now on, which ports need: as many as it has itself. Does nothing the second time.
+/// Makes a pool allocate from mempools from now on, as ports require; they hold as many buffers as the pool has. Does
+/// nothing if the pool already does so.
 ///
 /// # Errors
-/// When there is no memory for them; then everything stays as it was.
+/// Fails if there is no memory for the mempools; the pool is then unchanged.
 pub fn use_mempools(pool: &BufferPool, _environment: &Eal) -> Result<(), DpdkError> {
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if !pool.has_mempool() {
-        // SAFETY: it frees mbufs of mempools, which live as long as the process.
+        // SAFETY: `release` frees mbufs of mempools, which live as long as the process.
         unsafe { set_release_to_mempool(release) };
         let (small, large) = pool.limits();
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let small = SizeClass::new(&format!("small{number}"), small, SMALL_BYTES)?;
         let large = SizeClass::new(&format!("large{number}"), large, LARGE_BYTES).inspect_err(|_| {
-            // SAFETY: the mempool was made just now, and nothing was taken from it.
+            // SAFETY: the mempool was just created, and nothing was taken from it.
             unsafe { ffi::namehop_mempool_free(small.0.as_ptr()) }
         })?;
         pool.use_mempool(Box::new(Mempools { small, large }));
@@ -60,10 +61,10 @@ pub fn use_mempools(pool: &BufferPool, _environment: &Eal) -> Result<(), DpdkErr
     Ok(())
 }
 
-/// Gives an mbuf back to its mempool.
+/// Returns an mbuf to its mempool.
 ///
 /// # Safety
-/// Nobody else uses it.
+/// The caller owns the mbuf, and it is not used afterwards.
 unsafe fn release(header: NonNull<Header>) {
     // SAFETY: as the caller promises.
     unsafe { ffi::namehop_mbuf_free(header.as_ptr()) }
@@ -83,7 +84,8 @@ impl SizeClass {
         let c_name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("{name} is no name")))?;
         let count = u32::try_from(count).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
         let mut error = 0;
-        // SAFETY: the environment runs; the caller has the proof of that. Sizes fit 16 bits, as `namehop_packet::raw` asserts.
+        // SAFETY: the caller holds the proof that the environment runs. Sizes fit 16 bits, as `namehop_packet::raw`
+        // asserts.
         let pool = unsafe {
             ffi::namehop_mempool_create(c_name.as_ptr(), count, (HEADROOM_BYTES + room_bytes) as u16, &mut error)
         };
@@ -91,8 +93,8 @@ impl SizeClass {
     }
 
     fn allocate(&self) -> Option<PacketBuffer> {
-        // SAFETY: the mempool lives; what it gives is an empty mbuf in one segment, and is ours. Its storage was zeroed by the
-        // system or written since, and `use_mempools` said how it is given back.
+        // SAFETY: the mempool lives; it returns an empty mbuf with one segment and gives up ownership of it. The mbuf's
+        // storage was zeroed by the system or written since, and `use_mempools` has set the function that releases it.
         unsafe {
             NonNull::new(ffi::namehop_mbuf_allocate(self.0.as_ptr())).map(|header| PacketBuffer::from_raw(header))
         }

@@ -1,12 +1,13 @@
-//! Ports that a driver of DPDK serves (ethdev), with one or several queues for receiving, and as many for sending. [`crate::pci`] opens
-//! them on network cards. Cards spread packets of UDP over their queues by addresses and ports (receive-side scaling), if they can;
-//! all else comes to the first queue, unless it is steered to another one ([`crate::steering`]).
+//! Ports that a DPDK driver serves (ethdev), with one or several receive queues and as many transmit queues.
+//! [`crate::pci`] opens them on network cards. Cards that support receive-side scaling spread UDP packets over their
+//! queues by addresses and ports. All other frames come to the first queue, unless they are steered to another one
+//! ([`crate::steering`]).
 //!
-//! The driver takes buffers for received frames from the mempool whose packets are long enough for the port's MTU. Frames that are
-//! sent go back to their mempools by themselves, some time after the card has sent them.
+//! The driver takes buffers for received frames from the mempool that fits the port's MTU. Sent frames return to their
+//! mempools some time after the card has sent them.
 //!
-//! A card may be pulled out, or the administrator may take it back: the kernel then waits until the port is closed, so whoever
-//! manages it looks at [`NicPort::is_removed`] from time to time.
+//! A card may be removed, or the administrator may take it back. The kernel then waits until the port is closed, so the
+//! manager of the port polls [`NicPort::is_removed`].
 
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
@@ -26,32 +27,32 @@ use crate::steering::{Flow, Origin, Rules};
 use crate::thread;
 use crate::wanted::Wanted;
 
-/// What stands around the packet of a frame at most: addresses, type, tag of a VLAN, check sequence.
+/// Bytes around the packet of a frame at most: addresses, type, VLAN tag, frame check sequence.
 const AROUND_BYTES: usize = ADDRESSES_BYTES + 2 + TAG_BYTES + 4;
-/// Largest packet behind the Ethernet header that such ports carry, in bytes.
+/// Largest MTU of such ports, in bytes: the packet behind the Ethernet header.
 pub const MAX_MTU_BYTES: usize = LARGE_BYTES - AROUND_BYTES;
 /// MTU of plain Ethernet, in bytes.
 pub const USUAL_MTU_BYTES: usize = 1500;
-/// Frames that fit into each queue of a card, if there are packets enough.
+/// Slots of each queue of a card, if there are enough packets.
 const SLOTS: usize = 1024;
 const MIN_SLOTS: usize = 64;
-/// Queues of a port at most; there are no more workers.
+/// Maximum number of queues of a port; there are no more workers.
 const MAX_QUEUES: usize = 64;
-/// All queues of a port together may hold one of so many packets, so that some are left for what is under way.
+/// All queues of a port together may hold one packet in this many, so that enough are left for packets in flight.
 const SHARE_OF_PACKETS: usize = 4;
 
-/// Where a driver finds its device.
+/// Identifies the device for a driver.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// `pci`, or `vdev` for drivers without a card.
+    /// The bus: `pci`, or `vdev` for drivers without a card.
     pub bus: &'static str,
     /// Address or name of the device on that bus.
     pub name: String,
-    /// What else the driver wants to know.
+    /// Further device arguments of the driver.
     pub arguments: String,
-    /// Largest packet behind the Ethernet header that is wished for, in bytes.
+    /// Wanted MTU in bytes: the largest packet behind the Ethernet header.
     pub mtu_bytes: usize,
-    /// Queues that are wished for.
+    /// Wanted number of queues.
     pub queues: usize,
 }
 
@@ -61,15 +62,15 @@ struct Card {
     bus: CString,
     name: CString,
     number: u16,
-    /// What the workers counted, by queue; the device counts the rest.
+    /// Drops that the workers counted, by queue; the device counts the others.
     losses: Vec<LossCounters>,
-    /// Flows that are steered to each queue.
+    /// Number of flows that are steered to each queue.
     steered: Vec<AtomicUsize>,
 }
 
 impl Drop for Card {
     fn drop(&mut self) {
-        // SAFETY: the port was opened, and nobody uses it any more.
+        // SAFETY: the port was opened, and this is its last user.
         unsafe { ffi::namehop_nic_close(self.number, self.bus.as_ptr(), self.name.as_ptr()) };
     }
 }
@@ -80,24 +81,25 @@ pub struct NicPort {
     card: Arc<Card>,
     /// Multicast groups that the card receives.
     groups: Mutex<Vec<[u8; 6]>>,
-    /// It receives all of them.
+    /// True if the card receives all multicast groups.
     has_all_groups: AtomicBool,
-    /// VLANs whose frames the card receives, if it does not receive those of all.
+    /// VLANs that the card's VLAN filter accepts, if it has one.
     vlans: Mutex<Vec<u16>>,
     rules: Mutex<Rules>,
     /// Hardware address.
     pub address: [u8; 6],
     /// Largest packet behind the Ethernet header, in bytes.
     pub mtu_bytes: usize,
-    /// The card spreads packets of UDP over its queues.
+    /// True if the card spreads UDP packets over its queues.
     pub spreads: bool,
 }
 
 impl NicPort {
-    /// Has a driver take its device. Takes up to some seconds. Frames arrive from now on. `hint` is what to try when that fails.
+    /// Opens a device with its driver. Takes up to several seconds. Frames arrive from now on. `hint` is appended to
+    /// the error message.
     ///
     /// # Errors
-    /// When there is no such device, no driver for it, or it cannot do what is wished.
+    /// Fails if there is no such device or no driver for it, or if the driver cannot do what `source` asks for.
     pub fn open(
         _environment: &Eal,
         source: &Source,
@@ -128,7 +130,8 @@ impl NicPort {
             queues: queues as u16,
         };
         let mut found = ffi::Nic::default();
-        // SAFETY: the environment runs, the texts live, and the sample is an mbuf, whose mempool lives as long as the process.
+        // SAFETY: the environment runs, the texts outlive the call, and the sample is an mbuf whose mempool lives as
+        // long as the process.
         let result = unsafe { ffi::namehop_nic_open(&raw, sample.as_raw().as_ptr(), &mut found) };
         DpdkError::check(result, || format!("open {}{hint}", source.name))?;
         let losses = (0..found.queues).map(|_| LossCounters::default()).collect();
@@ -152,13 +155,13 @@ impl NicPort {
         ))
     }
 
-    /// Whether a cable is plugged in and the other end answers.
+    /// True if the card has a link.
     pub fn is_up(&self) -> bool {
         // SAFETY: the port is open.
         !self.is_removed() && unsafe { ffi::namehop_nic_has_link(self.card.number) } == 1
     }
 
-    /// Whether the kernel wants the card back, because it is pulled out or somebody takes it away.
+    /// True if the kernel has asked for the card back, because it was pulled out or is being unbound.
     pub fn is_removed(&self) -> bool {
         // SAFETY: the function takes any number.
         unsafe { ffi::namehop_nic_is_removed(self.card.number) == 1 }
@@ -167,7 +170,7 @@ impl NicPort {
     /// Joins or leaves an Ethernet multicast group.
     ///
     /// # Errors
-    /// When the card can receive neither this list of groups nor all groups.
+    /// Fails if the card can receive neither this list of groups nor all groups.
     pub fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
         if self.has_all_groups.load(Ordering::Relaxed) {
             return Ok(());
@@ -178,7 +181,7 @@ impl NicPort {
             groups.push(group);
         }
         let count = u32::try_from(groups.len()).unwrap_or(u32::MAX);
-        // SAFETY: the port is open, and so many addresses are there.
+        // SAFETY: the port is open, and `groups` holds `count` addresses.
         let result = unsafe { ffi::namehop_nic_set_groups(self.card.number, groups.as_ptr(), count) };
         DpdkError::check(result, || "set multicast groups of a network card".to_owned()).map(drop)
     }
@@ -186,7 +189,7 @@ impl NicPort {
     /// Receives all multicast groups from now on.
     ///
     /// # Errors
-    /// When the card cannot.
+    /// Fails if the card does not support it.
     pub fn join_all(&self) -> Result<(), DpdkError> {
         self.has_all_groups.store(true, Ordering::Relaxed);
         // SAFETY: the port is open.
@@ -197,17 +200,17 @@ impl NicPort {
     /// Receives frames for all hardware addresses from now on.
     ///
     /// # Errors
-    /// When the card cannot.
+    /// Fails if the card does not support it.
     pub fn receive_everything(&self) -> Result<(), DpdkError> {
         // SAFETY: the port is open.
         let result = unsafe { ffi::namehop_nic_receive_everything(self.card.number) };
         DpdkError::check(result, || "receive frames for all addresses on a network card".to_owned()).map(drop)
     }
 
-    /// Receives the frames of wanted VLANs from now on, whatever is in them. Cards of some drivers receive those of no others.
+    /// Receives all frames of the wanted VLANs from now on. Cards of some drivers receive frames of no other VLANs.
     ///
     /// # Errors
-    /// When the card has no room for more. Then those are received that it has room for.
+    /// Fails if the card's VLAN filter is full. The VLANs that were added before stay.
     pub fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         let vlans = wanted.all_vlans();
         let mut received = self.vlans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,16 +225,16 @@ impl NicPort {
                 received.push(vlan);
             }
         }
-        // What comes of a VLAN that could not be left belongs to no face.
+        // Keep VLANs that could not be removed; their frames belong to no face.
         received.retain(|vlan| vlans.contains(vlan) || set(*vlan, false).is_err());
         Ok(())
     }
 
-    /// Has the card put the frames of a flow into one of its queues, and says into which: the one that has fewest flows. `None` when
-    /// there is only one queue, or the card spreads such frames over all of them.
+    /// Steers the frames of a flow to the queue with the fewest flows, and returns that queue. `None` if there is only
+    /// one queue, or if the card spreads such frames over all queues.
     ///
     /// # Errors
-    /// When the card cannot. Frames come as before then.
+    /// Fails if the card does not support it. The frames then arrive as before.
     pub fn steer(&self, flow: Flow) -> Result<Option<u16>, DpdkError> {
         let is_spread = self.spreads && matches!(flow.origin, Origin::Udp { .. });
         if self.card.steered.len() < 2 || is_spread {
@@ -241,16 +244,16 @@ impl NicPort {
         rules.add(self.card.number, flow, &self.card.steered).map(Some)
     }
 
-    /// The frames of a flow come as those of others again.
+    /// Stops steering a flow.
     ///
     /// # Errors
-    /// When the card cannot forget them.
+    /// Fails if the card cannot remove the rule.
     pub fn release(&self, flow: &Flow) -> Result<(), DpdkError> {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         rules.remove(self.card.number, flow, &self.card.steered)
     }
 
-    /// Frames lost since the port was opened.
+    /// Frames dropped since the port was opened.
     pub fn losses(&self) -> Losses {
         let mut counted = ffi::NicLosses::default();
         // SAFETY: the port is open.
@@ -265,10 +268,10 @@ impl NicPort {
     }
 }
 
-/// Frames that fit into each queue of a port with so many for each direction when there are so many packets of its size.
+/// Slots of each queue of a port with this many queues per direction and `packets` packets of its size.
 fn slots(packets: usize, queues: usize) -> u16 {
     let share = (packets / (2 * queues * SHARE_OF_PACKETS)).clamp(MIN_SLOTS, SLOTS);
-    // A power of two, at most `SLOTS`.
+    // Round down to a power of two; it is at most `SLOTS`.
     1 << share.ilog2()
 }
 
@@ -282,12 +285,12 @@ pub struct NicQueue {
 
 impl NicQueue {
     fn losses(&self) -> &LossCounters {
-        // There is one for each queue.
+        // There is one element for each queue.
         &self.card.losses[usize::from(self.number)]
     }
 
-    /// Replaces frames in ordinary memory, which the card cannot reach, by copies. There are some for a moment after the first
-    /// port was opened. Those that cannot be copied are dropped and counted.
+    /// Replaces frames in ordinary memory, which the card cannot access, by copies in a mempool. Such frames exist only
+    /// for a moment after the first port was opened. Frames that cannot be copied are dropped and counted.
     #[cold]
     fn move_to_mempool(&self, frames: &mut Vec<PacketBuffer>) {
         frames.retain_mut(|frame| {
@@ -309,7 +312,8 @@ impl PortQueue for NicQueue {
         let before = frames.len();
         frames.reserve(BURST);
         let mut malformed = 0;
-        // SAFETY: there is room for `BURST` more; the driver fills in mbufs of one segment that are ours from now on.
+        // SAFETY: there is room for `BURST` more; the driver fills in mbufs of one segment and gives up ownership of
+        // them.
         unsafe {
             let end = frames.as_mut_ptr().add(before).cast();
             let count = ffi::namehop_nic_receive(self.card.number, self.number, end, BURST as u16, &mut malformed);
@@ -321,9 +325,9 @@ impl PortQueue for NicQueue {
         frames[before..].iter_mut().for_each(take_off_priority_tag);
     }
 
-    /// None that is known where the driver cannot tell.
+    /// 0 if the driver cannot tell.
     fn waiting(&self) -> usize {
-        // SAFETY: the queue is one of the card's, which is open as long as this is there.
+        // SAFETY: the queue is one of the card's, which stays open while `self` exists.
         unsafe { ffi::namehop_nic_waiting(self.card.number, self.number).into() }
     }
 
@@ -334,7 +338,7 @@ impl PortQueue for NicQueue {
         let mut sent = 0;
         while sent < frames.len() {
             let count = (frames.len() - sent).min(BURST);
-            // SAFETY: so many mbufs are there; those that the driver takes are forgotten below.
+            // SAFETY: `frames` holds `count` mbufs from index `sent`; the mbufs that the driver takes are forgotten below.
             let taken = unsafe {
                 let first = frames.as_mut_ptr().add(sent).cast();
                 ffi::namehop_nic_send(self.card.number, self.number, first, count as u16)

@@ -1,15 +1,16 @@
 //! Ports on network interfaces of the kernel, over packet sockets (packet(7)).
 //!
-//! The kernel puts received NDN frames into a ring that both share, so looking for frames takes no system call; frames are
-//! sent in bursts of one system call, straight from their mbufs. Nothing here waits: what the kernel does not take now
-//! stays with the caller, who tries again after [`PortQueue::retry_pause`]. Frames go through the traffic control of the
-//! interface, so that shaping applies to them and tools that capture see them.
+//! The kernel puts received NDN frames into a shared ring, so polling takes no system call. Frames are sent in bursts,
+//! one system call each, directly from their mbufs. No call blocks: frames that the kernel does not accept stay with
+//! the caller, who tries again after [`PortQueue::retry_pause`]. Frames pass the traffic control of the interface, so
+//! shaping applies to them and capture tools see them.
 //!
-//! A filter in the kernel passes NDN frames only, so that the other traffic of a shared interface neither fills the ring nor
-//! wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN, and packets of the Internet and ARP
-//! when they are for one of the port's own addresses ([`PacketPort::receive_only`]). The kernel takes tags off; they are put back, so that frames are as they were on the link. A
-//! tag that names no VLAN but a priority (identifier 0) does not count and stays off. What this computer sends on the interface
-//! is not received. There can be several queues, each a socket of its own (`fanout`).
+//! A filter in the kernel passes only NDN frames, so that other traffic of a shared interface neither fills the ring
+//! nor wakes a worker. It also passes frames of wanted VLANs (IEEE 802.1Q), and IP and ARP packets for the port's own
+//! addresses ([`PacketPort::receive_only`]). The kernel removes VLAN tags; the port inserts them again, so that frames
+//! are as they were on the link. A tag that carries only a priority (VLAN 0) is ignored and stays removed. Frames that
+//! this host sends on the interface are not received. A port can have several queues, each with its own socket
+//! (`fanout`).
 
 mod fanout;
 mod filter;
@@ -32,34 +33,35 @@ use receive::ReceiveRing;
 use send::Sender;
 use socket::Socket;
 
-/// Longest frame that a port on an interface can carry, in bytes, Ethernet header included.
+/// Longest frame of a port on an interface, in bytes, including the Ethernet header.
 pub const MAX_FRAME_BYTES: usize = receive::MAX_FRAME_BYTES;
 
-/// What the two ends of a queue have in common.
+/// State that the port and its queue share.
 #[derive(Debug)]
 struct Shared {
     socket: Socket,
     losses: LossCounters,
-    /// Frames that found the receive ring full; added up from what the kernel says since it was last asked.
+    /// Frames dropped because the receive ring was full; the sum of the kernel's counter, which each read resets.
     receive_ring_full: AtomicU64,
 }
 
 /// A port on a network interface, for the thread that manages it.
 #[derive(Debug)]
 pub struct PacketPort {
-    /// One for each queue. The first one has the memberships in multicast groups.
+    /// One per queue. The first one holds the multicast group memberships.
     queues: Vec<Arc<Shared>>,
-    /// What passes their filters.
+    /// Frames that the filters currently pass.
     wanted: Mutex<Wanted>,
 }
 
 impl PacketPort {
-    /// Opens a port on an interface with so many queues, at least one. Frames arrive from now on, those longer than `frame_bytes` cut
-    /// off: packets of UDP on the queue that their addresses and ports choose, all others on the first one.
+    /// Opens a port on an interface with `queues` queues, at least one. Frames arrive from now on; those longer than
+    /// `frame_bytes` are truncated. UDP packets are spread over the queues by addresses and ports; all other frames
+    /// come to the first queue.
     ///
     /// # Errors
-    /// When there is no such interface, no permission (capability CAP_NET_RAW), or no memory for the rings; or when the kernel cannot
-    /// divide frames among several queues.
+    /// Fails if there is no such interface, no permission (capability CAP_NET_RAW), or no memory for the rings, or if
+    /// the kernel cannot divide frames among several queues.
     pub fn open(
         interface: &str,
         frame_bytes: usize,
@@ -76,7 +78,7 @@ impl PacketPort {
             opened.push(PacketQueue { shared, ring, sender, pool: pool.clone() });
         }
         if let [_, _, ..] = &opened[..] {
-            // Before any has a filter that lets something through, which would come to each of them.
+            // Before any socket has a filter that passes frames, because each socket would then receive all of them.
             fanout::join(&opened.iter().map(|queue| &queue.shared.socket).collect::<Vec<_>>())?;
         }
         let queues: Vec<_> = opened.iter().map(|queue| Arc::clone(&queue.shared)).collect();
@@ -85,26 +87,26 @@ impl PacketPort {
         Ok((PacketPort { queues, wanted: Mutex::new(wanted) }, opened))
     }
 
-    /// Receives this from now on besides NDN frames without a tag, and nothing else. Initially nothing else is wanted.
+    /// Sets the frames that the port receives besides untagged NDN frames. Initially there are none.
     ///
     /// # Errors
-    /// When the kernel has no memory for the filter. Then nothing has changed.
+    /// Fails if the kernel has no memory for the filter. The filters are then unchanged.
     pub fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         let mut before = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let attached = self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(wanted));
         if attached.is_ok() {
             *before = wanted.clone();
         } else {
-            // What fitted before still fits.
+            // Restore the old filters, which fitted.
             self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(&before))?;
         }
         attached
     }
 
-    /// Receives every frame from now on, whoever it is for.
+    /// Receives every frame from now on, for any hardware address.
     ///
     /// # Errors
-    /// When the interface is gone.
+    /// Fails if the interface is gone.
     pub fn receive_everything(&self) -> Result<(), DpdkError> {
         self.queues[0].socket.be_promiscuous()?;
         self.receive_only(&Wanted::everything())
@@ -113,17 +115,17 @@ impl PacketPort {
     /// Joins or leaves an Ethernet multicast group.
     ///
     /// # Errors
-    /// When the interface takes no more groups, or is gone.
+    /// Fails if the interface accepts no more groups, or is gone.
     pub fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
         self.queues[0].socket.join(group, join)
     }
 
-    /// Number of the interface that it is on, for life.
+    /// Index of the interface, which never changes.
     pub fn interface_index(&self) -> u32 {
         self.queues[0].socket.interface_index()
     }
 
-    /// Frames lost since the port was opened. One thread at a time.
+    /// Frames dropped since the port was opened. Call it from one thread at a time.
     pub fn losses(&self) -> Losses {
         let of_queue = |shared: &Arc<Shared>| {
             let new = u64::from(shared.socket.take_drops());
@@ -134,7 +136,8 @@ impl PacketPort {
     }
 }
 
-/// A receive and a transmit queue of a port, for one worker. It closes when both ends are gone.
+/// A receive and a transmit queue of a port, for one worker. The socket closes when both the port and the queue are
+/// dropped.
 pub struct PacketQueue {
     shared: Arc<Shared>,
     ring: ReceiveRing,
@@ -151,12 +154,12 @@ impl PortQueue for PacketQueue {
         }
     }
 
-    /// To the half.
+    /// A lower bound: more than half of the frames that wait.
     fn waiting(&self) -> usize {
         self.ring.waiting()
     }
 
-    /// Sends frames from the front and takes them out; those that stay did not fit.
+    /// Sends frames from the front of `frames` and removes them; frames that did not fit stay.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         let lost = self.sender.send(&self.shared.socket, frames);
         if lost > 0 {
@@ -164,13 +167,13 @@ impl PortQueue for PacketQueue {
         }
     }
 
-    /// How long it will take until frames that stayed are worth another attempt.
+    /// Time until frames that stayed are worth another attempt.
     fn retry_pause(&self) -> Duration {
         self.sender.retry_pause()
     }
 
-    /// To be called before sleeping until the queue is readable: an interface that went down leaves an error behind, which
-    /// would end every sleep at once.
+    /// Call it before sleeping until the queue is readable: an interface that went down leaves a socket error behind,
+    /// which would end every sleep at once.
     fn prepare_to_sleep(&mut self) {
         self.shared.socket.clear_error();
     }

@@ -1,8 +1,9 @@
-//! Ports that read a capture of frames from a file and write one (libpcap's format, draft-ietf-opsawg-pcap, for Ethernet).
+//! Ports that read frames from a capture file and write another one (libpcap's format, draft-ietf-opsawg-pcap, for
+//! Ethernet).
 //!
-//! A file is read as fast as its frames are taken; nothing of it is dropped. It begins a moment after the port was started, so that there
-//! are faces and routes by then. What is sent is written as it comes. A disk that is slow or full keeps no worker waiting:
-//! frames are lost and counted.
+//! A file is read as fast as its frames are processed; none is dropped. Reading starts one second after the port, so
+//! that faces and routes exist by then. Frames are written as they are sent. A slow or full disk never blocks a worker:
+//! frames that cannot be written are dropped and counted.
 
 mod format;
 mod writer;
@@ -23,31 +24,31 @@ use crate::relay::{Again, Inlet, Line, RelayPort, RelayQueue};
 use format::{Reader, Record};
 use writer::Writer;
 
-/// From the start of a port to its first frame.
+/// Delay from the start of a port to its first frame.
 const START_PAUSE: Duration = Duration::from_secs(1);
-/// How long to wait until the worker has taken frames, or there is memory again.
+/// Pause until the worker has taken frames, or a buffer is free again.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
-/// Longest frame, in bytes, Ethernet header included.
+/// Longest frame, in bytes, including the Ethernet header.
 pub const MAX_FRAME_BYTES: usize = LARGE_BYTES;
 
-/// Opens a port that reads from the file `input` and writes to the file `output`, whose content is replaced.
+/// Opens a port that reads from the file `input` and replaces the content of the file `output`.
 ///
 /// # Errors
-/// When a file cannot be opened, or the first is no capture of Ethernet frames.
+/// Fails if a file cannot be opened, or if `input` is not a capture of Ethernet frames.
 pub fn open(
     input: Option<&Path>,
     output: Option<&Path>,
     pool: &BufferPool,
 ) -> Result<(RelayPort, RelayQueue), DpdkError> {
     let input = input.map(|path| {
-        // Pipes would keep who opens them waiting.
+        // O_NONBLOCK, because opening a pipe would block.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).and_then(ordinary);
         let reader = file.and_then(|file| Reader::new(BufReader::new(file)));
         reader.map_err(|error| DpdkError::Unusable(format!("cannot read the capture {}: {error}", path.display())))
     });
     let output = output.map(|path| {
         let mut options = OpenOptions::new();
-        // Not through a link to another file.
+        // Do not follow a symbolic link to another file.
         options.write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         options
             .open(path)
@@ -60,18 +61,18 @@ pub fn open(
     RelayPort::open(line, "pcap", pool)
 }
 
-/// The file, if it is one on a disk.
+/// Returns the file if it is a regular file.
 fn ordinary(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no ordinary file")) }
 }
 
 struct Files {
-    /// Absent once it has been read.
+    /// `None` once it has been read to its end.
     input: Option<Reader<BufReader<File>>>,
     output: Option<Writer>,
-    /// When the first frame is read.
+    /// When to read the first frame.
     first_at: Option<Instant>,
-    /// The frame that was read last, and its length while there is no place for it.
+    /// The frame that was read last, and its length while the ring has no room for it.
     scratch: Box<[u8]>,
     read: Option<usize>,
 }

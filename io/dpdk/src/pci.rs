@@ -1,6 +1,6 @@
-//! Ports on network cards without the kernel, by their addresses on PCI.
+//! Ports on PCI network cards without the kernel, by PCI address.
 //!
-//! The card must have been given to the kernel module vfio-pci, which keeps it within the memory of this process.
+//! The card must be bound to the kernel module vfio-pci, which restricts its access to the memory of this process.
 
 use std::fs;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::eal::{Devices, Eal, Pages};
 use crate::error::DpdkError;
 use crate::nic::{NicPort, NicQueue, Source};
 
-/// Where the kernel shows devices on PCI.
+/// Folder where the kernel lists PCI devices.
 const PCI_DEVICES: &str = "/sys/bus/pci/devices";
-/// The module of the kernel that gives cards to programs.
+/// Kernel module that gives cards to user-space programs.
 const VFIO_DRIVER: &str = "vfio-pci";
 
-/// Opens the card with this PCI address, as `0000:03:00.0`, for packets of up to `mtu_bytes` behind the Ethernet header, with
-/// so many queues or as many as it has.
+/// Opens the card with this PCI address, such as `0000:03:00.0`, for packets of up to `mtu_bytes` behind the Ethernet
+/// header, with `queues` queues or as many as the card has, if fewer.
 ///
 /// # Errors
-/// When there is no such card, no driver for it, or it is not with vfio-pci; when it cannot carry such packets; when the
-/// environment was started without PCI, or without huge pages.
+/// Fails if there is no such card or no driver for it, if it is not bound to vfio-pci, if it cannot carry such packets,
+/// or if the environment was started without PCI or without huge pages.
 pub fn open(
     environment: &Eal,
     address: &str,
@@ -46,7 +46,7 @@ pub fn open(
     NicPort::open(environment, &source, pool, &hint)
 }
 
-/// What to try when a card cannot be opened, by what the kernel shows of it.
+/// Advice for a card that cannot be opened, from what the kernel shows of it.
 fn hint(devices: &Path, address: &str) -> String {
     let device = devices.join(address);
     if !device.exists() {

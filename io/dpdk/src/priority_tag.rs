@@ -1,15 +1,15 @@
-//! Tags of IEEE 802.1Q that name a priority and no VLAN: they do not count, and ports take them off.
+//! IEEE 802.1Q tags that carry a priority and no VLAN. Ports ignore and remove them.
 
 use namehop_packet::PacketBuffer;
 
-/// Ethernet type of frames with the tag of a VLAN, and the length of such a tag and of what is before it.
+/// Ethernet type of tagged frames, and the lengths of a tag and of the addresses before it, in bytes.
 const ETHERTYPE_VLAN: [u8; 2] = [0x81, 0x00];
 pub(crate) const TAG_BYTES: usize = 4;
 pub(crate) const ADDRESSES_BYTES: usize = 12;
-/// The bits of a tag that are the VLAN, in its second half.
+/// The VLAN bits in the second half of a tag.
 const VLAN_BITS: u16 = 0x0FFF;
 
-/// Takes such a tag off a frame.
+/// Removes a tag that carries only a priority from a frame.
 #[inline]
 pub(crate) fn take_off_priority_tag(frame: &mut PacketBuffer) {
     let bytes = frame.bytes_mut();

@@ -1,5 +1,5 @@
-//! Ports on lines that take a system call for each frame, or may keep whoever writes to them waiting: a thread of their own does
-//! that. The worker's end are two bounded rings; it makes a system call only to wake that thread, and before it sleeps itself.
+//! Ports on lines that take a system call per frame or may block: a separate thread makes the calls. The worker's end
+//! is two bounded rings; the worker makes a system call only to wake the thread and before it sleeps.
 
 use std::fmt;
 use std::io;
@@ -20,24 +20,24 @@ use crate::error::DpdkError;
 use crate::losses::{LossCounters, Losses};
 use crate::priority_tag::take_off_priority_tag;
 
-/// Frames that fit into each ring.
+/// Slots of each ring.
 const SLOTS: usize = 1024;
 
-/// What the thread serves.
+/// The device that the thread serves.
 pub(crate) trait Line: Send + 'static {
-    /// What is readable when a frame can be received, if anything is.
+    /// Descriptor that is readable when a frame can be received, if there is one.
     fn bell(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Receives some frames without waiting, and says when to look again.
+    /// Receives some frames without blocking, and returns when to try again.
     ///
     /// # Errors
-    /// When the line has ended for good.
+    /// Fails if the line has ended for good.
     fn receive(&mut self, inlet: &mut Inlet<'_>) -> io::Result<Again>;
 
-    /// Sends a frame, or keeps it until it is told to flush. Says how many frames are lost, of those before, too.
+    /// Sends a frame, or buffers it until `flush`. Returns how many frames were dropped, including buffered ones.
     fn send(&mut self, frame: &[u8]) -> usize;
 
-    /// Nothing more is to be sent for the moment: sends what was kept. Says how many frames are lost.
+    /// Sends the buffered frames; called when there is no other frame to send. Returns how many were dropped.
     fn flush(&mut self) -> usize {
         0
     }
@@ -52,25 +52,25 @@ pub(crate) enum Again {
     AtBell,
     /// After a pause.
     After(Duration),
-    /// When it is told to start, or never.
+    /// After the port was started, or never.
     Never,
 }
 
-/// What worker, thread and manager of a port share.
+/// State that worker, thread and manager of a port share.
 #[derive(Debug)]
 struct Shared {
     incoming: ArrayQueue<PacketBuffer>,
     outgoing: ArrayQueue<PacketBuffer>,
-    /// Readable when a worker that sleeps should look.
+    /// Readable when a sleeping worker has to poll.
     bell: EventFd,
     is_worker_asleep: AtomicBool,
-    /// Readable when the thread should look.
+    /// Readable when the thread has to poll.
     call: EventFd,
     is_thread_asleep: AtomicBool,
     is_started: AtomicBool,
     is_stopping: AtomicBool,
     has_ended: AtomicBool,
-    /// Nothing more will be received.
+    /// The line will receive no more frames.
     is_exhausted: AtomicBool,
     /// Counted by the thread.
     losses: LossCounters,
@@ -78,40 +78,40 @@ struct Shared {
 }
 
 impl Shared {
-    /// Whether the line has ended by itself, and sends nothing any more.
+    /// True if the line has ended by itself; it then sends no more frames.
     fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::SeqCst)
     }
 
     fn wake_thread(&self) {
-        // A counter that is full is readable, too.
+        // The write fails only if the counter is full, and then it is readable anyway.
         let _ = self.call.write(1);
     }
 }
 
-/// Where a line puts what it receives.
+/// Where a line delivers the frames that it receives.
 pub(crate) struct Inlet<'a> {
     shared: &'a Shared,
     pool: &'a BufferPool,
 }
 
 impl Inlet<'_> {
-    /// Whether the port was started.
+    /// True if the port was started.
     pub(crate) fn is_started(&self) -> bool {
         self.shared.is_started.load(Ordering::Relaxed)
     }
 
-    /// Frames that fit into the ring.
+    /// Number of frames that still fit into the ring.
     pub(crate) fn room(&self) -> usize {
         SLOTS - self.shared.incoming.len()
     }
 
-    /// Memory for a frame.
+    /// Pool for the buffers of received frames.
     pub(crate) fn pool(&self) -> &BufferPool {
         self.pool
     }
 
-    /// Hands a frame on; one that does not fit is dropped and counted.
+    /// Delivers a frame to the worker; a frame that does not fit into the ring is dropped and counted.
     pub(crate) fn push(&mut self, mut frame: PacketBuffer) {
         take_off_priority_tag(&mut frame);
         if self.shared.incoming.push(frame).is_err() {
@@ -119,18 +119,18 @@ impl Inlet<'_> {
         }
     }
 
-    /// Counts a frame for which there is no memory.
+    /// Counts a frame that was dropped because no buffer was free.
     pub(crate) fn lost_for_memory(&mut self) {
         self.shared.losses.no_buffer.add(1);
     }
 
-    /// Counts what cannot be a frame.
+    /// Counts data that cannot be a frame.
     pub(crate) fn lost_malformed(&mut self) {
         self.shared.losses.malformed.add(1);
     }
 }
 
-/// A port, for the thread that manages it. Closes when it is dropped.
+/// A port, for the thread that manages it. Closes on drop.
 #[derive(Debug)]
 pub struct RelayPort {
     shared: Arc<Shared>,
@@ -138,7 +138,7 @@ pub struct RelayPort {
 }
 
 impl RelayPort {
-    /// Starts the thread of a line. `name` says of what kind it is.
+    /// Starts the thread of a line. `name` is the kind of port, for error messages.
     pub(crate) fn open(line: impl Line, name: &str, pool: &BufferPool) -> Result<(RelayPort, RelayQueue), DpdkError> {
         let refused = |error: io::Error| DpdkError::from_io(format!("start the thread of a {name} port"), &error);
         let event = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
@@ -162,24 +162,24 @@ impl RelayPort {
         Ok((RelayPort { shared: Arc::clone(&shared), thread: Some(thread) }, RelayQueue { shared }))
     }
 
-    /// Tells the line that somebody wants its frames.
+    /// Starts the port: the line may deliver frames from now on.
     pub fn start(&self) {
         self.shared.is_started.store(true, Ordering::Relaxed);
         self.shared.wake_thread();
     }
 
-    /// Whether the line has ended by itself.
+    /// True if the line has ended by itself.
     pub fn has_ended(&self) -> bool {
         self.shared.has_ended()
     }
 
-    /// Whether all that will ever come has been received and taken out, and all that was to be sent was sent.
+    /// True if the line will receive no more frames and both rings are empty.
     pub fn is_done(&self) -> bool {
         let Shared { incoming, outgoing, is_exhausted, .. } = &*self.shared;
         is_exhausted.load(Ordering::Acquire) && incoming.is_empty() && outgoing.is_empty()
     }
 
-    /// Frames lost since the port was opened.
+    /// Frames dropped since the port was opened.
     pub fn losses(&self) -> Losses {
         Losses { receive_ring_full: self.shared.ring_full.load(Ordering::Relaxed), ..self.shared.losses.read() }
     }
@@ -200,15 +200,15 @@ fn serve(mut line: impl Line, shared: &Shared, pool: &BufferPool) {
         tracing::info!(%error, "the line of a port has ended");
     }
     shared.has_ended.store(true, Ordering::SeqCst);
-    // A worker that puts frames there after this sees that, and takes them back.
+    // A worker that adds frames after this sees the flag and takes them back.
     shared.losses.send_failed.add(iter::from_fn(|| shared.outgoing.pop()).count());
 }
 
-/// Carries frames both ways until the port closes or the line ends.
+/// Moves frames in both directions until the port closes or the line ends.
 fn carry(line: &mut impl Line, shared: &Shared, pool: &BufferPool) -> io::Result<()> {
     let mut inlet = Inlet { shared, pool };
     loop {
-        // A port that closes sends what waits.
+        // A port that closes first sends the frames that wait.
         let is_stopping = shared.is_stopping.load(Ordering::SeqCst);
         let most = if is_stopping { SLOTS } else { BURST };
         let (mut sent, mut lost) = (0, 0);
@@ -257,7 +257,7 @@ fn sleep(line: &impl Line, shared: &Shared, again: Again) -> io::Result<()> {
         Ok(_) | Err(nix::errno::Errno::EINTR) => {}
         Err(error) => return Err(error.into()),
     }
-    // Nothing to read is well, too.
+    // An empty counter is not an error.
     let _ = shared.call.read();
     Ok(())
 }
@@ -281,14 +281,14 @@ impl PortQueue for RelayQueue {
         }
     }
 
-    /// On a line that has ended frames stay where they are, and count as lost when the port is taken out of use.
+    /// Once the line has ended, frames stay in `frames`; they count as dropped when the port is taken out of use.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         if self.shared.has_ended() {
             return;
         }
         let room = SLOTS - self.shared.outgoing.len();
         for frame in frames.drain(..room.min(frames.len())) {
-            // There is room: nobody else puts frames in.
+            // There is room: this is the only producer.
             let _ = self.shared.outgoing.push(frame);
         }
         if self.shared.has_ended() {
@@ -305,7 +305,7 @@ impl PortQueue for RelayQueue {
     }
 
     fn prepare_to_sleep(&mut self) {
-        // What rang until now has been seen.
+        // Mark all signals so far as seen.
         let _ = self.shared.bell.read();
         self.shared.is_worker_asleep.store(true, Ordering::SeqCst);
         if !self.shared.incoming.is_empty() {
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// Ends behind the first burst that it has sent.
+    /// A line that ends after the first burst that it has sent.
     struct Fragile(Arc<AtomicU64>);
 
     impl Line for Fragile {
@@ -353,7 +353,7 @@ mod tests {
         }
         queue.transmit(&mut frames);
         let (sent, left) = (sent.load(Ordering::SeqCst), frames.len() as u64);
-        // The thread counts last of all.
+        // The thread updates its counter last.
         while sent + left + port.losses().send_failed < 500 {
             yield_now();
         }

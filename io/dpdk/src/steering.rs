@@ -1,9 +1,9 @@
-//! Steering: rules by which a card with several receive queues puts the frames of one sender into one of them (rte_flow).
+//! Steering: rules that direct the frames of one sender to one receive queue of a card (rte_flow).
 //!
-//! Cards spread packets of UDP by themselves (receive-side scaling), but know nothing of NDN, whose frames they put into the first queue.
-//! With a rule for each sender, those of different senders go to different queues, and so to different workers. A card that does not
-//! know such rules, or has no room for more, is as before: whoever reads a queue takes what comes to it, so a rule that is missing
-//! costs a hand-over and never a frame.
+//! Receive-side scaling spreads UDP packets, but cards do not know NDN and put NDN frames into the first queue. With
+//! one rule per sender, different senders use different queues, and so different workers. If a card does not support
+//! rules, or has no room for more, frames arrive as without steering: a missing rule costs a transfer between workers,
+//! but never drops a frame.
 
 use std::ffi::{CStr, c_char};
 use std::net::IpAddr;
@@ -13,37 +13,37 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::error::DpdkError;
 use crate::ffi;
 
-/// Longest reason that a driver gives.
+/// Longest reason of a driver, in bytes.
 const REASON_BYTES: usize = 200;
 
-/// What the frames of one sender have in common.
+/// Properties that the frames of one sender have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// The VLAN that they are in; `None` without a tag.
+    /// Their VLAN; `None` for untagged frames.
     pub vlan: Option<u16>,
-    /// Who sends them.
+    /// Their sender.
     pub origin: Origin,
 }
 
-/// Who sends frames.
+/// A sender of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// NDN right above Ethernet, from this hardware address.
+    /// NDN directly over Ethernet, from this hardware address.
     Ethernet([u8; 6]),
-    /// Packets of UDP.
+    /// UDP packets.
     Udp {
-        /// Where they are from.
+        /// Source address.
         source: IpAddr,
-        /// Where they go, an address of the same family.
+        /// Destination address, of the same family.
         destination: IpAddr,
-        /// From which port; `None`: from any.
+        /// Source port; `None` matches any.
         source_port: Option<u16>,
-        /// To which port.
+        /// Destination port.
         destination_port: u16,
     },
 }
 
-/// A rule that the card has.
+/// A rule that is installed in the card.
 #[derive(Debug)]
 struct Rule {
     flow: Flow,
@@ -51,19 +51,19 @@ struct Rule {
     handle: NonNull<ffi::RawFlow>,
 }
 
-// SAFETY: the driver takes a handle from every thread, and only one at a time has it.
+// SAFETY: the driver accepts a handle from every thread, and only one thread has it at a time.
 unsafe impl Send for Rule {}
 
-/// The rules of a card. They go with it.
+/// The rules of a card. Closing the card removes them.
 #[derive(Debug, Default)]
 pub(crate) struct Rules(Vec<Rule>);
 
 impl Rules {
-    /// Has the card with this number put the frames of a flow into the queue that has fewest flows; `steered` counts those of each queue.
-    /// Gives the queue.
+    /// Steers the frames of a flow, on the card with this port number, to the queue with the fewest flows. `steered`
+    /// counts the flows of each queue. Returns the queue.
     ///
     /// # Errors
-    /// When the card cannot.
+    /// Fails if the card does not support the rule.
     pub(crate) fn add(&mut self, number: u16, flow: Flow, steered: &[AtomicUsize]) -> Result<u16, DpdkError> {
         if let Some(rule) = self.0.iter().find(|rule| rule.flow == flow) {
             return Ok(rule.queue);
@@ -72,10 +72,11 @@ impl Rules {
         let queue = least.map_or(0, |(queue, _)| queue);
         let raw = ffi::NicRule::new(&flow, queue);
         let (mut handle, mut reason) = (null_mut(), [0 as c_char; REASON_BYTES]);
-        // SAFETY: the port is open, the rule lives, and there is room for a text of this length with its end.
+        // SAFETY: the port is open, the rule outlives the call, and there is room for a text of this length with its
+        // final zero byte.
         let result = unsafe { ffi::namehop_nic_add_rule(number, &raw, &mut handle, reason.as_mut_ptr(), reason.len()) };
         let handle = NonNull::new(handle).filter(|_| result == 0).ok_or_else(|| {
-            // SAFETY: the text ends with a zero.
+            // SAFETY: the text ends with a zero byte.
             let reason = unsafe { CStr::from_ptr(reason.as_ptr()) }.to_string_lossy().into_owned();
             DpdkError::refused(format!("steer frames to queue {queue} ({reason})"), result)
         })?;
@@ -84,15 +85,15 @@ impl Rules {
         Ok(queue)
     }
 
-    /// Takes the rule for a flow away, if there is one.
+    /// Removes the rule for a flow, if there is one.
     ///
     /// # Errors
-    /// When the card cannot; then it goes on as before, and the rule is forgotten.
+    /// Fails if the card cannot remove it; the card then keeps the rule, but it is forgotten here.
     pub(crate) fn remove(&mut self, number: u16, flow: &Flow, steered: &[AtomicUsize]) -> Result<(), DpdkError> {
         let Some(place) = self.0.iter().position(|rule| rule.flow == *flow) else { return Ok(()) };
         let rule = self.0.swap_remove(place);
         steered[usize::from(rule.queue)].fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: the port is open, and the rule is one of its own that nobody else has.
+        // SAFETY: the port is open, and the rule is one of its own; the handle has no other user.
         let result = unsafe { ffi::namehop_nic_remove_rule(number, rule.handle.as_ptr()) };
         DpdkError::check(result, || "remove a rule for frames".to_owned()).map(drop)
     }

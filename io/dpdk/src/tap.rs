@@ -1,7 +1,9 @@
-//! Ports to the kernel of this computer: a TAP interface (networking/tuntap in the kernel's documentation), whose other end is the port.
+//! Ports to the host's own network stack: the other end of a TAP interface (networking/tuntap in the kernel's
+//! documentation).
 //!
-//! The interface is made when the port is opened, unless it is there already for the user of this process, and goes with it in the first
-//! case. DPDK has a driver for such interfaces, which sends a signal to the process for each frame; here a [`relay`](crate::relay) waits.
+//! Opening the port creates the interface, and closing the port removes it again; an interface that already exists for
+//! the user of this process is used and stays. DPDK's own TAP driver sends a signal to the process for each frame; this
+//! port uses a [`relay`](crate::relay) instead.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,7 +19,7 @@ use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES};
 use crate::relay::{Again, Inlet, Line, RelayPort, RelayQueue};
 
 const DEVICE: &str = "/dev/net/tun";
-/// What stands in front of the packet of a frame: addresses, type, tag of a VLAN.
+/// Bytes in front of the packet of a frame: addresses, type, VLAN tag.
 const HEADER_BYTES: usize = ADDRESSES_BYTES + 2 + TAG_BYTES;
 
 /// A TAP interface, for the thread that manages it.
@@ -28,12 +30,12 @@ pub struct TapPort {
 }
 
 impl TapPort {
-    /// Makes the interface, or takes it if it is there, and switches it on. The kernel gives it the hardware address `of_interface`,
-    /// unless that is `None`.
+    /// Creates the interface, or opens an existing one, and sets it up. The kernel's end gets the hardware address
+    /// `of_interface`; `None` keeps the kernel's choice.
     ///
     /// # Errors
-    /// When there is no permission (capability CAP_NET_ADMIN, unless it is there for this user), when it is in use or no TAP
-    /// interface, or its MTU is refused.
+    /// Fails if there is no permission (capability CAP_NET_ADMIN, unless the interface already exists for this user),
+    /// if the interface is in use or is not a TAP interface, or if its MTU is rejected.
     pub fn open(
         interface: &str,
         mtu_bytes: usize,
@@ -44,7 +46,7 @@ impl TapPort {
         let file = attach(interface).map_err(refused)?;
         let setting = Setting { mtu_bytes, address: of_interface };
         if let Err(error) = setting.apply(interface) {
-            // Somebody with the permission may have set it already.
+            // An administrator may have configured it already.
             let is_set = Interface::query(interface).is_ok_and(|found| {
                 found.is_up
                     && found.mtu_bytes == mtu_bytes
@@ -59,23 +61,23 @@ impl TapPort {
         Ok((TapPort { relay, interface: interface.to_owned() }, queue))
     }
 
-    /// Whether the interface is switched on.
+    /// True if the interface is up.
     pub fn is_up(&self) -> bool {
         !self.relay.has_ended() && Interface::query(&self.interface).is_ok_and(|found| found.is_up)
     }
 
-    /// The thread that serves it.
+    /// The thread that serves the interface.
     pub fn relay(&self) -> &RelayPort {
         &self.relay
     }
 }
 
-/// The end of the interface that is ours.
+/// Opens the process's end of the interface.
 fn attach(interface: &str) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(DEVICE)?;
     let mut request = request(interface)?;
-    // Both fit into the field.
+    // Both flags fit into the field.
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as _;
     // SAFETY: the code takes an `ifreq` with a name and flags.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
@@ -84,7 +86,7 @@ fn attach(interface: &str) -> io::Result<File> {
 
 struct Tap {
     file: File,
-    /// Longest frame.
+    /// Longest frame in bytes.
     capacity: usize,
 }
 
@@ -95,12 +97,12 @@ impl Line for Tap {
 
     fn receive(&mut self, inlet: &mut Inlet<'_>) -> io::Result<Again> {
         for _ in 0..BURST {
-            // What is longer fills all of that.
+            // One byte more than the longest frame, so that a longer frame is detected.
             let room = self.capacity + 1;
             let mut frame = inlet.pool().allocate(room);
             let read = match frame.as_mut().and_then(|frame| frame.append(room)) {
                 Some(place) => self.file.read(place),
-                // It has to be read, or the bell would not stop.
+                // Read the frame anyway, or the descriptor would stay readable.
                 None => self.file.read(&mut [0; 1]),
             };
             match (read, frame) {
@@ -122,7 +124,7 @@ impl Line for Tap {
 
     fn send(&mut self, frame: &[u8]) -> usize {
         match self.file.write(frame) {
-            // The kernel takes a frame whole, or the part that it says.
+            // The kernel takes a whole frame, or returns the length of the part that it took.
             Ok(length) => usize::from(length < frame.len()),
             Err(error) => {
                 tracing::debug!(%error, "a frame was not sent");

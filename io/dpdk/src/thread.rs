@@ -1,12 +1,13 @@
-//! Making threads known to DPDK.
+//! Registers threads with DPDK.
 //!
-//! A registered thread has a number of its own, and under it a cache in every mempool. Registration ends with the thread.
+//! A registered thread has its own number, and under that number a cache in every mempool. The registration ends with
+//! the thread.
 
 use std::cell::{Cell, RefCell};
 
 use crate::ffi;
 
-/// Ends the registration of the thread that it belongs to.
+/// Unregisters the current thread on drop.
 struct Registration;
 
 impl Drop for Registration {
@@ -21,11 +22,11 @@ thread_local! {
     static REGISTRATION: RefCell<Option<Registration>> = const { RefCell::new(None) };
 }
 
-/// Registers this thread unless that was tried before. The environment must be running. DPDK has room for some 127
-/// threads; those beyond work without caches.
+/// Registers this thread, unless that was tried before. The environment must be running. DPDK has room for about 127
+/// threads; further threads work without caches.
 #[inline]
 pub(crate) fn register() {
-    // A thread that is ending has no use for a cache.
+    // A thread that is ending needs no cache.
     if !TRIED.try_with(|tried| tried.replace(true)).unwrap_or(true) {
         register_first_time();
     }
@@ -33,8 +34,8 @@ pub(crate) fn register() {
 
 #[cold]
 fn register_first_time() {
-    // SAFETY: the functions may be called from every thread while the environment runs; a thread that is registered
-    // already, such as the one that started it, is left alone.
+    // SAFETY: the functions may be called from every thread while the environment runs. A thread that is already
+    // registered, such as the one that started the environment, is not registered again.
     let registered = unsafe { ffi::namehop_thread_is_registered() == 0 && ffi::namehop_thread_register() == 0 };
     if registered {
         let _ = REGISTRATION.try_with(|registration| *registration.borrow_mut() = Some(Registration));

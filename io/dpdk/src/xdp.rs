@@ -1,14 +1,15 @@
 //! Ports on network interfaces of the kernel, over AF_XDP sockets (networking/af_xdp in the kernel's documentation).
 //!
-//! There is a socket for each queue of the interface that a worker is to have.
-//! The driver of the interface runs a small program for each frame of these queues (`filter`), which hands wanted frames
-//! over before the kernel itself looks at them: NDN frames, those of wanted VLANs, and packets for the port's own addresses. All
-//! others stay with the kernel. Frames lie in memory that kernel and process share, and their places go back and forth in rings
-//! (`ring`): receiving takes no system call, and sending takes one for some tens of frames. Nothing here waits; what the kernel does not
-//! take now stays with the caller, or in a ring of which the kernel is reminded.
+//! There is one socket for each queue of the interface that a worker serves. For each frame of these queues, the driver
+//! of the interface runs a small program (`filter`). It redirects wanted frames to the socket, before the kernel's
+//! network stack sees them: NDN frames, frames of wanted VLANs, and packets for the port's own addresses. All other
+//! frames go to the kernel. Frames lie in memory that kernel and process share, and their chunks are exchanged through
+//! rings (`ring`): receiving takes no system call, and sending takes one for some tens of frames. No call blocks.
+//! Frames that the kernel does not accept stay with the caller, or in a ring until the kernel is woken again.
 //!
-//! DPDK has a driver for such sockets. It has the kernel wait for being polled, so that an interface that is not set up for this
-//! stalls; without that it waits for frames itself on some cards; and it tries again without a pause when a link is full.
+//! DPDK's AF_XDP driver is not used. It makes the kernel wait for busy polling, which stalls an interface that is not
+//! configured for it; without busy polling, it blocks for frames on some cards; and it retries without a pause when a
+//! link is full.
 
 mod attachment;
 mod filter;
@@ -35,17 +36,17 @@ use crate::wanted::Wanted;
 use attachment::Attachment;
 use socket::{RECEIVE_CHUNKS, Rings, SEND_CHUNKS, Socket};
 
-/// A place for a frame of ordinary Ethernet, and the largest that there can be.
+/// Chunk size for frames of ordinary Ethernet, and the largest chunk size, in bytes.
 const CHUNK_BYTES: usize = 2048;
 const MAX_CHUNK_BYTES: usize = 4096;
-/// What the kernel keeps free in front of a received frame.
+/// Bytes that the kernel keeps free in front of a received frame.
 const HEADROOM_BYTES: usize = 256;
-/// What stands in front of the packet of a frame at most: addresses, type, tag of a VLAN.
+/// Bytes in front of the packet of a frame at most: addresses, type, VLAN tag.
 const HEADER_BYTES: usize = ADDRESSES_BYTES + 2 + TAG_BYTES;
-/// Largest packet behind the Ethernet header that such ports carry, in bytes.
+/// Largest MTU of such ports, in bytes: the packet behind the Ethernet header.
 pub const MAX_MTU_BYTES: usize = MAX_CHUNK_BYTES - HEADROOM_BYTES - HEADER_BYTES;
 
-/// What the two ends of a queue have in common.
+/// State that the port and its queue share.
 #[derive(Debug)]
 struct Shared {
     socket: Socket,
@@ -55,21 +56,23 @@ struct Shared {
 /// A port on a network interface, for the thread that manages it.
 #[derive(Debug)]
 pub struct XdpPort {
-    /// One for each queue.
+    /// One per queue.
     queues: Vec<Arc<Shared>>,
     interface: String,
     attachment: Attachment,
-    /// Has the memberships in multicast groups, and nothing else.
+    /// Holds only the multicast group memberships.
     groups: GroupSocket,
 }
 
 impl XdpPort {
-    /// Opens a port on an interface, for packets of up to `mtu_bytes` behind the Ethernet header, with so many queues or as many as the
-    /// interface has. Frames arrive from now on, each on the queue that the interface chooses.
+    /// Opens a port on an interface, for packets of up to `mtu_bytes` behind the Ethernet header, with `queues` queues
+    /// or as many as the interface has, if fewer. Frames arrive from now on; the interface chooses the queue of each
+    /// frame.
     ///
     /// # Errors
-    /// When there is no such interface, no permission (capabilities CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF), the MTU is more than
-    /// [`MAX_MTU_BYTES`], somebody else has a program or such a socket there, or kernel or driver cannot do it.
+    /// Fails if there is no such interface, no permission (capabilities CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF), if the
+    /// MTU is more than [`MAX_MTU_BYTES`], if the interface already has another XDP program or AF_XDP socket, or if the
+    /// kernel or the driver does not support it.
     pub fn open(
         interface: &str,
         mtu_bytes: usize,
@@ -89,7 +92,7 @@ impl XdpPort {
         for queue in 0..queues.max(1) as u32 {
             match Socket::open(interface, queue, chunk_bytes) {
                 Ok((socket, rings)) => opened.push(XdpQueue::new(socket, rings, chunk_bytes, pool)),
-                // The interface has no more.
+                // The interface has no more queues.
                 Err(error) if queue > 0 && error.raw_os_error() == Some(libc::EINVAL) => break,
                 Err(error) => return Err(failed("open an AF_XDP socket on", &error)),
             }
@@ -111,20 +114,21 @@ impl XdpPort {
         Ok((XdpPort { queues, interface, attachment, groups }, opened))
     }
 
-    /// Receives this from now on besides NDN frames without a tag, and nothing else: of VLANs if the driver leaves tags in the frames.
+    /// Sets the frames that the port receives besides untagged NDN frames. Frames of VLANs are received only if the
+    /// driver leaves tags in the frames.
     ///
     /// # Errors
-    /// When the kernel has no memory for the program. Then nothing has changed.
+    /// Fails if the kernel has no memory for the program. The program is then unchanged.
     pub fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         self.attachment
             .replace(|map| filter::program(wanted, map))
             .map_err(|error| DpdkError::from_io(format!("replace the program on {}", self.interface), &error))
     }
 
-    /// Receives every frame from now on, whoever it is for; nothing is left for the kernel.
+    /// Receives every frame from now on, for any hardware address; the kernel receives none.
     ///
     /// # Errors
-    /// When the kernel has no memory for the program, or the interface is gone.
+    /// Fails if the kernel has no memory for the program, or if the interface is gone.
     pub fn receive_everything(&self) -> Result<(), DpdkError> {
         self.groups.be_promiscuous()?;
         self.receive_only(&Wanted::everything())
@@ -133,17 +137,17 @@ impl XdpPort {
     /// Joins or leaves an Ethernet multicast group.
     ///
     /// # Errors
-    /// When the interface takes no more groups, or is gone.
+    /// Fails if the interface accepts no more groups, or is gone.
     pub fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
         self.groups.join(group, join)
     }
 
-    /// Number of the interface that it is on, for life.
+    /// Index of the interface, which never changes.
     pub fn interface_index(&self) -> u32 {
         self.queues[0].socket.interface
     }
 
-    /// Frames lost since the port was opened.
+    /// Frames dropped since the port was opened.
     pub fn losses(&self) -> Losses {
         let of_queue = |shared: &Arc<Shared>| {
             let (own, counted) = (shared.losses.read(), shared.socket.statistics());
@@ -157,7 +161,7 @@ impl XdpPort {
     }
 }
 
-/// Receive queues of an interface, as far as the system says.
+/// Number of receive queues of an interface, from sysfs.
 fn receive_queues(interface: &str) -> usize {
     let queues = fs::read_dir(format!("/sys/class/net/{interface}/queues"));
     queues.map_or(0, |queues| {
@@ -165,14 +169,15 @@ fn receive_queues(interface: &str) -> usize {
     })
 }
 
-/// A receive and a transmit queue of a port, for one worker. It closes when both ends are gone.
+/// A receive and a transmit queue of a port, for one worker. The socket closes when both the port and the queue are
+/// dropped.
 pub struct XdpQueue {
     shared: Arc<Shared>,
     rings: Rings,
     chunk_bytes: usize,
-    /// Places for frames to be sent, by their offset.
+    /// Free chunks for frames to be sent, by their offset.
     free: Vec<u64>,
-    /// The kernel had not taken all frames out of the ring when it was last reminded.
+    /// True if the kernel had not taken all frames from the ring when it was last woken.
     is_waiting: bool,
     backoff: Backoff,
     pool: BufferPool,
@@ -198,12 +203,12 @@ impl XdpQueue {
         }
     }
 
-    /// Where the chunk begins in which this place lies.
+    /// Offset of the chunk that contains this offset.
     fn chunk_of(&self, place: u64) -> u64 {
         place & !(self.chunk_bytes as u64 - 1)
     }
 
-    /// Takes back the places of frames that were sent.
+    /// Takes back the chunks of frames that were sent.
     fn reclaim(&mut self) {
         let count = self.rings.sent.available();
         for _ in 0..count {
@@ -215,11 +220,11 @@ impl XdpQueue {
         }
     }
 
-    /// Reminds the kernel of the frames in the ring, of which it may take a few at a time.
+    /// Wakes the kernel to send the frames in the ring; it may take only a few per call.
     fn wake_sender(&mut self) {
         let mut waiting = self.rings.sending.waiting();
         while waiting > 0 && self.rings.sending.must_wake() {
-            // Whatever it says: how many it took is seen in the ring.
+            // Ignore the result: the ring shows how many frames the kernel took.
             let _ = self.shared.socket.wake_sender();
             let left = self.rings.sending.waiting();
             if left >= waiting {
@@ -245,7 +250,8 @@ impl PortQueue for XdpQueue {
         for _ in 0..count {
             let descriptor = self.rings.received.take();
             let place = self.rings.memory.range(descriptor.addr as usize, descriptor.len as usize);
-            // SAFETY: the bytes lie in the memory, and the kernel leaves them alone until their place is given back.
+            // SAFETY: the bytes lie in the memory, and the kernel leaves them alone until their chunk is returned to
+            // it.
             let bytes = place.map(|place| unsafe { slice::from_raw_parts(place.as_ptr(), descriptor.len as usize) });
             match bytes.and_then(|bytes| self.pool.copy_of(bytes)) {
                 Some(mut frame) => {
@@ -254,7 +260,7 @@ impl PortQueue for XdpQueue {
                 }
                 None => lost += 1,
             }
-            // There is room for all places.
+            // The ring has room for all chunks.
             let _ = self.rings.fill.put(self.chunk_of(descriptor.addr));
         }
         self.rings.received.release();
@@ -280,15 +286,15 @@ impl PortQueue for XdpQueue {
         for frame in frames.iter() {
             let bytes = frame.bytes();
             if bytes.len() > self.chunk_bytes {
-                // Larger than the interface carries.
+                // The frame is longer than the interface carries.
                 (done, lost) = (done + 1, lost + 1);
                 continue;
             }
             let Some(place) = self.free.pop() else { break };
             let Some(target) = self.rings.memory.range(place as usize, bytes.len()) else { break };
-            // SAFETY: the bytes lie in the memory, in a chunk that neither the kernel nor a frame has.
+            // SAFETY: the bytes lie in the memory, in a chunk that is free: neither the kernel nor a frame uses it.
             unsafe { target.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-            // There is room for all places.
+            // The ring has room for all chunks.
             let _ = self.rings.sending.put(libc::xdp_desc { addr: place, len: bytes.len() as u32, options: 0 });
             done += 1;
         }
@@ -307,7 +313,7 @@ impl PortQueue for XdpQueue {
         self.backoff.remaining()
     }
 
-    /// None while frames wait in the ring, of which the kernel has to be reminded.
+    /// `None` while frames wait in the ring, because the kernel has to be woken for them.
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         (!self.is_waiting).then(|| self.shared.socket.as_fd())
     }

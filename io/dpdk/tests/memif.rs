@@ -18,7 +18,7 @@ fn memif(role: MemifRole, socket: &Path) -> Memif {
     Memif { role, socket: socket.to_owned(), id: 3, ring_slots: 256, buffer_bytes: BUFFER_BYTES as u16 }
 }
 
-/// A control socket in a folder of its own, and what both ends of a link over it need.
+/// A control socket in a temporary folder, and what both ends of a link over it need.
 struct Bench {
     service: MemifService,
     pool: BufferPool,
@@ -46,7 +46,7 @@ fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Sends `count` numbered frames of up to `longest` bytes one way and checks each.
+/// Sends `count` numbered frames of up to `longest` bytes in one direction and checks each.
 fn exchange(pool: &BufferPool, from: &mut MemifQueue, to: &mut MemifQueue, count: usize, longest: usize) {
     let mut waiting: Vec<PacketBuffer> = Vec::new();
     let mut received = Vec::new();
@@ -171,6 +171,6 @@ fn a_control_socket_is_there_as_long_as_a_server_uses_it_and_leaves_nothing_behi
         drop(two);
     }
     wait("the socket is removed", || !socket.exists());
-    // Other tests of this process open some, too, but not hundreds.
+    // Other tests of this process also open some, but not hundreds.
     wait("no descriptors are left behind", || descriptors() < before + 60);
 }

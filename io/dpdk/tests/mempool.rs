@@ -1,11 +1,11 @@
-//! Buffers from mempools behave as those in ordinary memory do, and return to where they came from.
+//! Buffers from mempools behave like those in ordinary memory, and return to the mempool that they came from.
 
 use std::sync::OnceLock;
 
 use namehop_dpdk::{Devices, Eal, use_mempools};
 use namehop_packet::{BufferPool, testing};
 
-/// Enough for every test of this file together.
+/// Enough for all tests of this file together.
 const EAL_BYTES: usize = 96 << 20;
 
 fn environment() -> &'static Eal {

@@ -1,4 +1,4 @@
-//! Ports of drivers of DPDK that need no card.
+//! Ports of DPDK drivers that need no card.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use namehop_dpdk::steering::{Flow, Origin};
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_packet::{BufferPool, PortQueue};
 
-/// The driver that receives frames without content without end, and knows no rules.
+/// DPDK's null driver, which receives an endless stream of empty frames and supports no rules.
 #[test]
 fn a_driver_that_cannot_steer_says_so_and_works_as_before() {
     let environment = Eal::start(mempool_bytes(4095, 511), Devices::None).expect("DPDK starts");

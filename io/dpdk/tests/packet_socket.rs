@@ -1,5 +1,5 @@
-//! Ports over packet sockets on the two ends of a veth pair. They need the capabilities of root, and a network namespace of
-//! their own, which the tests make; without permission for that nothing is tested here.
+//! Ports over packet sockets on the two ends of a veth pair. The tests need root's capabilities and create their own
+//! network namespace; without permission they test nothing.
 
 mod links;
 
@@ -26,7 +26,7 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
     let pool = BufferPool::new(4096, 512);
     let ((near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &pool));
     let mut expected = Vec::new();
-    // More than the ring has slots, so that it is gone through twice.
+    // More frames than the ring has slots, so that it is passed twice.
     for round in 0..24 {
         let burst: Vec<_> =
             (0..64).map(|n| frame(0x8624, &vec![n as u8; 46 + (n * 777 + round * 37) % 8955])).collect();
@@ -79,14 +79,14 @@ fn frames_of_wanted_vlans_arrive_with_their_tags() {
     let tagged = |ethertype: u16, tag: u16, payload: &[u8]| {
         frame(ethertype, &[&tag.to_be_bytes()[..], &[0x86, 0x24], payload].concat())
     };
-    // As long as an interface with this MTU carries: the tag does not count.
+    // The longest frame for this MTU: the tag does not count.
     let full = vec![9; MTU];
     let burst = [
         tagged(0x8100, 7, &full),
         frame(0x8624, &full),
         tagged(0x8100, 8, &[1; 50]),
         tagged(0x8100, 4094, &[2; 50]),
-        // Of a provider's network.
+        // With a provider tag.
         tagged(0x88A8, 7, &[3; 50]),
     ];
     let untagged = [burst[1].clone()];
@@ -143,7 +143,7 @@ fn what_is_lost_is_counted() {
     assert_eq!(receive(&mut far_queue, 16).len(), 16, "it works again");
 }
 
-/// An interface that sends 60 frames of 1,500 bytes a second.
+/// An interface that sends 60 frames of 1,500 bytes per second.
 #[test]
 fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
     if !has_link(1500, 1) {
@@ -173,7 +173,7 @@ fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
         assert!(pause <= Duration::from_millis(1), "{pause:?}");
         std::thread::sleep(pause.max(Duration::from_micros(100)));
     }
-    // 300 kB at a megabyte a second.
+    // 300 kB at one megabyte per second.
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}, {attempts} attempts", start.elapsed());
     assert!(longest < Duration::from_millis(100), "{longest:?}");
     let received: Vec<_> = received.iter().map(|frame| frame.bytes()[ETHERNET_BYTES]).collect();
@@ -267,7 +267,7 @@ fn each_address_is_wanted_in_its_vlan() {
     assert!(send(&mut near_queue, &pool, &all).is_empty());
     assert_eq!(receive(&mut far_queue, for_port.len()), for_port);
     assert!(!rings(&far_queue, 0));
-    // As much as there can be: the kernel takes it.
+    // The largest possible filter: the kernel accepts it.
     let many: Vec<_> = (1..=MAX_ADDRESSES as u16).map(|vlan| (Some(vlan), v6)).collect();
     let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
     far.receive_only(&Wanted::new(&vlans, &many).expect("as many as there can be")).expect("as many as there can be");
@@ -275,7 +275,7 @@ fn each_address_is_wanted_in_its_vlan() {
     assert_eq!(receive(&mut far_queue, 1).len(), 1);
 }
 
-/// A datagram of IPv4 from one sender to 192.0.2.1.
+/// An IPv4 datagram from one sender to 192.0.2.1.
 fn datagram(source_port: u16) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 2, 192, 0, 2, 1];
     packet.extend(source_port.to_be_bytes());
@@ -283,7 +283,7 @@ fn datagram(source_port: u16) -> Vec<u8> {
     frame(0x0800, &packet)
 }
 
-/// The same of IPv6 to 2001:db8::1.
+/// The same over IPv6 to 2001:db8::1.
 fn datagram_v6(source_port: u16) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0, 0, 12, 17, 64];
     for last in [2, 1] {
@@ -322,7 +322,7 @@ fn several_queues_divide_datagrams_by_their_ports_and_the_first_has_the_rest() {
         let mut all = received.concat();
         all.sort();
         assert_eq!(all, frames, "each comes once");
-        // Those of one sender stay together.
+        // The frames of one sender stay together.
         assert!(send(&mut far_queue, &pool, &vec![frames[7].clone(); 20]).is_empty());
         let place = received.iter().position(|of_queue| of_queue.contains(&frames[7])).expect("somewhere");
         assert_eq!(receive(&mut queues[place], 20).len(), 20);
@@ -330,7 +330,7 @@ fn several_queues_divide_datagrams_by_their_ports_and_the_first_has_the_rest() {
     let plain: Vec<_> = (0..40).map(|number| frame(0x8624, &[number; 50])).collect();
     assert!(send(&mut far_queue, &pool, &plain).is_empty());
     assert_eq!(receive(&mut queues[0], plain.len()), plain);
-    // Each queue sends, and what it sends comes back to none.
+    // Each queue sends, and none receives what another queue sent.
     for queue in &mut queues {
         assert!(send(queue, &pool, &plain[..5]).is_empty());
         assert_eq!(receive(&mut far_queue, 5), plain[..5]);

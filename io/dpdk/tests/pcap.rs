@@ -1,4 +1,5 @@
-//! Captures as ports: everything that is read arrives in order, everything that is sent is written, and nobody waits.
+//! Captures as ports: every frame that is read arrives in order, every frame that is sent is written, and no call
+//! blocks.
 
 use std::fs;
 use std::path::Path;
@@ -49,7 +50,7 @@ fn a_capture_is_read_whole_with_few_buffers_and_what_is_sent_is_written() {
     }
     assert!(!port.has_ended());
     assert_eq!(port.losses(), namehop_dpdk::losses::Losses::default());
-    // What was taken is written before the port is closed.
+    // Frames that were accepted are written before the port is closed.
     drop((port, queue));
     let written = fs::read(&output).expect("written");
     assert_eq!(written.len() % (16 + 64), 24, "whole records behind the header");

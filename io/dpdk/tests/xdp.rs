@@ -1,5 +1,5 @@
-//! Ports over AF_XDP sockets on the two ends of a veth pair. They need the capabilities of root, and a network namespace of their own,
-//! which the tests make; without permission for that nothing is tested here.
+//! Ports over AF_XDP sockets on the two ends of a veth pair. The tests need root's capabilities and create their own
+//! network namespace; without permission they test nothing.
 
 mod links;
 
@@ -15,7 +15,7 @@ use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 const NDN: u16 = 0x8624;
 const IPV4: u16 = 0x0800;
 const MTU: usize = 1500;
-/// Frames that fit into the ring of those to be sent.
+/// Slots of the send ring.
 const SEND_PLACES: usize = 1024;
 
 /// A port with one queue.
@@ -24,7 +24,7 @@ fn open(interface: &str, mtu: usize, pool: &BufferPool) -> (XdpPort, XdpQueue) {
     (port, queues.remove(0))
 }
 
-/// A packet of IPv4 for this address.
+/// An IPv4 packet to this address.
 fn packet(to: [u8; 4]) -> Vec<u8> {
     frame(IPV4, &[&[0x45; 16][..], &to, &[0; 20]].concat())
 }
@@ -38,7 +38,7 @@ fn frames_of_all_sizes_go_both_ways_in_order() {
         let pool = BufferPool::new(4096, 512);
         let (near, mut near_queue) = open("near", mtu, &pool);
         let (far, mut far_queue) = open("far", mtu, &pool);
-        // More than the rings have places, so that all of these are used again.
+        // More frames than the rings have slots, so that all slots are used again.
         for round in 0..80 {
             let burst: Vec<_> =
                 (0..64).map(|n| frame(NDN, &vec![n as u8; 46 + (n * 777 + round * 37) % (mtu - 45)])).collect();
@@ -65,7 +65,7 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     let pool = BufferPool::new(4096, 512);
     let (_near, mut near_queue) = open("near", MTU, &pool);
     let (far, mut far_queue) = open("far", MTU, &pool);
-    // The kernel's part of the traffic.
+    // Receives the traffic that is passed to the kernel.
     let (kernel, mut queues) = PacketPort::open("far", MAX_FRAME_BYTES, 1, &pool).expect("opened");
     let mut kernel_queue = queues.remove(0);
     let addresses: [IpAddr; 2] = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
@@ -83,14 +83,14 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     assert_eq!(receive(&mut far_queue, 4), [all[0].clone(), tagged, ndn.clone()]);
     assert_eq!(receive(&mut kernel_queue, 2), all[1..2]);
 
-    // As many as there can be, which makes the longest program.
+    // The largest number of VLANs and addresses, which makes the longest program.
     let many = (0..MAX_ADDRESSES as u16).map(|n| (Some(n + 1), [0x2001, 0xdb8, 0, 0, 0, 0, 0, n].into()));
     let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
     let most = Wanted::new(&vlans, &many.collect::<Vec<_>>()).expect("as many as there can be");
     far.receive_only(&most).expect("as many as there can be");
     assert!(send(&mut near_queue, &pool, &all).is_empty());
     assert_eq!(receive(&mut far_queue, 2).len(), 2);
-    // The program goes with the port.
+    // The program is detached when the port is closed.
     drop((far, far_queue));
     kernel.receive_only(&Wanted::default()).expect("none");
     assert!(send(&mut near_queue, &pool, std::slice::from_ref(&ndn)).is_empty());
@@ -123,7 +123,7 @@ fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
         near_queue.receive(&mut own);
         near_queue.transmit(&mut waiting);
     }
-    // What the other end has no memory for is dropped and counted, and the places are used again.
+    // Frames for which the other end has no memory are dropped and counted, and their chunks are used again.
     let mut kept = Vec::new();
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
@@ -137,7 +137,7 @@ fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
     assert!(send(&mut near_queue, &pool, std::slice::from_ref(&last)).is_empty());
     assert_eq!(receive(&mut far_queue, 1), [last]);
 
-    // Longer than the kernel takes.
+    // Longer than the kernel accepts.
     let long = pool.allocate(9000).and_then(|mut long| long.append(9000).map(|_| ()).map(|()| long)).expect("buffer");
     near_queue.transmit(&mut vec![long]);
     assert_eq!(near.losses().send_failed, 1);
@@ -164,11 +164,11 @@ fn each_queue_of_an_interface_can_have_a_socket() {
         return;
     }
     let pool = BufferPool::new(8192, 16);
-    // More than there are.
+    // More queues than the interfaces have.
     let (near, mut near_queues) = XdpPort::open("near", MTU, 3, &pool).expect("opened");
     let (far, mut far_queues) = XdpPort::open("far", MTU, 2, &pool).expect("opened");
     assert_eq!((near_queues.len(), far_queues.len()), (2, 2));
-    // The end of a veth pair receives on the queue that the other end sends by.
+    // An end of a veth pair receives on the queue that the other end sends on.
     for (number, (near_queue, far_queue)) in near_queues.iter_mut().zip(&mut far_queues).enumerate() {
         let frames: Vec<_> = (0..100).map(|byte| frame(NDN, &[byte, number as u8, 7, 7])).collect();
         assert!(send(near_queue, &pool, &frames).is_empty());

@@ -1,22 +1,23 @@
-//! What wakes a worker that sleeps beside a memif: the eventfd that the peer writes to, and one by which the thread that serves control
-//! sockets tells of connections.
+//! Wakes a worker that sleeps beside a memif: by the eventfd that the peer writes to, and by an eventfd with which the
+//! control socket thread announces connections.
 //!
-//! The peer has the same eventfd, may have made it one that blocks, and may write to it whenever it likes. So nothing is read from it and
-//! nothing written to it: an epoll descriptor tells of every new ring once (`EPOLLET`), whatever the counter says.
+//! The peer holds the same eventfd, may have made it blocking, and may write to it at any time. So this end neither
+//! reads nor writes it: an edge-triggered epoll descriptor (`EPOLLET`) reports each new signal once, independently of
+//! the counter.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-/// Rings of a worker's memif, those that it has not seen yet.
+/// Signals of a worker's memif that the worker has not seen yet.
 pub(super) struct Bell(Epoll);
 
 impl Bell {
-    /// Of these eventfds.
+    /// Makes a bell for these eventfds.
     ///
     /// # Errors
-    /// When the system has no descriptor or memory for it.
+    /// Fails if the system has no descriptor or memory for it.
     pub(super) fn new<'fd>(events: impl IntoIterator<Item = BorrowedFd<'fd>>) -> io::Result<Bell> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         for event in events {
@@ -25,14 +26,14 @@ impl Bell {
         Ok(Bell(epoll))
     }
 
-    /// What rang until now has been seen.
+    /// Marks all signals so far as seen.
     pub(super) fn silence(&self) {
         let mut rung = [EpollEvent::empty(); 4];
-        // An error leaves it ringing, which costs a turn and no more.
+        // After an error the bell stays readable, which costs one poll iteration.
         let _ = self.0.wait(&mut rung, EpollTimeout::ZERO);
     }
 
-    /// Readable when something rang since.
+    /// Readable if there is a signal that was not seen.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.0.as_fd()
     }

@@ -1,8 +1,8 @@
-//! The control socket: messages with at most one descriptor each. Nothing here waits.
+//! The control socket: messages with at most one descriptor each. No function here blocks.
 //!
-//! What a peer sends along without being asked has to be closed: it would fill up the table of descriptors of the whole
-//! router. So messages are received with `rustix`, which owns each descriptor that came, also where the kernel says that there was
-//! no room for all of them.
+//! Descriptors that a peer sends unasked must be closed, or they would fill the descriptor table of the router.
+//! Messages are therefore received with `rustix`, which owns each received descriptor, even if the kernel reports that
+//! there was no room for all of them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,21 +18,21 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 
 use super::message::{MESSAGE_BYTES, Message};
 
-/// Connections that wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 
 /// One end of a control connection.
 #[derive(Debug)]
 pub(super) struct Channel(OwnedFd);
 
-/// What a channel had.
+/// Result of receiving from a channel.
 #[derive(Debug)]
 pub(super) enum Received {
     /// A message and its descriptor.
     Message(Message, Option<OwnedFd>),
     /// Nothing yet.
     Nothing,
-    /// The other end has gone, or sent what is no message.
+    /// The peer has closed the connection, or sent something that is not a message.
     End(&'static str),
 }
 
@@ -41,7 +41,7 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?)
 }
 
-/// Makes a control socket.
+/// Creates a control socket and listens on it.
 pub(super) fn listen_at(path: &Path) -> io::Result<OwnedFd> {
     let listener = new_socket()?;
     bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
@@ -49,10 +49,10 @@ pub(super) fn listen_at(path: &Path) -> io::Result<OwnedFd> {
     Ok(listener)
 }
 
-/// The next connection of a listener, if there is one.
+/// Accepts the next connection of a listener, if one is waiting.
 pub(super) fn accept(listener: BorrowedFd<'_>) -> io::Result<Option<Channel>> {
     match accept4(listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
-        // SAFETY: the descriptor was made for us just now.
+        // SAFETY: the descriptor was just created and has no other owner.
         Ok(descriptor) => Ok(Some(Channel(unsafe { OwnedFd::from_raw_fd(descriptor) }))),
         Err(Errno::EAGAIN | Errno::ECONNABORTED | Errno::EINTR) => Ok(None),
         Err(error) => Err(error.into()),
@@ -67,7 +67,7 @@ impl Channel {
         Ok(Channel(socket))
     }
 
-    /// Sends a message; `false` when the other end has gone or does not read.
+    /// Sends a message. Returns `false` if the peer has closed the connection or does not read.
     pub(super) fn send(&self, message: &Message, descriptor: Option<BorrowedFd<'_>>) -> bool {
         let bytes = message.encode();
         let descriptors = descriptor.map(|descriptor| [descriptor.as_raw_fd()]);
@@ -78,7 +78,7 @@ impl Channel {
         sent == Ok(MESSAGE_BYTES)
     }
 
-    /// Takes the next message.
+    /// Receives the next message.
     pub(super) fn receive(&self) -> Received {
         let mut bytes = [0; MESSAGE_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Descriptors of this process for the memory file with this name.
+    /// Number of descriptors of this process that refer to the memory file with this name.
     fn open_descriptors(name: &str) -> usize {
         let entries = fs::read_dir("/proc/self/fd").expect("its own").filter_map(|entry| entry.ok());
         let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());

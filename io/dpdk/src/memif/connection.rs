@@ -1,7 +1,7 @@
-//! A link that is connected: takes frames out of one ring and puts frames into the other.
+//! A connected link: receives frames from one ring and sends frames to the other.
 //!
-//! Nearly every frame lies in one buffer. Those take a short way, and bytes are asked for some frames ahead, because they come from another
-//! processor's cache: waiting for them is most of what a frame costs.
+//! Nearly every frame lies in one buffer. Such frames take a fast path, and their bytes are prefetched some frames
+//! ahead: they come from another core's cache, and waiting for them is most of the cost of a frame.
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -16,43 +16,45 @@ use crate::BURST;
 use crate::losses::LossCounters;
 use crate::mapping::Mapping;
 
-/// Descriptors of one frame, at most.
+/// Maximum number of descriptors of one frame.
 const MAX_PIECES: usize = 64;
-/// How many frames before its turn a frame's bytes are asked for.
+/// Prefetch distance in frames.
 const AHEAD: u16 = 4;
 
-/// The peer does not keep to the protocol; the link cannot go on.
+/// The peer has violated the protocol; the link has to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Violation;
 
-/// What the worker has of a link that is connected. Owns the memory, so nothing vanishes while it is in use.
+/// The worker's state of a connected link. It owns the shared memory, so the memory stays mapped while it is in use.
 pub(super) struct Connection {
     regions: Vec<Mapping>,
     receive: Direction,
     send: Direction,
-    /// The rest of a chain that cannot be a frame is being skipped.
+    /// The rest of a malformed chain is being skipped.
     is_skipping: bool,
-    /// What the peer had counted up to when this end looked last.
+    /// The peer's counter at the last poll of this end.
     looked_at: u16,
-    /// The eventfd by which the peer tells of frames, if it has given one. It has it, too: see [`Bell`](super::bell::Bell).
+    /// Eventfd by which the peer signals frames, if it has provided one. The peer holds it too: see
+    /// [`Bell`](super::bell::Bell).
     pub(super) event: Option<OwnedFd>,
 }
 
-// SAFETY: the pointers of the rings are into the regions, which move along with them; one thread uses them at a time.
+// SAFETY: the pointers of the rings point into the regions, which move together with them; one thread uses them at a
+// time.
 unsafe impl Send for Connection {}
 
-/// How frames were taken from a ring.
+/// Result of reading the descriptors of one frame.
 enum Gathered {
-    /// So many descriptors, whose pieces are a frame of so many bytes.
+    /// A complete frame of this many bytes.
     Frame(usize),
     /// Not a frame.
     Malformed,
-    /// The rest is still to come.
+    /// The peer has not written all descriptors of the frame yet.
     Incomplete,
 }
 
 impl Connection {
-    /// The server's end, in memory that a client has offered.
+    /// Makes the server's end, in memory that a client has offered. `None` if a ring is not valid.
     pub(super) fn server(
         regions: Vec<Mapping>,
         to_server: RingLocation,
@@ -65,7 +67,7 @@ impl Connection {
         Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
     }
 
-    /// The client's end. The rings are ready for the server to look at; [`Connection::start`] follows when the server is
+    /// Makes the client's end. The rings are initialized for the server; call [`Connection::start`] once the server is
     /// connected.
     pub(super) fn client(
         region: Mapping,
@@ -80,7 +82,7 @@ impl Connection {
         Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
     }
 
-    /// Gives the server empty buffers.
+    /// Provides the server with empty buffers.
     pub(super) fn start(&mut self) {
         (0..self.receive.lead()).for_each(|index| self.receive.give_buffer(index));
         self.publish_received();
@@ -136,7 +138,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The next frame, if it is one and lies in one buffer.
+    /// The next frame, if it lies in one buffer.
     #[inline]
     fn whole_frame(&self) -> Option<Piece> {
         let index = self.receive.count;
@@ -148,7 +150,8 @@ impl Connection {
         piece.filter(|&(_, length)| length > 0 && length <= LARGE_BYTES)
     }
 
-    /// Takes the next frame, of which `ready` descriptors are there, or what is none. Returns how many descriptors are done with.
+    /// Receives or skips the next chain of descriptors, of which `ready` are available. Returns how many descriptors it
+    /// has used up.
     #[cold]
     fn receive_chain(
         &mut self,
@@ -169,7 +172,8 @@ impl Connection {
         used
     }
 
-    /// Looks at the descriptors of the next frame, of which `ready` are there, and says how many they are.
+    /// Reads the descriptors of the next frame, of which `ready` are available. Returns the result and how many
+    /// descriptors belong to it.
     fn gather(&mut self, ready: u16, pieces: &mut [Option<Piece>; MAX_PIECES]) -> (Gathered, u16) {
         let direction = &self.receive;
         let mut is_bad = self.is_skipping;
@@ -193,8 +197,8 @@ impl Connection {
         (Gathered::Malformed, ready.min(MAX_PIECES as u16))
     }
 
-    /// Copies frames out, from the front, as many as fit. Returns how many are done with, and how many of those were lost
-    /// because they would never fit.
+    /// Copies frames from the front into the ring, as many as fit. Returns how many frames are done, and how many of
+    /// these were dropped because they would not even fit into an empty ring.
     pub(super) fn send(&mut self, frames: &[PacketBuffer]) -> Result<(usize, usize), Violation> {
         let (regions, direction) = (self.regions.as_slice(), &mut self.send);
         let mut free = direction.theirs().wrapping_add(direction.lead()).wrapping_sub(direction.count);
@@ -216,7 +220,7 @@ impl Connection {
             ask_for(direction, free, AHEAD, frames.get(done + usize::from(AHEAD)));
             match copy_out(regions, direction, free, frame.bytes())? {
                 Some(used) => free -= used,
-                // Not even into an empty ring.
+                // It does not fit even into an empty ring.
                 None if free == direction.slots() || usize::from(free) >= MAX_PIECES => lost += 1,
                 None => break,
             }
@@ -226,34 +230,35 @@ impl Connection {
         Ok((done, lost))
     }
 
-    /// Descriptors that were there when this end looked last, and have not been taken out.
+    /// Descriptors that were available at the last poll and have not been received.
     pub(super) fn waiting(&self) -> usize {
         self.looked_at.wrapping_sub(self.receive.count).into()
     }
 
-    /// Whether the peer has put anything into the ring since this end has [looked](Self::receive). The beginning of a frame whose rest
-    /// never comes is nothing new.
+    /// True if the peer has added descriptors since the last [`receive`](Self::receive). The beginning of a frame that
+    /// is never completed does not count again.
     pub(super) fn has_more(&self) -> bool {
         self.receive.theirs() != self.looked_at
     }
 
-    /// Has the peer ring this end's bell for frames from now on, or not any more. Those that are there already are
-    /// [to be looked for](Self::has_more) after this.
+    /// Asks the peer to signal new frames, or to stop doing so. After asking, check for frames that are already there
+    /// ([`has_more`](Self::has_more)).
     pub(super) fn want_bell(&self, is_wanted: bool) {
         self.receive.want_bell(is_wanted);
-        // The peer puts frames there before it looks whether the bell is wanted.
+        // The peer writes frames first and then reads this flag, so the flag must be visible before this end checks for
+        // frames.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether the peer wants its bell to be rung for what was sent.
+    /// True if the peer asks to be signalled for the frames that were sent.
     pub(super) fn wants_bell(&self) -> bool {
-        // The peer says so before it looks whether there are frames, so this is read after they were put there.
+        // The peer sets its flag first and then checks for frames, so frames must be visible before the flag is read.
         fence(Ordering::SeqCst);
         self.send.wants_bell()
     }
 }
 
-/// Adds a frame for which there was a buffer.
+/// Adds the frame to `frames`; without a frame, counts one that found no buffer.
 #[inline]
 fn keep(frame: Option<PacketBuffer>, frames: &mut Vec<PacketBuffer>, losses: &LossCounters) {
     match frame {
@@ -262,20 +267,21 @@ fn keep(frame: Option<PacketBuffer>, frames: &mut Vec<PacketBuffer>, losses: &Lo
     }
 }
 
-/// Copies a frame into a buffer.
+/// Copies a frame from shared memory into a buffer.
 #[inline]
 fn copy_in(pool: &BufferPool, pieces: &[Option<Piece>], length: usize) -> Option<PacketBuffer> {
     let mut frame = pool.allocate(length)?;
     for &(start, length) in pieces.iter().flatten() {
         let place = frame.append(length)?;
-        // SAFETY: the piece was found inside a mapping, and `place` has its length. The peer may write while this copies; then the
-        // frame is garbage, which it could have sent as well.
+        // SAFETY: the piece was checked to lie inside a mapping, and `place` has its length. The peer may write during
+        // the copy; the frame is then garbage, which the peer could have sent as well.
         unsafe { start.as_ptr().copy_to_nonoverlapping(place.as_mut_ptr(), length) };
     }
     Some(frame)
 }
 
-/// Copies a frame into the next slots of a ring, of which `free` may be used. Returns how many it took; `None` when they are too few.
+/// Copies a frame into the next slots of a ring, of which `free` may be used. Returns the number of slots used; `None`
+/// if they are too few.
 #[inline]
 fn copy_out(regions: &[Mapping], direction: &mut Direction, free: u16, frame: &[u8]) -> Result<Option<u16>, Violation> {
     if free == 0 {
@@ -287,14 +293,15 @@ fn copy_out(regions: &[Mapping], direction: &mut Direction, free: u16, frame: &[
     if frame.len() > room {
         return copy_out_in_pieces(regions, direction, free, frame);
     }
-    // SAFETY: as many bytes are in a mapping at `start`. The peer may read or write them meanwhile: its loss.
+    // SAFETY: `start` points to this many bytes in a mapping. If the peer reads or writes them during the copy, only
+    // the peer's own frame is damaged.
     unsafe { start.as_ptr().copy_from_nonoverlapping(frame.as_ptr(), frame.len()) };
     direction.write(index, descriptor.holding(frame.len(), false));
     direction.count = index.wrapping_add(1);
     Ok(Some(1))
 }
 
-/// The same for a frame that needs several.
+/// Like `copy_out`, for a frame that needs several buffers.
 #[cold]
 fn copy_out_in_pieces(
     regions: &[Mapping],
@@ -322,7 +329,8 @@ fn copy_out_in_pieces(
     let mut rest = frame;
     for (number, (descriptor, start, length)) in (0..used).zip(pieces.into_iter().flatten()) {
         let (piece, behind) = rest.split_at(length);
-        // SAFETY: as many bytes are in a mapping at `start`. The peer may read or write them meanwhile: its loss.
+        // SAFETY: `start` points to this many bytes in a mapping. If the peer reads or writes them during the copy,
+        // only the peer's own frame is damaged.
         unsafe { start.as_ptr().copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
         rest = behind;
         direction.write(direction.count.wrapping_add(number), descriptor.holding(length, number + 1 < used));

@@ -1,4 +1,4 @@
-//! The two sides of making a connection, one message at a time.
+//! The connection handshake, server and client side, one message at a time.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,20 +9,20 @@ use super::connection::Connection;
 use super::memory::{Offer, is_event, map_offered};
 use super::message::{MAX_LOG2_SLOTS, MAX_REGIONS, Message, RingLocation, VERSION};
 
-/// What comes of a message.
+/// Result of processing one message.
 pub(super) enum Step {
-    /// More is to come.
+    /// The handshake continues.
     Continue,
-    /// Both ends are ready. The descriptor is the bell of the peer's receiving end.
+    /// Both ends are ready. The descriptor is the eventfd of the peer's receive ring.
     Ready(Connection, Option<OwnedFd>),
-    /// It failed; the other end may be told why.
+    /// The handshake failed; the reason may be sent to the peer.
     Failed(&'static str),
 }
 
-/// A ring as it was offered, with its bell.
+/// A ring as the client offered it, with its eventfd.
 type OfferedRing = (RingLocation, Option<OwnedFd>);
 
-/// The server's side, once it is known which link the client wants.
+/// The server's side, once the client has named the link.
 #[derive(Default)]
 pub(super) struct Acceptance {
     regions: Vec<(OwnedFd, u64)>,
@@ -30,13 +30,13 @@ pub(super) struct Acceptance {
     to_client: Option<OfferedRing>,
 }
 
-/// The greeting of a server.
+/// The server's greeting.
 pub(super) fn hello() -> Message {
     Message::Hello { min_version: VERSION, max_version: VERSION, max_log2_slots: MAX_LOG2_SLOTS }
 }
 
 impl Acceptance {
-    /// A message of the client.
+    /// Processes a message of the client.
     pub(super) fn step(&mut self, channel: &Channel, message: Message, descriptor: Option<OwnedFd>) -> Step {
         match message {
             Message::AddRegion { index, bytes } => {
@@ -82,18 +82,18 @@ pub(super) struct Request {
     id: u32,
     log2_slots: u8,
     buffer_bytes: u16,
-    /// What is still to be said; each after the answer to the one before.
+    /// Messages still to be sent; each waits for the answer to the one before it.
     script: VecDeque<(Message, Option<OwnedFd>)>,
     connection: Option<(Connection, OwnedFd)>,
 }
 
 impl Request {
-    /// Asks for the link with this number.
+    /// Starts a request for the link with this id.
     pub(super) fn new(id: u32, log2_slots: u8, buffer_bytes: u16) -> Request {
         Request { id, log2_slots, buffer_bytes, script: VecDeque::new(), connection: None }
     }
 
-    /// A message of the server.
+    /// Processes a message of the server.
     pub(super) fn step(&mut self, channel: &Channel, message: Message) -> Step {
         match message {
             Message::Hello { min_version, max_version, max_log2_slots } if self.connection.is_none() => {
@@ -124,7 +124,7 @@ impl Request {
         }
     }
 
-    /// Makes the memory and writes down what is to be said.
+    /// Creates the shared memory and queues the messages that offer it.
     fn prepare(&mut self, log2_slots: u8) -> io::Result<()> {
         let Offer { file, mapping, to_server, to_client, bells } = Offer::new(log2_slots, self.buffer_bytes)?;
         let bytes = mapping.bytes() as u64;

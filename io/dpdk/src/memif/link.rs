@@ -1,4 +1,4 @@
-//! What the worker's end of a memif and the thread that serves control sockets have in common.
+//! State that the worker's end of a memif shares with the control socket thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,29 +14,30 @@ use crate::losses::LossCounters;
 
 /// One link, connected or not.
 pub(super) struct Link {
-    /// Counts connections made and lost; never 0. The worker looks here whether anything has changed.
+    /// Counts connections made and lost; never 0. The worker reads it to detect a change.
     generation: AtomicU32,
-    /// The connection of this generation, if it is one, until the worker takes it.
+    /// The connection of this generation, if there is one, until the worker takes it.
     incoming: Mutex<Option<Connection>>,
-    /// Connections that the worker uses no more. The other thread gives their memory back, because that takes long.
+    /// Connections that the worker has stopped using. The control socket thread unmaps their memory, because that takes
+    /// long.
     retired: SegQueue<Connection>,
     is_up: AtomicBool,
-    /// A peer uses this link: it is connected or about to be.
+    /// A peer uses this link: it is connected or in the handshake.
     is_claimed: AtomicBool,
-    /// The generation whose peer has broken the rules.
+    /// Generation in which the peer violated the protocol.
     broken: AtomicU32,
-    /// The peer has to be woken by its eventfd.
+    /// The peer has to be woken through its eventfd.
     must_ring: AtomicBool,
-    /// Rings when a connection comes or goes, for a worker that sleeps. Never read.
+    /// Signals a sleeping worker that a connection came or went. Never read.
     news: EventFd,
     pub(super) losses: LossCounters,
-    /// Why it is not connected, as far as is known, until somebody asks.
+    /// Last known reason why the link is not connected, until it is taken.
     trouble: Mutex<Option<String>>,
     mailbox: Arc<Mailbox>,
 }
 
 impl Link {
-    /// Not connected yet.
+    /// Makes a link that is not connected.
     pub(super) fn new(mailbox: Arc<Mailbox>) -> io::Result<Link> {
         Ok(Link {
             generation: AtomicU32::new(1),
@@ -53,22 +54,22 @@ impl Link {
         })
     }
 
-    /// Whether it is connected.
+    /// True while a peer is connected.
     pub(super) fn is_up(&self) -> bool {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    /// Reserves the link for a peer; `false` when another peer uses it.
+    /// Reserves the link for a peer; `false` if another peer uses it.
     pub(super) fn claim(&self) -> bool {
         !self.is_claimed.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether a peer uses it.
+    /// True if a peer uses the link.
     pub(super) fn is_claimed(&self) -> bool {
         self.is_claimed.load(Ordering::Acquire)
     }
 
-    /// The peer that used it has gone.
+    /// Releases the link when its peer has gone.
     pub(super) fn release(&self) {
         if self.is_up() {
             self.set(None);
@@ -76,7 +77,7 @@ impl Link {
         self.is_claimed.store(false, Ordering::Release);
     }
 
-    /// A new connection, or the end of one.
+    /// Sets a new connection, or the end of the current one.
     pub(super) fn set(&self, connection: Option<Connection>) {
         self.is_up.store(connection.is_some(), Ordering::Relaxed);
         let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,60 +88,60 @@ impl Link {
         self.tell_worker();
     }
 
-    /// Notes why it is not connected, for whoever looks after it.
+    /// Stores the reason why the link is not connected, for the manager of the port.
     pub(super) fn report(&self, trouble: String) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
     }
 
-    /// What was reported last since the last call.
+    /// Takes the reason that was reported last, if there is one since the last call.
     pub(super) fn take_trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Wakes the worker if it sleeps beside this link.
     pub(super) fn tell_worker(&self) {
-        // Nobody counts so far that it could fail.
+        // The write fails only at 2^64 - 1 signals.
         let _ = self.news.write(1);
     }
 
-    /// What rings for that.
+    /// The eventfd that wakes the worker.
     pub(super) fn news(&self) -> BorrowedFd<'_> {
         self.news.as_fd()
     }
 
-    /// Whether there is a connection, or the end of one, that the worker has not seen.
+    /// True if there is a new connection, or the end of one, that the worker has not seen.
     #[inline]
     pub(super) fn has_changed(&self, seen: u32) -> bool {
         self.generation.load(Ordering::Acquire) != seen
     }
 
-    /// Gives the memory of connections back that the worker uses no more.
+    /// Unmaps the memory of connections that the worker has stopped using.
     pub(super) fn clean_up(&self) {
         while self.retired.pop().is_some() {}
     }
 
-    /// Whether the peer of the present connection has broken the rules.
+    /// True if the peer of the current connection has violated the protocol.
     pub(super) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire) == self.generation.load(Ordering::Relaxed)
     }
 
-    /// Whether the peer has to be woken; it counts as woken then.
+    /// True if the peer has to be woken; clears the request.
     pub(super) fn take_ring(&self) -> bool {
         self.must_ring.load(Ordering::Relaxed) && self.must_ring.swap(false, Ordering::AcqRel)
     }
 
-    /// What is new, for the worker.
+    /// Takes over the current connection, or its end, for the worker.
     #[cold]
     pub(super) fn replace(&self, seen: &mut u32, connection: &mut Option<Connection>) {
         let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
-        // Under the lock, so that both belong together.
+        // Read under the lock, so that generation and connection match.
         *seen = self.generation.load(Ordering::Acquire);
         if let Some(old) = std::mem::replace(connection, incoming.take()) {
             self.retired.push(old);
         }
     }
 
-    /// The worker reports that the peer of a connection has broken the rules; it stops using the connection.
+    /// Reports that the peer has violated the protocol; the worker stops using the connection.
     #[cold]
     pub(super) fn complain(&self, seen: u32, connection: &mut Option<Connection>) {
         self.losses.malformed.add(1);
@@ -151,7 +152,7 @@ impl Link {
         self.mailbox.wake();
     }
 
-    /// Has the other thread wake the peer: writing to a descriptor that comes from a peer may block.
+    /// Asks the control socket thread to wake the peer: a write to a descriptor that a peer provides may block.
     pub(super) fn ring(&self) {
         if !self.must_ring.swap(true, Ordering::AcqRel) {
             self.mailbox.wake();

@@ -1,4 +1,4 @@
-//! Memory that the two ends share: whose it may be, and where rings and buffers lie in it.
+//! Shared memory of a link: checks of memory that a peer offers, and the layout of memory that this end offers.
 
 use std::fs;
 use std::io;
@@ -14,14 +14,15 @@ use super::message::RingLocation;
 use super::ring::{DESCRIPTOR_BYTES, RING_HEADER_BYTES};
 use crate::mapping::Mapping;
 
-/// Bytes of all regions of a link: more than the largest rings with the largest buffers take.
+/// Maximum size of all regions of a link, in bytes: more than the largest rings with the largest buffers take.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Maps memory that a peer offers.
 ///
 /// # Errors
-/// What is wrong with it. Only memory files (memfd_create(2)) that are sealed against becoming shorter will do: touching a page that
-/// a peer has cut off would end this process, and one in a file of another kind could keep it waiting.
+/// Returns what is wrong with the memory. Only memory files (memfd_create(2)) sealed against shrinking are accepted:
+/// touching a page that the peer has truncated would kill this process, and a page of another kind of file could block
+/// it.
 pub(super) fn map_offered(regions: &[(OwnedFd, u64)]) -> Result<Vec<Mapping>, &'static str> {
     let mut all = 0;
     let mut mappings = Vec::new();
@@ -30,7 +31,7 @@ pub(super) fn map_offered(regions: &[(OwnedFd, u64)]) -> Result<Vec<Mapping>, &'
         if !SealFlag::from_bits_truncate(seals).contains(SealFlag::F_SEAL_SHRINK) {
             return Err("the region is not sealed against shrinking");
         }
-        // Sealed before it is looked at, so it stays at least that long.
+        // The file is already sealed, so it stays at least as long as this check finds it.
         let is_there = fstat(file).is_ok_and(|found| u64::try_from(found.st_size).is_ok_and(|size| size >= *bytes));
         if !is_there || *bytes == 0 {
             return Err("the region is longer than its file");
@@ -42,13 +43,13 @@ pub(super) fn map_offered(regions: &[(OwnedFd, u64)]) -> Result<Vec<Mapping>, &'
     Ok(mappings)
 }
 
-/// Whether writing to a descriptor cannot do more than ring a bell.
+/// True if the descriptor is an eventfd, so that writing to it only signals an event.
 pub(super) fn is_event(descriptor: BorrowedFd<'_>) -> bool {
     let link = fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
     link.is_ok_and(|target| target.as_os_str() == "anon_inode:[eventfd]")
 }
 
-/// What a client offers: one region with both rings and all buffers, and a bell for each ring.
+/// Memory that a client offers: one region with both rings and all buffers, and an eventfd for each ring.
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) file: OwnedFd,
@@ -58,24 +59,26 @@ pub(super) struct Offer {
     pub(super) bells: [EventFd; 2],
 }
 
-/// Bytes of a ring.
+/// Size of a ring in bytes.
 pub(super) const fn ring_bytes(log2_slots: u8) -> usize {
     RING_HEADER_BYTES + (DESCRIPTOR_BYTES << log2_slots)
 }
 
-/// Where the buffers of a client's ring begin: behind both rings, those to the server first.
+/// Offset of the first buffer of a client's ring. The buffers follow both rings; the buffers of the ring to the server
+/// come first.
 pub(super) const fn first_buffer(log2_slots: u8, buffer_bytes: u16, is_to_server: bool) -> usize {
     let buffers = 2 * ring_bytes(log2_slots);
     if is_to_server { buffers } else { buffers + ((buffer_bytes as usize) << log2_slots) }
 }
 
 impl Offer {
-    /// Makes the memory of a client.
+    /// Creates the memory of a client.
     pub(super) fn new(log2_slots: u8, buffer_bytes: u16) -> io::Result<Offer> {
         let bytes = first_buffer(log2_slots, buffer_bytes, false) + (usize::from(buffer_bytes) << log2_slots);
         let file = memfd_create(c"memif", MFdFlags::MFD_ALLOW_SEALING | MFdFlags::MFD_CLOEXEC)?;
         ftruncate(&file, bytes as i64)?;
-        // The server may insist on the first; the other keeps it from making the file ours to fill.
+        // Servers may require the shrink seal. The grow seal prevents the server from enlarging the file at the expense
+        // of this process.
         fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW))?;
         let mapping = Mapping::new(file.as_fd(), bytes)?;
         let bell = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);

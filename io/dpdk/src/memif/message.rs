@@ -1,29 +1,29 @@
-//! Messages of memif's control protocol, version 2.0: 128 bytes each, in the byte order of the machine.
+//! Messages of memif's control protocol, version 2.0: 128 bytes each, in the byte order of the host.
 //!
-//! The two ends are on one machine, and are called client (which offers memory) and server. Fields that Namehop does not use
-//! (names, secrets, private headers) are written as zeros and not read.
+//! Both ends are on one host. The client offers memory; the server accepts it. Fields that Namehop does not use (names,
+//! secrets, private headers) are written as zeros and ignored on receipt.
 
 /// Length of every message.
 pub(super) const MESSAGE_BYTES: usize = 128;
-/// The only version there is, 2.0.
+/// The only supported protocol version, 2.0.
 pub(super) const VERSION: u16 = 0x0200;
 /// Largest ring, as a power of two.
 pub(super) const MAX_LOG2_SLOTS: u8 = 14;
-/// Regions of memory that one link may have.
+/// Maximum number of memory regions of one link.
 pub(super) const MAX_REGIONS: u16 = 16;
-/// Frames with Ethernet headers, as the protocol has it. Peers of NDN say so of bare packets, too.
+/// Mode of Ethernet frames. NDN peers use this mode for bare packets too.
 const MODE_ETHERNET: u8 = 0;
-/// In an offer of a ring: from client to server.
+/// Flag of an offered ring: from client to server.
 const CLIENT_TO_SERVER: u16 = 1;
 
-/// Where a ring lies.
+/// Location of a ring in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RingLocation {
     /// Number of its region.
     pub(super) region: u16,
-    /// Its first byte there.
+    /// Offset of its first byte in the region.
     pub(super) offset: u32,
-    /// Slots as a power of two.
+    /// Number of slots, as a power of two.
     pub(super) log2_slots: u8,
 }
 
@@ -36,20 +36,20 @@ pub(super) enum Message {
     Hello { min_version: u16, max_version: u16, max_log2_slots: u8 },
     /// Client: which link it wants.
     Init { version: u16, id: u32, is_ethernet: bool },
-    /// Client: memory, whose descriptor comes along.
+    /// Client: a memory region; its descriptor is attached.
     AddRegion { index: u16, bytes: u64 },
-    /// Client: a ring, whose event descriptor comes along.
+    /// Client: a ring; its eventfd is attached.
     AddRing { is_to_server: bool, index: u16, place: RingLocation },
-    /// Client: that was all.
+    /// Client: all regions and rings have been sent.
     Connect,
-    /// Server: the link works.
+    /// Server: the link is up.
     Connected,
-    /// Either: the link ends, and why.
+    /// Either end: the link ends, with a reason.
     Disconnect { reason: String },
 }
 
 impl Message {
-    /// The bytes of this message.
+    /// Encodes this message.
     pub(super) fn encode(&self) -> [u8; MESSAGE_BYTES] {
         let mut bytes = [0; MESSAGE_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
@@ -102,7 +102,7 @@ impl Message {
         bytes
     }
 
-    /// Reads a message; `None` when it is none of those above.
+    /// Decodes a message; `None` if its type is unknown.
     pub(super) fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Option<Message> {
         let number = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let long = |at: usize| u32::from_ne_bytes(std::array::from_fn(|index| bytes[at + index]));

@@ -1,10 +1,11 @@
-//! Rings of descriptors in memory that another process writes to as well, whenever it likes and whatever it likes.
+//! Rings of descriptors in memory that an untrusted process can write at any time.
 //!
-//! Nothing that is read from there is trusted: every number that is used was read once and checked, and only the checked copy is used. The
-//! client of a link does not read where its own buffers lie at all.
+//! No value read from that memory is trusted: it is read once, checked, and only the checked copy is used. A client
+//! never reads the locations of its own buffers from the ring.
 //!
-//! A ring to the server is filled by the client, who counts up `head`; the server counts up `tail` as it takes frames out. In the ring to
-//! the client the client provides empty buffers and counts up `head`; the server fills them and counts up `tail`.
+//! In the ring to the server, the client fills slots and advances `head`; the server receives frames and advances
+//! `tail`. In the ring to the client, the client provides empty buffers and advances `head`; the server fills them and
+//! advances `tail`.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -15,20 +16,20 @@ use super::memory::{first_buffer, ring_bytes};
 use super::message::{MAX_LOG2_SLOTS, RingLocation};
 use crate::mapping::Mapping;
 
-/// What stands in front of the descriptors: cookie, flags and head on one cache line, tail on another.
+/// Header in front of the descriptors: cookie, flags and head on one cache line, tail on another.
 pub(super) const RING_HEADER_BYTES: usize = 128;
-/// One descriptor: flags, region (16 bits each), length, offset, metadata (32 bits each).
+/// One descriptor: flags and region (16 bits each), length, offset and metadata (32 bits each).
 pub(super) const DESCRIPTOR_BYTES: usize = 16;
 const COOKIE: u32 = 0x03E3_1F20;
-/// Flag of a ring whose reader wants no bell to be rung.
+/// Ring flag: the reader does not want to be signalled.
 const NO_BELL: u16 = 1;
-/// Flag of a descriptor whose frame continues in the next one.
+/// Descriptor flag: the frame continues in the next descriptor.
 const CONTINUES: u16 = 1;
 
-/// One piece of a frame: bytes in shared memory that are known to be inside of it.
+/// One piece of a frame: a range of bytes that was checked to lie in shared memory.
 pub(super) type Piece = (NonNull<u8>, usize);
 
-/// What a ring says of one buffer.
+/// A buffer as a ring describes it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Descriptor {
     flags: u16,
@@ -38,19 +39,19 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// Whether the frame goes on in the next one.
+    /// True if the frame continues in the next descriptor.
     pub(super) fn continues(self) -> bool {
         self.flags & CONTINUES != 0
     }
 
-    /// That of the same buffer with so many bytes of a frame, which may go on in the next one.
+    /// Descriptor of the same buffer with `length` bytes of a frame, which may continue in the next descriptor.
     pub(super) fn holding(self, length: usize, continues: bool) -> Descriptor {
-        // Not more than the buffer holds, whose length is such a number.
+        // `length` is at most the buffer's length, which is a 32-bit number.
         Descriptor { length: length as u32, flags: if continues { CONTINUES } else { 0 }, ..self }
     }
 }
 
-/// A ring that is known to lie inside its region.
+/// A ring that was checked to lie inside its region.
 struct Ring {
     start: NonNull<u8>,
     slots: u16,
@@ -67,7 +68,8 @@ impl Ring {
     }
 
     fn cookie(&self) -> &AtomicU32 {
-        // SAFETY: the header lies in the mapping, which outlives the ring; it is aligned to 4 bytes; all access is atomic.
+        // SAFETY: the header lies in the mapping, which outlives the ring; it is aligned to 4 bytes; every access is
+        // atomic.
         unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
     }
 
@@ -98,8 +100,8 @@ impl Ring {
     #[inline]
     fn read(&self, index: u16) -> Descriptor {
         let place = self.place_of(index);
-        // SAFETY: the descriptor lies in the mapping and is aligned to 4 bytes. Volatile: the peer may write meanwhile, so each
-        // part is read exactly once. Any bytes are valid numbers.
+        // SAFETY: the descriptor lies in the mapping and is aligned to 4 bytes. The peer may write at the same time, so
+        // the reads are volatile and each part is read exactly once. All bit patterns are valid numbers.
         unsafe {
             Descriptor {
                 flags: place.cast::<u16>().read_volatile(),
@@ -123,24 +125,24 @@ impl Ring {
     }
 }
 
-/// Where a client's own buffers for a ring are, in its only region.
+/// Location of a client's own buffers for a ring, in its only region.
 #[derive(Debug, Clone, Copy)]
 struct OwnBuffers {
     first: usize,
     bytes: u16,
 }
 
-/// One direction of a link. It points into the regions that it was made for, which its user has to keep.
+/// One direction of a link. It points into the regions that it was made for; its user must keep them mapped.
 pub(super) struct Direction {
     ring: Ring,
-    /// There at the client's end.
+    /// Own buffers; present at the client's end only.
     own: Option<OwnBuffers>,
-    /// Descriptors of frames received or sent so far, as a number that wraps around.
+    /// Number of descriptors received or sent so far; wraps around.
     pub(super) count: u16,
 }
 
 impl Direction {
-    /// At the server's end. `None` when the ring is not inside its region, or is none.
+    /// Makes the server's end. `None` if the ring is not inside its region, or has no valid cookie.
     pub(super) fn server(regions: &[Mapping], place: RingLocation) -> Option<Direction> {
         let ring = Ring::new(regions, place)?;
         if ring.cookie().load(Ordering::Relaxed) != COOKIE {
@@ -149,7 +151,7 @@ impl Direction {
         Some(Direction { ring, own: None, count: 0 })
     }
 
-    /// At the client's end, with buffers of so many bytes.
+    /// Makes the client's end, with buffers of `buffer_bytes` bytes each.
     pub(super) fn client(
         regions: &[Mapping],
         place: RingLocation,
@@ -162,7 +164,7 @@ impl Direction {
         Some(Direction { ring, own: Some(OwnBuffers { first, bytes: buffer_bytes }), count: 0 })
     }
 
-    /// Begins at the server's end: no frame has gone either way.
+    /// Resets the counters at the server's end: no frame has been sent in either direction.
     pub(super) fn reset(&self) {
         self.ring.head().store(0, Ordering::Relaxed);
         self.ring.tail().store(0, Ordering::Relaxed);
@@ -172,32 +174,32 @@ impl Direction {
         self.ring.slots
     }
 
-    /// At the client's end all slots but those in use are this end's to fill, at the server's those that the client
-    /// provides.
+    /// Slots that this end may fill beyond the peer's counter. At the client's end these are all slots except those in
+    /// use; at the server's end, the slots that the client provides.
     pub(super) fn lead(&self) -> u16 {
         if self.own.is_some() { self.ring.slots } else { 0 }
     }
 
-    /// What the peer has counted up to.
+    /// The peer's counter.
     #[inline]
     pub(super) fn theirs(&self) -> u16 {
         let place = if self.own.is_some() { self.ring.tail() } else { self.ring.head() };
         place.load(Ordering::Acquire)
     }
 
-    /// Counts up to this for the peer to see.
+    /// Publishes this end's counter to the peer.
     #[inline]
     pub(super) fn publish(&self, count: u16) {
         let place = if self.own.is_some() { self.ring.head() } else { self.ring.tail() };
         place.store(count, Ordering::Release);
     }
 
-    /// Has the peer ring a bell for frames, or not.
+    /// Asks the peer to signal new frames, or not to.
     pub(super) fn want_bell(&self, is_wanted: bool) {
         self.ring.flags().store(if is_wanted { 0 } else { NO_BELL }, Ordering::Relaxed);
     }
 
-    /// Whether the peer wants that.
+    /// True if the peer asks to be signalled.
     #[inline]
     pub(super) fn wants_bell(&self) -> bool {
         self.ring.flags().load(Ordering::Relaxed) & NO_BELL == 0
@@ -213,7 +215,7 @@ impl Direction {
         self.ring.write(index, descriptor);
     }
 
-    /// The descriptor of an empty buffer to write a frame to: an own one, or one that the peer provides.
+    /// Descriptor of an empty buffer to write a frame to: an own buffer, or one that the peer provides.
     #[inline]
     pub(super) fn empty(&self, index: u16) -> Descriptor {
         match self.own {
@@ -222,7 +224,7 @@ impl Direction {
         }
     }
 
-    /// Gives the peer an own buffer back, empty.
+    /// Returns an own buffer, empty, to the peer.
     #[inline]
     pub(super) fn give_buffer(&self, index: u16) {
         if let Some(own) = self.own {
@@ -230,7 +232,7 @@ impl Direction {
         }
     }
 
-    /// The descriptor of an own buffer that holds `length` bytes, and where it is.
+    /// Descriptor and offset of an own buffer that holds `length` bytes.
     #[inline]
     fn own_buffer(&self, index: u16, own: OwnBuffers, length: usize) -> (Descriptor, usize) {
         let slot = usize::from(index & (self.ring.slots - 1));
@@ -238,7 +240,7 @@ impl Direction {
         (Descriptor { flags: 0, region: 0, length: length as u32, offset: offset as u32 }, offset)
     }
 
-    /// The bytes that a descriptor names; `None` when they are not in shared memory.
+    /// The bytes that a descriptor refers to; `None` if they are not inside shared memory.
     #[inline]
     pub(super) fn piece(&self, regions: &[Mapping], index: u16, descriptor: Descriptor) -> Option<Piece> {
         let length = descriptor.length as usize;
@@ -252,8 +254,8 @@ impl Direction {
         start.map(|start| (start, length))
     }
 
-    /// Asks for the bytes of a frame that will be copied out of the ring soon. The peer wrote them, so they lie in another processor's
-    /// cache.
+    /// Prefetches the bytes of a frame that will soon be copied from the ring. The peer wrote them, so they are in
+    /// another core's cache.
     #[inline]
     pub(super) fn ask_for(&self, regions: &[Mapping], index: u16) {
         if let Some((start, length)) = self.piece(regions, index, self.ring.read(index)) {
@@ -261,7 +263,8 @@ impl Direction {
         }
     }
 
-    /// Asks for a buffer to which a frame of `length` bytes will be written soon. The peer read what was there before.
+    /// Prefetches for writing a buffer that a frame of `length` bytes will soon be copied to. The peer has read it, so
+    /// it is in another core's cache.
     #[inline]
     pub(super) fn ask_for_empty(&self, regions: &[Mapping], index: u16, length: usize) {
         if let Some((start, room)) = self.piece(regions, index, self.empty(index)) {
@@ -270,5 +273,6 @@ impl Direction {
     }
 }
 
-/// Of one frame so much is asked for ahead: that of a usual link, so that a peer that tells of long ones costs no more.
+/// Bytes of a frame that are prefetched at most: a full frame of a usual link, so that a peer that announces longer
+/// frames costs no more.
 const ASKED_BYTES: usize = 1536;

@@ -1,7 +1,8 @@
-//! The thread that serves the control sockets of all memifs: makes connections, notices their end, rings bells of peers.
+//! The thread that serves the control sockets of all memif ports: it makes connections, detects their end, and signals
+//! peers.
 //!
-//! It moves no frames. Nothing that a peer sends, or does not send, keeps it waiting for others: sockets do not block, a
-//! handshake has [`PATIENCE`], and at most [`MAX_HANDSHAKES`] are under way.
+//! It moves no frames. No peer can delay it: sockets are non-blocking, a handshake has to finish within [`PATIENCE`],
+//! and at most [`MAX_HANDSHAKES`] handshakes are in progress.
 
 use std::borrow::Cow;
 use std::io;
@@ -23,29 +24,30 @@ use super::link::Link;
 use super::message::{Message, VERSION};
 use super::{Memif, MemifRole};
 
-/// How long a handshake may take.
+/// Time limit of a handshake.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Pause between two attempts to reach a server.
+/// Pause between two attempts to connect to a server.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long a server may be away before that is reported: the two ends need not start at the same time.
+/// How long a server may be absent before that is reported: the two ends need not start at the same time.
 const ABSENCE: Duration = Duration::from_secs(2);
-/// Time between two looks at what no event tells of, while there is such, and otherwise.
+/// Polling intervals for state that no event announces: the short one while there is such state, the long one
+/// otherwise.
 const SHORT_LOOK: Duration = Duration::from_millis(100);
 const LONG_LOOK: Duration = Duration::from_secs(1);
-/// Connections whose handshake is not complete. The oldest goes for a new one.
+/// Maximum number of incomplete handshakes. The oldest one is closed for a new one.
 const MAX_HANDSHAKES: usize = 32;
 
-/// Why a connection ends whose peer breaks the rules.
+/// Reason for closing a connection whose peer violates the protocol.
 const DISORDER: &str = "the rings are not in order";
 
-/// What is asked of the thread.
+/// Commands to the thread.
 pub(super) enum MemifCommand {
     Open(Memif, Arc<Link>, SyncSender<io::Result<()>>),
     Close(Arc<Link>),
     Stop,
 }
 
-/// How the thread is asked, and woken.
+/// Command queue of the thread, and the event that wakes it.
 pub(super) struct Mailbox {
     commands: SegQueue<MemifCommand>,
     event: EventFd,
@@ -63,50 +65,50 @@ impl Mailbox {
     }
 
     pub(super) fn wake(&self) {
-        // Fails only when the counter is full, and then the thread is being woken.
+        // The write fails only if the counter is full, and then the thread is being woken anyway.
         let _ = self.event.write(1);
     }
 }
 
-/// A memif of ours.
+/// A memif port of this process.
 struct Endpoint {
     memif: Memif,
     link: Arc<Link>,
     next_attempt: Instant,
-    /// A client has not found its server since then.
+    /// Since when a client has not reached its server.
     missed_since: Option<Instant>,
 }
 
 impl Endpoint {
-    /// Whether clients find it at this control socket.
+    /// True if this is a server on this control socket.
     fn is_served_at(&self, socket: &Path) -> bool {
         self.memif.role == MemifRole::Server && self.memif.socket == socket
     }
 }
 
-/// A control socket of ours, for all servers that share it.
+/// A control socket of this process, shared by all servers on it.
 struct Listener {
     path: PathBuf,
     socket: OwnedFd,
-    /// Device and inode: which file is ours to remove.
+    /// Device and inode of the socket file, to recognize it before removing it.
     file: Option<(u64, u64)>,
 }
 
 enum State {
-    /// A client that has not said which link it wants.
+    /// A client that has not named a link yet.
     Stranger,
     Accepting(Acceptance),
     Requesting(Box<Request>),
-    /// Connected; the bell of the other end.
+    /// Connected; with the peer's eventfd, if there is one.
     Up(Option<OwnedFd>),
 }
 
 struct Peer {
     channel: Channel,
-    /// The control socket that it came to, or was found at.
+    /// The control socket that it was accepted on, or connected to.
     socket: PathBuf,
     since: Instant,
-    /// The link that it has.
+    /// The link that it uses.
     link: Option<Arc<Link>>,
     state: State,
 }
@@ -119,13 +121,13 @@ impl Drop for Peer {
     }
 }
 
-/// See the module's description.
+/// See the module description.
 pub(super) struct Service {
     mailbox: Arc<Mailbox>,
     endpoints: Vec<Endpoint>,
     listeners: Vec<Listener>,
     peers: Vec<Peer>,
-    /// When connections cannot be accepted, for example because descriptors have run out, that is tried again then.
+    /// When to accept connections again after accepting failed, for example because no descriptors were left.
     accept_after: Instant,
 }
 
@@ -135,7 +137,7 @@ impl Service {
         Service { mailbox, endpoints, listeners, peers, accept_after: Instant::now() }
     }
 
-    /// Serves until told to stop.
+    /// Serves until it receives the command to stop.
     pub(super) fn run(mut self) {
         loop {
             let readable = self.wait();
@@ -143,7 +145,7 @@ impl Service {
             while let Some(command) = self.mailbox.commands.pop() {
                 match command {
                     MemifCommand::Open(memif, link, reply) => {
-                        // Nobody waits any more, so the port is gone as well.
+                        // If the opener has stopped waiting, it has dropped the port as well.
                         let _ = reply.send(self.open(memif, link));
                     }
                     MemifCommand::Close(link) => self.close(&link),
@@ -155,7 +157,7 @@ impl Service {
         }
     }
 
-    /// Waits for something to do. Returns which peers have something to say.
+    /// Waits for events. Returns for each peer whether it is readable.
     fn wait(&mut self) -> Vec<bool> {
         let now = Instant::now();
         let may_accept = now >= self.accept_after;
@@ -170,7 +172,7 @@ impl Service {
             || self.endpoints.iter().any(|endpoint| endpoint.memif.role == MemifRole::Client && !endpoint.link.is_up());
         let pause = if is_waiting { SHORT_LOOK } else { LONG_LOOK };
         if poll(&mut polled, PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX)).is_err() {
-            // Interrupted, or short of memory: not in a loop.
+            // Interrupted, or out of memory: pause instead of spinning.
             std::thread::sleep(Duration::from_millis(1));
         }
         let readable = polled[1..=self.peers.len()].iter().map(|polled| polled.any().unwrap_or(true)).collect();
@@ -208,7 +210,7 @@ impl Service {
         self.listeners.retain(|listener| {
             let is_used = endpoints.iter().any(|endpoint| endpoint.is_served_at(&listener.path));
             if !is_used && listener.file.is_some() && file_at(&listener.path) == listener.file {
-                // One that somebody else has removed is gone as well.
+                // It may already have been removed.
                 let _ = std::fs::remove_file(&listener.path);
             }
             is_used
@@ -221,7 +223,7 @@ impl Service {
         }
     }
 
-    /// Reads what peers say.
+    /// Processes messages of peers.
     fn serve_peers(&mut self, readable: &[bool]) {
         let endpoints = &self.endpoints;
         let mut index = 0;
@@ -235,13 +237,13 @@ impl Service {
         });
     }
 
-    /// Takes new connections.
+    /// Accepts new connections.
     fn accept(&mut self) {
         if Instant::now() < self.accept_after {
             return;
         }
         for listener in &self.listeners {
-            // More wait for their turn.
+            // Accept one connection per listener; the others wait for the next iteration.
             let channel = match accept(listener.socket.as_fd()) {
                 Ok(Some(channel)) => channel,
                 Ok(None) => continue,
@@ -268,7 +270,8 @@ impl Service {
         }
     }
 
-    /// What no event tells of: peers that are too slow or break the rules, bells, servers that may have come.
+    /// Checks state that no event announces: peers that are too slow or violate the protocol, pending signals, servers
+    /// that may have started.
     fn look(&mut self) {
         let now = Instant::now();
         self.peers.retain_mut(|peer| {
@@ -298,7 +301,7 @@ impl Service {
             let channel = match Channel::connect(&memif.socket) {
                 Ok(channel) => channel,
                 Err(error) => {
-                    // It will be asked again.
+                    // The next attempt will try again.
                     if now.saturating_duration_since(*missed_since.get_or_insert(now)) >= ABSENCE {
                         link.report(format!("its server cannot be reached: {error}"));
                     }
@@ -317,7 +320,8 @@ impl Service {
 }
 
 impl Peer {
-    /// Ends the connection, tells the other end why, and reports it unless a connected peer has simply gone.
+    /// Ends the connection, sends the reason to the peer, and reports it, unless a connected peer has simply closed the
+    /// connection.
     fn end(&self, reason: &str) {
         tracing::debug!(reason, "a memif connection ends");
         self.channel.send(&Message::Disconnect { reason: reason.to_owned() }, None);
@@ -327,11 +331,11 @@ impl Peer {
         link.report(format!("no connection came about: {reason}"));
     }
 
-    /// Reads one message; an error is the reason why the connection ends.
+    /// Processes one message. The error is the reason for closing the connection.
     fn serve(&mut self, endpoints: &[Endpoint]) -> Result<(), Cow<'static, str>> {
         let (message, descriptor) = match self.channel.receive() {
             Received::Message(Message::Disconnect { reason }, _) => {
-                // Quoted, because it may be anything.
+                // Quoted, because the peer chooses the text.
                 return Err(format!("the other end says {reason:?}").into());
             }
             Received::Message(message, descriptor) => (message, descriptor),
@@ -390,10 +394,11 @@ fn file_at(path: &Path) -> Option<(u64, u64)> {
     std::fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Rings the bell of a peer. It may have made the descriptor one that blocks, or have filled it up.
+/// Signals a peer. The peer may have made the descriptor blocking or filled its counter, so it is set to non-blocking
+/// first.
 fn ring(bell: BorrowedFd<'_>) {
     if fcntl(bell, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).is_ok() {
-        // SAFETY: eight bytes are read from a number that lives.
+        // SAFETY: eight bytes are read from a number that outlives the call.
         let _ = unsafe { libc::write(bell.as_raw_fd(), (&raw const ONE).cast(), size_of::<u64>()) };
     }
 }

@@ -1,4 +1,4 @@
-//! The control socket that a memif server has left behind.
+//! Removal of a stale control socket of a memif server.
 
 use std::fs;
 use std::io;
@@ -6,14 +6,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Removes a socket that a server has left behind. One that somebody listens on stays: several links may share it. So does
-/// everything else, also a symbolic link: the driver then cannot make its socket.
+/// Removes a control socket that no process listens on any more. A socket with a listener stays, because several links
+/// may share it. Every other kind of file stays too, including a symbolic link; creating the control socket then fails.
 ///
 /// # Errors
-/// When there is no permission for that.
+/// Fails if the process may not remove the socket.
 pub fn prepare_socket(socket: &Path) -> io::Result<()> {
     let is_socket = fs::symlink_metadata(socket).is_ok_and(|found| found.file_type().is_socket());
-    // A listener of memif's kind would answer that this is the wrong kind of connection.
+    // A memif listener would refuse this kind of socket with another error than "connection refused".
     let is_dead =
         is_socket && UnixStream::connect(socket).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
     if is_dead { fs::remove_file(socket) } else { Ok(()) }

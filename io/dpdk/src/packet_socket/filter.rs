@@ -1,5 +1,5 @@
-//! The filter that the kernel applies to frames before they reach the ring: a program for its classic packet filter
-//! (networking/filter in the kernel's documentation).
+//! The filter that the kernel applies to frames before they reach the ring: a classic BPF program (networking/filter in
+//! the kernel's documentation).
 
 use std::net::Ipv4Addr;
 
@@ -8,9 +8,9 @@ use crate::wanted::{
     TARGET_OF_ARP, VLAN_BITS, Wanted,
 };
 
-/// Where the type of a frame stands, once the kernel has taken its tag off.
+/// Offset of the Ethernet type, once the kernel has removed the VLAN tag.
 const TYPE_OFFSET: u32 = 12;
-/// Offsets relative to this one are properties of the packet, not bytes of it.
+/// Offsets from here on refer to properties of the packet instead of its bytes.
 const PROPERTIES: i32 = libc::SKF_AD_OFF;
 const ACCEPT: u32 = u32::MAX;
 const REFUSE: u32 = 0;
@@ -23,7 +23,7 @@ pub(super) fn load(size: u32, offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | size | libc::BPF_ABS, 0, 0, offset)
 }
 
-/// Skips so many instructions unless the number loaded last is `value`.
+/// Skips `count` instructions unless the loaded number is `value`.
 pub(super) fn unless_equal_skip(count: u8, value: u32) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, count, value)
 }
@@ -36,7 +36,7 @@ fn jump_over(count: usize) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JA, 0, 0, count as u32)
 }
 
-/// Loads the VLAN of a frame: 0 without a tag, or with one that names a priority only.
+/// Loads the VLAN of a frame: 0 without a tag, or with a tag that carries only a priority.
 fn load_vlan() -> [libc::sock_filter; 2] {
     [
         load(libc::BPF_W, (PROPERTIES + libc::SKF_AD_VLAN_TAG) as u32),
@@ -44,7 +44,7 @@ fn load_vlan() -> [libc::sock_filter; 2] {
     ]
 }
 
-/// Refuses frames with the tag of a provider (IEEE 802.1ad), which names other networks than those of the same number.
+/// Rejects frames with a provider tag (IEEE 802.1ad): their VLAN numbers name other networks than 802.1Q numbers do.
 fn only_of_customers() -> [libc::sock_filter; 3] {
     [
         load(libc::BPF_W, (PROPERTIES + libc::SKF_AD_VLAN_TPID) as u32),
@@ -53,13 +53,14 @@ fn only_of_customers() -> [libc::sock_filter; 3] {
     ]
 }
 
-/// Does this when the number loaded last is `value`. The program must end.
+/// Runs `program` if the loaded number is `value`. The program must end with a verdict.
 fn only_for(value: u16, program: Vec<libc::sock_filter>) -> impl Iterator<Item = libc::sock_filter> {
     let compare = instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(value));
     [compare, jump_over(program.len())].into_iter().chain(program)
 }
 
-/// Decides on frames of an Ethernet type, which is the number loaded last, by what `program` says for each network with addresses.
+/// Decides on frames of one Ethernet type, which is the loaded number. `program` makes the rules for each VLAN that has
+/// addresses, and for untagged frames.
 fn for_type(
     ethertype: u16,
     wanted: &Wanted,
@@ -79,7 +80,7 @@ fn for_type(
     only_for(ethertype, section).collect()
 }
 
-/// Accepts frames that have one of these numbers, of four bytes each, at an offset; `None` without any.
+/// Accepts frames with one of these IPv4 addresses at `offset`; `None` without addresses.
 fn any_of(offset: u16, addresses: &[Ipv4Addr]) -> Option<Vec<libc::sock_filter>> {
     if addresses.is_empty() {
         return None;
@@ -90,7 +91,7 @@ fn any_of(offset: u16, addresses: &[Ipv4Addr]) -> Option<Vec<libc::sock_filter>>
     Some(program)
 }
 
-/// Accepts packets of IPv6 to these addresses; `None` without any.
+/// Accepts IPv6 packets to one of these addresses; `None` without addresses.
 fn to_any_of(addresses: &[[u32; 4]]) -> Option<Vec<libc::sock_filter>> {
     if addresses.is_empty() {
         return None;
@@ -98,7 +99,7 @@ fn to_any_of(addresses: &[[u32; 4]]) -> Option<Vec<libc::sock_filter>> {
     let mut program = Vec::new();
     for words in addresses {
         for (&word, offset) in words.iter().zip((DESTINATION_V6..).step_by(4)) {
-            // What is left of this address: two for each further word, and the verdict.
+            // Instructions left for this address: two for each further word, and the verdict.
             let left = 2 * ((DESTINATION_V6 + 12 - offset) / 4) + 1;
             program.extend([load(libc::BPF_W, offset.into()), unless_equal_skip(left as u8, word)]);
         }
@@ -108,12 +109,13 @@ fn to_any_of(addresses: &[[u32; 4]]) -> Option<Vec<libc::sock_filter>> {
     Some(program)
 }
 
-/// Accepts nothing.
+/// Accepts no frames.
 pub(super) fn nothing() -> Vec<libc::sock_filter> {
     vec![end(REFUSE)]
 }
 
-/// Accepts everything, if that is wanted; otherwise NDN frames without tag, or with the tag of one of the wanted VLANs, and packets for wanted addresses in their networks.
+/// Accepts every frame if `wanted` says so. Otherwise accepts NDN frames that are untagged or in a wanted VLAN, and
+/// packets to the wanted addresses in their VLANs.
 pub(super) fn program(wanted: &Wanted) -> Vec<libc::sock_filter> {
     if wanted.is_everything() {
         return vec![end(ACCEPT)];
@@ -122,7 +124,7 @@ pub(super) fn program(wanted: &Wanted) -> Vec<libc::sock_filter> {
     program.extend(for_type(ETHERTYPE_ARP, wanted, |vlan| any_of(TARGET_OF_ARP, &wanted.v4(vlan))));
     program.extend(for_type(ETHERTYPE_IPV4, wanted, |vlan| any_of(DESTINATION_V4, &wanted.v4(vlan))));
     program.extend(for_type(ETHERTYPE_IPV6, wanted, |vlan| to_any_of(&wanted.v6(vlan))));
-    // Past the next instruction, which ends, is the way of NDN frames.
+    // NDN frames skip the next instruction, which rejects all other frames.
     program.push(instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(ETHERTYPE_NDN)));
     program.push(end(REFUSE));
     program.extend(load_vlan());

@@ -1,7 +1,7 @@
 //! The ring of received frames that kernel and process share (TPACKET_V2, packet_mmap in the kernel's documentation).
 //!
-//! A slot is a header, whose status says whether the kernel or the process may use it, and one frame. The
-//! kernel fills slots in order, and the process gives them back in order.
+//! A slot holds one frame behind a header; the status in the header says whether the kernel or the process owns the
+//! slot. The kernel fills slots in order, and the process returns them in order.
 
 use std::os::fd::AsFd;
 use std::slice;
@@ -16,32 +16,33 @@ use crate::error::DpdkError;
 use crate::mapping::Mapping;
 use crate::wanted::{ETHERTYPE_VLAN, VLAN_BITS};
 
-/// Slots of a ring, at least.
+/// Minimum number of slots of a ring.
 const SLOTS: usize = 1024;
-/// A slot for frames of ordinary Ethernet, and one for jumbo frames.
+/// Slot sizes for frames of ordinary Ethernet and for jumbo frames, in bytes.
 const SLOT_BYTES: usize = 2048;
 const JUMBO_SLOT_BYTES: usize = 9216;
-/// Slots lie in blocks of this size, a whole number of pages; none crosses the end of one.
+/// Slots lie in blocks of this size, a whole number of pages; no slot crosses the end of a block.
 const BLOCK_BYTES: usize = 65_536;
-/// What the kernel puts in front of a frame: the slot's header, an address, and padding.
+/// Bytes that the kernel puts in front of a frame: the slot header, an address, and padding.
 const OVERHEAD_BYTES: usize = 66;
-/// The two addresses in front of a frame, and the tag that may stand behind them.
+/// Sizes of the two addresses at the start of a frame, and of the tag that may follow them, in bytes.
 const ADDRESSES_BYTES: usize = 12;
 const TAG_BYTES: usize = 4;
-/// Longest frame that fits, Ethernet header included. The tag of a VLAN takes no room: the kernel keeps it in the slot's header.
+/// Longest frame that fits, in bytes, including the Ethernet header. A VLAN tag takes no room: the kernel stores it in
+/// the slot header.
 pub(super) const MAX_FRAME_BYTES: usize = JUMBO_SLOT_BYTES - OVERHEAD_BYTES;
 
 /// The reader's end of the ring.
 pub(super) struct ReceiveRing {
     memory: Mapping,
     slot_bytes: usize,
-    /// Where the slot begins that is filled next, and where its block does.
+    /// Offset of the next slot to read, and of its block.
     next: usize,
     block: usize,
 }
 
 impl ReceiveRing {
-    /// Gives the socket a ring for frames of up to `frame_bytes`.
+    /// Sets up a ring of the socket for frames of up to `frame_bytes`.
     pub(super) fn new(socket: &Socket, frame_bytes: usize) -> Result<ReceiveRing, DpdkError> {
         let slot_bytes = if frame_bytes + OVERHEAD_BYTES <= SLOT_BYTES { SLOT_BYTES } else { JUMBO_SLOT_BYTES };
         let per_block = BLOCK_BYTES / slot_bytes;
@@ -61,7 +62,7 @@ impl ReceiveRing {
         Ok(ReceiveRing { memory, slot_bytes, next: 0, block: 0 })
     }
 
-    /// Goes on to the next slot.
+    /// Moves on to the next slot.
     fn advance(&mut self) {
         self.next += self.slot_bytes;
         if self.next + self.slot_bytes > self.block + BLOCK_BYTES {
@@ -73,8 +74,9 @@ impl ReceiveRing {
         }
     }
 
-    /// Frames that wait, or a bit fewer: the largest power of two of slots that are filled, from half a ring down to a burst; 0 if they are
-    /// fewer. Slots are filled in order, so one of them stands for all in front.
+    /// Lower bound on the number of waiting frames: the largest power of two, from half a ring down to a burst, for
+    /// which the slot at that distance is filled; 0 if there is none. Slots are filled in order, so a filled slot
+    /// implies that all slots before it are filled.
     pub(super) fn waiting(&self) -> usize {
         let per_block = BLOCK_BYTES / self.slot_bytes;
         let slots = self.memory.bytes() / BLOCK_BYTES * per_block;
@@ -89,24 +91,24 @@ impl ReceiveRing {
         [SLOTS / 2, SLOTS / 4, SLOTS / 8, BURST].into_iter().find(is_filled).unwrap_or(0)
     }
 
-    /// Adds up to [`BURST`] frames to `frames`. Returns how many were lost because there was no buffer for them.
+    /// Adds up to [`BURST`] frames to `frames`. Returns how many were dropped because no buffer was free.
     pub(super) fn receive(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) -> usize {
         let mut lost = 0;
         for _ in 0..BURST {
             let slot = self.memory.at(self.next);
-            // SAFETY: the slot begins with its header, whose first field is the status; slots are aligned to 16 bytes. Kernel
-            // and process both use it as an atomic number.
+            // SAFETY: the slot begins with its header, and the first field of the header is the status; slots are
+            // aligned to 16 bytes. Kernel and process both access it atomically.
             let status = unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) };
             let status_bits = status.load(Ordering::Acquire);
             if status_bits & libc::TP_STATUS_USER == 0 {
                 break;
             }
-            // SAFETY: the kernel has filled the header and leaves the slot alone until the status is given back.
+            // SAFETY: the kernel has filled the header and leaves the slot alone until the status is returned to it.
             let header = unsafe { slot.cast::<libc::tpacket2_hdr>().as_ref() };
             let start = usize::from(header.tp_mac).min(self.slot_bytes);
-            // A frame longer than the slot was cut off by the kernel, and is found malformed where frames are read.
+            // The kernel truncated a frame that is longer than the slot; the parser finds it malformed.
             let length = (header.tp_snaplen as usize).min(self.slot_bytes - start);
-            // SAFETY: these bytes are in the slot, as was just made sure, and ours as above.
+            // SAFETY: the bytes were just checked to lie in the slot, and the process owns the slot, as above.
             let bytes = unsafe { slice::from_raw_parts(slot.add(start).as_ptr(), length) };
             let vlan = if status_bits & libc::TP_STATUS_VLAN_VALID == 0 { 0 } else { header.tp_vlan_tci & VLAN_BITS };
             let mut frame = if vlan == 0 { pool.copy_of(bytes) } else { copy_with_tag(pool, bytes, vlan) };
@@ -126,7 +128,7 @@ impl ReceiveRing {
     }
 }
 
-/// Copies a frame into a buffer and puts the tag of a VLAN back that the kernel has taken off.
+/// Copies a frame into a buffer and inserts the VLAN tag that the kernel removed.
 #[inline(never)]
 fn copy_with_tag(pool: &BufferPool, frame: &[u8], vlan: u16) -> Option<PacketBuffer> {
     let (addresses, rest) = frame.split_at_checked(ADDRESSES_BYTES)?;

@@ -1,7 +1,7 @@
-//! Sends bursts of frames with one system call each, which never waits.
+//! Sends bursts of frames, one system call each, without blocking.
 //!
-//! The kernel may have no room: the socket's share of memory is used up (EAGAIN), or the queue of the interface is full
-//! (ENOBUFS). Both pass with time. Frames stay with the caller then, until an attempt after a pause has success.
+//! The kernel may have no room: the socket's memory limit is reached (EAGAIN), or the queue of the interface is full
+//! (ENOBUFS). Both are temporary. The frames then stay with the caller, and a later attempt follows after a pause.
 
 use std::io;
 use std::mem;
@@ -15,14 +15,15 @@ use super::socket::Socket;
 use crate::BURST;
 use crate::backoff::Backoff;
 
-/// Prepared messages of one piece each, and the state of congestion.
+/// Prepared messages of one piece each, and the back-off state.
 pub(super) struct Sender {
     messages: Box<[libc::mmsghdr]>,
     pieces: Box<[libc::iovec]>,
     backoff: Backoff,
 }
 
-// SAFETY: the messages point to the pieces, which move along with them, and the pieces to frames during a call only.
+// SAFETY: the messages point to the pieces, which move together with them; the pieces point to frames only during a
+// call.
 unsafe impl Send for Sender {}
 
 impl Sender {
@@ -33,13 +34,13 @@ impl Sender {
         Sender { messages: vec![empty; BURST].into_boxed_slice(), pieces, backoff: Backoff::default() }
     }
 
-    /// How long it is until the next attempt.
+    /// Time until the next attempt.
     pub(super) fn retry_pause(&self) -> Duration {
         self.backoff.remaining()
     }
 
-    /// Sends frames from the front and takes them out. Returns how many were lost because the kernel refused them for
-    /// good.
+    /// Sends frames from the front of `frames` and removes them. Returns how many were dropped because the kernel
+    /// rejected them permanently.
     pub(super) fn send(&mut self, socket: &Socket, frames: &mut Vec<PacketBuffer>) -> usize {
         if self.backoff.is_pausing() {
             return 0;
@@ -57,12 +58,12 @@ impl Sender {
                         self.backoff.fail();
                         break;
                     }
-                    // The interface is down or gone: the same would be said of every frame.
+                    // The interface is down or gone: every other frame would fail too.
                     Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                         lost += frames.len() - done;
                         done = frames.len();
                     }
-                    // This one is of no use, for example longer than the interface has become.
+                    // Only this frame fails, for example because it is longer than the interface's MTU.
                     _ => {
                         lost += 1;
                         done += 1;
@@ -74,7 +75,7 @@ impl Sender {
         lost
     }
 
-    /// Sends up to [`BURST`] frames; returns how many the kernel took: at least one.
+    /// Sends up to [`BURST`] frames; returns how many the kernel accepted, at least one.
     fn send_burst(&mut self, socket: &Socket, frames: &mut [PacketBuffer]) -> io::Result<usize> {
         let count = frames.len().min(BURST);
         for ((message, piece), frame) in self.messages.iter_mut().zip(&mut self.pieces).zip(&mut *frames) {
@@ -84,7 +85,7 @@ impl Sender {
             message.msg_hdr.msg_iovlen = 1;
         }
         let descriptor = socket.as_fd().as_raw_fd();
-        // SAFETY: so many messages are prepared, each with one piece, which is a frame that the kernel copies.
+        // SAFETY: `count` messages are prepared, each with one piece, which is a frame that the kernel copies.
         let sent = unsafe { libc::sendmmsg(descriptor, self.messages.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }

@@ -1,4 +1,4 @@
-//! The packet socket itself: its filter, its interface, what the kernel says of it.
+//! The packet socket: its filter, its interface, its statistics.
 
 use std::ffi::{CString, c_int};
 use std::io;
@@ -9,7 +9,7 @@ use super::filter;
 use crate::error::DpdkError;
 use crate::wanted::Wanted;
 
-/// A packet socket, which has one interface for life.
+/// A packet socket on one interface, which never changes.
 #[derive(Debug)]
 pub(crate) struct Socket {
     descriptor: OwnedFd,
@@ -18,23 +18,24 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// A socket that receives nothing until it is bound and has a filter.
+    /// Opens a socket. It receives nothing until it is bound and has a filter.
     pub(crate) fn open(interface: &str) -> Result<Socket, DpdkError> {
         let failed = |error| DpdkError::from_io(format!("open network interface {interface}"), &error);
         let name = CString::new(interface).map_err(|error| failed(error.into()))?;
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name ends with a zero byte.
         let index = unsafe { libc::if_nametoindex(name.as_ptr()) } as c_int;
         if index == 0 {
             return Err(failed(io::Error::last_os_error()));
         }
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // No protocol, so that nothing arrives before the ring and the filter are in place.
-        // SAFETY: makes a descriptor of its own.
+        // SAFETY: creates a new
+        // descriptor.
         let descriptor = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
         if descriptor < 0 {
             return Err(failed(io::Error::last_os_error()));
         }
-        // SAFETY: the descriptor was made for us just now.
+        // SAFETY: the descriptor was just created and has no other owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let socket = Socket { descriptor, interface: interface.to_owned(), index };
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32, "leave out its own frames")?;
@@ -42,13 +43,13 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Number of the interface.
+    /// Index of the interface.
     pub(crate) fn interface_index(&self) -> u32 {
-        // The system's numbers are positive.
+        // Interface indices are positive.
         self.index.unsigned_abs()
     }
 
-    /// Lets NDN frames without a tag through, and what else is wanted. Replaces the filter before in one step.
+    /// Passes untagged NDN frames and the wanted frames. Replaces the old filter atomically.
     pub(crate) fn attach_filter(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         self.attach(filter::program(wanted))
     }
@@ -58,12 +59,12 @@ impl Socket {
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "filter its frames")
     }
 
-    /// Begins to receive the frames of the interface.
+    /// Starts to receive the frames of the interface.
     pub(crate) fn bind(&self) -> Result<(), DpdkError> {
         // SAFETY: all fields may be zero.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
-        // All of them: with the protocol of NDN alone, the kernel takes the tags off those of VLANs first.
+        // All protocols: with the NDN protocol alone, the kernel would remove VLAN tags first.
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = self.index;
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -86,7 +87,7 @@ impl Socket {
         self.set(libc::SOL_PACKET, option, &membership, "join or leave an Ethernet multicast group")
     }
 
-    /// Receives frames for whatever hardware address, as long as this socket is there.
+    /// Receives frames for any hardware address while this socket exists.
     pub(crate) fn be_promiscuous(&self) -> Result<(), DpdkError> {
         let membership = libc::packet_mreq {
             mr_ifindex: self.index,
@@ -97,7 +98,7 @@ impl Socket {
         self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership, "receive frames for all addresses")
     }
 
-    /// Frames that found the ring full since this was last asked.
+    /// Frames dropped because the ring was full, since the last call.
     pub(crate) fn take_drops(&self) -> u32 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -114,12 +115,13 @@ impl Socket {
         if result < 0 { 0 } else { statistics.tp_drops }
     }
 
-    /// Forgets the error that the socket is in.
+    /// Clears the socket's pending error.
     pub(crate) fn clear_error(&self) {
         let mut error: c_int = 0;
         let mut length = size_of::<c_int>() as libc::socklen_t;
-        // Reading the error clears it. What it says is noticed by whoever looks after the interface.
-        // SAFETY: a number of this length is written.
+        // Reading the error clears it. The manager of the interface detects its cause.
+        // SAFETY: a number of this length
+        // is written.
         unsafe {
             libc::getsockopt(
                 self.descriptor.as_raw_fd(),
@@ -131,7 +133,7 @@ impl Socket {
         };
     }
 
-    /// Sets an option. `T` must be the type that the option has in C.
+    /// Sets an option. `T` must be the option's C type.
     pub(crate) fn set<T>(&self, level: c_int, option: c_int, value: &T, purpose: &str) -> Result<(), DpdkError> {
         let length = size_of::<T>() as libc::socklen_t;
         // SAFETY: the value has this length, and the kernel only reads it.
@@ -144,7 +146,7 @@ impl Socket {
         if result < 0 { Err(self.error(purpose, &io::Error::last_os_error())) } else { Ok(()) }
     }
 
-    /// Says what was tried with the interface.
+    /// Makes an error that names the interface and the action.
     pub(crate) fn error(&self, purpose: &str, error: &io::Error) -> DpdkError {
         DpdkError::from_io(format!("open network interface {}: {purpose}", self.interface), error)
     }

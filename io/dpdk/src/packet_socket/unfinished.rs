@@ -1,20 +1,21 @@
-//! Checksums that the sender has left to a network card which frames never reach: between virtual interfaces of one computer.
+//! Completes checksums that the sender has left to a network card. Between virtual interfaces of one host, no card
+//! computes them.
 //!
-//! Of UDP, the only protocol of the Internet with such checksums that ports receive. What stands in the field is the sum of what
-//! the checksum covers besides the datagram, so the sum of all is the checksum.
+//! Only UDP checksums matter, because ports receive no other IP protocol with such checksums. The checksum field then
+//! holds the sum of the pseudo header, so summing the whole datagram gives the checksum.
 
 use namehop_packet::Checksum;
 
-/// Length of an Ethernet header without a tag and with one. The type of what is behind it are its last two bytes.
+/// Length of an Ethernet header without and with a VLAN tag. Its last two bytes are the type of the payload.
 const ETHERNET_BYTES: usize = 14;
 const TAGGED_BYTES: usize = 18;
 const TAG: u16 = 0x8100;
 const IPV6_BYTES: usize = 40;
 const UDP: u8 = 17;
-/// Where the checksum stands in the header of UDP.
+/// Offset of the checksum in the UDP header.
 const CHECKSUM: usize = 6;
 
-/// Fills in the checksum of a UDP datagram. Frames with anything else stay as they are.
+/// Completes the checksum of a UDP datagram. All other frames are unchanged.
 pub(super) fn finish(frame: &mut [u8]) {
     let Some((start, end)) = datagram(frame) else { return };
     if let Some(datagram) = frame.get_mut(start..end).filter(|datagram| datagram.len() >= CHECKSUM + 2) {
@@ -23,7 +24,7 @@ pub(super) fn finish(frame: &mut [u8]) {
     }
 }
 
-/// Where the datagram of a UDP packet begins and ends in a frame.
+/// Start and end of the datagram in the frame of a UDP packet.
 fn datagram(frame: &[u8]) -> Option<(usize, usize)> {
     let number = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     let ip_at = if number(ETHERNET_BYTES - 2)? == TAG { TAGGED_BYTES } else { ETHERNET_BYTES };
@@ -45,7 +46,7 @@ fn datagram(frame: &[u8]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// A datagram of one byte over IPv4 whose checksum is that of the pseudo header only.
+    /// An IPv4 datagram with one byte; its checksum covers only the pseudo header.
     const UNFINISHED: [u8; 44] = [
         2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00, 0x45, 0, 0, 29, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192,
         0, 2, 2, 0x18, 0xDB, 0x18, 0xDB, 0, 9, 0x84, 0x1F, 0x41, 0xEE,

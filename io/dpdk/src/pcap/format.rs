@@ -1,33 +1,33 @@
-//! The format of captures: a header, and records of a header and a frame each.
+//! The capture format: a file header, then records of a header and a frame each.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The first four bytes, as a number: with times in microseconds, and in nanoseconds.
+/// The magic number, for timestamps in microseconds and in nanoseconds.
 const MAGIC_MICROSECONDS: u32 = 0xA1B2_C3D4;
 const MAGIC_NANOSECONDS: u32 = 0xA1B2_3C4D;
-/// The first four bytes of the newer format.
+/// The magic number of the newer format, pcapng.
 const MAGIC_PCAPNG: u32 = 0x0A0D_0D0A;
 const VERSION: [u16; 2] = [2, 4];
-/// LINKTYPE_ETHERNET, in the bits that name the kind of link.
+/// LINKTYPE_ETHERNET, and the bits of the header field that hold the link type.
 const LINK_ETHERNET: u32 = 1;
 const LINK_BITS: u32 = 0x0FFF_FFFF;
 const HEADER_BYTES: usize = 24;
-/// What stands in front of each frame.
+/// Length of the header of a record, in bytes.
 pub(super) const RECORD_BYTES: usize = 16;
-/// Longer frames are in no capture that is whole.
+/// A longer record means that the capture is corrupt.
 const MAX_RECORD_BYTES: u32 = 262_144;
 
 fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, text.into())
 }
 
-/// What a record is.
+/// A record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Record {
-    /// A frame of so many bytes.
+    /// A frame of this many bytes.
     Frame(usize),
-    /// One that was cut off when it was captured, or is longer than there is place for.
+    /// A frame that was truncated when it was captured, or is longer than the buffer.
     Incomplete,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the header.
+    /// Reads the file header.
     pub(super) fn new(mut source: R) -> io::Result<Self> {
         let mut header = [0; HEADER_BYTES];
         source.read_exact(&mut header).map_err(|error| match error.kind() {
@@ -61,10 +61,10 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads the next record into `place`; `None` at the end.
+    /// Reads the next record into `place`; `None` at the end of the capture.
     pub(super) fn next(&mut self, place: &mut [u8]) -> io::Result<Option<Record>> {
         let mut header = [0; RECORD_BYTES];
-        // A capture may end between records, and nowhere else.
+        // A capture may end only between records.
         let mut filled = 0;
         while filled < RECORD_BYTES {
             match self.source.read(&mut header[filled..]) {
@@ -80,7 +80,7 @@ impl<R: Read> Reader<R> {
         if there > MAX_RECORD_BYTES {
             return Err(invalid(format!("a record has {there} bytes")));
         }
-        // At most the limit above.
+        // At most MAX_RECORD_BYTES, as just checked.
         let there = there as usize;
         if there > place.len() || there < length as usize {
             let skipped = io::copy(&mut self.source.by_ref().take(there as u64), &mut io::sink())?;
@@ -106,11 +106,11 @@ pub(super) fn write_header(target: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a frame that was sent at this time.
+/// Writes a frame with the time at which it was sent.
 pub(super) fn write_record(target: &mut impl Write, now: SystemTime, frame: &[u8]) -> io::Result<()> {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let length = u32::try_from(frame.len()).map_err(|_| invalid("a frame is too long"))?;
-    // The format has 32 bits for the seconds, which end in the year 2106.
+    // The format has 32 bits for the seconds, which overflow in the year 2106.
     for number in [now.as_secs() as u32, now.subsec_nanos(), length, length] {
         target.write_all(&number.to_le_bytes())?;
     }

@@ -1,4 +1,5 @@
-//! Writes a capture. Frames are gathered, and written with one system call; the file holds whole records only, whatever the disk refuses.
+//! Writes a capture. Frames are buffered and written with one system call. The file holds only whole records, even if
+//! the disk rejects a write.
 
 use std::fs::File;
 use std::io;
@@ -7,16 +8,16 @@ use std::time::SystemTime;
 
 use super::format::{RECORD_BYTES, write_header, write_record};
 
-/// What is gathered at most, in bytes, unless a single frame is longer.
+/// Maximum number of buffered bytes, unless a single frame is longer.
 const GATHERED_BYTES: usize = 64 << 10;
 
-/// A capture that is written.
+/// A capture that is being written.
 pub(super) struct Writer {
     file: File,
-    /// Records that are not written yet, and how many.
+    /// Buffered records, and their number.
     gathered: Vec<u8>,
     frames: usize,
-    /// Where they belong in the file.
+    /// Offset in the file where they will be written.
     end: u64,
     is_refused: bool,
 }
@@ -32,8 +33,8 @@ impl Writer {
         Ok(Writer { file, gathered, frames: 0, end, is_refused: false })
     }
 
-    /// Takes a frame that was sent at this time. Says how many frames are lost: the gathered ones, when they had to be written to
-    /// make room and could not be.
+    /// Buffers a frame that was sent at this time. Returns how many frames were dropped: the buffered ones, if they had
+    /// to be written to make room and the write failed.
     pub(super) fn push(&mut self, now: SystemTime, frame: &[u8]) -> usize {
         let lost = if self.gathered.len() + RECORD_BYTES + frame.len() > GATHERED_BYTES { self.flush() } else { 0 };
         let before = self.gathered.len();
@@ -45,7 +46,7 @@ impl Writer {
         lost
     }
 
-    /// Writes what was gathered, and says how many frames are lost because that failed.
+    /// Writes the buffered frames. Returns how many were dropped because the write failed.
     pub(super) fn flush(&mut self) -> usize {
         let frames = std::mem::take(&mut self.frames);
         if frames == 0 {
@@ -59,7 +60,7 @@ impl Writer {
             self.is_refused = false;
             return 0;
         };
-        // What there was place for is a part of it, which ends somewhere in a record. If it stays, the next records replace it.
+        // A failed write may leave a partial record: cut it off. If that fails too, the next records overwrite it.
         let _ = self.file.set_len(self.end);
         if !std::mem::replace(&mut self.is_refused, true) {
             tracing::warn!(%error, "frames are not written to a capture");
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(writer.flush(), 3);
         assert_eq!(writer.push(SystemTime::now(), &[2; 70]), 0);
         assert_eq!(writer.push(SystemTime::now(), &[2; GATHERED_BYTES]), 1, "what had been gathered");
-        // There is place again, and a part of what was refused is still there.
+        // The disk has room again, and a part of the rejected write is still in the file.
         writable.write_all_at(&[9; 40], writer.end).expect("written");
         writer.file = writable;
         assert_eq!(writer.push(SystemTime::now(), &[3; 80]), 0);

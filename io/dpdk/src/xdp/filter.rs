@@ -1,5 +1,5 @@
-//! The program that the driver of an interface runs for each frame that arrives: wanted frames go to the socket, all others to the
-//! kernel. It is made of eBPF instructions (RFC 9669) for what is wanted at the moment.
+//! The XDP program that the driver of an interface runs for each received frame: wanted frames go to the socket, all
+//! others to the kernel. It is built from eBPF instructions (RFC 9669) for the frames that are wanted at the moment.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use crate::wanted::{
     TARGET_OF_ARP, VLAN_BITS, Wanted,
 };
 
-/// Codes of instructions.
+/// Instruction codes.
 const LOAD_4: u8 = 0x61;
 const LOAD_2: u8 = 0x69;
 const LOAD_CONSTANT: u8 = 0x18;
@@ -27,29 +27,29 @@ const JUMP_IF_GREATER: u8 = 0x2D;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
-/// What the program is called with, and keeps; the frame's begin and end; its Ethernet type; a number from it.
+/// Registers: the saved context argument, begin and end of the frame, its Ethernet type, and a number loaded from it.
 const CONTEXT: u8 = 6;
 const BEGIN: u8 = 2;
 const END: u8 = 3;
 const KIND: u8 = 5;
 const NUMBER: u8 = 4;
-/// Where the context has the begin and the end of the frame, and the number of the queue.
+/// Offsets in the context: begin and end of the frame, and number of the queue.
 const CONTEXT_BEGIN: i16 = 0;
 const CONTEXT_END: i16 = 4;
 const CONTEXT_QUEUE: i16 = 16;
-/// Source register of a constant that is a map.
+/// Source register of a load that marks the constant as a map.
 const PSEUDO_MAP: u8 = 1;
-/// The function that hands a frame to the socket in a map.
+/// Helper function that redirects a frame to the socket in a map.
 const REDIRECT_MAP: i32 = 51;
-/// The verdict that leaves a frame to the kernel.
+/// Verdict that passes a frame to the kernel.
 const PASS: i32 = 2;
 
-/// Where the type of a frame stands, and those of one with a tag.
+/// Offsets of the Ethernet type, and in a tagged frame of the tag and of the type behind it.
 const TYPE: u16 = 12;
 const TAG: u16 = 14;
 const TYPE_BEHIND_TAG: u16 = 16;
 
-/// A step of the program: an instruction, or one that jumps to a verdict.
+/// A step of the program: an instruction, or a jump to a verdict.
 #[derive(Clone, Copy)]
 enum Step {
     Plain(Instruction),
@@ -65,17 +65,17 @@ fn load(code: u8, from: u16) -> Step {
     Step::Plain(instruction(code, NUMBER, BEGIN, from as i16, 0))
 }
 
-/// Compares two bytes of a frame, as they are loaded, with a number.
+/// Compares two bytes of a frame, in a register as loaded, with a number.
 fn compare_2(code: u8, register: u8, number: u16) -> Instruction {
     instruction(code, register, 0, 0, i32::from(number.to_be()))
 }
 
-/// The same with four bytes.
+/// Like `compare_2`, for four bytes.
 fn compare_4(code: u8, number: u32) -> Instruction {
     instruction(code, NUMBER, 0, 0, number.to_be() as i32)
 }
 
-/// Leaves frames to the kernel that are shorter.
+/// Passes frames that are shorter than `bytes` to the kernel.
 fn at_least(bytes: u16) -> [Step; 3] {
     [
         Step::Plain(instruction(MOVE, NUMBER, BEGIN, 0, 0)),
@@ -88,19 +88,21 @@ fn to_kernel() -> Step {
     Step::ToKernel(instruction(JUMP, 0, 0, 0, 0))
 }
 
-/// Does this when a register has this number, as two bytes of a frame. The section must end with a verdict.
+/// Runs `section` if a register, loaded from two bytes of a frame, equals `number`. The section must end with a
+/// verdict.
 fn only_for(register: u8, number: u16, section: Vec<Step>) -> impl Iterator<Item = Step> {
     let over = section.len() as i16;
     let compare = Instruction { offset: over, ..compare_2(JUMP_UNLESS_EQUAL, register, number) };
     std::iter::once(Step::Plain(compare)).chain(section)
 }
 
-/// Loads the VLAN that a tag names.
+/// Loads the VLAN of a tag.
 fn load_vlan() -> [Step; 2] {
     [load(LOAD_2, TAG), Step::Plain(compare_2(AND_CONSTANT, NUMBER, VLAN_BITS))]
 }
 
-/// Frames with a tag. NDN frames of a wanted VLAN, or of none where the tag is for a priority, and packets for addresses in their VLANs.
+/// Decides on tagged frames. Accepts NDN frames of wanted VLANs or with a tag that carries only a priority, and packets
+/// to addresses in their VLANs.
 fn with_tag(wanted: &Wanted) -> Vec<Step> {
     let mut of_ndn = load_vlan().to_vec();
     of_ndn.push(Step::ToSocket(compare_2(JUMP_IF_EQUAL, NUMBER, 0)));
@@ -119,7 +121,7 @@ fn with_tag(wanted: &Wanted) -> Vec<Step> {
     steps
 }
 
-/// Packets for addresses in one VLAN, or without a tag. Others come out at the end.
+/// Accepts packets to the addresses of one VLAN, or of untagged frames. Other frames continue behind these steps.
 fn of_internet(wanted: &Wanted, vlan: Option<u16>) -> Vec<Step> {
     let (v4, v6) = (wanted.v4(vlan), wanted.v6(vlan));
     let behind = if vlan.is_some() { TYPE_BEHIND_TAG - TYPE } else { 0 };
@@ -134,7 +136,7 @@ fn of_internet(wanted: &Wanted, vlan: Option<u16>) -> Vec<Step> {
     steps
 }
 
-/// Frames with one of these addresses at an offset.
+/// Accepts frames with one of these IPv4 addresses at `offset`.
 fn for_v4(offset: u16, addresses: &[Ipv4Addr]) -> Vec<Step> {
     let mut steps = at_least(offset + 4).to_vec();
     steps.push(load(LOAD_4, offset));
@@ -143,12 +145,12 @@ fn for_v4(offset: u16, addresses: &[Ipv4Addr]) -> Vec<Step> {
     steps
 }
 
-/// The same for addresses of four numbers each.
+/// Like `for_v4`, for IPv6 addresses of four words each.
 fn for_v6(destination: u16, addresses: &[[u32; 4]]) -> Vec<Step> {
     let mut steps = at_least(destination + 16).to_vec();
     for words in addresses {
         for (&word, offset) in words.iter().zip((destination..).step_by(4)) {
-            // What is left of this address: two for each further number, and the verdict.
+            // Instructions left for this address: two for each further word, and the verdict.
             let left = 2 * ((destination + 12 - offset) / 4) + 1;
             let compare = Instruction { offset: left as i16, ..compare_4(JUMP_UNLESS_EQUAL_32, word) };
             steps.extend([load(LOAD_4, offset), Step::Plain(compare)]);
@@ -159,14 +161,14 @@ fn for_v6(destination: u16, addresses: &[[u32; 4]]) -> Vec<Step> {
     steps
 }
 
-/// The program. `map` is the descriptor of the map in which the socket has the number of its queue.
+/// Builds the program. `map` is the descriptor of the map from queue to socket.
 pub(super) fn program(wanted: &Wanted, map: i32) -> Vec<Instruction> {
     let mut steps = vec![
         Step::Plain(instruction(MOVE, CONTEXT, 1, 0, 0)),
         Step::Plain(instruction(LOAD_4, BEGIN, CONTEXT, CONTEXT_BEGIN, 0)),
         Step::Plain(instruction(LOAD_4, END, CONTEXT, CONTEXT_END, 0)),
     ];
-    // Also where every frame is wanted: the kernel takes no program with a verdict that nothing leads to.
+    // Kept even if every frame is wanted: the kernel rejects a program with an unreachable verdict.
     steps.extend(at_least(TYPE + 2));
     if wanted.is_everything() {
         steps.push(Step::ToSocket(instruction(JUMP, 0, 0, 0, 0)));
@@ -182,7 +184,7 @@ pub(super) fn program(wanted: &Wanted, map: i32) -> Vec<Instruction> {
         instruction(LOAD_4, 2, CONTEXT, CONTEXT_QUEUE, 0),
         instruction(LOAD_CONSTANT, 1, PSEUDO_MAP, 0, map),
         instruction(0, 0, 0, 0, 0),
-        // Without a socket for the queue, the frame is the kernel's.
+        // If the queue has no socket, the frame goes to the kernel.
         instruction(MOVE_CONSTANT, 3, 0, 0, PASS),
         instruction(CALL, 0, 0, 0, REDIRECT_MAP),
         instruction(EXIT, 0, 0, 0, 0),
@@ -201,7 +203,8 @@ pub(super) fn program(wanted: &Wanted, map: i32) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
-    /// Runs a program on a frame; whether the socket gets it. Ends with a panic where the kernel would refuse the program.
+    /// Runs a program on a frame, and returns whether the socket gets it. Panics where the kernel would reject the
+    /// program.
     fn takes(program: &[Instruction], frame: &[u8]) -> bool {
         const BEGIN_ADDRESS: u64 = 0x1000;
         let mut registers = [None; 11];
@@ -268,7 +271,7 @@ mod tests {
         }
     }
 
-    /// The first instruction that nothing leads to.
+    /// The first unreachable instruction.
     fn unreached(program: &[Instruction]) -> Option<usize> {
         let mut is_reached = vec![false; program.len()];
         let mut open = vec![0];
@@ -293,7 +296,7 @@ mod tests {
         [&[2; 12][..], behind_addresses].concat()
     }
 
-    /// A packet with these bytes at an offset of the frame.
+    /// A packet with these bytes at `offset` in the frame.
     fn packet(kind: u16, offset: u16, bytes: &[u8]) -> Vec<u8> {
         let mut packet = frame(&kind.to_be_bytes());
         packet.resize(offset.into(), 0);
@@ -326,7 +329,7 @@ mod tests {
             (frame(&[0x86, 0x24, 1, 2, 3]), true, true),
             (frame(&[0x86]), false, false),
             (frame(&[0x88, 0xCC, 0, 0]), false, false),
-            // Tags: of a priority, of wanted VLANs, of another, of a provider, and around something else.
+            // Tags: a priority tag, wanted VLANs, another VLAN, a provider tag, and a tag around another type.
             (frame(&[0x81, 0, 0xE0, 0, 0x86, 0x24]), true, true),
             (frame(&[0x81, 0, 0, 7, 0x86, 0x24]), true, false),
             (frame(&[0x81, 0, 0xAF, 0xFE, 0x86, 0x24]), true, false),
@@ -345,7 +348,7 @@ mod tests {
             (packet(ETHERTYPE_IPV6, DESTINATION_V6, &v6("2001:db8::1:2:4")), false, false),
             (packet(ETHERTYPE_IPV6, DESTINATION_V6, &v6("2001:db8::1:2:3")[..15]), false, false),
             (Vec::new(), false, false),
-            // Each address counts in its own VLAN.
+            // Each address is accepted only in its own VLAN.
             (in_vlan(7, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9])), true, false),
             (in_vlan(0xE007, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9])), true, false),
             (in_vlan(7, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9])[..33]), false, false),

@@ -1,7 +1,7 @@
-//! The rings of an AF_XDP socket, which kernel and process share: one end puts entries in, the other takes them out.
+//! The rings of an AF_XDP socket, shared by kernel and process: one end adds entries, the other removes them.
 //!
-//! Each ring has two indices that count entries modulo 2^32. The kernel is trusted to keep to the rules; what it says is only used
-//! as far as the ring and the memory of the frames reach.
+//! Each ring has two indices that count entries modulo 2^32. The kernel is trusted to follow the protocol, but its
+//! values are used only within the bounds of the ring and of the frame memory.
 
 use std::io;
 use std::marker::PhantomData;
@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::mapping::Mapping;
 
-/// What entries are: any bytes are valid in them.
+/// An entry of a ring; every bit pattern is valid.
 pub(super) trait Entry: Copy {}
 
-/// Where a frame lies, in the rings of places that are free.
+/// A free chunk, by its offset.
 impl Entry for u64 {}
 /// A frame.
 impl Entry for libc::xdp_desc {}
 
-/// The part that both ends have in common.
+/// State that both kinds of ends have in common.
 struct Ring<T> {
     memory: Mapping,
     producer: usize,
@@ -28,13 +28,13 @@ struct Ring<T> {
     entries: usize,
     /// A power of two.
     size: u32,
-    /// The index of our end.
+    /// The index of this end.
     index: u32,
     kind: PhantomData<T>,
 }
 
 impl<T: Entry> Ring<T> {
-    /// Maps a ring with `size` entries, whose parts are at `offsets`, from `start` of the socket on.
+    /// Maps a ring with `size` entries, at `start` of the socket's mapping. The fields of the ring are at `offsets`.
     fn map(
         socket: BorrowedFd<'_>,
         start: libc::off_t,
@@ -56,7 +56,7 @@ impl<T: Entry> Ring<T> {
     }
 
     fn number(&self, place: usize) -> &AtomicU32 {
-        // SAFETY: the place lies in the mapping and is aligned, as was made sure above. Both ends use it as an atomic number.
+        // SAFETY: the place was checked above to be inside the mapping and aligned. Both ends access it atomically.
         unsafe { AtomicU32::from_ptr(self.memory.at(place).cast().as_ptr()) }
     }
 
@@ -66,7 +66,7 @@ impl<T: Entry> Ring<T> {
     }
 }
 
-/// The end of a ring that puts entries in.
+/// The end of a ring that adds entries.
 pub(super) struct Producer<T>(Ring<T>);
 
 impl<T: Entry> Producer<T> {
@@ -79,37 +79,37 @@ impl<T: Entry> Producer<T> {
         Ring::map(socket, start, offsets, size).map(Producer)
     }
 
-    /// Puts an entry in, which the other end sees when it is published. Whether there was room.
+    /// Adds an entry, which the other end sees once it is published. Returns false if the ring is full.
     pub(super) fn put(&mut self, entry: T) -> bool {
         let Producer(ring) = self;
         if ring.index.wrapping_sub(ring.number(ring.consumer).load(Ordering::Acquire)) >= ring.size {
             return false;
         }
-        // SAFETY: the other end has given this entry back, and looks at it again when it is published.
+        // SAFETY: the other end has released this entry, and does not access it until it is published.
         unsafe { ring.entry(ring.index).write(entry) };
         ring.index = ring.index.wrapping_add(1);
         true
     }
 
-    /// Shows the other end what was put in.
+    /// Publishes the added entries to the other end.
     pub(super) fn publish(&self) {
         self.0.number(self.0.producer).store(self.0.index, Ordering::Release);
     }
 
-    /// Entries that the other end has not taken out.
+    /// Number of entries that the other end has not removed.
     pub(super) fn waiting(&self) -> u32 {
         self.0.index.wrapping_sub(self.0.number(self.0.consumer).load(Ordering::Relaxed))
     }
 
-    /// Whether the other end looks at the ring only when it is woken.
+    /// True if the other end has to be woken to process the ring.
     pub(super) fn must_wake(&self) -> bool {
-        // What was published is to be seen before that.
+        // The entries must be visible before the flag is read.
         fence(Ordering::SeqCst);
         self.0.number(self.0.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 }
 
-/// The end of a ring that takes entries out.
+/// The end of a ring that removes entries.
 pub(super) struct Consumer<T>(Ring<T>);
 
 impl<T: Entry> Consumer<T> {
@@ -122,22 +122,22 @@ impl<T: Entry> Consumer<T> {
         Ring::map(socket, start, offsets, size).map(Consumer)
     }
 
-    /// Entries that can be taken out.
+    /// Number of entries that can be removed.
     pub(super) fn available(&self) -> usize {
         let Consumer(ring) = self;
         ring.number(ring.producer).load(Ordering::Acquire).wrapping_sub(ring.index).min(ring.size) as usize
     }
 
-    /// Takes an entry out, one of those available.
+    /// Removes an entry; one must be available.
     pub(super) fn take(&mut self) -> T {
         let Consumer(ring) = self;
-        // SAFETY: any bytes are valid; the other end writes the entry again when it is released.
+        // SAFETY: every bit pattern is valid; the other end writes the entry again only after its release.
         let entry = unsafe { ring.entry(ring.index).read() };
         ring.index = ring.index.wrapping_add(1);
         entry
     }
 
-    /// Gives the other end the room of what was taken out.
+    /// Releases the removed entries to the other end.
     pub(super) fn release(&self) {
         self.0.number(self.0.consumer).store(self.0.index, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! The AF_XDP socket itself: memory for frames, rings, and what the kernel says of it.
+//! The AF_XDP socket: frame memory, rings, statistics.
 
 use std::ffi::{CString, c_int};
 use std::io;
@@ -9,49 +9,50 @@ use std::ptr;
 use super::ring::{Consumer, Producer};
 use crate::mapping::Mapping;
 
-/// Places for frames: those that the kernel fills, and those that it sends. Each ring has room for all that it is for, but that of
-/// received frames, which has as many as those of other ports.
+/// Number of chunks for frames to be received and to be sent. Each ring has room for all of its chunks, except the ring
+/// of received frames, which has as many slots as other ports have.
 pub(super) const RECEIVE_CHUNKS: u32 = 2048;
 pub(super) const SEND_CHUNKS: u32 = 1024;
 const RECEIVED_FRAMES: u32 = 1024;
-/// Memory that the kernel may have in use for frames that it sends, in bytes: for all places at once, so that their number is the bound.
+/// Socket send buffer, in bytes: large enough for all send chunks at once, so that the number of chunks is the limit.
 const SEND_BUFFER_BYTES: c_int = SEND_CHUNKS as c_int * 8192;
 
-/// A socket, on one queue of an interface for life.
+/// A socket on one queue of an interface, which never changes.
 #[derive(Debug)]
 pub(super) struct Socket {
     descriptor: OwnedFd,
-    /// Number of the interface.
+    /// Index of the interface.
     pub(super) interface: u32,
 }
 
-/// What kernel and process share.
+/// Memory and rings that kernel and process share.
 pub(super) struct Rings {
-    /// Memory for frames, in chunks: first those for received ones.
+    /// Frame memory in chunks; the receive chunks come first.
     pub(super) memory: Mapping,
-    /// Places for frames to be received, by their offset in the memory.
+    /// Free chunks for received frames, by their offset in the memory.
     pub(super) fill: Producer<u64>,
     pub(super) received: Consumer<libc::xdp_desc>,
     pub(super) sending: Producer<libc::xdp_desc>,
-    /// Places of frames that were sent.
+    /// Chunks of frames that were sent.
     pub(super) sent: Consumer<u64>,
 }
 
 impl Socket {
-    /// Opens a socket on the queue with this number. It receives when a program hands frames to it. Each frame has a chunk of `chunk_bytes`, a power of two.
+    /// Opens a socket on a queue of an interface. It receives frames once a program redirects frames to it. Each frame
+    /// has a chunk of `chunk_bytes`, a power of two.
     pub(super) fn open(interface: &str, queue: u32, chunk_bytes: usize) -> io::Result<(Socket, Rings)> {
         let name = CString::new(interface)?;
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name ends with a zero byte.
         let number = unsafe { libc::if_nametoindex(name.as_ptr()) };
         if number == 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: makes a descriptor of its own.
+        // SAFETY: creates a new descriptor.
         let descriptor = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was made for us just now.
+        // SAFETY: the descriptor was just created and has no other owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let socket = Socket { descriptor, interface: number };
         let rings = socket.share(chunk_bytes)?;
@@ -59,7 +60,7 @@ impl Socket {
         Ok((socket, rings))
     }
 
-    /// Gives the socket memory and rings.
+    /// Sets up the memory and the rings of the socket.
     fn share(&self, chunk_bytes: usize) -> io::Result<Rings> {
         let memory = Mapping::anonymous((RECEIVE_CHUNKS + SEND_CHUNKS) as usize * chunk_bytes)?;
         let region = libc::xdp_umem_reg {
@@ -108,30 +109,30 @@ impl Socket {
         check(result)
     }
 
-    /// Tells the kernel to look at the ring of frames to be sent. It does not wait.
+    /// Wakes the kernel to process the send ring. Does not block.
     pub(super) fn wake_sender(&self) -> io::Result<()> {
-        // SAFETY: there are neither data nor an address.
+        // SAFETY: the call passes neither data nor an address.
         let result =
             unsafe { libc::sendto(self.descriptor.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
         check(result as c_int)
     }
 
-    /// Tells the kernel to look at the ring of free places. It does not wait.
+    /// Wakes the kernel to process the fill ring. Does not block.
     pub(super) fn wake_receiver(&self) {
         let mut question = libc::pollfd { fd: self.descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // What it answers is seen in the rings.
-        // SAFETY: there is one question.
+        // The result shows in the rings.
+        // SAFETY: the call passes one entry.
         unsafe { libc::poll(&raw mut question, 1, 0) };
     }
 
-    /// What the kernel has counted; nothing if it does not say.
+    /// The kernel's counters of this socket; zeros if they cannot be read.
     pub(super) fn statistics(&self) -> libc::xdp_statistics {
         // SAFETY: all fields may be zero.
         let empty: libc::xdp_statistics = unsafe { mem::zeroed() };
         self.get(libc::XDP_STATISTICS, empty).unwrap_or(empty)
     }
 
-    /// Sets an option. `T` must be the type that the option has in C.
+    /// Sets an option. `T` must be the option's C type.
     fn set<T>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
         // SAFETY: the value has this length, and the kernel only reads it.
@@ -140,11 +141,11 @@ impl Socket {
         })
     }
 
-    /// Gets an option, which has this type in C, any bytes of which are valid.
+    /// Reads an option. `T` must be the option's C type, and every bit pattern must be valid for it.
     fn get<T: Copy>(&self, option: c_int, mut value: T) -> io::Result<T> {
         let mut length = size_of::<T>() as libc::socklen_t;
         let (descriptor, place) = (self.descriptor.as_raw_fd(), (&raw mut value).cast());
-        // SAFETY: the value has this length, and the caller answers for its type.
+        // SAFETY: the value has this length; the caller guarantees its type.
         check(unsafe { libc::getsockopt(descriptor, libc::SOL_XDP, option, place, &mut length) })?;
         Ok(value)
     }

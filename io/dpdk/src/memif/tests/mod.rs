@@ -1,4 +1,4 @@
-//! Peers that lie: they speak the control protocol as it should be, or not, and write what they like into shared memory.
+//! Hostile peers: they follow the control protocol or break it, and write arbitrary values into shared memory.
 
 mod peer;
 mod sleep;
@@ -54,7 +54,7 @@ impl Bench {
     }
 }
 
-/// What a server's end receives.
+/// Frames that the server's end receives.
 fn received(queue: &mut MemifQueue) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     queue.receive(&mut frames);
@@ -118,7 +118,7 @@ fn a_client_that_lies_about_its_frames_loses_them_and_no_buffer_is_lost() {
     let (end, head) = (story.region_bytes as u32, ring.offset as usize + HEAD);
     let mut count = 0_u16;
     let mut malformed = 0;
-    // Each a chain of descriptors: flags, region, length, offset.
+    // Chains of descriptors, each with flags, region, length and offset.
     let lies: &[&[(u16, u16, u32, u32)]] = &[
         &[(0, 0, 100, end - 99)],
         &[(0, 0, 100, u32::MAX)],
@@ -137,7 +137,7 @@ fn a_client_that_lies_about_its_frames_loses_them_and_no_buffer_is_lost() {
             count += 1;
         }
         memory.write(head, count);
-        // And one that is right.
+        // And a valid frame.
         eventually("connected", || port.is_up());
         assert_eq!(received(&mut queue), [[0; 0]; 0], "{chain:?}");
         malformed += 1;
@@ -150,7 +150,7 @@ fn a_client_that_lies_about_its_frames_loses_them_and_no_buffer_is_lost() {
         assert_eq!(received(&mut queue), [b"good"]);
         assert_eq!(memory.read(ring.offset as usize + TAIL), count);
     }
-    // Chains without end: the rest is waited for, until the ring is full.
+    // Endless chains: the worker waits for the rest until the ring is full.
     for slot in 0..SLOTS {
         memory.descriptor(ring, slot, 1, 0, 1, end - 4);
     }
@@ -170,7 +170,7 @@ fn a_client_that_lies_about_its_frames_loses_them_and_no_buffer_is_lost() {
     assert!(story.tell(&bench.socket()).is_ok(), "and may come again");
 }
 
-/// Writes something wrong into the ring of a client whose memory has so many bytes.
+/// Writes an invalid value into the ring of a client; the number is the size of its memory in bytes.
 type Lie<'a> = &'a dyn Fn(&Shared<'_>, RingLocation, u32);
 
 #[test]
@@ -194,10 +194,10 @@ fn a_client_that_lies_about_its_buffers_is_disconnected() {
         queue.transmit(&mut frames);
         assert!(matches!(hear(&channel), Some((Message::Disconnect { .. }, _))));
         eventually("disconnected", || !port.is_up());
-        // What it was to send stays for the next client.
+        // Frames that were not sent stay for the next client.
         assert_eq!(frames.len(), 1);
     }
-    // Buffers that hold nothing: such frames never fit, and do not wait for ever.
+    // Buffers of length zero: frames never fit, so they are dropped and do not wait forever.
     let story = Story::new();
     let _channel = story.tell(&bench.socket()).expect("the truth");
     let (memory, ring) = (Shared(&story.offer.mapping), story.to_client);
@@ -239,7 +239,7 @@ fn a_server_that_lies_reads_and_moves_nothing_of_the_clients() {
     };
     let (_channel, mapping, to_server, to_client) = connect();
     let memory = Shared(&mapping);
-    // Descriptors are garbage: the client writes to its own buffers, and says so again.
+    // Invalid descriptors: the client writes to its own buffers, and writes its own descriptors again.
     for slot in 0..SLOTS {
         memory.descriptor(to_server, slot, 1, 99, u32::MAX, u32::MAX);
         memory.descriptor(to_client, slot, 0, 99, 10, u32::MAX);
@@ -253,7 +253,7 @@ fn a_server_that_lies_reads_and_moves_nothing_of_the_clients() {
     memory.descriptor(to_client, 1, 0, 0, u32::from(BUFFER_BYTES) + 1, 0);
     assert_eq!(received(&mut queue), [[0; 10]; 2]);
     assert_eq!(port.losses().malformed, 1);
-    // A count that cannot be.
+    // A counter that is out of range.
     memory.write(to_client.offset as usize + TAIL, 1000_u16);
     assert!(received(&mut queue).is_empty());
     eventually("it is given up", || !port.is_up());
@@ -274,7 +274,7 @@ fn bells_are_rung_for_those_who_want_it_and_a_full_one_keeps_nobody_waiting() {
     say(&channel, &Message::Init { version: VERSION, id: 9, is_ethernet: true }, None).expect("told");
     let region = Message::AddRegion { index: 0, bytes: story.region_bytes };
     say(&channel, &region, story.file.as_ref()).expect("told");
-    // One that blocks, which its owner has filled up.
+    // A blocking eventfd that the peer has filled.
     let bell = EventFd::from_flags(EfdFlags::empty()).expect("event");
     let other = bell.as_fd().try_clone_to_owned().expect("descriptor");
     for (is_to_server, place) in [(true, story.to_server), (false, story.to_client)] {
@@ -292,7 +292,7 @@ fn bells_are_rung_for_those_who_want_it_and_a_full_one_keeps_nobody_waiting() {
         });
     };
     send();
-    // Reading waits for the bell.
+    // The peer reads, which waits for the signal.
     assert_eq!(bell.read(), Ok(1));
     bell.write(u64::MAX - 1).expect("filled");
     send();
@@ -341,7 +341,7 @@ fn peers_that_come_lie_die_and_return_harm_no_ports_that_come_and_go() {
                 queue.transmit(&mut frames);
                 std::thread::sleep(Duration::from_micros(50));
             }
-            // In either order.
+            // Drop port and queue in either order.
             match frames.len() % 2 {
                 0 => drop((port, queue)),
                 _ => drop((queue, port)),
@@ -354,7 +354,7 @@ fn peers_that_come_lie_die_and_return_harm_no_ports_that_come_and_go() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a client writes into the rings, only its own memory is read and written, and no buffer is lost.
+    /// No content of the rings makes the router access memory outside the client's region or leak a buffer.
     #[test]
     fn arbitrary_rings_do_no_harm(
         rings in prop::collection::vec(any::<u8>(), 2 * (128 + 16 * 16)),

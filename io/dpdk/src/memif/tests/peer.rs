@@ -1,4 +1,4 @@
-//! A client that says what a test has it say, and memory as it sees it.
+//! A client that sends what a test specifies, and the shared memory as it sees it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::memif::message::{Message, RingLocation, VERSION};
 pub(super) const LOG2_SLOTS: u8 = 4;
 pub(super) const SLOTS: u16 = 1 << LOG2_SLOTS;
 pub(super) const BUFFER_BYTES: u16 = 512;
-/// In the header of a ring.
+/// Offsets in the header of a ring.
 pub(super) const FLAGS: usize = 4;
 pub(super) const HEAD: usize = 6;
 pub(super) const TAIL: usize = 64;
-/// Behind it.
+/// Offset of the descriptors, behind the header.
 pub(super) const DESCRIPTORS: usize = 128;
 
-/// The next message; `None` at the end.
+/// Waits for the next message; `None` once the connection has ended.
 pub(super) fn hear(channel: &Channel) -> Option<(Message, Option<OwnedFd>)> {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
@@ -35,7 +35,7 @@ pub(super) fn hear(channel: &Channel) -> Option<(Message, Option<OwnedFd>)> {
     }
 }
 
-/// Says something, and gives the reason for which the other end hangs up, if it does.
+/// Sends a message. The error is the peer's reason for closing the connection.
 pub(super) fn say(channel: &Channel, message: &Message, descriptor: Option<&OwnedFd>) -> Result<(), String> {
     channel.send(message, descriptor.map(AsFd::as_fd));
     match hear(channel) {
@@ -45,7 +45,7 @@ pub(super) fn say(channel: &Channel, message: &Message, descriptor: Option<&Owne
     }
 }
 
-/// What a client says of itself; by default what is right.
+/// The parameters that a client sends; valid by default.
 pub(super) struct Story {
     pub(super) offer: Offer,
     pub(super) id: u32,
@@ -76,7 +76,7 @@ impl Story {
         }
     }
 
-    /// Tells it; an error is where the server does not believe it any more.
+    /// Runs the handshake. The error is the server's reason for rejecting it.
     pub(super) fn tell(&self, socket: &Path) -> Result<Channel, String> {
         let channel = Channel::connect(socket).expect("listening");
         assert_eq!(hear(&channel).map(|(message, _)| message), Some(hello()));
@@ -91,13 +91,13 @@ impl Story {
     }
 }
 
-/// Memory as a peer sees it, who may write anything anywhere.
+/// Shared memory as a peer sees it: it can write any value at any offset.
 pub(super) struct Shared<'a>(pub(super) &'a Mapping);
 
 impl Shared<'_> {
     pub(super) fn write<T: Copy>(&self, offset: usize, value: T) {
         assert!(offset + size_of::<T>() <= self.0.bytes());
-        // SAFETY: inside of the mapping, as was just checked. The other end reads volatile.
+        // SAFETY: the range was just checked to lie inside the mapping. The other end uses volatile reads.
         unsafe { self.0.at(offset).cast::<T>().write_unaligned(value) };
     }
 

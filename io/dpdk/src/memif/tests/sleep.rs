@@ -1,17 +1,17 @@
-//! Workers that sleep beside a memif: what wakes them, and what does not keep them awake.
+//! Workers that sleep beside a memif: what wakes them, and what must not keep them awake.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::*;
 
-/// Whether the bell of a queue rings within this time; a queue without bell has to be polled.
+/// True if the bell of a queue rings within this time; `None` if the queue has no bell and must be polled.
 fn rings(queue: &MemifQueue, within_ms: u16) -> Option<bool> {
     let bell = queue.bell()?;
     let mut polled = [PollFd::new(bell, PollFlags::POLLIN)];
     Some(poll(&mut polled, PollTimeout::from(within_ms)).expect("polled") > 0)
 }
 
-/// Lets the worker of a queue fall asleep, as it does after a silence.
+/// Puts the worker of a queue to sleep, as after a period without frames.
 fn fall_asleep(queue: &mut MemifQueue) {
     queue.prepare_to_sleep();
     std::thread::sleep(POLLED_FOR);
@@ -39,14 +39,14 @@ fn a_frame_wakes_a_worker_after_a_silence_and_before_that_it_looks_by_itself() {
         from.transmit(&mut one(number));
         assert_eq!(rings(to, 5_000), Some(true), "{number}");
         assert_eq!(received(to), [[number; 100]]);
-        // It is awake, so nobody has to ring.
+        // The worker is awake, so no signal is needed.
         to.prepare_to_sleep();
         assert_eq!(rings(to, 0), None, "{number}");
         from.transmit(&mut one(number));
         assert_eq!(received(to), [[number; 100]]);
         queues.reverse();
     }
-    // A frame that comes just before the bell is wanted; to the server, as in the first round.
+    // A frame that arrives just before the bell is requested; to the server, as in the first round.
     let [to, from] = queues;
     to.prepare_to_sleep();
     std::thread::sleep(POLLED_FOR);
