@@ -1,5 +1,5 @@
-//! Who may change the device: in each role, of all controllers that are connected in it the one with the highest election id is the primary
-//! one, and the others only read.
+//! Arbitration of controllers: in each role, the connected controller with the highest election id is the primary one
+//! and may change the device; the others may only read.
 
 #[cfg(test)]
 mod tests;
@@ -15,22 +15,22 @@ use tonic::{Code, Status};
 
 use crate::message::{self, Arbitration, StreamEvent, StreamResponse, Uint128};
 
-/// Streams of controllers at once.
+/// Maximum number of concurrent controller streams.
 pub const MOST_STREAMS: usize = 16;
-/// Roles whose highest election ids are remembered; those without controllers make room for others.
+/// Maximum number of roles with a remembered highest election id; roles without controllers make room for new ones.
 const MOST_ROLES: usize = 64;
-/// The longest name of a role, in bytes.
+/// Maximum length of a role's name, in bytes.
 const LONGEST_NAME: usize = 256;
 
-/// What goes to a controller.
+/// A message to a controller, or the error that ends its stream.
 pub type Answer = Result<StreamResponse, Status>;
 
-/// What tells roles apart: a name, or a number as earlier versions of the specification have it. The default role has neither.
+/// Identifies a role: by name, or by number as in earlier versions of the specification. The default role has neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Role {
-    /// 0 where there is none.
+    /// 0 if the role has no number.
     pub id: u64,
-    /// Empty where there is none.
+    /// Empty if the role has no name.
     pub name: String,
 }
 
@@ -45,21 +45,21 @@ impl fmt::Display for Role {
     }
 }
 
-/// A controller that is connected. Its stream ends when this is dropped.
+/// A connected controller. Dropping this ends its stream.
 struct Client {
-    /// Known when it has taken part; others are told nothing yet.
+    /// Set by its first arbitration; until then, nothing is sent to it.
     role: Option<Role>,
     election_id: Option<Uint128>,
     sender: Sender<Answer>,
-    /// The other end sees that this is gone.
+    /// Dropping it tells the stream to end.
     _presence: oneshot::Sender<()>,
 }
 
-/// What is known of a role.
+/// State of a role.
 #[derive(Clone, Copy, Default)]
 struct Standing {
     primary: Option<u64>,
-    /// The highest election id that was ever named.
+    /// The highest election id that a controller has ever used.
     highest: Option<Uint128>,
 }
 
@@ -77,10 +77,10 @@ impl State {
         all.map(|(number, _)| *number).collect()
     }
 
-    /// Room for one more role.
+    /// Makes room for one more role.
     fn make_room(&mut self) {
         if self.roles.len() >= MOST_ROLES {
-            // There are fewer streams than roles.
+            // One is found, because there are fewer streams than roles.
             let unused = self.roles.keys().find(|role| self.clients_of(role).is_empty()).cloned();
             if let Some(role) = unused {
                 self.roles.remove(&role);
@@ -94,14 +94,14 @@ impl State {
     }
 }
 
-/// All controllers that are connected.
+/// The connected controllers.
 pub struct Arbiter {
     device_id: u64,
     state: Mutex<State>,
 }
 
 impl Arbiter {
-    /// Of a device without controllers.
+    /// Makes the state of a device without controllers.
     pub fn new(device_id: u64) -> Arbiter {
         Arbiter { device_id, state: Mutex::default() }
     }
@@ -110,10 +110,10 @@ impl Arbiter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A controller has opened a stream. Gives its number here.
+    /// Adds a controller that has opened a stream. Returns its number.
     ///
     /// # Errors
-    /// When there are too many.
+    /// Fails if there are too many streams.
     pub fn join(&self, sender: Sender<Answer>, presence: oneshot::Sender<()>) -> Result<u64, Status> {
         let mut state = self.state();
         if state.clients.len() >= MOST_STREAMS {
@@ -131,10 +131,10 @@ impl Arbiter {
         Ok(number)
     }
 
-    /// A controller says in which role and by which election id it takes part.
+    /// Processes an arbitration: the controller's role and election id.
     ///
     /// # Errors
-    /// What ends its stream.
+    /// Returns the error that ends its stream.
     pub fn arbitrate(&self, client: u64, update: &Arbitration) -> Result<(), Status> {
         let role = wanted_role(update)?;
         let mut state = self.state();
@@ -174,7 +174,7 @@ impl Arbiter {
         Ok(())
     }
 
-    /// Tells controllers of a role what they are now.
+    /// Tells controllers of a role their current status.
     fn tell(&self, state: &mut State, role: &Role, to: &[u64]) {
         let mut gone = Vec::new();
         let standing = state.roles.get(role).copied().unwrap_or_default();
@@ -195,7 +195,7 @@ impl Arbiter {
             };
             let answer = StreamResponse { event: Some(StreamEvent::Arbitration(event)) };
             if client.sender.try_send(Ok(answer)).is_err() {
-                // It does not read, or is gone.
+                // It does not read, or has disconnected.
                 gone.push(*number);
             }
         }
@@ -214,23 +214,23 @@ impl Arbiter {
         self.tell(state, &role, &others);
     }
 
-    /// A controller is gone, or is to go, for this reason.
+    /// Removes a controller that has disconnected, or that has to go for this reason.
     pub fn leave(&self, client: u64, reason: Option<Status>) {
         self.dismiss(&mut self.state(), client, reason);
     }
 
     fn dismiss(&self, state: &mut State, client: u64, reason: Option<Status>) {
         if let (Some(client), Some(reason)) = (state.clients.get(&client), reason) {
-            // Whoever does not read learns it from the end of the stream.
+            // A controller that does not read learns of it by the end of the stream.
             let _ = client.sender.try_send(Err(reason));
         }
         self.remove(state, client);
     }
 
-    /// Whether there have been controllers in this role; the default one is always there.
+    /// Checks that controllers have been connected in this role; the default role always exists.
     ///
     /// # Errors
-    /// When there were none.
+    /// Fails if there were none.
     pub fn check_role(&self, role: &Role) -> Result<(), Status> {
         if *role == Role::default() || self.state().roles.contains_key(role) {
             return Ok(());
@@ -238,19 +238,19 @@ impl Arbiter {
         Err(Status::not_found(format!("there is no {role}: open a stream in it, or leave the role out")))
     }
 
-    /// Whether a request with this role and election id is from a primary controller.
+    /// True if role and election id are those of a primary controller.
     pub fn is_primary(&self, role: &Role, election_id: Option<Uint128>) -> bool {
         let state = self.state();
         let primary = state.roles.get(role).and_then(|standing| state.clients.get(&standing.primary?));
         primary.is_some_and(|primary| primary.election_id == election_id)
     }
 
-    /// Whether this stream is that of a primary controller.
+    /// True if this stream belongs to a primary controller.
     pub fn has_primary_stream(&self, client: u64) -> bool {
         self.state().primaries().any(|(number, _)| number == client)
     }
 
-    /// Whether the primary controllers are ready for more: all get the same, so the slowest of them counts.
+    /// State of the primary controllers. All get the same messages, so one controller with a full queue blocks all.
     pub fn ready(&self) -> Primaries {
         let state = self.state();
         let mut readiness = Primaries::None;
@@ -263,13 +263,14 @@ impl Arbiter {
         readiness
     }
 
-    /// Sends something to all primary controllers, for which they have to be ready; nobody else may send to them in between.
+    /// Sends an event to all primary controllers. Call it only after `ready` returned `Ready`, with no other sender in
+    /// between.
     pub fn send_to_primaries(&self, event: &StreamEvent) {
         let primaries: Vec<u64> = self.state().primaries().map(|(number, _)| number).collect();
         primaries.into_iter().for_each(|number| self.send(number, event.clone()));
     }
 
-    /// Sends something to a controller, for which it has to be ready.
+    /// Sends an event to a controller, which must have room in its queue.
     pub fn send(&self, client: u64, event: StreamEvent) {
         let mut state = self.state();
         let Some(known) = state.clients.get(&client) else { return };
@@ -280,7 +281,7 @@ impl Arbiter {
     }
 }
 
-/// The role that a controller names.
+/// The role of an arbitration.
 fn wanted_role(update: &Arbitration) -> Result<Role, Status> {
     let Some(message::Role { id, config, name }) = &update.role else { return Ok(Role::default()) };
     if config.is_some() {
@@ -294,13 +295,13 @@ fn wanted_role(update: &Arbitration) -> Result<Role, Status> {
     Ok(Role { id: *id, name: name.clone() })
 }
 
-/// Who gets what a program sends to its controllers.
+/// State of the controllers that receive a program's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Primaries {
-    /// Nobody.
+    /// There are none.
     None,
-    /// They take more.
+    /// All have room for a message.
     Ready,
-    /// One that has not read what it was sent.
+    /// The queue of this controller is full.
     Full(u64),
 }

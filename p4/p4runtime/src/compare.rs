@@ -1,4 +1,4 @@
-//! Whether a p4info is that of a program: everything that has an id, whatever the order and remarks.
+//! Compares a p4info with a program's own: everything that has an id, regardless of order and annotations.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ macro_rules! named {
 
 named!(Table, Action, ActionProfile, Counter, DirectResource, ControllerPacketMetadata, Register, Digest, ValueSet);
 
-/// Things by their ids, without remarks and what a compiler may choose.
+/// Objects by id, without annotations and without what a compiler may choose freely.
 fn by_id<T: Named>(list: &[T], plain: impl Fn(&mut T)) -> BTreeMap<u32, T> {
     let entry = |thing: &T| {
         let mut thing = thing.clone();
@@ -48,13 +48,13 @@ fn same_list<T: Named>(kind: &str, own: &[T], given: &[T], plain: impl Fn(&mut T
     }
 }
 
-/// Compares a p4info with that of the program.
+/// Compares a p4info with the program's own.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference.
 pub fn same(own: &P4Info, given: &P4Info) -> Result<(), String> {
     same_list("table", &own.tables, &given.tables, |table| {
-        // How many entries there is room for, and which there are, is no matter of how they are written.
+        // The size and the presence of initial entries do not affect how entries are written.
         table.size = 0;
         table.has_initial_entries = false;
         table.action_refs.iter_mut().for_each(|action| action.annotations.clear());

@@ -1,4 +1,4 @@
-//! What a device does for the service: whoever runs a program implements this.
+//! The interface between the service and a device that runs a program.
 
 use tonic::Status;
 
@@ -6,64 +6,66 @@ use crate::entity::Entity;
 use crate::info::P4Info;
 use crate::message::{DigestList, IdleTimeoutNotification, Packet, UpdateType};
 
-/// A part of what was asked for, of a bounded size; the answer ends with the last one.
+/// The parts of an answer, each of bounded size.
 pub type Parts<'d> = Box<dyn Iterator<Item = Result<Vec<Entity>, Status>> + Send + 'd>;
 
-/// Takes a change back.
+/// Undoes a change.
 pub type Undo<'d> = Box<dyn FnOnce() -> Result<(), Status> + 'd>;
 
-/// A device with a program that runs. All of it may be called by several threads.
+/// A device with a running program. Methods may be called from several threads.
 pub trait Device: Send + Sync + 'static {
-    /// By which number controllers call it.
+    /// The number that controllers use for it.
     fn id(&self) -> u64;
 
-    /// What can be reached of its program.
+    /// The program's p4info.
     fn p4info(&self) -> &P4Info;
 
-    /// The program itself, as controllers send it.
+    /// The program itself, in the form that controllers send.
     fn program(&self) -> &[u8];
 
-    /// Makes everything as it was when the program started.
+    /// Resets all state to that at the program's start.
     ///
     /// # Errors
-    /// What is not as it was.
+    /// Returns what could not be reset.
     fn reset(&self) -> Result<(), Status>;
 
-    /// Changes one thing.
+    /// Makes one change.
     ///
     /// # Errors
-    /// Why not; nothing has changed then.
+    /// Returns the reason; the device is then unchanged.
     fn change(&self, update: UpdateType, entity: &Entity) -> Result<(), Status>;
 
-    /// Changes one thing, and gives what takes that back.
+    /// Makes one change, and returns a function that undoes it.
     ///
     /// # Errors
-    /// Why not, or that it could not be taken back; nothing has changed then.
+    /// Returns the reason, or that the change could not be undone; the device is then unchanged.
     fn change_undoably(&self, update: UpdateType, entity: &Entity) -> Result<Undo<'_>, Status>;
 
-    /// Does this while nobody else changes the device. Packets wait meanwhile if they are not to see parts of it.
+    /// Calls `work` while there are no other changes to the device. With `packets_wait`, packets wait meanwhile, so
+    /// that they see all changes as one step.
     fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R
     where
         Self: Sized;
 
-    /// What fits a request, read piece by piece as it is asked for.
+    /// Reads what matches a request, part by part as the caller takes them.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// Returns what is wrong with the request.
     fn read(&self, entity: &Entity) -> Result<Parts<'_>, Status>;
 
     /// Sends a packet into the program.
     ///
     /// # Errors
-    /// What is wrong with it, or that too many wait.
+    /// Returns what is wrong with the packet, or that too many packets wait.
     fn send(&self, packet: &Packet) -> Result<(), Status>;
 
-    /// The next packet from the program to the controller.
+    /// Takes the next packet from the program to the controller.
     fn receive(&self) -> Option<Packet>;
 
-    /// What the program has reported, when it is time to send it.
+    /// Takes the digests that are due to be sent.
     fn digests(&self) -> Option<DigestList>;
 
-    /// Entries that no packet has used for as long as they wanted, each told once until a packet uses it.
+    /// Takes the entries that no packet has used for their idle timeout. Each is reported once until a packet uses it
+    /// again.
     fn idle(&self) -> Option<IdleTimeoutNotification>;
 }

@@ -1,4 +1,5 @@
-//! What controllers write and read: entries of tables, cells of counters, meters and registers, groups and sessions of copies (`p4.v1`).
+//! Objects that controllers write and read: entries of tables, cells of counters, meters and registers, multicast
+//! groups and mirroring sessions (`p4.v1`).
 #![expect(missing_docs, reason = "the specification of P4Runtime describes each field")]
 
 use prost::{Message, Oneof};
@@ -37,7 +38,7 @@ pub enum Kind {
     Digest(DigestEntry),
 }
 
-/// A message whose parts are not looked at.
+/// A message with contents that are ignored.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Unknown {}
 

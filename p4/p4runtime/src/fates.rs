@@ -1,8 +1,9 @@
-//! The status of a `Write` with the fate of each update, in few enough bytes for clients.
+//! The status of a `Write` with the result of each update, small enough for clients.
 //!
-//! gRPC carries it in a header of the trailer, in base64, and clients refuse more than 8 KiB of headers: they would see neither which updates
-//! failed nor that any did. So details are as full as they fit. First messages are cut, those of the first failed updates last; then
-//! the type of a detail is named in its short form; then details end early, and the message says after how many.
+//! gRPC sends it base64-encoded in a trailer, and clients reject more than 8 KiB of headers: they would not even see
+//! that updates failed. So details are shortened as far as necessary. First messages are truncated, beginning with
+//! those of the last failed updates. Then details use the short form of the type name. Finally only the first updates
+//! have details, and the message says how many.
 
 use prost::Message as _;
 use prost::encoding::encoded_len_varint;
@@ -10,17 +11,19 @@ use tonic::{Code, Status};
 
 use crate::message::{self, Any, Error};
 
-/// Bytes of the encoded status at most: four thirds of them and the other headers of a trailer are less than 8 KiB.
+/// Maximum size of the encoded status, in bytes: base64 makes it a third larger, and together with the other headers of
+/// the trailer it stays below 8 KiB.
 const MOST_BYTES: usize = 5600;
-/// Of these, for messages where details end early.
+/// Part of [`MOST_BYTES`] that is left for messages if not all updates have details.
 const MESSAGE_BYTES: usize = 500;
-/// The type of errors in details: as most servers name it, and in the shortest form that clients accept (`google.protobuf.Any`).
+/// Type name of the details: as most servers write it, and in the shortest form that clients accept
+/// (`google.protobuf.Any`).
 const ERROR_TYPE: &str = "type.googleapis.com/p4.v1.Error";
 const SHORT_ERROR_TYPE: &str = "/p4.v1.Error";
-/// A message is left out rather than cut to less than this.
+/// A message is omitted if it would have to be shorter than this.
 const LEAST_MESSAGE_BYTES: usize = 16;
 
-/// The status of updates of which some have failed.
+/// Makes the status of a request with some failed updates.
 pub fn status(results: &[Result<(), Status>]) -> Status {
     let failed = results.iter().filter(|result| result.is_err()).count();
     let message = format!("{failed} of {} updates failed", results.len());
@@ -37,7 +40,7 @@ pub fn status(results: &[Result<(), Status>]) -> Status {
         if bytes <= MOST_BYTES - MESSAGE_BYTES {
             return with_details(&message, with_messages(&results[..told], SHORT_ERROR_TYPE, MOST_BYTES - bytes));
         }
-        // All have about the same size.
+        // All details have about the same size.
         told = (told * (MOST_BYTES - MESSAGE_BYTES) / bytes).min(told - 1);
     }
 }
@@ -64,12 +67,12 @@ fn codes(results: &[Result<(), Status>], error_type: &str) -> Vec<Any> {
     results.iter().map(|result| detail(error_type, result, "")).collect()
 }
 
-/// Details with as many of the messages, from the first one on, as go into so many bytes.
+/// Details with as many of the messages, from the first one on, as fit into `room` bytes.
 fn with_messages(results: &[Result<(), Status>], error_type: &str, mut room: usize) -> Vec<Any> {
     let of = |result: &Result<(), Status>| {
         let Err(status) = result else { return detail(error_type, result, "") };
         let plain = detail(error_type, result, "");
-        // Its header, and longer lengths of what is around it.
+        // The text's own header, and longer length fields of the messages around it.
         let overhead = 1 + 3 * encoded_len_varint(room as u64);
         let text = beginning(status.message(), room.saturating_sub(overhead));
         let detail = detail(error_type, result, &text);
@@ -80,13 +83,13 @@ fn with_messages(results: &[Result<(), Status>], error_type: &str, mut room: usi
     results.iter().map(of).collect()
 }
 
-/// Bytes of a detail in a status.
+/// Size of a detail within a status, in bytes.
 fn size(detail: &Any) -> usize {
     let bytes = detail.encoded_len();
     1 + encoded_len_varint(bytes as u64) + bytes
 }
 
-/// A text, or its beginning when it has more bytes than there may be.
+/// The text, truncated to `most` bytes if it is longer.
 fn beginning(text: &str, most: usize) -> String {
     const CUT: &str = "...";
     match text.len() {
@@ -112,7 +115,7 @@ mod tests {
             .collect()
     }
 
-    /// Headers of a trailer as RFC 9113 counts them: names, values, and 32 for each.
+    /// Size of the headers of a trailer as RFC 9113 counts it: names, values, and 32 bytes for each.
     fn header_bytes(status: &Status) -> usize {
         let response = status.clone().into_http::<()>();
         response.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum()
@@ -144,7 +147,7 @@ mod tests {
                     let whole = expected.map_or("", Status::message);
                     assert!(whole.starts_with(text.trim_end_matches("...")), "{text}");
                 }
-                // Those that are told in full come first.
+                // Complete messages come first.
                 let is_full = |(result, (_, text)): (&Result<(), Status>, &(Code, String))| {
                     result.as_ref().err().is_none_or(|status| status.message() == text)
                 };

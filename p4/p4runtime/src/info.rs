@@ -1,12 +1,12 @@
-//! The messages of p4info (`p4.config.v1`): what of a program a controller can reach, with the numbers it is reached by. Only fields
-//! that Namehop writes or looks at are there; others are skipped when a message is read.
+//! Messages of p4info (`p4.config.v1`): the objects of a program that a controller can access, and their ids. Only
+//! fields that Namehop writes or reads are declared; others are skipped when a message is read.
 #![expect(missing_docs, reason = "the specification of P4Runtime describes each field")]
 
 use std::collections::BTreeMap;
 
 use prost::{Enumeration, Message, Oneof};
 
-/// The highest byte of an id says what has it.
+/// The highest byte of an id: the kind of object.
 pub mod prefix {
     pub const ACTION: u32 = 1;
     pub const TABLE: u32 = 2;
@@ -139,7 +139,7 @@ pub struct Table {
     pub direct_resource_ids: Vec<u32>,
     #[prost(int64, tag = "8")]
     pub size: i64,
-    /// 1 when controllers are told of entries that are not used.
+    /// 1 if controllers are notified of entries that are not used.
     #[prost(int32, tag = "9")]
     pub idle_timeout_behavior: i32,
     #[prost(bool, tag = "10")]
@@ -148,7 +148,7 @@ pub struct Table {
     pub has_initial_entries: bool,
 }
 
-/// A parameter of an action, or a field of a header that packets from and to the controller have.
+/// A parameter of an action, or a field of the header of packets from and to the controller.
 #[derive(Clone, PartialEq, Message)]
 pub struct Param {
     #[prost(uint32, tag = "1")]
@@ -179,7 +179,7 @@ pub struct ActionProfile {
     pub size: i64,
 }
 
-/// What is counted or metered: `CounterSpec.Unit`, whose first numbers `MeterSpec.Unit` has as well.
+/// What is counted or metered: `CounterSpec.Unit`; `MeterSpec.Unit` has the same first numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum Unit {
@@ -208,7 +208,7 @@ pub struct Counter {
 /// Has the same fields.
 pub type Meter = Counter;
 
-/// A counter or meter of each entry of a table.
+/// A direct counter or meter: one cell for each entry of a table.
 #[derive(Clone, PartialEq, Message)]
 pub struct DirectResource {
     #[prost(message, required, tag = "1")]

@@ -1,5 +1,6 @@
-//! Bodies of requests: a small one is taken as it comes, and a large one when it has a turn. So clients that begin requests and do
-//! not go on keep no small request waiting, and the memory for large ones is limited.
+//! Request bodies with a limit on large ones. A small body is read at once; a large one needs one of a few permits. So
+//! clients that begin requests and do not finish them cannot delay small requests, and the memory for large requests is
+//! bounded.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +9,19 @@ use std::task::{Context, Poll, ready};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// The largest body that needs no turn.
+/// Size up to which a body needs no permit, in bytes.
 const SMALL_BYTES: usize = 16 << 10;
 
-/// The turn of a large request, from its first bytes beyond [`SMALL_BYTES`] until this is dropped.
+/// The permit of a large request, held from its first byte beyond [`SMALL_BYTES`] until this is dropped.
 #[derive(Default)]
 pub(crate) struct Turn(Mutex<Option<OwnedSemaphorePermit>>);
 
 type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
-/// The body of a request that takes a turn when it is large.
+/// A request body that waits for a permit when it becomes large.
 pub(crate) struct Measured {
     body: Incoming,
-    /// Bytes that may yet come without a turn.
+    /// Bytes that may still be read without a permit.
     left: usize,
     turns: Arc<Semaphore>,
     turn: Arc<Turn>,
@@ -33,14 +34,14 @@ impl Measured {
         Measured { body, left: SMALL_BYTES, turns, turn, waiting: None, has_turn: false }
     }
 
-    /// Waits for a turn if the next bytes need one.
+    /// Waits for a permit if the next bytes need one.
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.left > 0 || self.has_turn {
             return Poll::Ready(());
         }
         let turns = &self.turns;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(Arc::clone(turns).acquire_owned()));
-        // It fails when the semaphore is closed, which it never is.
+        // `None` only if the semaphore is closed, which never happens.
         let permit = ready!(waiting.as_mut().poll(context)).ok();
         *self.turn.0.lock().unwrap_or_else(PoisonError::into_inner) = permit;
         (self.waiting, self.has_turn) = (None, true);

@@ -1,11 +1,12 @@
-//! P4Runtime: how controllers change a P4 program that runs.
+//! P4Runtime: the protocol by which controllers change a running P4 program.
 //!
-//! * [`info`]: p4info, which says what of a program can be reached; [`text`] writes it as text, and `compare` compares two.
-//! * [`entity`], [`message`]: what controllers and devices tell each other. Messages are written here with the numbers of the
-//!   specification, so that no compiler of Protocol Buffers is needed.
-//! * [`device`]: what a device has to do for the service.
-//! * [`server`]: the gRPC server with its limits; `service` answers requests, `stream` those that go on, `arbitration` knows who may
-//!   change something.
+//! * [`info`]: p4info, which describes the objects of a program; [`text`] writes it as text, and `compare` compares
+//!   two.
+//! * [`entity`], [`message`]: messages between controllers and devices, declared here with the field numbers of the
+//!   specification, so that no Protocol Buffers compiler is needed.
+//! * [`device`]: the interface that a device implements for the service.
+//! * [`server`]: the gRPC server with its limits. `service` answers unary requests, `stream` answers streams, and
+//!   `arbitration` decides which controllers may make changes.
 #![forbid(unsafe_code)]
 
 mod arbitration;

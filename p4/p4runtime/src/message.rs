@@ -1,4 +1,4 @@
-//! Requests and answers of the gRPC service (`p4.v1.P4Runtime`), and what flows over its stream.
+//! Requests, responses and stream messages of the gRPC service (`p4.v1.P4Runtime`).
 #![expect(missing_docs, reason = "the specification of P4Runtime describes each field")]
 
 use prost::{Enumeration, Message, Oneof};
@@ -6,7 +6,7 @@ use prost::{Enumeration, Message, Oneof};
 use crate::entity::{Data, Entity, TableEntry};
 use crate::info::P4Info;
 
-/// A number of 128 bits; the order is that of numbers.
+/// A 128-bit number, ordered numerically.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Message)]
 pub struct Uint128 {
     #[prost(uint64, tag = "1")]
@@ -205,7 +205,7 @@ pub struct Role {
     pub name: String,
 }
 
-/// A packet to the controller or from it, without the header that its metadata stand for.
+/// A packet from or to the controller, without the header that the metadata stand for.
 #[derive(Clone, PartialEq, Message)]
 pub struct Packet {
     #[prost(bytes = "vec", tag = "1")]
@@ -234,7 +234,7 @@ pub struct DigestList {
     pub timestamp: i64,
 }
 
-/// Entries that no packet has used for as long as they wanted.
+/// Entries that no packet has used for their idle timeout.
 #[derive(Clone, PartialEq, Message)]
 pub struct IdleTimeoutNotification {
     #[prost(message, repeated, tag = "1")]
@@ -287,7 +287,7 @@ pub struct Any {
     pub value: Vec<u8>,
 }
 
-/// What became of one update of a request.
+/// Result of one update of a request.
 #[derive(Clone, PartialEq, Message)]
 pub struct Error {
     #[prost(int32, tag = "1")]

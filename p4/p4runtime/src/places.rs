@@ -1,5 +1,5 @@
-//! Places for connections. When all are taken, a new connection gets the place of the one that has been idle for longest, so that
-//! clients that do nothing keep no controller out. A request that has not said yet what it wants is nothing.
+//! Limits the number of connections. If the limit is reached, a new connection replaces the one that has been idle for
+//! longest, so that idle clients cannot exclude a controller. A request counts only once its message has arrived.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,22 +12,22 @@ use tokio::sync::Notify;
 use tonic::Status;
 use tonic::body::Body;
 
-/// All places.
+/// All connections that have a place.
 pub(crate) struct Places {
     most: usize,
     taken: Mutex<Vec<Arc<Place>>>,
 }
 
-/// The place of a connection.
+/// The place of one connection.
 pub(crate) struct Place {
     usage: Mutex<Usage>,
     leave: Notify,
 }
 
 struct Usage {
-    /// Requests that are being answered, streams of controllers included.
+    /// Requests in progress, including controller streams.
     requests: usize,
-    /// When the last one ended, or the connection began.
+    /// When the last request ended, or the connection began.
     since: Instant,
 }
 
@@ -40,7 +40,7 @@ impl Places {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection; none when all others have requests that are being answered.
+    /// Takes a place for a new connection; `None` if all other connections have requests in progress.
     pub(crate) fn take(&self) -> Option<Arc<Place>> {
         let mut taken = self.taken();
         if taken.len() >= self.most {
@@ -54,7 +54,7 @@ impl Places {
         Some(place)
     }
 
-    /// The connection is over.
+    /// Releases the place of a connection that has ended.
     pub(crate) fn give_back(&self, place: &Arc<Place>) {
         self.taken().retain(|other| !Arc::ptr_eq(other, place));
     }
@@ -70,25 +70,26 @@ impl Place {
         (usage.requests == 0).then_some(usage.since)
     }
 
-    /// Completes when another connection gets this place.
+    /// Completes when the place is given to another connection.
     pub(crate) async fn left(&self) {
         self.leave.notified().await;
     }
 
-    /// The headers of a request have come. It is over when this is dropped.
+    /// Starts a request when its headers have arrived. The request ends when the result is dropped.
     pub(crate) fn request(self: &Arc<Self>) -> Arc<Busy> {
         Arc::new(Busy { place: Arc::clone(self), has_begun: AtomicBool::new(false) })
     }
 }
 
-/// A request.
+/// A request in progress.
 pub(crate) struct Busy {
     place: Arc<Place>,
     has_begun: AtomicBool,
 }
 
 impl Busy {
-    /// Its message is there, or the controller of a stream takes part: from now on it keeps the place.
+    /// Marks the request as begun: its message has arrived, or the stream's controller has taken part. From now on the
+    /// connection keeps its place.
     pub(crate) fn begin(&self) {
         if !self.has_begun.swap(true, Ordering::Relaxed) {
             self.place.usage().requests += 1;
@@ -106,7 +107,7 @@ impl Drop for Busy {
     }
 }
 
-/// The body of an answer, with which the request ends.
+/// A response body; the request ends with it.
 pub(crate) struct Answer {
     pub(crate) body: Body,
     pub(crate) _busy: Arc<Busy>,
@@ -154,7 +155,7 @@ mod tests {
         first.left().await;
         drop(held);
         places.give_back(&fifth);
-        // One that has lost its place already gives back none.
+        // A connection that has already lost its place releases none.
         places.give_back(&first);
         assert_eq!(places.taken().len(), 2);
     }

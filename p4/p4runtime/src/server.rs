@@ -1,4 +1,4 @@
-//! The gRPC server: connections, their limits, and which function answers which request.
+//! The gRPC server: connections, their limits, and the dispatch of requests.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -25,45 +25,45 @@ use crate::places::{Answer, Busy, Place, Places};
 use crate::service::Service;
 use crate::stream;
 
-/// Connections at once, and requests of each.
+/// Maximum number of connections, and of concurrent requests per connection.
 const MOST_CONNECTIONS: usize = 16;
 const MOST_REQUESTS: u32 = 16;
-/// The largest request.
+/// Maximum size of a request, in bytes.
 const REQUEST_BYTES: usize = 16 << 20;
-/// The largest message of a stream: a packet with its metadata.
+/// Maximum size of a stream message, in bytes: a packet with its metadata.
 pub(crate) const STREAM_BYTES: usize = 64 << 10;
-/// Requests of many bytes at once, and requests that are carried out at once; further ones wait.
+/// Maximum number of large requests, and of requests that are executed, at a time; further ones wait.
 const LARGE_REQUESTS: usize = 4;
 const WORKERS: usize = 4;
-/// How long a request may take to come and be answered, and whoever connects to say anything.
+/// Time limit of a request from its headers to its response, and of a new connection to send its first bytes.
 const REQUEST_TIME: Duration = Duration::from_secs(60);
 const HELLO_TIME: Duration = Duration::from_secs(10);
-/// How long a connection that has lost its place may take to end.
+/// Time limit for closing a connection that has lost its place.
 const GOODBYE_TIME: Duration = Duration::from_secs(1);
-/// What connections of HTTP/2 begin with.
+/// The connection preface of HTTP/2.
 const HELLO: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Between two looks whether it is there; and when there are no file descriptors.
+/// Pause between two checks for the preface, and after an accept failed for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Connections are asked whether they live.
+/// Interval of HTTP/2 keep-alive pings, and time limit of their answers.
 const ALIVE_EVERY: Duration = Duration::from_secs(30);
 const ALIVE_TIME: Duration = Duration::from_secs(30);
-/// The largest headers of a request, and memory for what was not sent yet.
+/// Maximum size of a request's headers, and of data buffered for sending, in bytes.
 const HEADER_BYTES: u32 = 16 << 10;
 const SEND_BYTES: usize = 256 << 10;
 
-/// A server, which ends when this is dropped.
+/// A server; it stops on drop.
 pub struct Server {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Listens and serves from now on, in a thread of its own.
+    /// Listens and serves in a separate thread.
     ///
     /// # Errors
-    /// When the address is in use, or not one of this machine.
+    /// Fails if the address is in use, or not an address of this host.
     pub fn start<D: Device>(address: SocketAddr, device: D) -> io::Result<Server> {
         let named = |error: io::Error| io::Error::other(format!("cannot serve P4Runtime at {address}: {error}"));
         let listener = Listener::bind(address).map_err(named)?;
@@ -74,7 +74,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new().name("p4runtime".to_owned()).spawn(move || {
             runtime.block_on(async {
-                // Fails only when there is no runtime.
+                // Fails only without a runtime.
                 let Ok(listener) = TcpListener::from_std(listener) else { return };
                 tokio::select! {
                     () = accept(listener, &service) => {}
@@ -82,7 +82,7 @@ impl Server {
                     _ = stopped => {}
                 }
             });
-            // Requests that are being carried out do not keep the program from ending.
+            // Do not wait for requests that are being executed.
             runtime.shutdown_background();
         })?;
         Ok(Server { address, stop: Some(stop), thread: Some(thread) })
@@ -93,13 +93,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It tells nobody why it failed, if it did.
+            // A panic of the thread was already printed.
             let _ = thread.join();
         }
     }
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct Shared<D> {
     service: Arc<Service<D>>,
     large: Arc<Semaphore>,
@@ -118,7 +118,7 @@ async fn accept<D: Device>(listener: TcpListener, service: &Arc<Service<D>>) {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        // A connection for which there is no place is closed at once.
+        // Close a connection for which there is no place.
         let Some(place) = places.take() else { continue };
         let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
         tokio::spawn(async move {
@@ -134,7 +134,7 @@ async fn accept<D: Device>(listener: TcpListener, service: &Arc<Service<D>>) {
     }
 }
 
-/// Whether the other end speaks HTTP/2, and does so in time.
+/// True if the client sends the HTTP/2 preface in time.
 async fn says_hello(connection: &TcpStream) -> bool {
     let mut seen = [0; HELLO.len()];
     let hello = async {
@@ -151,7 +151,7 @@ async fn says_hello(connection: &TcpStream) -> bool {
 }
 
 async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>, place: &Arc<Place>) {
-    // Packets for the controller are not kept for company.
+    // Send packets to the controller at once instead of collecting them (Nagle's algorithm).
     let _ = connection.set_nodelay(true);
     let of_request = Arc::clone(place);
     let answer = hyper::service::service_fn(move |request| {
@@ -171,18 +171,18 @@ async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>, place: 
         .keep_alive_timeout(ALIVE_TIME);
     let served = builder.serve_connection(TokioIo::new(connection), answer);
     tokio::pin!(served);
-    // A connection that breaks is no concern of others.
+    // An error of one connection does not affect others.
     tokio::select! {
         _ = served.as_mut() => {}
         () = place.left() => {
-            // Its client is told that it may connect again, and that nothing it has sent since was done.
+            // Tells the client that requests sent from now on are not executed, and that it may reconnect.
             served.as_mut().graceful_shutdown();
             let _ = timeout(GOODBYE_TIME, served).await;
         }
     }
 }
 
-/// A function that answers one message with another.
+/// A function that answers one message with one message.
 struct Unary<F> {
     function: F,
     busy: Arc<Busy>,
@@ -202,7 +202,7 @@ where
     }
 }
 
-/// The answer of such a function in the form that is sent.
+/// Wraps the function's result into a response.
 struct Answered<A>(std::pin::Pin<Box<A>>);
 
 impl<A, R> Future for Answered<A>
@@ -216,7 +216,7 @@ where
     }
 }
 
-/// Does something that takes a while beside the thread of the server.
+/// Runs blocking work outside of the server's thread.
 async fn aside<R: Send + 'static>(
     workers: Arc<Semaphore>,
     work: impl FnOnce() -> Result<R, Status> + Send + 'static,

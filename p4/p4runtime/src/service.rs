@@ -1,4 +1,4 @@
-//! What the service answers: who may do what, and requests carried out one after the other.
+//! Implementation of the requests: permissions, and execution one after the other.
 
 #[cfg(test)]
 mod tests;
@@ -17,42 +17,42 @@ use crate::message::{
     PipelineParts, SetPipelineRequest, Uint128, Update, UpdateType, WriteRequest,
 };
 
-/// The version of the specification.
+/// Version of the P4Runtime specification.
 const API_VERSION: &str = "1.4.0";
 
-/// Updates of a batch that packets wait for.
+/// Maximum number of updates of a batch that packets have to wait for.
 const MOST_AT_ONCE: usize = 4096;
 
-/// The pipelines that controllers have set.
+/// The pipeline that a controller has set.
 #[derive(Default)]
 struct Pipeline {
     cookie: Option<Cookie>,
-    /// One that was verified and waits for its commit.
+    /// The cookie of a pipeline that was verified and waits for its commit.
     saved: Option<Option<Cookie>>,
 }
 
 /// A device as controllers see it.
 pub struct Service<D> {
-    /// What is controlled.
+    /// The device.
     pub device: D,
-    /// Who controls it.
+    /// Its controllers.
     pub arbiter: Arbiter,
     pipeline: Mutex<Pipeline>,
-    /// Writers take turns.
+    /// Serializes writers.
     writing: Mutex<()>,
 }
 
 impl<D: Device> Service<D> {
-    /// Of a device whose program runs.
+    /// Makes the service of a device with a running program.
     pub fn new(device: D) -> Arc<Service<D>> {
         let arbiter = Arbiter::new(device.id());
         Arc::new(Service { device, arbiter, pipeline: Mutex::default(), writing: Mutex::default() })
     }
 
-    /// Whether a request is for this device.
+    /// Checks that a request is for this device.
     ///
     /// # Errors
-    /// When it is for another one.
+    /// Fails if it is for another device.
     pub fn check_device(&self, device_id: u64) -> Result<(), Status> {
         let own = self.device.id();
         if device_id == own {
@@ -72,10 +72,10 @@ impl<D: Device> Service<D> {
         Ok(())
     }
 
-    /// Changes entries, one after the other: all that can be changed, or all or none.
+    /// Applies updates in order: either every one that succeeds, or all or none, as the request's atomicity says.
     ///
     /// # Errors
-    /// With the fate of each update, when one has failed.
+    /// Returns the result of each update if one has failed.
     pub fn write(&self, request: &WriteRequest) -> Result<Nothing, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let role = Role { id: request.role_id, name: request.role.clone() };
@@ -101,10 +101,10 @@ impl<D: Device> Service<D> {
         self.device.change(kind, entity)
     }
 
-    /// Makes all updates, or takes back those that were made before one that fails. Gives the fate of each.
+    /// Applies all updates; if one fails, undoes those before it. Returns the result of each.
     ///
     /// # Errors
-    /// When one could not be taken back.
+    /// Fails if one could not be undone.
     fn all_or_none(&self, updates: &[Update]) -> Result<Vec<Result<(), Status>>, Status> {
         let mut made: Vec<Undo<'_>> = Vec::new();
         for (place, update) in updates.iter().enumerate() {
@@ -134,10 +134,10 @@ impl<D: Device> Service<D> {
         Ok(updates.iter().map(|_| Ok(())).collect())
     }
 
-    /// Takes a pipeline: only that of the program that runs.
+    /// Sets the pipeline, which must be that of the running program.
     ///
     /// # Errors
-    /// When it is another one, with what differs.
+    /// Fails if it is another pipeline, with the difference.
     pub fn set_pipeline(&self, request: &SetPipelineRequest) -> Result<Nothing, Status> {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let role = Role { id: request.role_id, name: request.role.clone() };
@@ -190,10 +190,10 @@ impl<D: Device> Service<D> {
         )))
     }
 
-    /// The pipeline that runs.
+    /// The running pipeline.
     ///
     /// # Errors
-    /// When the request is for another device.
+    /// Fails if the request is for another device.
     pub fn get_pipeline(&self, request: GetPipelineRequest) -> Result<GetPipelineResponse, Status> {
         self.check_device(request.device_id)?;
         let parts = request.parts();
@@ -207,13 +207,13 @@ impl<D: Device> Service<D> {
         Ok(GetPipelineResponse { config: Some(config) })
     }
 
-    /// What the service can do.
+    /// Capabilities of the service.
     pub fn capabilities() -> Capabilities {
         Capabilities { p4runtime_api_version: API_VERSION.to_owned() }
     }
 }
 
-/// What an update does, and to what.
+/// Kind and entity of an update.
 fn parts_of(update: &Update) -> Result<(UpdateType, &Entity), Status> {
     match (update.update_type(), &update.entity) {
         (UpdateType::Unspecified, _) => Err(Status::invalid_argument("an update inserts, modifies or deletes")),

@@ -1,4 +1,4 @@
-//! What goes on for longer than a request: the stream of a controller, and answers to reads.
+//! Long-lived requests: controller streams, and responses to reads.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,17 +19,17 @@ use crate::message::{
 use crate::places::Busy;
 use crate::service::Service;
 
-/// Messages that wait for a controller.
+/// Maximum number of messages that wait for a controller.
 const WAITING: usize = 256;
-/// Parts of an answer that wait for whoever reads.
+/// Maximum number of parts of an answer that wait for the client.
 const PARTS: usize = 2;
-/// Reads at once, and how long one waits for its reader.
+/// Maximum number of concurrent reads.
 const MOST_READS: usize = 4;
-/// How long a controller may leave what it was sent.
+/// How long a client may leave messages unread.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks for packets and reports.
+/// Polling interval for packets and digests of the program.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Packets to one controller before others have a turn.
+/// Maximum number of messages to controllers before other tasks run.
 const BURST: usize = 64;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
@@ -51,7 +51,7 @@ impl<D: Device> StreamingService<StreamRequest> for Channel<D> {
             tokio::spawn(async move {
                 let reason = tokio::select! {
                     reason = listen(&service, client, request.into_inner(), &busy) => reason.err(),
-                    // It was cut off.
+                    // The arbiter ended the stream.
                     _ = gone => None,
                 };
                 service.arbiter.leave(client, reason);
@@ -61,7 +61,7 @@ impl<D: Device> StreamingService<StreamRequest> for Channel<D> {
     }
 }
 
-/// Takes what a controller sends, until it ends.
+/// Processes the messages of a controller until its stream ends.
 async fn listen<D: Device>(
     service: &Service<D>,
     client: u64,
@@ -87,18 +87,18 @@ async fn listen<D: Device>(
                     service.arbiter.send(client, StreamEvent::Error(packet_error(&status, packet)));
                 }
             }
-            // What was acknowledged is not sent again in any case.
+            // A digest is never sent again, so nothing depends on its acknowledgement.
             Some(StreamUpdate::DigestAck(_)) => {}
             None => return Err(Status::unimplemented("the stream takes arbitrations, packets and digest_ack")),
         }
-        // Others have their turn, however much comes.
+        // Let other tasks run, however many messages come.
         tokio::task::yield_now().await;
     }
     Ok(())
 }
 
 fn packet_error(status: &Status, mut packet: Packet) -> StreamError {
-    // Who has sent it knows what was in it.
+    // The sender knows the payload.
     packet.payload.clear();
     StreamError {
         canonical_code: status.code() as i32,
@@ -107,7 +107,7 @@ fn packet_error(status: &Status, mut packet: Packet) -> StreamError {
     }
 }
 
-/// Sends packets and reports of the program to the primary controllers, for ever.
+/// Sends packets, digests and idle notifications of the program to the primary controllers. Never returns.
 pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
     let mut full_since: Option<(u64, Instant)> = None;
     loop {
@@ -144,7 +144,7 @@ pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
 /// Answers `Read`.
 pub(crate) struct Read<D>(pub(crate) Arc<Service<D>>, pub(crate) Arc<Busy>);
 
-/// A read that goes on.
+/// Permit of a read in progress.
 struct Turn;
 
 static READS: AtomicUsize = AtomicUsize::new(0);
@@ -173,7 +173,7 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
         Box::pin(async move {
             let request = request.into_inner();
             service.check_device(request.device_id)?;
-            // Every role has everything in it.
+            // Every role contains the whole program.
             service.arbiter.check_role(&Role { id: 0, name: request.role.clone() })?;
             let turn =
                 Turn::take().ok_or_else(|| Status::resource_exhausted(format!("{MOST_READS} reads go on already")))?;
@@ -187,7 +187,7 @@ impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
     }
 }
 
-/// Sends all that was asked for, as fast as it is read.
+/// Sends everything that was requested, as fast as the client reads it.
 async fn answer<D: Device>(
     service: &Service<D>,
     request: &ReadRequest,
@@ -197,7 +197,7 @@ async fn answer<D: Device>(
         let mut parts = match service.device.read(entity) {
             Ok(parts) => parts,
             Err(status) => {
-                // Whoever went away need not know it.
+                // It does not matter if the client has disconnected.
                 let _ = sender.send_timeout(Err(status), PATIENCE).await;
                 return;
             }

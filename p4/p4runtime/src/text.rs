@@ -1,11 +1,11 @@
-//! p4info in the text format of Protocol Buffers, in which programs for controllers read it from a file.
+//! p4info in the text format of Protocol Buffers, which controller programs read from a file.
 
 use crate::info::{
     ActionRef, BitstringKind, Counter, DataKind, DataType, DirectResource, MatchField, MatchType, P4Info, Param,
     Preamble, Scope, Table, Unit,
 };
 
-/// What was written so far.
+/// The text written so far.
 #[derive(Default)]
 struct Text {
     text: String,
@@ -19,7 +19,7 @@ impl Text {
         self.text.push('\n');
     }
 
-    /// A field that is left out when it has its default.
+    /// A field that is omitted if it has its default value, 0.
     fn number(&mut self, name: &str, number: i64) {
         if number != 0 {
             self.line(&format!("{name}: {number}"));

@@ -1,36 +1,36 @@
-//! How a worker chose the size of its batches, and what the model of batches says to that.
+//! How a worker chose its batch size, compared with the batch model's prediction.
 
 use namehop_model::batch::{Processing, cheapest};
 use serde::Serialize;
 
-/// What a packet cost with batches of one size.
+/// Measured cost of a packet for one batch size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// Packets in a batch.
+    /// Packets per batch.
     pub batch: u32,
-    /// Cycles per packet of the clock that the processor counts by: the median of bursts.
+    /// Cycles per packet, in ticks of the CPU's time-stamp counter: the median over bursts.
     pub cycles: f64,
 }
 
-/// How a worker chose the size of its batches.
+/// How a worker chose its batch size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BatchReport {
-    /// Packets in a batch now, at most.
+    /// Current maximum number of packets per batch.
     pub batch: u32,
-    /// How often it was chosen by measuring; 0 as long as there were too few packets at a time.
+    /// How often a size was chosen by measuring; 0 while bursts have been too small.
     pub choices: u32,
-    /// What was measured last.
+    /// Results of the last measurement.
     pub measured: Vec<Measured>,
-    /// The best batch of the model that is fitted to every second size that was measured: see `namehop_model::batch`.
+    /// Best batch size according to the model fitted to every second measured size: see `namehop_model::batch`.
     pub model_batch: Option<u32>,
-    /// By how many per cent it was dearer than the cheapest one when measured.
+    /// How many per cent more the model's choice cost, when measured, than the cheapest size.
     pub model_loss_percent: Option<f64>,
 }
 
 impl BatchReport {
     pub(crate) fn new(batch: u32, choices: u32, points: &[(u32, f64)]) -> Self {
         let measured = points.iter().map(|&(batch, cycles)| Measured { batch, cycles }).collect();
-        // What the model is to predict, it does not know.
+        // Fit to every second size only, so that the model predicts the other sizes.
         let known: Vec<(u32, f64)> = points.iter().copied().step_by(2).collect();
         let sizes: Vec<u32> = points.iter().map(|point| point.0).collect();
         let model_batch = Processing::fit(&known).and_then(|fit| cheapest(&sizes, |batch| fit.cycles(batch)));

@@ -1,4 +1,5 @@
-//! The port of the controller: packets that come from and go to a program of this process, over two queues with a bound.
+//! The controller's port: exchanges packets between the P4 program and a controller in this process, over two bounded
+//! queues.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -8,23 +9,23 @@ use crossbeam_queue::ArrayQueue;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// Packets that wait in each direction, at most.
+/// Maximum number of packets that wait in each direction.
 const MOST_WAITING: usize = 1024;
-/// Packets that a worker takes in one turn.
+/// Maximum number of packets that a worker takes in one poll iteration.
 const BURST: usize = 64;
 
-/// The end of the port at the controller.
+/// The controller's end of the port.
 pub struct Controller {
     pool: BufferPool,
     to_program: ArrayQueue<PacketBuffer>,
     from_program: ArrayQueue<PacketBuffer>,
-    /// Packets that are none for the controller.
+    /// Packets from the program that are not valid for the controller.
     pub(crate) malformed: AtomicU64,
     bell: EventFd,
 }
 
 impl Controller {
-    /// A port and its queue.
+    /// Opens a port and its queue.
     pub(crate) fn open(pool: &BufferPool) -> Result<(Arc<Controller>, ControllerQueue), String> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let bell = EventFd::from_value_and_flags(0, flags).map_err(|error| format!("there is no eventfd: {error}"))?;
@@ -38,27 +39,28 @@ impl Controller {
         Ok((Arc::clone(&controller), ControllerQueue(controller)))
     }
 
-    /// Sends a packet into the program, as if it had come in by this port. False when too many wait, or it is too long.
+    /// Sends a packet into the program, as if received on this port. Returns false if the queue is full or the packet
+    /// is too long.
     pub fn send(&self, packet: &[u8]) -> bool {
         let Some(buffer) = self.pool.copy_of(packet) else { return false };
         let taken = self.to_program.push(buffer).is_ok();
-        // Fails only when it rings already.
+        // The write fails only if the counter is full, and then the descriptor is readable anyway.
         let _ = self.bell.write(1);
         taken
     }
 
-    /// The next packet that has left the program by this port.
+    /// Takes the next packet that the program has sent to this port.
     pub fn receive(&self) -> Option<Vec<u8>> {
         self.from_program.pop().map(|packet| packet.bytes().to_vec())
     }
 
-    /// Counts a packet that is none for a controller.
+    /// Counts a packet from the program that is not valid for the controller.
     pub fn count_malformed(&self) {
         self.malformed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The end of the port at a worker.
+/// The worker's end of the port.
 pub(crate) struct ControllerQueue(Arc<Controller>);
 
 impl PortQueue for ControllerQueue {
@@ -69,7 +71,7 @@ impl PortQueue for ControllerQueue {
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         let room = MOST_WAITING.saturating_sub(self.0.from_program.len()).min(frames.len());
         for frame in frames.drain(..room) {
-            // Nobody else adds packets, so there is room.
+            // There is room: this is the only producer.
             drop(self.0.from_program.push(frame));
         }
     }
@@ -79,7 +81,7 @@ impl PortQueue for ControllerQueue {
     }
 
     fn prepare_to_sleep(&mut self) {
-        // It fails when it did not ring.
+        // The read fails if nothing was signalled.
         let _ = self.0.bell.read();
         if !self.0.to_program.is_empty() {
             let _ = self.0.bell.write(1);

@@ -1,43 +1,44 @@
-//! What programs report to the control plane: a queue with a bound, which workers fill without a lock and the control plane empties.
+//! Digests that programs report to the control plane, in a bounded queue: workers add to it without a lock, and the
+//! control plane takes from it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
 
-/// The longest report, in bytes.
+/// Maximum size of a digest, in bytes.
 pub const MOST_BYTES: u16 = 248;
-/// Reports that wait at most; further ones are counted and dropped.
+/// Maximum number of waiting digests; further ones are dropped and counted.
 const MOST_WAITING: usize = 4096;
 
-/// One report.
+/// One digest.
 #[derive(Debug, Clone, Copy)]
 pub struct Digest {
-    /// Place in the program's list.
+    /// Index in the program's list of digest types.
     pub number: u32,
     length: u16,
     bytes: [u8; MOST_BYTES as usize],
 }
 
 impl Digest {
-    /// Its parts, one behind the other without gaps, the first one at the highest bit of the first byte.
+    /// The fields, packed without gaps; the first one begins at the highest bit of the first byte.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
 }
 
-/// Reports of all workers that nobody has taken yet.
+/// Digests of all workers that the control plane has not taken yet.
 pub struct Digests {
     waiting: ArrayQueue<Digest>,
     dropped: AtomicU64,
 }
 
 impl Digests {
-    /// For a program that reports something, or nothing.
+    /// Makes the queue of a program. `any` is false if the program reports no digests.
     pub(crate) fn new(any: bool) -> Digests {
         Digests { waiting: ArrayQueue::new(if any { MOST_WAITING } else { 1 }), dropped: AtomicU64::new(0) }
     }
 
-    /// Called by workers: takes no lock and no memory.
+    /// Adds a digest, or drops it if the queue is full. Called by workers: takes no lock and allocates no memory.
     pub(crate) fn put(&self, number: u32, bytes: &[u8]) {
         let mut digest = Digest { number, length: bytes.len() as u16, bytes: [0; MOST_BYTES as usize] };
         let fits = digest.bytes.get_mut(..bytes.len()).map(|to| to.copy_from_slice(bytes)).is_some();
@@ -46,17 +47,17 @@ impl Digests {
         }
     }
 
-    /// The oldest one.
+    /// Takes the oldest digest.
     pub fn take(&self) -> Option<Digest> {
         self.waiting.pop()
     }
 
-    /// Counts one that was taken and that nobody wants.
+    /// Counts a digest that was taken and then discarded.
     pub fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many were dropped because too many waited.
+    /// Number of digests that were dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -1,5 +1,4 @@
-//! The functions of a loadable program as C has them: `p4/compile/runtime/host.h`, which has to change together with this
-//! file.
+//! The C functions of a loadable program, as in `p4/compile/runtime/host.h`; the two files must change together.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
@@ -8,11 +7,11 @@ use namehop_packet::raw::Header;
 
 /// `P4_HOST_VERSION`
 pub(crate) const VERSION: u32 = 8;
-/// Bytes that can be read behind packets and data of entries, and behind packets written, too (`P4_SLACK`).
+/// Bytes that must be readable behind packets and entry data, and writable behind packets (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
-/// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
+/// Room for headers in front of a packet, in bytes (`P4_HEADROOM`).
 pub(crate) const HEADROOM_BYTES: usize = 128;
-/// The port of packets that do not leave (`P4_DROPPED`).
+/// Port number of packets that are dropped (`P4_DROPPED`).
 pub(crate) const DROPPED: u16 = u16::MAX;
 
 /// `struct p4_host_worker`
@@ -42,7 +41,7 @@ pub(crate) type Sent = unsafe extern "C" fn(*mut c_void, u64, u64, *const u8, us
 pub(crate) type Lost = unsafe extern "C" fn(*mut c_void, u64);
 /// `p4_digest`
 pub(crate) type Digest = unsafe extern "C" fn(*mut c_void, u64, *const u8, usize);
-/// How many sizes of batches are tried (`P4_SIZES`).
+/// Number of batch sizes that are tried (`P4_SIZES`).
 pub(crate) const SIZES: usize = 7;
 
 /// `struct p4_tuned`
@@ -65,7 +64,7 @@ pub(crate) struct Rates {
     pub(crate) peak_burst: u64,
 }
 
-/// `struct p4_host`; nothing but the version can be read when it is another one.
+/// `struct p4_host`. If the version differs, only the version may be read.
 #[repr(C)]
 pub(crate) struct Host {
     pub(crate) version: u32,
@@ -96,11 +95,12 @@ pub(crate) struct Host {
     pub(crate) tuned: unsafe extern "C" fn(*const Worker, *mut Tuned) -> bool,
 }
 
-// SAFETY: nobody writes to the list once the program is loaded. Functions that change tables take turns; those for one worker are
-// called by whoever has its engine; cells are read and written as atomic numbers.
+// SAFETY: the structure is not written to once the program is loaded. Functions that change tables synchronize with
+// each other; functions for one worker are called only by the holder of its engine; cells are accessed as atomic
+// numbers.
 unsafe impl Sync for Host {}
 // SAFETY: as above.
 unsafe impl Send for Host {}
 
-// The numbers of C's types that are used as they are.
+// The C types that are passed as Rust numbers have these sizes.
 const _: () = assert!(size_of::<c_int>() == 4 && size_of::<usize>() == 8);

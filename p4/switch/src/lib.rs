@@ -1,12 +1,11 @@
 //! Compiled P4 programs on ports.
 //!
-//! * [`program`]: a program that `namehop p4 compile` made, loaded into this process; it has all the code of others, behind a list of
-//!   functions of C.
-//! * [`ports`]: what it receives from and sends to.
-//! * `worker`: threads that take packets from the ones through the other.
-//! * [`Switch`]: all of it together, with what it counts.
+//! * [`program`]: a program that `namehop p4 compile` made, loaded into this process as a table of C functions.
+//! * [`ports`]: where packets come from and go to.
+//! * `worker`: threads that move packets from ports through the program to ports.
+//! * [`Switch`]: all of these together, with their counters.
 //!
-//! `unsafe` is in [`program`] and [`cells`] alone, where C is called.
+//! Only [`program`] and [`cells`] contain `unsafe` code: they call C.
 
 mod batches;
 pub mod cells;
@@ -36,83 +35,83 @@ use ports::{Opener, Port, PortSpec};
 use program::{Engine, Program};
 use worker::{HANDED_OVER, HandOver, PortCounters, Worker, WorkerCounters, WorkerPort};
 
-/// Workers of a switch at most.
+/// Maximum number of workers of a switch.
 pub const MAX_WORKERS: usize = 32;
-/// Packets in memory at most: of usual size, for each port and worker besides; and long ones.
+/// Maximum number of packets in memory: packets of usual size, further ones for each port and worker, and long packets.
 const SMALL_PACKETS: usize = 16_384;
 const SMALL_EACH: usize = 4_096;
 const LARGE_PACKETS: usize = 1_024;
-/// Numbers of ports: 9 bits of v1model.
+/// Number of port numbers: v1model has 9 bits.
 const PORT_NUMBERS: usize = 512;
 
-/// What a port has counted.
+/// Counters of a port.
 #[derive(Debug, Clone, Serialize)]
 pub struct PortReport {
-    /// As the program numbers it.
+    /// The program's number of the port.
     pub port: u32,
-    /// What is there.
+    /// URI of the device.
     pub uri: String,
-    /// Whether the link works.
+    /// True if the link is up.
     pub up: bool,
-    /// Its receive queues, each of a worker of its own.
+    /// Number of receive queues; each is served by its own worker.
     pub queues: usize,
-    /// How packets are spread over them.
+    /// How packets are spread over the queues.
     pub spread: &'static str,
-    /// Packets that came.
+    /// Received packets.
     pub received_packets: u64,
-    /// To each of the workers.
+    /// Received packets of each worker.
     pub received_packets_by_worker: Vec<u64>,
-    /// Their bytes, with Ethernet headers.
+    /// Bytes of the received packets, with Ethernet headers.
     pub received_bytes: u64,
-    /// Packets that the device took.
+    /// Packets that the device accepted for sending.
     pub sent_packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub sent_bytes: u64,
     /// Packets dropped because too many waited for the port.
     pub output_full: u64,
-    /// Frames lost below: the receive ring was full.
+    /// Frames dropped because the receive ring was full.
     pub receive_ring_full: u64,
-    /// There was no memory for them.
+    /// Frames dropped because no buffer was free.
     pub no_buffer: u64,
-    /// What came is no frame.
+    /// Received data that is not a frame.
     pub malformed: u64,
-    /// The device refused to send.
+    /// Frames that the device refused to send.
     pub send_failed: u64,
 }
 
-/// What a switch has counted.
+/// Counters of a switch.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The program's name.
+    /// Name of the program.
     pub program: String,
-    /// Threads that process packets.
+    /// Number of threads that process packets.
     pub workers: usize,
-    /// Bursts that were taken through the program.
+    /// Bursts that the program processed.
     pub bursts: u64,
-    /// Packets that the program dropped, where that is known: programs that copy packets do not say.
+    /// Packets that the program dropped, if known: programs that copy packets do not report it.
     pub dropped: u64,
-    /// Packets with which the program did not come to an end.
+    /// Packets dropped because the program took too many steps or rounds for them.
     pub lost: u64,
-    /// Packets without memory for a copy.
+    /// Packets dropped because there was no memory for a copy.
     pub no_buffer: u64,
-    /// Packets without room for their headers.
+    /// Packets dropped because there was no room for their headers.
     pub oversized: u64,
-    /// Packets for ports that the switch has not.
+    /// Packets to port numbers that the switch does not have.
     pub no_port: u64,
-    /// How each worker chose its batches; none where their size was given.
+    /// How each worker chose its batch size; empty if the size was given.
     pub batches: Vec<BatchReport>,
-    /// Its ports, as they were named.
+    /// The ports, in the order in which they were given.
     pub ports: Vec<PortReport>,
 }
 
-/// The engines of a switch that runs.
+/// Access to the engines of a running switch.
 pub struct Control {
     program: Arc<Program>,
     engines: Vec<Arc<Mutex<Engine>>>,
     is_held: Arc<AtomicBool>,
 }
 
-/// Workers take no packets as long as this is there.
+/// While this exists, workers process no packets.
 pub struct Hold<'c>(&'c AtomicBool);
 
 impl Drop for Hold<'_> {
@@ -122,25 +121,26 @@ impl Drop for Hold<'_> {
 }
 
 impl Control {
-    /// Does this while no worker processes packets. It is to be short: packets wait in their queues meanwhile.
+    /// Calls `work` while no worker processes packets. Keep it short: packets wait in their queues meanwhile.
     pub fn between_bursts<R>(&self, work: impl FnOnce(&mut Standstill<'_>) -> R) -> R {
-        // Always in the same order, so that two of these wait for each other.
+        // Lock always in the same order, so that two callers cannot deadlock.
         let engines = self.engines.iter();
         let _held: Vec<_> = engines.map(|engine| engine.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         work(&mut Standstill::new(&self.program))
     }
 
-    /// Keeps all workers from packets, which wait in their queues meanwhile, so that they meet what is done until its end as one step.
-    /// One at a time may do this.
+    /// Stops all workers from processing packets until the result is dropped, so that packets see all changes made
+    /// meanwhile as one step. Packets wait in their queues. Only one caller at a time may do this.
     pub fn hold(&self) -> Hold<'_> {
         self.is_held.store(true, Ordering::Release);
         let hold = Hold(&self.is_held);
-        // A worker looks whether it is held once it has its engine: so each is at the end of a burst, and begins none.
+        // A worker checks the flag once it has locked its engine. So after this, each worker is between bursts and
+        // starts no burst.
         self.each_engine(|_| ());
         hold
     }
 
-    /// Does this to the engine of each worker, between two bursts.
+    /// Calls `work` with the engine of each worker, between two of its bursts.
     pub fn each_engine(&self, mut work: impl FnMut(&mut Engine)) {
         for engine in &self.engines {
             work(&mut engine.lock().unwrap_or_else(PoisonError::into_inner));
@@ -148,9 +148,9 @@ impl Control {
     }
 }
 
-/// A program that runs on ports. It ends when it is dropped.
+/// A program that runs on ports. It stops on drop.
 pub struct Switch {
-    /// The program, whose tables may change.
+    /// The program; its tables can be changed while it runs.
     pub program: Arc<Program>,
     ports: Vec<Port>,
     counters: Vec<Arc<WorkerCounters>>,
@@ -159,16 +159,16 @@ pub struct Switch {
     engines: Vec<Arc<Mutex<Engine>>>,
     is_stopping: Arc<AtomicBool>,
     is_held: Arc<AtomicBool>,
-    /// The other end of the controller's port, if there is one.
+    /// The controller's end of the controller port, if there is one.
     pub controller: Option<Arc<Controller>>,
     _memif: Option<MemifService>,
 }
 
 impl Switch {
-    /// Opens the ports and starts the workers. `batch` is 0 for what the program was compiled with.
+    /// Opens the ports and starts the workers. `batch` is the batch size; 0 selects the program's own.
     ///
     /// # Errors
-    /// What is wrong, and what to do.
+    /// Returns what is wrong and what to do.
     pub fn start(program: Program, specs: &[PortSpec], workers: usize, batch: u32) -> Result<Switch, String> {
         let workers = workers.clamp(1, MAX_WORKERS);
         if workers > 1 && program.needs_one_worker() {
@@ -190,7 +190,7 @@ impl Switch {
         }
         let wakers: Vec<_> = (0..workers).map(|_| Arc::new(Waker::new())).collect();
         let is_stopping = Arc::new(AtomicBool::new(false));
-        // A port with one queue has it at a worker that differs from port to port.
+        // Distribute ports with one queue over the workers.
         let first_of = |place: usize, queues: usize| if queues == 1 { place % workers } else { 0 };
         let others: Vec<_> = queues
             .iter()
@@ -251,28 +251,28 @@ impl Switch {
         Ok(switch)
     }
 
-    /// For changing what is not in tables, from any thread.
+    /// Access to the engines, for changes beyond tables, from any thread.
     pub fn control(&self) -> Control {
         let (program, is_held) = (Arc::clone(&self.program), Arc::clone(&self.is_held));
         Control { program, engines: self.engines.clone(), is_held }
     }
 
-    /// Whether all ports are captures that are read and written to their ends.
+    /// True if all ports are captures that were read to their end and written.
     pub fn is_done(&self) -> bool {
         self.ports.iter().all(Port::is_done)
     }
 
-    /// A port that is gone for good, if there is one.
+    /// A port with a device that is permanently gone, if there is one.
     pub fn gone(&self) -> Option<&PortSpec> {
         self.ports.iter().find(|port| port.is_gone()).map(|port| &port.spec)
     }
 
-    /// Whether a worker has ended by itself, which is a defect.
+    /// True if a worker has ended by itself, which is a bug.
     pub fn has_failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// What it has counted.
+    /// The current counters.
     pub fn report(&self) -> Report {
         let sum = |of: &dyn Fn(&WorkerCounters) -> u64| self.counters.iter().map(|counters| of(counters)).sum();
         let port = |(place, port): (usize, &Port)| {
@@ -317,7 +317,7 @@ impl Switch {
         }
     }
 
-    /// Ends the workers; packets that leave are sent. Its counters can still be read.
+    /// Stops the workers; packets that are being sent are still sent. The counters remain readable.
     pub fn stop(&mut self) {
         self.is_stopping.store(true, Ordering::Relaxed);
         self.wakers.iter().for_each(|waker| waker.wake());

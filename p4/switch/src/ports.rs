@@ -1,4 +1,4 @@
-//! Ports of a switch: devices that take and give every frame, whoever it is for.
+//! Ports of a switch: devices that receive and send every frame, regardless of its addresses.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,23 +17,24 @@ use namehop_packet::{BufferPool, PortQueue};
 
 use crate::controller::Controller;
 
-/// Addresses, type and tag of a VLAN.
+/// Bytes of the addresses, the type and a VLAN tag.
 const HEADER_BYTES: usize = 18;
-/// Frames in a ring of a memif that this end offers, and bytes of each of its buffers.
+/// Slots of the rings of a memif that this end offers, and bytes of each of its buffers.
 const MEMIF_SLOTS: u16 = 1024;
 const MEMIF_BUFFER_BYTES: u16 = 2048;
 
-/// A number of the program and the device that has it, as `0=dev://eth0`.
+/// A port number of the program and its device, as in `0=dev://eth0`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortSpec {
-    /// As the program numbers it.
+    /// The program's number of the port.
     pub number: u32,
-    /// What is there.
+    /// URI of the device.
     pub uri: FaceUri,
 }
 
 impl PortSpec {
-    /// The port of the controller, in this process; its packets are those of [`Switch::controller`](crate::Switch::controller).
+    /// The controller's port, in this process; its packets are exchanged through
+    /// [`Switch::controller`](crate::Switch::controller).
     pub fn controller(number: u32) -> PortSpec {
         PortSpec { number, uri: FaceUri::Internal }
     }
@@ -72,19 +73,19 @@ enum Device {
     Memif(MemifPort),
 }
 
-/// A port that is open; it closes when this and its queues are dropped.
+/// An open port; it closes when this and its queues are dropped.
 pub struct Port {
-    /// What it was opened with.
+    /// The specification that it was opened with.
     pub spec: PortSpec,
     device: Device,
-    /// Its queues, each of a worker of its own.
+    /// Number of queues; each is served by its own worker.
     pub queues: usize,
-    /// How packets are spread over them.
+    /// How packets are spread over the queues.
     pub spread: &'static str,
 }
 
 impl Port {
-    /// Whether the link works.
+    /// True if the link is up.
     pub fn is_up(&self) -> bool {
         match &self.device {
             Device::Controller(_) => true,
@@ -95,7 +96,7 @@ impl Port {
         }
     }
 
-    /// Whether it is gone for good.
+    /// True if the device is permanently gone.
     pub fn is_gone(&self) -> bool {
         match &self.device {
             Device::Interface(name, _) | Device::Xdp(name, _) => Interface::query(name).is_err(),
@@ -104,12 +105,13 @@ impl Port {
         }
     }
 
-    /// Whether it is a capture; all of it was read, and all was written. Nobody waits for the controller.
+    /// True if it is a capture that was read to its end and written, or the controller's port, which never delays the
+    /// end.
     pub fn is_done(&self) -> bool {
         matches!(&self.device, Device::Pcap(port) if port.is_done()) || matches!(&self.device, Device::Controller(_))
     }
 
-    /// Frames lost below the switch.
+    /// Frames dropped below the switch.
     pub fn losses(&self) -> Losses {
         match &self.device {
             Device::Controller(port) => {
@@ -123,7 +125,7 @@ impl Port {
         }
     }
 
-    /// Frames may come.
+    /// Lets a capture start to deliver frames.
     pub fn start(&self) {
         if let Device::Pcap(port) = &self.device {
             port.start();
@@ -131,7 +133,7 @@ impl Port {
     }
 }
 
-/// The queues of a port, one for each of the first workers.
+/// The queues of a port, for workers 0, 1, and so on.
 pub type Queues = Vec<Box<dyn PortQueue>>;
 
 /// Opens ports, with memory for their packets.
@@ -143,27 +145,27 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// For ports of so many queues, where they can have them.
+    /// Makes an opener. Ports get `queues` queues if their devices support it.
     pub fn new(pool: &BufferPool, queues: usize) -> Opener {
         Opener { pool: pool.clone(), queues, memif: None, controller: None }
     }
 
-    /// Opens one.
+    /// Opens a port.
     ///
     /// # Errors
-    /// What is wrong, with the port's name and what to do.
+    /// Returns what is wrong, with the port's name, and what to do.
     pub fn open(&mut self, spec: &PortSpec) -> Result<(Port, Queues), String> {
         let named = |error: &dyn std::fmt::Display| format!("port {}={}: {error}", spec.number, spec.uri);
         let (device, queues, spread) = self.device(&spec.uri).map_err(|error| named(&error))?;
         Ok((Port { spec: spec.clone(), device, queues: queues.len(), spread }, queues))
     }
 
-    /// The thread that serves memifs, which has to live as long as they do.
+    /// The thread that serves memif ports; it must live as long as they do.
     pub fn into_service(self) -> Option<MemifService> {
         self.memif
     }
 
-    /// Takes a network card on PCI from a driver of DPDK.
+    /// Opens a PCI network card with a DPDK driver.
     fn card(&self, address: &str) -> Result<(NicPort, Vec<NicQueue>), DpdkError> {
         let (small, large) = self.pool.limits();
         let environment = Eal::start(mempool_bytes(small, large), Devices::Pci)?;

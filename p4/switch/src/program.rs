@@ -1,4 +1,5 @@
-//! A loadable program: loaded once, its tables changed by any thread, packets processed by one engine for each worker.
+//! A loadable program: loaded once; any thread may change its tables; each worker processes packets with its own
+//! engine.
 
 mod engine;
 
@@ -14,89 +15,95 @@ use crate::ffi::{self, Host, SLACK_BYTES};
 
 pub use engine::{Engine, Fates};
 
-/// Room for the text of a refusal, in bytes.
+/// Buffer for the reason of a refusal, in bytes.
 const WHY_BYTES: usize = 512;
 
-/// Why a program cannot be used.
+/// Why a program cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is no shared object, or cannot be read.
+    /// The file cannot be read, or is not a shared object.
     #[error("cannot load {0}: {1}; 'namehop p4 compile' makes loadable programs")]
     Unreadable(PathBuf, libloading::Error),
-    /// It encrypts, and the library for that is not there.
+    /// The program encrypts packets, and the library for that is missing.
     #[error("{0} encrypts packets; that needs the library intel-ipsec-mb: apt install libipsec-mb1")]
     Cipher(PathBuf),
-    /// It is a shared object of something else, or of a version before there was one.
+    /// The file is a shared object of another kind, or from before programs had a version.
     #[error("{0} is no program that can be loaded; make it with 'namehop p4 compile FILE -o {0}'")]
     Foreign(PathBuf),
-    /// It was compiled by another version.
+    /// The program was compiled for another version.
     #[error("{0} was compiled for another version of Namehop (it has number {1}, this one {v}); compile it again", v = ffi::VERSION)]
     Version(PathBuf, u32),
-    /// What it starts with fails.
+    /// The program's initialization failed.
     #[error("{0} does not start: {1}")]
     Start(PathBuf, String),
 }
 
-/// What is to be done with an entry.
+/// Kind of change to a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A new one.
+    /// Insert a new entry.
     Insert = 0,
-    /// Another action for one that is there.
+    /// Replace the action of an existing entry.
     Modify = 1,
-    /// Out.
+    /// Delete an entry.
     Delete = 2,
 }
 
-/// An entry in the form that compiled programs hold: all keys packed into one number, as are the values for the action.
+/// An entry in the form that compiled programs hold: all keys packed into one number, and all action data into one byte
+/// string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The larger one wins, where a key is ternary, a range or optional.
+    /// Priority, used if a key is ternary, a range or optional: the larger one wins.
     pub priority: i64,
-    /// Bits of all prefixes.
+    /// Length of the prefix, in bits, over all keys.
     pub prefix: u32,
-    /// Place of the action in the table's list.
+    /// Index of the action in the table's list.
     pub action: u32,
-    /// The keys, the lowest word first, and which of their bits matter.
+    /// The packed keys, the lowest word first.
     pub key: Vec<u64>,
-    /// As many words.
+    /// The packed masks, with as many words as `key`.
     pub mask: Vec<u64>,
     /// First and last value of each range.
     pub ranges: Vec<u64>,
-    /// Values for the action, in network order.
+    /// Action data, in network byte order.
     pub data: Vec<u8>,
 }
 
-/// What a program begins with.
+/// A command of the program's initial configuration.
 enum Command {
     Add(usize, Entry),
     Default(usize, u32, Vec<u8>),
 }
 
-/// A program that is loaded.
+/// A loaded program.
 pub struct Program {
     pub(crate) host: &'static Host,
-    /// What it has reported.
+    /// Digests that the program has reported.
     pub digests: Arc<Digests>,
-    /// As the program calls itself.
+    /// Name of the program.
     pub name: String,
-    /// What of it can be changed, as the compiler has written it.
+    /// Description of its tables and other state, as the compiler wrote it.
     pub description: String,
-    /// Entries and default actions that it begins with, as commands.
+    /// Initial entries and default actions, as commands.
     entries: Vec<String>,
     // The code lives as long as this; dropped last.
     _library: &'static Library,
 }
 
 impl Program {
-    /// Loads a program for so many workers and fills its tables with the entries that it has itself. It stays until the process ends.
+    /// Loads a program for `workers` workers and fills its tables with its constant and initial entries. The program
+    /// stays loaded until the process ends.
     ///
     /// # Errors
-    /// When the file is none, or was made by another version. Whoever may write the file decides what this process does.
+    /// Fails if the file is not a loadable program, or was compiled for another version.
+    ///
+    /// # Security
+    /// The file's code runs in this process, so anyone who can write to the file controls the process.
     pub fn load(path: &Path, workers: usize) -> Result<Program, LoadError> {
-        // A name without a folder would be looked for among the libraries of the system.
+        // A name without a folder would be searched for in the system's library folders.
         let full = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        // SAFETY: what a shared object does when it is loaded is up to it; those that this crate is for do nothing.
+        // SAFETY: a shared object may run any code when it is loaded; the programs that this crate is made for run
+        // none.
         let library =
             unsafe { Library::new(&full) }.map_err(|error| match error.to_string().contains("libIPSec_MB") {
                 true => LoadError::Cipher(path.to_owned()),
@@ -107,21 +114,21 @@ impl Program {
         let found: Result<Symbol<'_, unsafe extern "C" fn() -> *const Host>, _> =
             unsafe { library.get(b"namehop_p4_host\0") };
         let Ok(function) = found else { return Err(LoadError::Foreign(path.to_owned())) };
-        // SAFETY: as above; the list lies in the library, which stays.
+        // SAFETY: as above; the structure lies in the library, which stays loaded.
         let host = unsafe { function() };
         // SAFETY: the version is the first field in all versions.
         let version = unsafe { host.cast::<u32>().read() };
         if version != ffi::VERSION {
             return Err(LoadError::Version(path.to_owned(), version));
         }
-        // SAFETY: of this version, it is such a list, and nobody writes to it any more.
+        // SAFETY: the version matches, so it is such a structure, and it is not written to any more.
         let host = unsafe { &*host };
         let start = |reason: &str| LoadError::Start(path.to_owned(), reason.to_owned());
-        // SAFETY: called once, before all else.
+        // SAFETY: called once, before any other function.
         if !unsafe { (host.start)(workers as c_uint) } {
             return Err(start("there are no random numbers"));
         }
-        // SAFETY: texts of C in the library; the list of entries ends with a null pointer.
+        // SAFETY: the pointers lead to C strings in the library; the list of entries ends with a null pointer.
         let (name, description, entries) = unsafe {
             let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
             let list = (0..).map(|place| *host.entries.add(place)).take_while(|entry| !entry.is_null());
@@ -133,20 +140,20 @@ impl Program {
         Ok(program)
     }
 
-    /// Whether packets have to be processed by one thread, because the program remembers something of them.
+    /// True if only one worker may process packets, because the program keeps state about them.
     pub fn needs_one_worker(&self) -> bool {
         self.host.one_worker
     }
 
-    /// Packets of a batch, when nothing else is said.
+    /// The program's own batch size.
     pub fn batch(&self) -> u32 {
         self.host.batch
     }
 
-    /// Entries that the program has itself, each with its table.
+    /// The program's own entries, each with its table.
     ///
     /// # Errors
-    /// When one of its commands is unknown.
+    /// Fails if one of the program's commands is unknown.
     pub fn own_entries(&self) -> Result<Vec<(usize, Entry)>, String> {
         let mut entries = Vec::new();
         for command in self.commands()? {
@@ -157,10 +164,10 @@ impl Program {
         Ok(entries)
     }
 
-    /// Default actions that the program has itself: tables, actions by their places, and values.
+    /// The program's own default actions: table, index of the action, action data.
     ///
     /// # Errors
-    /// When one of its commands is unknown.
+    /// Fails if one of the program's commands is unknown.
     pub fn own_defaults(&self) -> Result<Vec<(usize, u32, Vec<u8>)>, String> {
         let default = |command| match command {
             Command::Default(table, action, data) => Some((table, action, data)),
@@ -196,10 +203,10 @@ impl Program {
         })
     }
 
-    /// Changes a table, while packets flow.
+    /// Changes a table while packets flow.
     ///
     /// # Errors
-    /// What is wrong, with the name of the table; nothing has changed then.
+    /// Returns what is wrong, with the name of the table; the table is then unchanged.
     pub fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String> {
         if entry.mask.len() != entry.key.len() {
             return Err("an entry has another size than its table".to_owned());
@@ -218,15 +225,16 @@ impl Program {
             data_bytes: entry.data.len(),
         };
         let mut why = [0; WHY_BYTES];
-        // SAFETY: the parts have these lengths, which the function compares with those of the table, and threads take turns in it.
+        // SAFETY: the parts have these lengths, which the function compares with those of the table, and the function
+        // synchronizes threads.
         let done = unsafe { (self.host.change)(table, change as c_uint, &raw, why.as_mut_ptr(), WHY_BYTES) };
         if done { Ok(()) } else { Err(text_of(&why)) }
     }
 
-    /// Sets what keys without an entry get.
+    /// Sets the action for keys that match no entry.
     ///
     /// # Errors
-    /// As for entries.
+    /// As for [`Program::change`].
     pub fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String> {
         let mut why = [0; WHY_BYTES];
         let room = padded(data);
@@ -236,20 +244,22 @@ impl Program {
         if done { Ok(()) } else { Err(text_of(&why)) }
     }
 
-    /// Gives a value set these members, each of so many words, while packets flow. False when it has other sizes, or no room.
+    /// Sets the members of a value set, each of `words` words, while packets flow. Returns false if the members have
+    /// another size, or if there is no memory.
     pub fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool {
         let count = rows.len().checked_div(words).unwrap_or(0);
         if count * words != rows.len() {
             return false;
         }
-        // SAFETY: so many words are there, and the function compares their number with that of the set; threads take turns in it.
+        // SAFETY: `rows` holds `count` times `words` words, and the function compares `words` with the value set's
+        // size; it synchronizes threads.
         unsafe { (self.host.value_set)(set, rows.as_ptr(), count, words) }
     }
 
-    /// Makes the memory of one worker. `batch` is 0 for what the program was compiled with.
+    /// Makes the engine of one worker. `batch` is the batch size; 0 selects the program's own.
     ///
     /// # Errors
-    /// When there are too many.
+    /// Fails if there are already as many engines as workers.
     pub fn engine(&self, batch: u32, pool: &BufferPool) -> Result<Engine, String> {
         Engine::new(self.host, batch, pool, Arc::clone(&self.digests))
     }
@@ -268,7 +278,7 @@ fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| format!("'{text}' is no number"))
 }
 
-/// Bytes in hexadecimal digits; "-" is none.
+/// Parses bytes in hexadecimal digits; "-" stands for none.
 fn bytes(text: &str) -> Result<Vec<u8>, String> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let pairs = digits.as_bytes().chunks(2);
@@ -278,7 +288,7 @@ fn bytes(text: &str) -> Result<Vec<u8>, String> {
         .ok_or_else(|| format!("'{text}' are no bytes"))
 }
 
-/// Words of eight bytes, the lowest byte first.
+/// Parses words of eight bytes, the lowest byte first.
 fn numbers(text: &str) -> Result<Vec<u64>, String> {
     Ok(bytes(text)?.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect())
 }

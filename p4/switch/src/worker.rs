@@ -1,8 +1,9 @@
-//! A worker: takes what has come on its queues through the program, and sends what leaves.
+//! A worker: processes the packets from its receive queues with the program, and sends the packets that the program
+//! outputs.
 //!
-//! Every queue belongs to one worker, so that packets of one flow, which come by one queue, stay in order. A worker sends by its own
-//! queue of a port; where it has none, the worker that has the port's first queue sends for it. It never waits for a batch to
-//! fill: a batch is what has come by now.
+//! Each queue belongs to one worker. Packets of one flow come through one queue, so they stay in order. A worker sends
+//! on its own queue of a port. If it has none, the worker with the port's first queue sends for it. A worker never
+//! waits for a batch to fill: a batch is whatever has arrived.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,16 +17,17 @@ use namehop_packet::{PacketBuffer, PortQueue};
 
 use crate::program::{Engine, Fates};
 
-/// Packets that wait for a port that is full, at most; further ones are dropped.
+/// Maximum number of packets that wait for a full port; further ones are dropped.
 const MOST_WAITING: usize = 1024;
-/// Packets that wait for the worker that sends for another one, at most.
+/// Maximum number of packets that wait for another worker to send them.
 pub(crate) const HANDED_OVER: usize = 1024;
-/// Turns without a packet before a worker sleeps.
+/// Poll iterations without a packet before a worker sleeps.
 const IDLE_TURNS: u32 = 200;
-/// How long it sleeps where a queue cannot wake it, and otherwise.
+/// Longest sleep of a worker if some queue cannot wake it.
 const POLL_PAUSE: Duration = Duration::from_micros(50);
-/// Between two looks whether a worker is still held.
+/// Polling interval of a worker that is held.
 const HELD_PAUSE: Duration = Duration::from_micros(20);
+/// Longest sleep of a worker otherwise.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// A counter with one writing thread.
@@ -42,7 +44,7 @@ impl Counter {
     }
 }
 
-/// What one worker counts of one port.
+/// Counters of one worker for one port.
 #[derive(Debug, Default)]
 pub(crate) struct PortCounters {
     pub(crate) received_packets: Counter,
@@ -52,7 +54,7 @@ pub(crate) struct PortCounters {
     pub(crate) output_full: Counter,
 }
 
-/// What one worker counts of packets.
+/// Counters of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerCounters {
     pub(crate) ports: Vec<PortCounters>,
@@ -64,32 +66,32 @@ pub(crate) struct WorkerCounters {
     pub(crate) no_port: Counter,
 }
 
-/// Where packets for a port go that come from workers without a queue of it.
+/// Packets for a port from workers without a queue of it.
 pub(crate) struct HandOver {
     pub(crate) packets: ArrayQueue<PacketBuffer>,
     pub(crate) waker: Arc<Waker>,
 }
 
-/// A port as a worker sees it.
+/// A worker's view of a port.
 pub(crate) struct WorkerPort {
     pub(crate) number: u32,
     pub(crate) queue: Option<Box<dyn PortQueue>>,
-    /// Whether this worker sends for those without a queue.
+    /// True if this worker sends for the workers without a queue.
     pub(crate) is_first: bool,
     pub(crate) others: Arc<HandOver>,
     pub(crate) waiting: Vec<PacketBuffer>,
 }
 
-/// All that a worker has.
+/// State of a worker.
 pub(crate) struct Worker {
     pub(crate) engine: Arc<Mutex<Engine>>,
     pub(crate) ports: Vec<WorkerPort>,
-    /// Place in `ports` by number of the port.
+    /// Index in `ports`, by port number.
     pub(crate) place_of: Vec<Option<u16>>,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) waker: Arc<Waker>,
     pub(crate) is_stopping: Arc<AtomicBool>,
-    /// Whether packets have to wait for somebody who changes several things at once.
+    /// True while packets have to wait for several changes that are made as one step.
     pub(crate) is_held: Arc<AtomicBool>,
 }
 
@@ -113,11 +115,11 @@ impl Worker {
                 self.sleep();
             }
         }
-        // What leaves already is to arrive.
+        // Send the packets that were already processed.
         self.send();
     }
 
-    /// The engine, when no worker is held.
+    /// Locks the engine, once workers are not held.
     fn engine(&self) -> MutexGuard<'_, Engine> {
         loop {
             let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// Puts packets where they wait for their ports.
+    /// Distributes packets to the queues of their ports; counts packets for unknown or full ports.
     fn hand_out(&mut self, leaving: &mut Vec<(u32, PacketBuffer)>) {
         for (number, packet) in leaving.drain(..) {
             let place = self.place_of.get(number as usize).copied().flatten();
@@ -184,7 +186,7 @@ impl Worker {
         }
     }
 
-    /// Sends what waits. Whether there was anything.
+    /// Sends waiting packets. Returns true if any packet was sent.
     fn send(&mut self) -> bool {
         let mut any = false;
         for (port, counters) in self.ports.iter_mut().zip(&self.counters.ports) {
@@ -211,7 +213,7 @@ impl Worker {
         any
     }
 
-    /// Sleeps until a packet comes, as far as queues can say so.
+    /// Sleeps until a packet arrives, or for a short time if some queue cannot wake the worker.
     fn sleep(&mut self) {
         for port in &mut self.ports {
             if let Some(queue) = &mut port.queue {

@@ -1,4 +1,4 @@
-//! Who becomes primary, in which role, and who is told.
+//! Which controller becomes primary, in which role, and which controllers are notified.
 
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::sync::oneshot;
@@ -18,7 +18,7 @@ fn update(low: u64) -> Arbitration {
     Arbitration { device_id: 1, role: None, election_id, status: None }
 }
 
-/// The code and election id of all that a controller was told.
+/// Code and election id of each message to a controller.
 fn told(receiver: &mut Receiver<Answer>) -> Vec<(Code, u64)> {
     let mut all = Vec::new();
     while let Ok(Ok(answer)) = receiver.try_recv() {
@@ -51,13 +51,13 @@ fn the_highest_election_id_is_primary_and_nobody_below_takes_over() {
     arbiter.leave(first, None);
     assert_eq!(told(&mut to_second), [(Code::NotFound, 5)]);
     assert!(!arbiter.is_primary(&default, id(5)) && !arbiter.is_primary(&default, None));
-    // An id below the highest one that was ever named does not become primary.
+    // A controller with an id below the highest one ever used does not become primary.
     arbiter.arbitrate(second, &update(4)).expect("second");
     told(&mut to_third);
     assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::NotFound, 5)], Primaries::None));
     arbiter.arbitrate(second, &update(5)).expect("second");
     assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::Ok, 5)], Primaries::Ready));
-    // The primary one steps down.
+    // The primary steps down.
     arbiter.arbitrate(second, &update(2)).expect("second");
     assert_eq!((told(&mut to_second), arbiter.ready()), (vec![(Code::NotFound, 5)], Primaries::None));
 }
@@ -125,7 +125,7 @@ fn each_role_has_a_primary_controller_of_its_own() {
     assert!([default, named, numbered].iter().all(|client| arbiter.has_primary_stream(*client)));
     assert!(!arbiter.has_primary_stream(backup));
     assert_eq!(arbiter.check_role(&role(0, "nobody")).expect_err("no such role").code(), Code::NotFound);
-    // What the program sends goes to all of them.
+    // The program's messages go to all primaries.
     assert_eq!(arbiter.ready(), Primaries::Ready);
     arbiter.send_to_primaries(&StreamEvent::Packet(message::Packet::default()));
     for receiver in [&mut to_default, &mut to_named, &mut to_numbered] {
@@ -133,7 +133,7 @@ fn each_role_has_a_primary_controller_of_its_own() {
         assert_eq!(answer.event, Some(StreamEvent::Packet(message::Packet::default())));
     }
     assert!(to_backup.try_recv().is_err());
-    // One goes, and those of its role are told in it.
+    // One disconnects, and the controllers of its role are notified.
     arbiter.leave(named, None);
     let answer = to_backup.try_recv().expect("told").expect("no error");
     let Some(StreamEvent::Arbitration(event)) = answer.event else { panic!("an arbitration") };

@@ -1,4 +1,4 @@
-//! Batches of updates on a device that only has multicast groups: which are made, and what is said of each.
+//! Batches of updates on a device that has only multicast groups: which updates are applied, and the result of each.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
@@ -16,13 +16,13 @@ use crate::message::{
     WriteRequest,
 };
 
-/// A group that cannot be taken back.
+/// A group with changes that cannot be undone.
 const STUCK: u32 = 99;
 
 #[derive(Default)]
 struct Groups {
     known: Mutex<BTreeSet<u32>>,
-    /// Whether packets had to wait, for each batch that nobody else was to disturb.
+    /// For each atomic batch, whether packets had to wait.
     batches: Mutex<Vec<bool>>,
     info: P4Info,
 }
@@ -124,7 +124,7 @@ fn request(atomicity: i32, groups: impl IntoIterator<Item = u32>) -> WriteReques
     }
 }
 
-/// The code of each update.
+/// The result code of each update.
 fn codes(status: &Status) -> Vec<Code> {
     let details = message::Status::decode(status.details()).expect("details").details;
     let code = |any: &message::Any| Error::decode(&*any.value).expect("an error").canonical_code;
@@ -153,7 +153,7 @@ fn batches_are_made_as_far_as_can_be_or_as_a_whole() {
     }
     service.write(&request(Atomicity::DataplaneAtomic as i32, [3, 4])).expect("both");
     assert_eq!(known(), [1, 2, 3, 4]);
-    // What cannot be taken back is said.
+    // An undo that fails is reported.
     let stuck = service.write(&request(Atomicity::RollbackOnError as i32, [5, STUCK, 1])).expect_err("it is there");
     assert_eq!(stuck.code(), Code::Internal);
     assert!(stuck.message().contains("1 of those before it could not be taken back"), "{}", stuck.message());

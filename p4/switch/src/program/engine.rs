@@ -1,4 +1,4 @@
-//! What one worker processes packets with: the program's memory for it, and what comes back from C.
+//! The engine of one worker: the program's per-worker memory, and the results that C code returns.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use crate::batches::BatchReport;
 use crate::digests::Digests;
 use crate::ffi::{self, DROPPED, HEADROOM_BYTES, Host, SLACK_BYTES};
 
-/// What the program gives back beside frames in place.
+/// Results that the program returns through callbacks, besides frames changed in place.
 struct Outcome {
     pool: BufferPool,
     digests: Arc<Digests>,
@@ -22,7 +22,8 @@ struct Outcome {
 }
 
 unsafe extern "C" fn sent(owner: *mut c_void, _number: u64, port: u64, bytes: *const u8, length: usize) {
-    // SAFETY: it is what `engine` gave, and used by the thread alone that is in `process`; so many bytes are there.
+    // SAFETY: `owner` is the pointer that `engine` passed, used only by the thread that is inside `process`; `bytes`
+    // has this length.
     let (outcome, bytes) = unsafe { (&mut *owner.cast::<Outcome>(), slice::from_raw_parts(bytes, length)) };
     match outcome.pool.copy_of(bytes) {
         Some(buffer) => outcome.sent.push((port as u32, buffer)),
@@ -36,27 +37,26 @@ unsafe extern "C" fn lost(owner: *mut c_void, _number: u64) {
 }
 
 unsafe extern "C" fn digest(owner: *mut c_void, number: u64, bytes: *const u8, length: usize) {
-    // There may be no memory behind a report without bits.
-    // SAFETY: as above.
+    // The pointer may be invalid for a digest without fields.
     let bytes = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(bytes, length) } };
     // SAFETY: as above.
     unsafe { (*owner.cast::<Outcome>()).digests.put(number as u32, bytes) };
 }
 
-/// What became of packets, besides those that leave.
+/// Packets that were dropped, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fates {
-    /// The program dropped them. Not known of programs that copy packets.
+    /// Dropped by the program. Unknown for programs that copy packets.
     pub dropped: u64,
-    /// The program did not come to an end with them: too many steps or rounds.
+    /// Processing took too many steps or rounds.
     pub lost: u64,
     /// There was no memory for a copy.
     pub no_buffer: u64,
-    /// There was no room for them with headers.
+    /// There was no room for the packet with its headers.
     pub oversized: u64,
 }
 
-/// What one worker processes packets with.
+/// Processes packets, for one worker.
 pub struct Engine {
     host: &'static Host,
     worker: *mut ffi::Worker,
@@ -64,8 +64,8 @@ pub struct Engine {
     frames: Vec<NonNull<Header>>,
 }
 
-// SAFETY: the memory belongs to whoever has the engine, one thread at a time; what C keeps for each thread is only used within one
-// call.
+// SAFETY: the memory belongs to the holder of the engine, one thread at a time; thread-local state of the C code is
+// used only within one call.
 unsafe impl Send for Engine {}
 
 impl Engine {
@@ -77,16 +77,16 @@ impl Engine {
     ) -> Result<Engine, String> {
         let outcome = Outcome { pool: pool.clone(), digests, sent: Vec::with_capacity(256), lost: 0, no_buffer: 0 };
         let outcome = Box::into_raw(Box::new(outcome));
-        // SAFETY: the functions below get this pointer, which lives as long as the worker.
+        // SAFETY: the callbacks below get this pointer, which lives as long as the worker.
         let worker = unsafe { (host.worker_new)(batch, sent, lost, digest, outcome.cast()) };
         let engine = Engine { host, worker, outcome, frames: Vec::new() };
         if worker.is_null() { Err("there are too many workers".to_owned()) } else { Ok(engine) }
     }
 
-    /// Takes packets, each with the port that it came from, through the program. Those that leave are added to `leaving` with the port
-    /// that they leave by, in their order.
+    /// Processes packets, each with its ingress port. Packets that leave are added to `leaving` in order, each with its
+    /// egress port.
     pub fn process(&mut self, packets: &mut Vec<(u32, PacketBuffer)>, leaving: &mut Vec<(u32, PacketBuffer)>) -> Fates {
-        // SAFETY: nobody else uses it outside of calls of C.
+        // SAFETY: it has no other user outside of calls of C code.
         let outcome = unsafe { &mut *self.outcome };
         let (mut fates, pool) = (Fates::default(), outcome.pool.clone());
         packets.retain_mut(|(port, packet)| {
@@ -97,8 +97,8 @@ impl Engine {
         });
         self.frames.clear();
         self.frames.extend(packets.iter().map(|(_, packet)| packet.as_raw()));
-        // SAFETY: the packets are those of the list, with room before and behind them, and nobody looks at them meanwhile; the worker
-        // is ours, and `outcome` is not used until the call has ended.
+        // SAFETY: the frames are those of `packets`, with room before and behind them, and have no other user during
+        // the call; this engine owns the worker; `outcome` is not used until the call has returned.
         unsafe { (self.host.process)(self.worker, self.frames.as_ptr(), self.frames.len()) };
         // SAFETY: as above.
         let outcome = unsafe { &mut *self.outcome };
@@ -118,14 +118,14 @@ impl Engine {
         fates
     }
 
-    /// How the batch was chosen, when it is chosen by measuring.
+    /// How the batch size was chosen; `None` if it was given.
     pub(crate) fn tuned(&self) -> Option<BatchReport> {
         let mut tuned = ffi::Tuned::default();
-        // SAFETY: the worker is ours, and nobody processes packets meanwhile.
+        // SAFETY: this engine owns the worker, and no packets are being processed.
         if !unsafe { (self.host.tuned)(self.worker, &raw mut tuned) } {
             return None;
         }
-        // SAFETY: a list of so many numbers, in the library.
+        // SAFETY: the pointer leads to `size_count` numbers in the library.
         let sizes = unsafe { slice::from_raw_parts(self.host.sizes, self.host.size_count.min(ffi::SIZES)) };
         let points: Vec<(u32, f64)> = sizes
             .iter()
@@ -136,19 +136,20 @@ impl Engine {
         Some(BatchReport::new(tuned.batch, tuned.choices, &points))
     }
 
-    /// Copies of a mirroring session go to a port, or to the members of a multicast group, with so many bytes at most, 0 for any number.
+    /// Sets the target of a mirroring session: a port, or the members of a multicast group. Copies are truncated to
+    /// `longest_bytes`; 0 means no limit.
     pub fn mirror(&mut self, session: u64, group: bool, target: u64, longest_bytes: u32) {
-        // SAFETY: the worker is ours; so below.
+        // SAFETY: this engine owns the worker.
         unsafe { (self.host.mirror)(self.worker, session, group, target, longest_bytes) }
     }
 
-    /// A session has no copies any more.
+    /// Removes a mirroring session.
     pub fn unmirror(&mut self, session: u64) {
         // SAFETY: as above.
         unsafe { (self.host.unmirror)(self.worker, session) }
     }
 
-    /// A multicast group has these members, and no others: replication number and port.
+    /// Sets the members of a multicast group, as replication number and port.
     pub fn group(&mut self, group: u64, members: &[(u64, u64)]) {
         // SAFETY: as above.
         unsafe { (self.host.group)(self.worker, group) };
@@ -162,15 +163,15 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if !self.worker.is_null() {
-            // SAFETY: nobody uses it any more.
+            // SAFETY: this is the last use of the worker.
             unsafe { (self.host.worker_free)(self.worker) };
         }
-        // SAFETY: made from a box, and C has no use for it any more.
+        // SAFETY: the pointer was made from a box, and C code no longer uses it.
         drop(unsafe { Box::from_raw(self.outcome) });
     }
 }
 
-/// Sees to it that there is room before and behind a packet, in another buffer where that is needed.
+/// Ensures room before and behind a packet, if necessary by copying it. Returns false if that is impossible.
 fn with_room(packet: &mut PacketBuffer, pool: &BufferPool) -> bool {
     if packet.has_room(HEADROOM_BYTES, SLACK_BYTES) {
         return true;
