@@ -1,4 +1,4 @@
-//! Measures compiled programs between two rings of DPDK: `namehop p4 bench`.
+//! Measures compiled programs between two DPDK rings: `namehop p4 bench`.
 
 mod model;
 mod swx;
@@ -14,10 +14,10 @@ use crate::compile::{self, Build, Missing, Workshop};
 use crate::emit::Options;
 use crate::load;
 
-/// With packets of several lengths.
+/// Used with packets of several lengths.
 const CRYPTO: &str = include_str!("../programs/crypto.p4");
 
-/// The programs that can be measured: name and text.
+/// Programs that can be measured: name and source.
 pub const PROGRAMS: [(&str, &str); 9] = [
     ("l2", include_str!("../programs/l2.p4")),
     ("ipv4", include_str!("../programs/ipv4.p4")),
@@ -30,7 +30,7 @@ pub const PROGRAMS: [(&str, &str); 9] = [
     ("crypto-1024", CRYPTO),
 ];
 
-/// What the measurement consists of, beside the runtime.
+/// Files of the benchmark, besides the runtime.
 const FILES: [(&str, &str); 10] = [
     ("bench.h", include_str!("../runtime/bench/bench.h")),
     ("bench.c", include_str!("../runtime/bench/bench.c")),
@@ -44,25 +44,25 @@ const FILES: [(&str, &str); 10] = [
     ("dpdk_tables.h", include_str!("../runtime/bench/dpdk_tables.h")),
 ];
 
-/// Memory for tables of DPDK when there are no huge pages, in MiB.
+/// Memory for DPDK's tables without huge pages, in MiB.
 const ORDINARY_MIB: &str = "4096";
 
-/// With this code the measurement ends when something is not installed; see `bench.h`.
+/// Exit code of the benchmark if something that it needs is not installed; see `bench.h`.
 const EXIT_MISSING: i32 = 3;
 
-/// How to measure.
+/// Parameters of a measurement.
 pub struct Plan {
-    /// Entries of tables; 0 for those of the paper.
+    /// Number of table entries; 0 for the paper's number.
     pub entries: u64,
-    /// How often each way has its turn, with 4096 packets.
+    /// How often each variant is measured, with 4096 packets each time.
     pub rounds: u32,
-    /// Whether tables of DPDK, and its engine for P4, are measured too.
+    /// True to measure DPDK's tables and its P4 engine too.
     pub dpdk: bool,
-    /// The sources of the DPDK that is installed, for the C text that its engine makes.
+    /// Source folder of the installed DPDK, for the C code that its P4 engine generates.
     pub dpdk_sources: Option<PathBuf>,
 }
 
-/// Words that pkg-config gives.
+/// Returns pkg-config's answer as words.
 pub(crate) fn pkg_config(what: &str) -> io::Result<Vec<String>> {
     let missing = || {
         io::Error::other(
@@ -76,7 +76,8 @@ pub(crate) fn pkg_config(what: &str) -> io::Result<Vec<String>> {
     Ok(String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect())
 }
 
-/// Makes a shared object of a program in the workshop, and gives its place. With tables of DPDK it takes one packet after the other.
+/// Builds a shared object of a program in the workshop and returns its path. With DPDK's tables, the program processes
+/// packets one by one.
 fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool) -> io::Result<PathBuf> {
     let mut loaded = load::text_of(Path::new(name), text.into(), &[]);
     let program = loaded.program.as_mut().ok_or_else(|| io::Error::other(format!("the program {name} has errors")))?;
@@ -91,19 +92,19 @@ fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool) -> io::Result<
         flags = pkg_config("--cflags")?;
         flags.push("-DP4_DPDK_TABLES".into());
     }
-    // The C text of a program may not replace a file of the measurement, as crypto.c.
+    // The names must not replace a file of the benchmark, such as crypto.c.
     let file = if dpdk { "dpdk" } else { "ours" };
     let to = workshop.folder().join(file).with_extension("so");
     workshop.program_with(&compiled.emitted, file, &flags, &to)?;
     Ok(to)
 }
 
-/// Measures one program. Gives what was measured as JSON: the tables, and the ways with their cycles per packet.
+/// Measures one program. Returns the result as JSON: the tables, and the cycles per packet of each variant.
 ///
 /// # Errors
 ///
-/// When DPDK or a C compiler is missing, when there is too little memory, and when ways give different packets; [`Missing`] when it is
-/// something that other programs do not need.
+/// Fails if DPDK or a C compiler is missing, if there is too little memory, or if variants output different packets.
+/// Returns [`Missing`] if something is not installed that only this program needs.
 pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     let (_, text) = PROGRAMS.iter().find(|(other, _)| *other == name).ok_or_else(|| {
         let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
@@ -168,12 +169,12 @@ pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
     Ok(result)
 }
 
-/// In the place of what was measured: nothing, because something is not installed that this program needs.
+/// The result of a program that was not measured because something that it needs is not installed.
 pub fn left_out(name: &str, missing: &Missing) -> Value {
     json!({ "program": name, "missing": missing.to_string(), "ways": [] })
 }
 
-/// What was measured, for people.
+/// Formats a result as a table.
 pub fn table(result: &Value) -> String {
     if let Some(missing) = result["missing"].as_str() {
         return format!("{}: left out: {missing}\n", result["program"].as_str().unwrap_or_default());

@@ -15,10 +15,10 @@ use crate::emit::Options;
 use crate::load::{self, Loaded};
 use crate::{bench, run, serve, stf};
 
-/// P4 programs: check them, compile them, and test them with packets
+/// P4 programs: check, compile, test, run and control them
 ///
-/// Programs are in P4_16 for the architecture v1model. The files core.p4 and v1model.p4 are built in, and
-/// namehop.p4, with functions that encrypt.
+/// Programs are written in P4_16 for the architecture v1model. The files core.p4, v1model.p4 and namehop.p4 (encryption
+/// functions) are built in.
 #[derive(Parser)]
 #[command(name = "namehop p4", bin_name = "namehop p4", version)]
 struct CommandLine {
@@ -28,34 +28,34 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Say what is wrong with a program
+    /// Check a program for errors
     ///
-    /// Errors and warnings come with the text that they are about and, where there is one, a remedy. The exit code is 1 when
-    /// there are errors.
+    /// Errors and warnings are shown with the source text that they refer to and, if possible, a remedy. The exit code
+    /// is 1 if there are errors.
     Check {
         /// The program
         file: PathBuf,
         #[command(flatten)]
         common: Common,
     },
-    /// Make a loadable program of a P4 program, with the system's C compiler
+    /// Compile a P4 program to a loadable program, with the system's C compiler
     ///
-    /// The result is a shared object. The C compiler is cc, gcc or clang, or what the variable CC names.
+    /// The result is a shared object. The C compiler is the one in the variable CC, or else cc, gcc or clang.
     Compile(CompileArgs),
-    /// Send packets through a program and compare what comes out
+    /// Send packets through a program and compare the output
     ///
-    /// Tests are in the format of p4c's "simple test framework" (STF): they fill tables, send packets and name those that
-    /// are expected. The program runs on the reference interpreter and compiled, in batches of 1, 8, 32 and 64 packets, with
-    /// and without prefetching. The exit code is 1 when something differs.
+    /// Tests are in the format of p4c's "simple test framework" (STF): they fill tables, send packets and list the
+    /// packets that are expected. The program runs on the reference interpreter and compiled, in batches of 1, 8, 32
+    /// and 64 packets, with and without prefetching. The exit code is 1 if any output differs.
     Test {
         /// The program
         file: PathBuf,
         /// The test
         test: PathBuf,
-        /// Print what the program logs with log_msg and digest
+        /// Print the program's log_msg and digest output
         #[arg(long)]
         log: bool,
-        /// Run the program on the reference interpreter only, which needs no C compiler
+        /// Run the program only on the reference interpreter, which needs no C compiler
         #[arg(long)]
         interpreter: bool,
         /// Build the compiled program with checks of memory accesses and undefined behaviour
@@ -66,88 +66,92 @@ enum Command {
     },
     /// Run a compiled program on ports
     ///
-    /// Ports have the numbers that the program gives them: --port 0=dev://eth0 --port 1=dev://eth1. There are dev:// (AF_PACKET) and
-    /// xdp:// (AF_XDP) for network interfaces, pci:// for network cards that 'namehop setup --nic' has taken from the kernel,
-    /// memif:///SOCKET?id=NUMBER for other processes, and pcap:///IN?out=/OUT for captures. Interfaces receive every frame, whoever it is
-    /// for; give them no addresses, or the kernel answers too. It ends at SIGINT and SIGTERM, or when all ports are captures and read to
-    /// their ends.
+    /// Ports have the program's numbers: --port 0=dev://eth0 --port 1=dev://eth1. Supported are dev:// (AF_PACKET) and
+    /// xdp:// (AF_XDP) for network interfaces, pci:// for network cards that 'namehop setup --nic' has taken from the
+    /// kernel, memif:///SOCKET?id=NUMBER for other processes, and pcap:///IN?out=/OUT for captures. Interfaces receive
+    /// every frame, regardless of its address; give them no IP addresses, or the kernel answers too. The switch stops
+    /// at SIGINT and SIGTERM, or when all ports are captures that were read to the end.
     Run {
-        /// What 'namehop p4 compile' has made
+        /// The output of 'namehop p4 compile'
         program: PathBuf,
-        /// A port: its number and where it is
+        /// A port: its number and URI
         #[arg(long = "port", value_name = "NUMBER=URI", required = true)]
         ports: Vec<PortSpec>,
-        /// Threads that process packets, 1 to 32; more than one divide the flows of ports that have several queues
+        /// Threads that process packets, 1 to 32; several threads share the flows of ports with several queues
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=32))]
         workers: u8,
-        /// The most packets that go through a stage together: 1 to 64, or auto, as the program was compiled; a batch never waits for more
+        /// Maximum batch size in packets, 1 to 64, or auto for the setting that the program was compiled with; a batch
+        /// never waits to fill
         #[arg(long, value_name = "N", default_value = "auto", value_parser = run_batch)]
         batch: u32,
-        /// Report what was counted every so many seconds, and not only at the end
+        /// Report the counters at this interval, in seconds, and not only at the end
         #[arg(long, value_name = "SECONDS", default_value_t = 0)]
         report: u64,
-        /// Write reports as JSON, one object a line
+        /// Write reports as JSON, one object per line
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         controllers: serve::Controllers,
-        /// Answer 'namehop p4 table' and the other commands at this socket, for this user only
+        /// Accept 'namehop p4 table' and the other control commands on this socket, from this user only
         #[arg(long, value_name = "SOCKET")]
         control: Option<PathBuf>,
     },
-    /// Change and show the tables of a program that runs
+    /// Change and show the tables of a running program
     #[command(subcommand)]
     Table(client::TableCommand),
-    /// Change and show the members of action profiles and selectors of a program that runs
+    /// Change and show the members of action profiles and selectors of a running program
     #[command(subcommand)]
     Member(profile_client::MemberCommand),
-    /// Change and show the groups of action selectors of a program that runs
+    /// Change and show the groups of action selectors of a running program
     #[command(subcommand)]
     Group(profile_client::GroupCommand),
-    /// Set and show the members of value sets, which parsers look at
+    /// Set and show the members of parser value sets of a running program
     #[command(subcommand)]
     ValueSet(profile_client::ValueSetCommand),
-    /// Show and reset the counters of a program that runs
+    /// Show and reset the counters of a running program
     #[command(subcommand)]
     Counter(client::CounterCommand),
-    /// Show, write and reset the registers of a program that runs
+    /// Show, write and reset the registers of a running program
     #[command(subcommand)]
     Register(client::RegisterCommand),
-    /// Show and set what the meters of a program that runs let pass
+    /// Show and set the rates of the meters of a running program
     #[command(subcommand)]
     Meter(client::MeterCommand),
-    /// Take what a program that runs has reported with digest, one report a line
+    /// Take the digests that a running program has reported, one per line
     ///
-    /// Each report is given once. Up to 4096 wait; further ones are dropped and counted.
+    /// Each digest is returned once. Up to 4096 digests wait; further ones are dropped and counted.
     Digest(client::DigestArgs),
     /// Set the members of a multicast group
     Multicast(client::MulticastArgs),
-    /// Set where copies of a mirroring session go
+    /// Set the destination of the copies of a mirroring session
     Mirror(client::MirrorArgs),
-    /// Measure programs between two rings of DPDK, in cycles per packet
+    /// Measure programs between two DPDK rings, in cycles per packet
     ///
-    /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one lookup of the longest prefix), ndn (names), and what DPDK's
-    /// examples do: l2fwd (ports and their partners), flows (IPv4 by addresses, protocol and ports), and crypto, crypto-256 and
-    /// crypto-1024 (encryption, with packets of three lengths). Each is measured packet by packet and in batches of several sizes,
-    /// with and without prefetching, on Namehop's tables, and for comparison on those of DPDK and in the order of G-Opt; all ways
-    /// take turns and have to give the same packets. A model of batches is fitted and says which size it takes for the best. Headers
-    /// of DPDK are needed (apt install libdpdk-dev), and for crypto those of intel-ipsec-mb (apt install libipsec-mb-dev): without these it
-    /// is left out with a line that says so, and is an error when it is named. Packets and DPDK's tables lie on huge pages where there
-    /// are some. The large tables need 8 GiB of memory.
+    /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one longest-prefix lookup), ndn (names), and the
+    /// functions of DPDK's examples: l2fwd (ports and their partners), flows (IPv4 by addresses, protocol and ports),
+    /// and crypto, crypto-256 and crypto-1024 (encryption, with packets of three lengths).
+    ///
+    /// Each program is measured packet by packet and in batches of several sizes, with and without prefetching, on
+    /// Namehop's tables, and for comparison on DPDK's tables and in G-Opt's order. All variants take turns and must
+    /// output the same packets. A batch model is fitted, and its best batch size is shown.
+    ///
+    /// DPDK's headers are needed (apt install libdpdk-dev), and for crypto the headers of intel-ipsec-mb (apt install
+    /// libipsec-mb-dev). Without the latter, crypto is skipped with a message, or fails if it was named. Packets and
+    /// DPDK's tables use huge pages if there are any. The large tables need 8 GiB of memory.
     Bench {
-        /// The programs; all for which everything is installed when none is named
+        /// The programs; by default all programs for which everything is installed
         programs: Vec<String>,
-        /// How many entries the tables have; 0 is as many as in the paper
+        /// Number of table entries; 0 for the paper's number
         #[arg(long, value_name = "N", default_value_t = 0)]
         entries: u64,
-        /// How often each way has its turn, with 4096 packets; at least twice as often as there are ways, so that none gets packets
-        /// that another one has just had
+        /// How often each variant is measured, with 4096 packets each time; at least twice the number of variants, so
+        /// that no variant gets packets that another one has just used
         #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         rounds: u32,
-        /// Leave out the tables of DPDK and its engine for P4
+        /// Skip DPDK's tables and its P4 engine
         #[arg(long)]
         no_dpdk: bool,
-        /// The sources of the DPDK that is installed, to measure the C text that its engine for P4 makes
+        /// Source folder of the installed DPDK, to measure the C code that its P4 engine generates
         #[arg(long, value_name = "FOLDER", conflicts_with = "no_dpdk")]
         dpdk_sources: Option<PathBuf>,
         /// Write JSON to the standard output
@@ -156,7 +160,7 @@ enum Command {
     },
 }
 
-/// The same for a program that is compiled already: 0 is what it was compiled with.
+/// Parses the batch size for a compiled program: 0 stands for the setting that it was compiled with.
 fn run_batch(text: &str) -> Result<u32, String> {
     batch(text).map(|batch| if let Batch::Fixed(batch) = batch { batch } else { 0 })
 }
@@ -166,7 +170,7 @@ pub(crate) struct Common {
     /// Write JSON to the standard output
     #[arg(long)]
     pub json: bool,
-    /// Look for files to include in this folder too
+    /// Also search this folder for included files
     #[arg(long, short = 'I', value_name = "FOLDER")]
     pub include: Vec<PathBuf>,
 }
@@ -174,7 +178,7 @@ pub(crate) struct Common {
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
     let command = CommandLine::parse().command;
-    // Signals come to the thread that the process began with, so this is no work for another one.
+    // Signals arrive at the process's first thread, so the switch runs on it.
     if let Command::Run { program, ports, workers, batch, report, json, controllers, control } = command {
         let workers = usize::from(workers);
         let plan = serve::Plan { program, ports, workers, batch, report_seconds: report, json, controllers, control };
@@ -209,7 +213,7 @@ fn exit_code(result: io::Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Nothing is left to do when the error output is closed.
+            // If the error output is closed, there is no way to report it.
             let _ = writeln!(io::stderr(), "namehop p4: {error}");
             ExitCode::FAILURE
         }
@@ -297,7 +301,7 @@ fn measure(programs: &[String], plan: &bench::Plan, json: bool) -> io::Result<bo
             Err(error) => {
                 let Some(missing) = Missing::reason(&error) else { return Err(error) };
                 let result = bench::left_out(name, missing);
-                // Who names it wants it.
+                // A missing dependency is an error for a program that was named.
                 failed = failed.or(Some(error).filter(|_| !programs.is_empty()));
                 result
             }

@@ -1,4 +1,4 @@
-//! From a checked program to C, and from C to a shared object with the system's compiler.
+//! From a checked program to C, and from C to a shared object with the system's C compiler.
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,7 +24,7 @@ macro_rules! texts {
     ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../runtime/", $name)))),*] };
 }
 
-/// The runtime that compiled programs are built with.
+/// The runtime that is compiled into programs.
 const RUNTIME: &[(&str, &str)] = &texts![
     "frame.h",
     "p4.h",
@@ -59,41 +59,41 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "player.c",
 ];
 
-/// Files of the runtime that belong to one kind of result only.
+/// Files of the runtime for only one kind of output.
 const MAINS: [&str; 2] = ["host.c", "player.c"];
 
-/// What a program that encrypts needs.
+/// What an encrypting program needs.
 const NO_CIPHER: &str = "the program encrypts packets; that needs the library intel-ipsec-mb, version 1.3 or newer, which there is for \
                          processors of the kind x86-64: apt install libipsec-mb-dev";
 
-/// Something that is not installed, with what to install.
+/// An error: something is not installed. The text says what to install.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Missing(pub String);
 
 impl Missing {
-    /// An error that says so.
+    /// Wraps the text into an I/O error.
     pub fn error(what: impl Into<String>) -> io::Error {
         io::Error::new(io::ErrorKind::NotFound, Missing(what.into()))
     }
 
-    /// What is not installed, if that is the reason of an error.
+    /// The missing dependency, if that is the cause of an error.
     pub fn reason(error: &io::Error) -> Option<&Missing> {
         error.get_ref()?.downcast_ref()
     }
 }
 
-/// A program in C, with the representation that it was made from.
+/// A program compiled to C, with the intermediate representation that it was made from.
 pub struct Compiled {
     pub ir: ir::Program,
-    /// The program as one part, when packets go straight through.
+    /// The program as one part, if packets pass it without copies or repetition.
     pub fused: Option<ir::Fused>,
     pub emitted: Emitted,
-    /// What controllers can reach by P4Runtime.
+    /// The objects that controllers can access through P4Runtime.
     pub p4info: P4Info,
 }
 
-/// Lowers and optimises a program and makes C of it.
+/// Lowers and optimizes a program and generates C code.
 pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<Compiled, Refusal> {
     let mut ir = lower::lower(program)?;
     optimise::optimise(&mut ir, &program.types);
@@ -108,14 +108,14 @@ pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<
     Ok(Compiled { ir, fused, emitted, p4info })
 }
 
-/// Checks that the C compiler builds in.
+/// Sanitizers that the C compiler builds in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sanitize {
     #[default]
     Nothing,
     /// Memory accesses and undefined behaviour.
     Memory,
-    /// Accesses of several threads to the same memory.
+    /// Data races between threads.
     #[cfg(test)]
     Threads,
 }
@@ -131,39 +131,39 @@ impl Sanitize {
     }
 }
 
-/// How C is compiled.
+/// Options of the C compiler.
 #[derive(Clone, Debug, Default)]
 pub struct Build {
-    /// For the processor of this machine, instead of any of its kind.
+    /// Optimize for this host's CPU instead of any CPU of its architecture.
     pub native: bool,
     pub sanitize: Sanitize,
     pub speed: Speed,
 }
 
-/// How much time the C compiler takes for fast code.
+/// Optimization level of the C compiler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speed {
     #[default]
     Best,
     /// For tests.
     Some,
-    /// For very many tests.
+    /// For large numbers of test programs.
     #[cfg(test)]
     None,
 }
 
-/// A folder with the runtime, which goes away with this value.
+/// A temporary folder with the runtime; removed on drop.
 pub struct Workshop {
     folder: PathBuf,
     build: Build,
 }
 
 impl Workshop {
-    /// Makes the folder and compiles the player.
+    /// Creates the folder and compiles the player.
     ///
     /// # Errors
     ///
-    /// When there is no C compiler, or files cannot be written.
+    /// Fails if there is no C compiler, or if files cannot be written.
     pub fn with_player(build: Build) -> io::Result<Self> {
         let workshop = Workshop::new(build)?;
         workshop.executable("player.c", &["-rdynamic", "-ldl"], &workshop.player())?;
@@ -174,7 +174,7 @@ impl Workshop {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("namehop-p4-{}-{number}", process::id()));
-        // Nobody else may put files there; a folder that is there already is an error.
+        // Only this user may create files there; a folder that already exists is an error.
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
         let workshop = Workshop { folder, build };
         for (name, text) in RUNTIME {
@@ -191,20 +191,21 @@ impl Workshop {
         self.folder.join("player")
     }
 
-    /// Compiles a file of the folder, with the runtime, to a program.
+    /// Compiles a file of the folder, with the runtime, to an executable.
     pub fn executable(&self, main: &str, arguments: &[&str], to: &Path) -> io::Result<()> {
         let mut list = self.runtime(main);
         list.extend(arguments.iter().chain(&["-pthread"]).map(OsString::from));
         self.cc(&list, to)
     }
 
-    /// The files of the runtime, with one that is for this kind of result.
+    /// The files of the runtime, with `main`, the file for one kind of output.
     fn runtime(&self, main: &str) -> Vec<OsString> {
         let parts = RUNTIME.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c") && !MAINS.contains(name));
         parts.chain([main]).map(|name| self.folder.join(name).into()).collect()
     }
 
-    /// Compiles a program, with the runtime, to a shared object that `namehop p4 run` loads. It exports one function (`host.h`).
+    /// Compiles a program, with the runtime, to a shared object that `namehop p4 run` loads. It exports one function
+    /// (`host.h`).
     pub fn loadable(&self, program: &Emitted, to: &Path) -> io::Result<()> {
         let source = self.folder.join("program.c");
         fs::write(&source, &program.text)?;
@@ -216,22 +217,22 @@ impl Workshop {
         self.with_libraries(program, list, to)
     }
 
-    /// Compiles a program to a shared object that takes the runtime from who loads it.
+    /// Compiles a program to a shared object that uses the runtime of the process that loads it.
     pub fn program(&self, program: &Emitted, name: &str, to: &Path) -> io::Result<()> {
         self.program_with(program, name, &[], to)
     }
 
-    /// The same, with further arguments for the C compiler.
+    /// Like `program`, with further arguments for the C compiler.
     pub fn program_with(&self, program: &Emitted, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
         self.with_libraries(program, self.shared(&program.text, name, arguments)?, to)
     }
 
-    /// Compiles a C text that is no program of ours to a shared object, with further arguments for the C compiler.
+    /// Compiles C code from another source to a shared object, with further arguments for the C compiler.
     pub fn text_with(&self, text: &str, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
         self.cc(&self.shared(text, name, arguments)?, to)
     }
 
-    /// Writes a C text, and gives the arguments with which it becomes a shared object.
+    /// Writes C code to a file, and returns the compiler arguments that make a shared object of it.
     fn shared(&self, text: &str, name: &str, arguments: &[String]) -> io::Result<Vec<OsString>> {
         let source = self.folder.join(format!("{name}.c"));
         fs::write(&source, text)?;
@@ -240,7 +241,7 @@ impl Workshop {
         Ok(list)
     }
 
-    /// Runs the C compiler, with the library that encrypts where a program needs it.
+    /// Runs the C compiler, linking the encryption library if the program needs it.
     fn with_libraries(&self, program: &Emitted, mut arguments: Vec<OsString>, to: &Path) -> io::Result<()> {
         if !program.encrypts {
             return self.cc(&arguments, to);
@@ -260,7 +261,8 @@ impl Workshop {
         };
         for compiler in candidates {
             let mut command = Command::new(&compiler);
-            // Nothing in programs depends on how C treats what it leaves undefined.
+            // Define the behaviour of aliasing and overflow, so that programs do not depend on undefined behaviour of
+            // C.
             command.args(["-std=gnu11", "-w", "-fno-strict-aliasing", "-fwrapv"]);
             command.args(match self.build.speed {
                 Speed::Best => &["-O2"][..],
@@ -296,7 +298,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // What cannot be removed stays in the folder for temporary files.
+        // If it cannot be removed, it stays among the temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

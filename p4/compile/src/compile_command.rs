@@ -1,4 +1,4 @@
-//! `namehop p4 compile`: a loadable program, or what it is made of, and what controllers have to know of it.
+//! `namehop p4 compile`: writes a loadable program, an intermediate result, or p4info.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,40 +14,40 @@ use crate::emit::{Options, USUAL_BATCH};
 use crate::load::{self, Loaded};
 use crate::tree::Program;
 
-/// What is compiled, and how.
+/// Arguments of the command.
 #[derive(Args)]
 pub(crate) struct CompileArgs {
     /// The program
     file: PathBuf,
-    /// Where the result goes; the standard output for --emit when it is left out
+    /// Output file; with --emit, the default is the standard output
     #[arg(long, short, value_name = "OUT", required_unless_present_any = ["emit", "p4info"])]
     output: Option<PathBuf>,
-    /// How many packets go through a stage together: 1 to 64, or auto
+    /// Batch size in packets: 1 to 64, or auto
     ///
-    /// With auto the program measures, on the packets that come, what they cost in batches of 1 to 64, and takes the size that is best for
-    /// its tables and this machine.
+    /// With auto, the running program measures the cost of its packets in batches of 1 to 64, and uses the size that is
+    /// best for its tables and this host.
     #[arg(long, value_name = "N", default_value = "auto", value_parser = batch)]
     batch: Batch,
-    /// Do not fetch tables into the cache ahead
+    /// Do not prefetch tables into the cache
     #[arg(long)]
     no_prefetch: bool,
-    /// One packet after the other, without stages
+    /// Process packets one by one, without stages
     #[arg(long)]
     per_packet: bool,
-    /// For the processor of this machine only
+    /// Optimize for this host's CPU only
     #[arg(long)]
     native: bool,
-    /// Write p4info there, for controllers that use P4Runtime: as text, or binary when the name ends in .bin
+    /// Write p4info to this file, for controllers that use P4Runtime: as text, or in binary if the name ends in .bin
     #[arg(long, value_name = "FILE")]
     p4info: Option<PathBuf>,
-    /// Write the intermediate representation or the C text instead
+    /// Write the intermediate representation or the C code instead
     #[arg(long, value_enum)]
     emit: Option<Emit>,
     #[command(flatten)]
     common: Common,
 }
 
-/// What is written instead of a loadable program.
+/// Output other than a loadable program.
 #[derive(Clone, Copy, ValueEnum)]
 enum Emit {
     /// The intermediate representation
@@ -56,10 +56,10 @@ enum Emit {
     C,
 }
 
-/// How many packets go through a stage together.
+/// Batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
-    /// What is best, by measuring.
+    /// The size that is measured to be best.
     Auto,
     /// 1 to 64
     Fixed(u32),
@@ -73,7 +73,7 @@ pub fn batch(text: &str) -> Result<Batch, String> {
     }
 }
 
-/// Makes C of a program, or says why that is not possible.
+/// Compiles a program to C, or reports why that is not possible.
 pub fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<Compiled> {
     let title = file.file_name().unwrap_or_default().to_string_lossy();
     match compile::compile(loaded.program.as_mut()?, &title, options) {
@@ -85,7 +85,7 @@ pub fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<C
     }
 }
 
-/// Does what the command asks for. False when there are errors in the program.
+/// Runs the command. Returns false if there are errors in the program.
 pub fn run(args: &CompileArgs) -> io::Result<bool> {
     let options = Options {
         batch: if let Batch::Fixed(batch) = args.batch { batch } else { USUAL_BATCH },
@@ -118,7 +118,7 @@ pub fn run(args: &CompileArgs) -> io::Result<bool> {
     }
     let written = write_output(args, compiled, program);
     if let (Err(_), Some(path)) = (&written, &args.p4info) {
-        // It belongs to what could not be written. What cannot be removed stays.
+        // Remove the p4info of the failed output. If it cannot be removed, it stays.
         let _ = std::fs::remove_file(path);
     }
     written.map(|()| true)
@@ -132,12 +132,12 @@ fn write_output(args: &CompileArgs, compiled: Compiled, program: &Program) -> io
             compiled.ir.show(&program.types) + &fused.unwrap_or_default()
         }
         Some(Emit::C) => compiled.emitted.text,
-        // p4info alone is asked for.
+        // Only p4info was requested.
         None if output.is_none() => return Ok(()),
         None => {
             let workshop = Workshop::new(Build { native: args.native, ..Build::default() })?;
             let output = output.unwrap_or(Path::new("program.so"));
-            // Nothing is left behind when the C compiler fails.
+            // Build in the workshop first, so that a failed build leaves no file behind.
             let made = workshop.folder().join("result.so");
             workshop.loadable(&compiled.emitted, &made)?;
             std::fs::copy(&made, output).map_err(|error| cannot_write(output, &error))?;

@@ -1,11 +1,11 @@
-//! What the model of batches (`namehop_model::batch`, equations 1 to 6 of the paper) says to a measurement: fitted to some sizes of
-//! bursts and batches, it predicts the best ones.
+//! Applies the batch model (`namehop_model::batch`, equations 1 to 6 of the paper) to a measurement: fitted to some
+//! burst and batch sizes, it predicts the best ones.
 
 use namehop_model::batch::{InputOutput, Processing, Program, cheapest};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Sizes of batches that the fit does not see. The others are 1, 4, 16 and 64.
+/// Batch sizes that are left out of the fit. The others are 1, 4, 16 and 64.
 const UNSEEN: [u32; 3] = [2, 8, 32];
 
 /// The model of one program with one table size.
@@ -13,15 +13,15 @@ const UNSEEN: [u32; 3] = [2, 8, 32];
 pub struct Prediction {
     /// Υ and Θ, fitted.
     pub program: Program,
-    /// B_opt, equation 1, of the sizes that were measured.
+    /// B_opt of equation 1, among the measured sizes.
     pub burst: u32,
     pub batch: u32,
-    /// T there, equation 2, in packets per second.
+    /// T of equation 2 at these sizes, in packets per second.
     pub packets_per_second: f64,
-    /// The batch that was cheapest when measured, in bursts of one size, and by how much the predicted one was dearer then.
+    /// The cheapest measured batch size, in bursts of one size, and by how many per cent the predicted one cost more.
     pub measured_batch: u32,
     pub loss_percent: f64,
-    /// By how much the predicted cycles of sizes that the fit did not see differ from the measured ones, on average.
+    /// Mean deviation of predicted from measured cycles, for the sizes left out of the fit.
     pub error_percent: f64,
 }
 
@@ -31,12 +31,12 @@ fn points(ways: &[Value], way: &str, size: &str) -> Vec<(u32, f64)> {
     ways.iter().filter(of).filter_map(number).collect()
 }
 
-/// Fits the model to the ways of a measurement. None when too little was measured.
+/// Fits the model to a measurement. `None` if too little was measured.
 pub fn predict(ways: &[Value], tsc_hz: f64) -> Option<Prediction> {
     let rings = points(ways, "rings alone", "burst");
     let batches = points(ways, "batches, prefetch", "batch");
     let input_output = InputOutput::fit(&rings)?;
-    // All batches were measured in bursts of the same size, so what is left of them is Θ.
+    // All batches were measured with the same burst size, so subtracting the cost of the rings leaves Θ.
     let burst = ways.iter().find(|way| way["way"] == "batches, prefetch")?["burst"].as_u64()?;
     let around = rings.iter().find(|(size, _)| u64::from(*size) == burst)?.1;
     let processing: Vec<(u32, f64)> = batches.iter().map(|(batch, cycles)| (*batch, cycles - around)).collect();

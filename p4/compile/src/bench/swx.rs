@@ -1,4 +1,5 @@
-//! DPDK's own engine for P4, SWX, as one more way to be measured: its specification of a program, and the C text that it makes of it.
+//! Measures DPDK's own P4 engine, SWX, as one more variant: its specification of a program, and the C code that it
+//! generates.
 
 use std::fs;
 use std::io;
@@ -8,20 +9,21 @@ use std::process::Command;
 use super::pkg_config;
 use crate::compile::Workshop;
 
-/// The programs that there are in SWX's language: name and text.
+/// Programs with a specification in SWX's language: name and text.
 const SPECIFICATIONS: [(&str, &str); 2] =
     [("l2", include_str!("../../programs/l2.spec")), ("flows", include_str!("../../programs/flows.spec"))];
 
 const NO_SOURCES: &str = "DPDK's engine for P4, whose C text needs private headers of DPDK: get its sources with 'apt-get source dpdk' \
                           and name their folder with --dpdk-sources";
 
-/// Writes what SWX needs for a program into the workshop. `entries` are those of its tables, 0 for as many as the specification says.
-/// `sources` are those of DPDK, whose private headers the C text includes.
-/// Gives the shared object of the C text that SWX makes of it, or in words what is left out and why; `None` when there is no specification.
+/// Writes the files that SWX needs for a program into the workshop. `entries` is the number of table entries; 0 leaves
+/// the specification's number. `sources` is DPDK's source folder, which has the private headers that the generated C
+/// code includes. Returns the shared object of the generated C code, or a text that says what was left out and why;
+/// `None` if there is no specification.
 ///
 /// # Errors
 ///
-/// When the sources are not those of the DPDK that is installed, or the C text cannot be made or compiled.
+/// Fails if the sources are not those of the installed DPDK, or if the C code cannot be generated or compiled.
 pub(super) fn prepare(
     workshop: &Workshop,
     name: &str,
@@ -37,19 +39,19 @@ pub(super) fn prepare(
     let headers = private_headers(sources)?;
     let text = generate(workshop, &sized(text, entries))?;
     let library = workshop.folder().join("swx.so");
-    // SWX's own tools compile it with -O3.
+    // SWX's own tools compile with -O3.
     let mut flags = vec!["-O3".into(), "-I".into(), headers.to_string_lossy().into_owned()];
     flags.extend(pkg_config("--cflags")?);
     workshop.text_with(&text, "swx", &flags, &library)?;
     Ok(Some(Ok(library)))
 }
 
-/// What a program that uses SWX is compiled with, beside its files: that is not part of DPDK's stable interface.
+/// Compiler arguments for a program that uses SWX, which is not part of DPDK's stable interface.
 pub(super) fn libraries() -> io::Result<Vec<String>> {
     Ok([pkg_config("--cflags")?, vec!["-DALLOW_EXPERIMENTAL_API".into()], pkg_config("--libs")?].concat())
 }
 
-/// The C text that SWX makes of a specification.
+/// Generates the C code of a specification with SWX.
 fn generate(workshop: &Workshop, specification: &str) -> io::Result<String> {
     let [from, to, generator] = ["swx.spec", "swx_text.c", "swx_codegen"].map(|name| workshop.folder().join(name));
     fs::write(&from, specification)?;
@@ -63,7 +65,7 @@ fn generate(workshop: &Workshop, specification: &str) -> io::Result<String> {
     fs::read_to_string(&to)
 }
 
-/// A specification with tables of another size.
+/// Replaces the table size in a specification.
 fn sized(text: &str, entries: u64) -> String {
     let lines = text.lines().map(|line| match line.trim_start().strip_prefix("size ") {
         Some(_) if entries > 0 => format!("\tsize {entries}\n"),
@@ -72,7 +74,8 @@ fn sized(text: &str, entries: u64) -> String {
     lines.collect()
 }
 
-/// The folder of private headers. Others than those of the library that is installed would see other structures in memory.
+/// The folder of DPDK's private headers. They must be of the installed version, because other versions have other
+/// structure layouts.
 fn private_headers(sources: &Path) -> io::Result<PathBuf> {
     let headers = sources.join("lib/pipeline");
     let version = fs::read_to_string(sources.join("VERSION")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Calls: which function is meant, its type arguments, and its arguments.
+//! Calls: selects the function, infers type arguments, and binds arguments.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::syntax::ast::{self, DeclarationKind, Direction, ExprKind as Syntax, N
 use crate::tree::{Argument, Call, Expr, ExprKind, Parameter, Target};
 use crate::types::{Ty, Type, Types};
 
-/// An argument as written, its value checked.
+/// An argument as written, with its checked value.
 pub struct Given {
     pub name: Option<Name>,
     pub value: Option<Expr>,
@@ -118,7 +118,8 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Call(Box::new(Call { target, arguments, span })), ty, span }
     }
 
-    /// Payloads begin where the parser has ended, and have to be what they become before the deparser.
+    /// Checks that a cipher function is called after the parser, where the payload begins, and before the deparser,
+    /// which needs the result.
     fn cipher_place(&mut self, name: &Name, span: Span) {
         let parameters = self.context.shell.as_ref().map_or(&[][..], |shell| &shell.parameters);
         let emits = parameters.iter().any(|parameter| {
@@ -130,7 +131,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A result whose type nobody knows.
+    /// Reports a result type that cannot be inferred.
     pub(super) fn extern_result(&mut self, ty: Ty, name: &Name, span: Span) {
         if matches!(self.types.get(ty), Type::Variable(number) if !self.is_own_variable(*number)) {
             let message = format!("the type that '{}' gives cannot be inferred", name.text);
@@ -138,7 +139,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a type parameter belongs to the generic code that is being checked.
+    /// True if a type parameter belongs to the generic code that is being checked.
     fn is_own_variable(&self, number: u32) -> bool {
         self.context.scopes.iter().flat_map(|scope| scope.values()).any(|entity| match entity {
             Entity::Type(TypeEntity::Plain(ty)) => *self.types.get(*ty) == Type::Variable(number),
@@ -185,7 +186,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Puts arguments in the order of the parameters, infers types, and checks directions.
+    /// Orders arguments by parameter, infers types, and checks directions.
     pub(super) fn bind(
         &mut self,
         signature: &Signature,
@@ -311,7 +312,7 @@ impl<'a> Checker<'a> {
         if fits { value } else { self.coerce(value, ty) }
     }
 
-    /// Whether a parser or control has the parameters that a type of parsers or controls asks for.
+    /// True if a parser or control has the parameters that a parser or control type requires.
     fn same_shape(&mut self, wanted: Ty, given: Ty) -> bool {
         let parts = |checker: &Self, ty| match checker.types.get(ty) {
             Type::Parser { declaration, arguments } | Type::Control { declaration, arguments } => {
@@ -328,7 +329,7 @@ impl<'a> Checker<'a> {
             && self.apply_types(wanted.0, &wanted.1) == self.apply_types(given.0, &given.1)
     }
 
-    /// Whether a value can be assigned to.
+    /// True if an expression can be assigned to.
     pub(super) fn is_writable(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Variable(variable) => {
@@ -345,7 +346,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether parameters can take these arguments, by number and name.
+/// True if parameters can take these arguments, by number and name.
 pub fn accepts(parameters: &[ast::Parameter], given: &[Given]) -> bool {
     let can_miss = |parameter: &ast::Parameter| parameter.optional || parameter.default.is_some();
     if given.len() > parameters.len() {

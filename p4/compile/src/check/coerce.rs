@@ -1,4 +1,4 @@
-//! Implicit and explicit casts, and the values of constants.
+//! Implicit and explicit casts, and constant evaluation.
 
 use num_bigint::BigInt;
 
@@ -10,7 +10,7 @@ use crate::types::{Ty, Type, Types};
 use crate::value::{self, Value};
 
 impl Checker<'_> {
-    /// The expression as a value of a type, as far as no cast needs to be written.
+    /// Casts an expression implicitly to a type.
     pub(super) fn coerce(&mut self, expr: Expr, to: Ty) -> Expr {
         let span = expr.span;
         if expr.ty == to || expr.ty == Types::UNKNOWN || to == Types::UNKNOWN || to == Types::DONT_CARE {
@@ -56,7 +56,7 @@ impl Checker<'_> {
         if from_bits && to_bits { Some(format!("cast it: ({})(…)", self.types.show(to))) } else { None }
     }
 
-    /// A constant as a value of fixed width. A value that does not fit loses its upper bits, with a warning.
+    /// Converts a constant to a fixed width. A value that does not fit loses its upper bits, with a warning.
     fn sized(&mut self, number: &BigInt, width: u32, signed: bool, ty: Ty, span: Span) -> Expr {
         let (low, high) = value::limits(width, signed);
         let wrapped = value::wrap(number, width, signed);
@@ -67,7 +67,7 @@ impl Checker<'_> {
         self.literal(Value::Int(wrapped), ty, span)
     }
 
-    /// `{ … }` as a struct, header, tuple, stack or list.
+    /// Converts `{ … }` to a struct, header, tuple, stack or list.
     fn parts_as(&mut self, expr: Expr, to: Ty) -> Expr {
         let span = expr.span;
         let (inner, partial) = match self.types.get(expr.ty) {
@@ -136,7 +136,7 @@ impl Checker<'_> {
         Expr { kind: ExprKind::Parts(parts), ty: to, span }
     }
 
-    /// A cast that is written.
+    /// Casts an expression explicitly.
     pub(super) fn cast(&mut self, expr: Expr, to: Ty, span: Span) -> Expr {
         if expr.ty == to || expr.ty == Types::UNKNOWN || to == Types::UNKNOWN {
             return Expr { span, ..expr };
@@ -197,7 +197,7 @@ impl Checker<'_> {
         self.folded(Expr { kind: ExprKind::Cast(Box::new(expr)), ty: to, span })
     }
 
-    /// A scalar expression as its value, where that is known.
+    /// Replaces a scalar expression by its value, if it is constant.
     pub(super) fn folded(&mut self, expr: Expr) -> Expr {
         match self.constant(&expr) {
             Some(value) => Expr { kind: ExprKind::Const(value), ..expr },
@@ -205,7 +205,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The value of an expression, where it is known.
+    /// The value of an expression, if it is constant.
     pub(super) fn constant(&self, expr: &Expr) -> Option<Value> {
         let int = |expr: &Expr| match self.constant(expr) {
             Some(Value::Int(number)) => Some(number),
@@ -233,7 +233,7 @@ impl Checker<'_> {
             ExprKind::Unary(operator, inner) => unary_value(&self.types, *operator, &self.constant(inner)?, expr.ty),
             ExprKind::Binary(operator, left, right) => {
                 let (left_ty, left) = (left.ty, self.constant(left)?);
-                // Of `false && x` and `true || x` the rest does not matter.
+                // The right operand of `false && x` and `true || x` does not matter.
                 match (operator, &left) {
                     (Binary::And, Value::Bool(false)) => return Some(Value::Bool(false)),
                     (Binary::Or, Value::Bool(true)) => return Some(Value::Bool(true)),
@@ -254,7 +254,7 @@ impl Checker<'_> {
     }
 }
 
-/// A value as one of another type.
+/// Casts a value to another type.
 pub fn cast_value(types: &Types, value: &Value, to: Ty) -> Value {
     match types.get(types.stripped(to)) {
         Type::Bits { width, signed } => Value::Int(value::wrap(&value.int(), *width, *signed)),
@@ -271,7 +271,7 @@ pub fn cast_value(types: &Types, value: &Value, to: Ty) -> Value {
     }
 }
 
-/// The result of an operator before a value; `ty` is the type of both.
+/// Applies a unary operator; `ty` is the type of both operand and result.
 pub fn unary_value(types: &Types, operator: Unary, value: &Value, ty: Ty) -> Value {
     if operator == Unary::Not {
         return Value::Bool(!value.truth());
@@ -287,7 +287,7 @@ pub fn unary_value(types: &Types, operator: Unary, value: &Value, ty: Ty) -> Val
     }
 }
 
-/// The result of an operator between two values. `ty` is the type of the left one, `right_width` the width of the right one.
+/// Applies a binary operator. `ty` is the type of the left operand, `right_width` the width of the right one.
 pub fn binary_value(
     types: &Types,
     operator: Binary,
@@ -316,7 +316,7 @@ pub fn binary_value(
     })
 }
 
-/// Equality: headers are equal when both are invalid, or both are valid and their fields are equal.
+/// Compares two values. Headers are equal if both are invalid, or both are valid with equal fields.
 pub fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Header { valid: false, .. }, Value::Header { valid: false, .. }) => true,

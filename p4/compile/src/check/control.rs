@@ -9,7 +9,7 @@ use crate::tree::{self, Parameter, Shell};
 use crate::types::Ty;
 
 impl<'a> Checker<'a> {
-    /// Enters a parser or control: type arguments, parameters and constructor parameters are declared.
+    /// Enters a parser or control: declares its type arguments, parameters and constructor parameters.
     pub(super) fn enter_shell(
         &mut self,
         number: usize,
@@ -17,7 +17,7 @@ impl<'a> Checker<'a> {
         written: (&'a [ast::Parameter], &'a [ast::Parameter]),
         place: Place,
     ) -> Context {
-        // What is declared after this or is this itself is not visible inside.
+        // The declaration itself and later ones are not visible inside.
         let limit = number.saturating_sub(1);
         let fresh = Context { limit, scopes: vec![HashMap::new()], place, ..Context::default() };
         let before = std::mem::replace(&mut self.context, fresh);
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
         if constructor { shell.constructor[index].clone() } else { shell.parameters[index].clone() }
     }
 
-    /// A version of a control for type arguments.
+    /// Checks a control for these type arguments, once per set of arguments.
     pub(super) fn specific_control(&mut self, number: usize, arguments: Vec<Ty>) -> Option<usize> {
         let key = (number, arguments);
         if let Some(known) = self.specific_controls.get(&key) {

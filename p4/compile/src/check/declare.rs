@@ -1,4 +1,4 @@
-//! Declarations of the top level.
+//! Top-level declarations.
 
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
         }
         let names: Vec<Name> = members.iter().map(|(name, _)| name.clone()).collect();
         let names = self.distinct(&names);
-        // Members may be computed from those before them, so the type is known from the start.
+        // Declare the type first: members may be computed from earlier ones.
         self.types.enums.push(EnumInfo {
             name: name.text.clone(),
             members: names,
@@ -172,7 +172,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Generic things that nobody uses are checked with their type parameters as they are.
+    /// Checks generic declarations that are never used, with type parameters as types.
     pub(super) fn unused_generics(&mut self) {
         for (number, declaration) in self.program.iter().enumerate() {
             if self.diagnostics.is_full() {
@@ -211,18 +211,18 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What annotations say of how the control plane sees a thing.
+    /// The control plane's name and id of a declaration, from its annotations.
     pub(super) fn naming(&self, declaration: &Declaration) -> Naming {
         let name = declaration.annotations.iter().find(|annotation| &*annotation.name == "name");
         let id = declaration.annotations.iter().find(|annotation| &*annotation.name == "id");
         Naming {
             name: name.and_then(|annotation| annotation.text.clone()),
-            // One that is too large fits no kind, and is refused as such.
+            // An id that is too large fits no kind of object, so it is rejected later.
             id: id.and_then(|annotation| annotation.numbers.first()).map(|id| u32::try_from(*id).unwrap_or(u32::MAX)),
         }
     }
 
-    /// The value of a constant expression that is an integer.
+    /// The value of a constant integer expression.
     pub(super) fn constant_int(&mut self, expr: &'a Expr) -> Option<BigInt> {
         let value = self.expression(expr);
         if value.ty == Types::UNKNOWN {
@@ -238,7 +238,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The same as an integer of the machine.
+    /// The value of a constant integer expression as a machine integer.
     pub(super) fn constant_number(&mut self, expr: &'a Expr) -> Option<u64> {
         let value = self.constant_int(expr)?;
         let number = value.to_u64();

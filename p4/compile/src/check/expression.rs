@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
         Expr { kind, ty, span }
     }
 
-    /// A name that is visible and differs little.
+    /// A visible name that is similar to an unknown one.
     fn similar(&self, name: &str) -> Option<String> {
         let visible = self.context.scopes.iter().flat_map(|scope| scope.keys()).chain(self.globals.keys());
         let lower = name.to_ascii_lowercase();
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Indices are integers of any type.
+    /// Checks that an index is an integer, of any type.
     fn index_value(&mut self, index: Expr) -> Expr {
         let stripped = self.types.stripped(index.ty);
         if stripped == Types::UNKNOWN || stripped == Types::INT || self.types.representation(stripped).is_some() {
@@ -264,7 +264,7 @@ impl<'a> Checker<'a> {
         self.folded(expr)
     }
 
-    /// The type that an expression names, if it does: for `T.member` and `T(…)`.
+    /// The type that an expression names, if it names one: for `T.member` and `T(…)`.
     pub(super) fn as_type(&mut self, expr: &'a ast::Expr) -> Option<&'a TypeRef> {
         match &expr.kind {
             Syntax::Type(ty) => Some(ty),
@@ -272,7 +272,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The parser, control, extern or package that a written type names, without making its arguments up.
+    /// The parser, control, extern or package that a written type names, without resolving its arguments.
     pub(super) fn type_entity(&self, ty: &TypeRef) -> Option<TypeEntity> {
         match &ty.kind {
             TypeKind::Named { name, global, .. } => match self.lookup(name, *global) {
@@ -284,7 +284,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether two words of nearly the same length differ in one letter, or two that are swapped.
+/// True if two words differ by one letter, or by two swapped letters.
 fn one_edit(left: &[u8], right: &[u8]) -> bool {
     let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
     let (left, right) = (&left[same..], &right[same..]);

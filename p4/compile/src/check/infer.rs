@@ -1,4 +1,4 @@
-//! Inference of type arguments from arguments.
+//! Inference of type arguments from the arguments of a call.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use super::Checker;
 use crate::tree::{Expr, ExprKind};
 use crate::types::{Ty, Type, Types};
 
-/// Types of type parameters as far as known.
+/// Known types of type parameters.
 pub type Bindings = HashMap<u32, Ty>;
 
 impl Checker<'_> {
-    /// Learns type parameters (`variables`) from an argument. Whether the argument fits is left to the coercion after it.
+    /// Infers the type parameters `variables` from an argument. The later coercion checks whether the argument fits.
     pub(super) fn infer(&mut self, pattern: Ty, argument: &Expr, variables: &[u32], known: &mut Bindings) {
         if let (ExprKind::Parts(parts), Some(components)) = (&argument.kind, self.list_pattern(pattern, argument)) {
             for (component, part) in components.into_iter().zip(parts) {
@@ -21,7 +21,7 @@ impl Checker<'_> {
         self.unify(pattern, argument.ty, variables, known, 0);
     }
 
-    /// The types that the parts of a list literal meet, where the pattern is a generic struct or the like.
+    /// The expected types of the elements of a list literal, if the pattern is a generic struct or similar.
     fn list_pattern(&self, pattern: Ty, argument: &Expr) -> Option<Vec<Ty>> {
         if let (Type::Struct(_), Type::Record(names)) = (self.types.get(pattern), self.types.get(argument.ty)) {
             let info = self.types.structure(pattern)?;
@@ -49,7 +49,7 @@ impl Checker<'_> {
         };
         match (self.types.get(pattern).clone(), self.types.get(actual).clone()) {
             (Type::Variable(number), other) if variables.contains(&number) => {
-                // A number without a width yields to one with a width.
+                // A type with a width replaces one without.
                 let replace = match known.get(&number) {
                     None => true,
                     Some(before) => *before == Types::INT && !matches!(other, Type::Invalid),
@@ -92,7 +92,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The types of the parameters of a parser or control.
+    /// The parameter types of a parser or control with these type arguments.
     pub(super) fn apply_types(&mut self, declaration: usize, arguments: &[Ty]) -> Vec<Ty> {
         let signature = self.apply_signature(declaration);
         let map: Bindings = signature.variables.iter().copied().zip(arguments.iter().copied()).collect();

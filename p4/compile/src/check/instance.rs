@@ -157,7 +157,7 @@ impl<'a> Checker<'a> {
         self.unknown(span)
     }
 
-    /// Whether an expression is computed from constants and arguments of the constructor.
+    /// True if an expression is computed only from constants and constructor arguments.
     pub(super) fn depends_on_constructor(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Constructed(_) | ExprKind::Const(_) => true,

@@ -1,4 +1,4 @@
-//! What follows a dot: fields, members of enums, methods of headers, stacks, packets, externs and tables.
+//! Member access: fields, members of enums, methods of headers, stacks, packets, externs and tables.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl<'a> Checker<'a> {
             let ty = self.type_of(written);
             return self.type_member(ty, name, span);
         }
-        // `t.apply().hit` is not evaluated as a value of its own.
+        // `t.apply().hit` is one operation: do not evaluate `t.apply()` as a value.
         let base = self.expression(base);
         match self.types.get(base.ty).clone() {
             Type::Unknown => self.unknown(span),
@@ -209,7 +209,7 @@ impl<'a> Checker<'a> {
         self.void_call(target, span)
     }
 
-    /// `minSizeInBits()` and its kin, which are constants.
+    /// `minSizeInBits()` and similar methods, which are constants.
     fn size_method(&mut self, ty: Ty, name: &Name, span: Span) -> Expr {
         if ty == Types::UNKNOWN {
             return self.unknown(span);
@@ -300,7 +300,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Call(Box::new(Call { target, arguments, span })), ty, span }
     }
 
-    /// What can be extracted: headers, and with a length those with a varbit.
+    /// Checks the arguments of `extract`: a header, and with a length argument a header with a varbit field.
     fn extracted(&mut self, arguments: &[Argument], span: Span) {
         let Some(ty) = arguments.first().map(|argument| argument.ty) else { return };
         if ty == Types::UNKNOWN || self.types.is_open(ty) {
@@ -346,7 +346,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Call(Box::new(Call { target, arguments, span })), ty: Types::VOID, span }
     }
 
-    /// `T.apply(…)`: an instance of its own for this place.
+    /// `T.apply(…)`: creates an instance for this call.
     fn apply_type(&mut self, written: &'a TypeRef, arguments: &'a [ast::Argument], span: Span) -> Expr {
         let constructed = self.construct(written, &[], span);
         let ExprKind::Construct(mut instance) = constructed.kind else { return self.unknown(span) };
@@ -361,7 +361,7 @@ impl<'a> Checker<'a> {
         self.apply(object, arguments, span)
     }
 
-    /// The number that a constant argument has.
+    /// The number of a constant argument.
     pub(super) fn argument_number(&mut self, expr: &Expr) -> Option<u64> {
         match self.constant(expr) {
             Some(Value::Int(number)) => number.to_u64(),

@@ -1,7 +1,7 @@
-//! From the syntax tree to the typed tree: resolves names, infers and checks types, computes constants.
+//! From the syntax tree to the typed tree: resolves names, infers and checks types, evaluates constants.
 //!
-//! Generic functions, parsers and controls are checked once for each set of type arguments with which they are used, so
-//! that the typed tree has no type parameters.
+//! Generic functions, parsers and controls are checked once for each set of type arguments that they are used with, so
+//! the typed tree has no type parameters.
 
 mod call;
 mod coerce;
@@ -33,19 +33,19 @@ pub use coerce::{binary_value, cast_value, unary_value};
 use scope::{Context, Entity};
 use signature::Signature;
 
-/// How many specific versions of generic things there may be.
+/// Maximum number of specialized versions of generic declarations.
 const MAX_SPECIFIC: usize = 10_000;
 
 pub struct Checker<'a> {
     diagnostics: &'a mut Diagnostics,
     program: &'a [ast::Declaration],
     types: Types,
-    /// What is declared at the top level, with the number of the declaration, which decides who sees it.
+    /// Top-level declarations. A declaration is visible only to those with higher numbers.
     globals: HashMap<Arc<str>, Vec<(usize, Entity)>>,
     context: Context,
     signatures: HashMap<*const ast::Function, Rc<Signature>>,
     functions: Vec<tree::Function>,
-    /// Type parameters of objects, parsers, controls and packages, by the number of their declaration.
+    /// Type parameters of extern objects, parsers, controls and packages, by declaration number.
     class_variables: HashMap<usize, Vec<u32>>,
     specific_functions: HashMap<(usize, Vec<Ty>), usize>,
     actions: Vec<tree::Function>,
@@ -56,7 +56,7 @@ pub struct Checker<'a> {
     instances: Vec<tree::Instance>,
 }
 
-/// Checks a program. The typed tree is complete only when no error was found.
+/// Checks a program. The typed tree is complete only if no error was found.
 pub fn check(program: &[ast::Declaration], diagnostics: &mut Diagnostics) -> tree::Program {
     let mut checker = Checker {
         diagnostics,
@@ -103,12 +103,12 @@ impl Checker<'_> {
         self.diagnostics.error(code, span, message).help(help);
     }
 
-    /// What stands in the place of an expression that is wrong.
+    /// Placeholder for an expression with an error.
     fn unknown(&self, span: Span) -> Expr {
         Expr { kind: ExprKind::DontCare, ty: Types::UNKNOWN, span }
     }
 
-    /// Counts a specific version of something generic. False when there are too many.
+    /// Returns false, with an error, if there are too many specialized versions.
     fn may_specialise(&mut self, span: Span) -> bool {
         let count = self.functions.len() + self.controls.len() + self.parsers.len();
         if count >= MAX_SPECIFIC {

@@ -1,4 +1,4 @@
-//! Names for the control plane: no two actions, and no two tables, have the same one.
+//! Checks control-plane names: no two actions, and no two tables, may have the same name.
 
 use std::collections::HashSet;
 

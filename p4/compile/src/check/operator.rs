@@ -10,7 +10,8 @@ use crate::types::{Ty, Type, Types};
 use crate::value::Value;
 
 impl Checker<'_> {
-    /// Gives two operands one type: a number without a width takes that of the other, a list becomes the other's struct.
+    /// Gives two operands the same type: a number without a width takes the other's type; a list becomes the other's
+    /// struct.
     pub(super) fn same_type(&mut self, left: Expr, right: Expr, span: Span) -> (Expr, Expr) {
         if left.ty == right.ty || left.ty == Types::UNKNOWN || right.ty == Types::UNKNOWN {
             return (left, right);
@@ -40,7 +41,7 @@ impl Checker<'_> {
         (left, right)
     }
 
-    /// A member of a serialisable enum as the number that it stands for; anything else as it is.
+    /// Converts a member of a serializable enum to its number; leaves other expressions unchanged.
     pub(super) fn represented(&mut self, expr: Expr) -> Expr {
         if let Type::Enum(number) = self.types.get(expr.ty)
             && let Some((ty, _)) = &self.types.enums[*number].representation
@@ -131,7 +132,7 @@ impl Checker<'_> {
         self.finished(operator, left, right, ty, span)
     }
 
-    /// Computes it if both sides are constants.
+    /// Builds the expression, or its value if both operands are constant.
     fn finished(&mut self, operator: Binary, left: Expr, right: Expr, ty: Ty, span: Span) -> Expr {
         if matches!(operator, Binary::Div | Binary::Mod)
             && let Some(Value::Int(number)) = self.constant(&right)

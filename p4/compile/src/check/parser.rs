@@ -11,7 +11,7 @@ use crate::tree::{self, Expr, ExprKind, Next, Shell, Transition};
 use crate::types::{Ty, Type, Types};
 
 impl<'a> Checker<'a> {
-    /// A version of a parser for type arguments.
+    /// Checks a parser for these type arguments, once per set of arguments.
     pub(super) fn specific_parser(&mut self, number: usize, arguments: Vec<Ty>) -> Option<usize> {
         let key = (number, arguments);
         if let Some(known) = self.specific_parsers.get(&key) {
@@ -74,7 +74,7 @@ impl<'a> Checker<'a> {
         Some(self.parsers.len() - 1)
     }
 
-    /// What a member of a value set consists of: the fields of a struct or tuple, or one value.
+    /// The fields of a value set's members: those of a struct or tuple, or one value.
     fn set_fields(&mut self, ty: Ty, span: Span) -> Vec<(Arc<str>, Ty, Arc<str>)> {
         let exact: Arc<str> = "exact".into();
         let fields: Vec<_> = match (self.types.structure(ty), self.types.components(ty)) {
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// One set for each key. A lone `_` stands for all keys.
+    /// The sets of a `select` case or table entry, one per key. A single `_` stands for all keys.
     pub(super) fn key_sets(&mut self, written: &'a ast::Expr, types: &[Ty]) -> Vec<Expr> {
         let any = |span| Expr { kind: ExprKind::DontCare, ty: Types::DONT_CARE, span };
         let elements: Vec<&'a ast::Expr> = match &written.kind {
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
                 set
             }
             ExprKind::Mask(left, right) => {
-                // Masks are of numbers.
+                // Masks apply to numbers.
                 let ty = match self.types.get(ty) {
                     Type::Enum(number) => self.types.enums[*number].representation.as_ref().map_or(ty, |(ty, _)| *ty),
                     _ => ty,
@@ -221,7 +221,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether some way from a state leads out of the parser. A `select` that may fit nothing leads to `reject`.
+/// True if some path from a state leaves the parser. A `select` that may match no case leads to `reject`.
 fn ends(states: &[tree::State], start: Next) -> bool {
     let mut seen = vec![false; states.len()];
     let mut open = vec![start];

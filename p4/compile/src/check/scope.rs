@@ -1,4 +1,4 @@
-//! Names and what they stand for.
+//! Names and their meaning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::syntax::ast::Name;
 use crate::tree::{self, Expr, InstanceRef, Variable};
 use crate::types::Ty;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone)]
 pub enum Entity {
     Const(Expr),
@@ -17,14 +17,14 @@ pub enum Entity {
         ty: Ty,
         writable: bool,
     },
-    /// The argument of a constructor.
+    /// A constructor argument.
     Constructed {
         index: usize,
         ty: Ty,
     },
     Instance(InstanceRef, Ty),
     Type(TypeEntity),
-    /// Functions of one name, by the numbers of their declarations.
+    /// Overloaded functions, by declaration number.
     Functions(Vec<usize>),
     Action(usize),
     GlobalAction(usize),
@@ -32,7 +32,7 @@ pub enum Entity {
     ValueSet(usize, Ty),
 }
 
-/// What the name of a type stands for. Numbers are those of declarations.
+/// The meaning of a type name. Numbers are declaration numbers.
 #[derive(Clone, Copy)]
 pub enum TypeEntity {
     Plain(Ty),
@@ -43,7 +43,7 @@ pub enum TypeEntity {
     Package(usize),
 }
 
-/// What kind of code is being checked.
+/// The kind of code that is being checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     #[default]
@@ -54,19 +54,19 @@ pub enum Place {
     Parser,
 }
 
-/// Where the checker is.
+/// State of the checker.
 #[derive(Default)]
 pub struct Context {
     pub scopes: Vec<HashMap<Arc<str>, Entity>>,
-    /// Declarations of the top level from this number on are not visible.
+    /// Top-level declarations from this number on are not visible.
     pub limit: usize,
     pub place: Place,
-    /// In a parser or control: what it has so far.
+    /// In a parser or control: its contents so far.
     pub shell: Option<tree::Shell>,
     pub actions: Vec<tree::Function>,
     pub tables: Vec<tree::Table>,
     pub value_sets: Vec<crate::tree::ValueSet>,
-    /// In a function or action: types of its variables.
+    /// In a function or action: the types of its variables.
     pub locals: Vec<Ty>,
     pub returns: Option<Ty>,
     pub loops: u32,
@@ -91,7 +91,7 @@ impl Checker<'_> {
         visible.next_back().map(|(_, entity)| entity.clone())
     }
 
-    /// Declares a name in the innermost scope, or at the top level where there is none.
+    /// Declares a name in the innermost scope, or at the top level outside of all scopes.
     pub(super) fn declare(&mut self, name: &Name, entity: Entity) {
         if let Some(scope) = self.context.scopes.last_mut() {
             if scope.insert(name.text.clone(), entity).is_some() {
@@ -121,7 +121,7 @@ impl Checker<'_> {
         result
     }
 
-    /// Checks something of the top level from wherever the checker is.
+    /// Checks a part of the top level with a fresh context.
     pub(super) fn elsewhere<T>(&mut self, limit: usize, part: impl FnOnce(&mut Self) -> T) -> T {
         let fresh = Context { limit, scopes: vec![HashMap::new()], ..Context::default() };
         let before = std::mem::replace(&mut self.context, fresh);
@@ -130,7 +130,7 @@ impl Checker<'_> {
         result
     }
 
-    /// Room for a variable in the frame of what is being checked.
+    /// Allocates a variable in the frame of the code that is being checked.
     pub(super) fn new_variable(&mut self, ty: Ty) -> Variable {
         if matches!(self.context.place, Place::Function | Place::Action) || self.context.shell.is_none() {
             self.context.locals.push(ty);

@@ -1,4 +1,4 @@
-//! Signatures: parameters and results of what can be called, with type parameters as they are.
+//! Signatures of functions and methods: parameters and result, with unresolved type parameters.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use crate::syntax::ast::{self, DeclarationKind, Direction};
 use crate::tree::Parameter;
 use crate::types::{Ty, Type, Types};
 
-/// What a caller needs to know.
+/// The signature of a function.
 #[derive(Clone, Default)]
 pub struct Signature {
     /// The type parameters, in order.
@@ -77,8 +77,8 @@ impl<'a> Checker<'a> {
         signature
     }
 
-    /// Declares the type parameters of an object, parser, control or package in the innermost scope. They are the same each
-    /// time, so that types which mention them can be compared.
+    /// Declares the type parameters of an extern object, parser, control or package in the innermost scope. They are
+    /// the same every time, so that types with them can be compared.
     pub(super) fn class_variables(&mut self, number: usize) -> Vec<u32> {
         let names = self.type_parameters(number).to_vec();
         if let Some(known) = self.class_variables.get(&number).cloned() {
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
         variables
     }
 
-    /// Signatures of `apply` (or of a package's constructor) of a parser, control or package, with type parameters.
+    /// The signature of `apply`, or of a package's constructor, with type parameters.
     pub(super) fn apply_signature(&mut self, number: usize) -> Signature {
         let declaration = &self.program[number];
         let written = match &declaration.kind {
@@ -131,7 +131,7 @@ impl<'a> Checker<'a> {
             .collect()
     }
 
-    /// Looks at all methods of an extern once.
+    /// Checks the signatures of all methods of an extern.
     pub(super) fn check_extern(&mut self, number: usize) {
         self.constructor_signatures(number);
         if let DeclarationKind::ExternObject { methods, .. } = &self.program[number].kind {
@@ -141,7 +141,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A version of a function for type arguments.
+    /// Checks a function for these type arguments, once per set of arguments.
     pub(super) fn specific_function(
         &mut self,
         number: usize,

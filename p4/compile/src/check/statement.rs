@@ -12,7 +12,7 @@ use crate::types::{Ty, Type, Types};
 use crate::value::Value;
 
 impl<'a> Checker<'a> {
-    /// A function or an action whose parameters are known.
+    /// Checks a function or an action with known parameters.
     pub(super) fn callable(
         &mut self,
         name: &Name,
@@ -224,7 +224,7 @@ impl<'a> Checker<'a> {
             list.push(Statement::Assign { target, operator: None, value });
             return;
         };
-        // Checked as the expression that it stands for.
+        // Check it as the expression that it abbreviates.
         let whole = self.binary(operator, target.clone(), value, span);
         let ty = target.ty;
         let whole = self.coerce(whole, ty);
@@ -388,7 +388,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether no way leads past the end.
+/// True if no path reaches the end of the statements.
 fn always_returns(statements: &[ast::Statement]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         Syntax::Return(_) | Syntax::Exit => true,

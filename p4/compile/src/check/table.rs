@@ -14,7 +14,7 @@ use crate::tree::{
 use crate::types::{Type, Types};
 use crate::value::{self, Value};
 
-/// What the numbers of entries mean that the program gives as priorities, and how far apart those are that it leaves out.
+/// How a program numbers its entries' priorities: which number wins, and the step between entries without one.
 struct Order {
     largest_wins: bool,
     delta: u64,
@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
             self.property(property, &mut table, &mut order);
         }
         if table.default.is_none() {
-            // Nothing happens by default, as if NoAction stood there.
+            // Without a default action, nothing happens, as with NoAction.
             table.default = table
                 .actions
                 .iter()
@@ -109,9 +109,10 @@ impl<'a> Checker<'a> {
         self.declare(&declaration.name, Entity::Table(place));
     }
 
-    /// Gives entries their priorities (language specification, section 14.2.1.4): those that have none come `delta` behind the one before
-    /// them, and without any the first entry has the highest one. Where the smallest number wins, they are turned round: of those that
-    /// P4Runtime and all else know, the largest wins, and 1 is the least.
+    /// Sets the priorities of entries (language specification, section 14.2.1.4). An entry without a priority gets its
+    /// predecessor's plus or minus `delta`; if no entry has one, the first entry gets the highest. If the program lets
+    /// the smallest number win, the numbers are inverted, because the largest number wins in P4Runtime and in the rest
+    /// of the compiler; 1 is the lowest.
     fn priorities(&mut self, written: &'a [ast::Entry], order: Order, table: &mut Table) {
         let given: Vec<_> = written
             .iter()
@@ -139,7 +140,7 @@ impl<'a> Checker<'a> {
                 let message = "the first entry needs a priority, since others have one";
                 return self.error("table", written[0].action.span, message);
             }
-            // A wrong entry was named before.
+            // An invalid entry was reported before.
             _ if written.len() != table.entries.len() => return,
             _ => {}
         }
@@ -185,7 +186,7 @@ impl<'a> Checker<'a> {
             self.error("duplicate", written.span, format!("the action '{name}' is in the list already"));
             return;
         }
-        // Parameters with a direction are bound here, or those that arguments are given for.
+        // Bind the parameters with a direction, or as many as there are arguments.
         let directed = parameters.iter().filter(|parameter| parameter.direction != Direction::None).count();
         let count = directed.max(written.arguments.len()).min(parameters.len());
         let given = self.given(&written.arguments);
@@ -214,7 +215,7 @@ impl<'a> Checker<'a> {
         table.actions.push(TableAction { action, name, bound, default_only, table_only });
     }
 
-    /// An action of the table with values for the parameters that the control plane would set.
+    /// Binds an action of the table, with values for the parameters that the control plane would set.
     fn bound_action(&mut self, written: &'a ActionRef, table: &Table) -> Option<BoundAction> {
         let given = self.given(&written.arguments);
         self.bind_action(&written.name, given, table, written.span)
@@ -234,7 +235,7 @@ impl<'a> Checker<'a> {
         };
         let bound = action.bound.len();
         let rest = parameters[bound..].to_vec();
-        // The arguments that the list binds are written again here.
+        // The arguments that the list of actions binds are repeated here.
         if given.len() > rest.len() && given.len() >= bound {
             given.drain(..bound);
         }
@@ -253,7 +254,7 @@ impl<'a> Checker<'a> {
         Some(BoundAction { action: place, arguments })
     }
 
-    /// Masks and ranges belong to some match kinds only.
+    /// Checks that masks and ranges fit the match kind.
     fn fits_kind(&mut self, set: &Expr, kind: &str) {
         let wrong = match &set.kind {
             ExprKind::Mask(..) => !matches!(kind, "ternary" | "lpm"),
@@ -331,7 +332,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A property that names an extern instance, or makes one.
+    /// A property that names an extern instance or constructs one.
     fn object_property(&mut self, property: &'a Property) -> Option<Expr> {
         let value = self.expression(&property.value);
         if value.ty == Types::UNKNOWN {
@@ -349,7 +350,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The name of a key: how its expression is written.
+/// The name of a key: its expression as written.
 fn spelling(expr: &ast::Expr) -> String {
     match &expr.kind {
         ast::ExprKind::Name { name, .. } => name.text.to_string(),
@@ -362,7 +363,7 @@ fn spelling(expr: &ast::Expr) -> String {
         },
         ast::ExprKind::Slice(base, high, low) => format!("{}[{}:{}]", spelling(base), spelling(high), spelling(low)),
         ast::ExprKind::Cast(_, inner) => spelling(inner),
-        // A field of which only some bits count.
+        // A field with a mask.
         ast::ExprKind::Binary(ast::Binary::BitAnd, inner, mask) if matches!(mask.kind, ast::ExprKind::Int(_)) => {
             spelling(inner)
         }

@@ -1,4 +1,4 @@
-//! From written types to types.
+//! Resolves written types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl<'a> Checker<'a> {
         self.applied_type(entity, arguments, name)
     }
 
-    /// A type with its arguments; none where they are still to be inferred.
+    /// A type with its arguments; without arguments, they are still to be inferred.
     pub(super) fn applied_type(&mut self, entity: TypeEntity, arguments: Vec<Ty>, name: &Name) -> Ty {
         if matches!(entity, TypeEntity::Plain(_)) && !arguments.is_empty() {
             self.error("type", name.span, format!("'{}' takes no types as arguments", name.text));
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Makes type parameters for a list of names and declares them in the innermost scope.
+    /// Creates type parameters for a list of names and declares them in the innermost scope.
     pub(super) fn declare_type_parameters(&mut self, names: &[Name]) -> Vec<u32> {
         let mut numbers = Vec::new();
         for name in names {
@@ -155,8 +155,8 @@ impl<'a> Checker<'a> {
         numbers
     }
 
-    /// The generic struct of a declaration, whose arguments are its own type parameters, is made when it is declared; this
-    /// puts arguments in.
+    /// Substitutes arguments in a generic struct. The struct was made when it was declared, with its own type
+    /// parameters as arguments.
     fn struct_with(&mut self, declaration: usize, arguments: Vec<Ty>) -> Ty {
         let Some(generic) = self.generic_struct(declaration) else { return Types::UNKNOWN };
         let Some(info) = self.types.structure(generic).cloned() else { return Types::UNKNOWN };
@@ -232,7 +232,7 @@ impl<'a> Checker<'a> {
         self.declare(&declaration.name, Entity::Type(entity));
     }
 
-    /// Which types fields may have depends on what they are fields of.
+    /// Checks that the fields of a struct, header or union have types that it may contain.
     fn check_fields(&mut self, declaration: usize, ty: Ty) {
         let DeclarationKind::Struct { fields: written, .. } = &self.program[declaration].kind else { return };
         let Some(info) = self.types.structure(ty).cloned() else { return };

@@ -1,4 +1,4 @@
-//! Requests about counters, registers, meters and what programs report: cells by name and index, and their values.
+//! Requests about counters, registers, meters and digests: cells by name and index, and their values.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::stf::command::integer;
 use crate::stf::tables::resolve;
 use crate::value;
 
-/// Reports in one answer, at most.
+/// Maximum number of digests in one response.
 const MOST_DIGESTS: u64 = 1024;
 
-/// What a cell of a meter lets pass, in packets or bytes as the meter counts; rates are for a second.
+/// Rates of a meter cell, in packets or bytes, depending on the meter; per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct MeterRates {
-    /// So many a second are green
+    /// Rate of green packets or bytes, per second
     #[arg(long = "cir", value_name = "RATE")]
     pub committed_rate: u64,
-    /// So many at once are green
+    /// Burst of green packets or bytes
     #[arg(long = "cburst", value_name = "COUNT")]
     pub committed_burst: u64,
-    /// So many a second are green or yellow
+    /// Rate of green and yellow packets or bytes, per second
     #[arg(long = "pir", value_name = "RATE")]
     pub peak_rate: u64,
-    /// So many at once are green or yellow; all others are red
+    /// Burst of green and yellow packets or bytes; everything above is red
     #[arg(long = "pburst", value_name = "COUNT")]
     pub peak_burst: u64,
 }
@@ -46,16 +46,16 @@ impl From<MeterRates> for Rates {
     }
 }
 
-/// Cells that a request is for: the place of what has them, its whole name, and which.
+/// Cells of a request: index of the object, its full name, and the cell indices.
 type Cells = (usize, String, Range<u64>);
 
-/// What a part of a cell holds; bits that are not its own are left out.
+/// The value of a part of a cell; bits outside of the part are masked out.
 pub fn read_leaf(leaf: &Leaf, cell: &[u8]) -> BigInt {
     let bytes = cell.get(leaf.offset..leaf.offset + leaf.size).unwrap_or_default();
     BigInt::from_bytes_le(Sign::Plus, bytes) & value::mask(leaf.width)
 }
 
-/// Writes a part of a cell, of a number that fits.
+/// Writes a part of a cell; the number must fit.
 pub fn write_leaf(leaf: &Leaf, cell: &mut [u8], number: &BigInt) {
     let extended = value::wrap(&value::wrap(number, leaf.width, leaf.signed), leaf.size as u32 * 8, false);
     let mut bytes = extended.magnitude().to_bytes_le();
@@ -65,7 +65,7 @@ pub fn write_leaf(leaf: &Leaf, cell: &mut [u8], number: &BigInt) {
     }
 }
 
-/// The parts of a report, which has them one behind the other.
+/// The parts of a digest, which are packed one behind the other.
 pub fn unpack(leaves: &[Leaf], bytes: &[u8]) -> Vec<BigInt> {
     let mut left: u32 = leaves.iter().map(|leaf| leaf.width).sum();
     let all = BigInt::from_bytes_be(Sign::Plus, bytes) >> (bytes.len() as u32 * 8).saturating_sub(left);
@@ -76,7 +76,7 @@ pub fn unpack(leaves: &[Leaf], bytes: &[u8]) -> Vec<BigInt> {
     leaves.iter().map(number).collect()
 }
 
-/// A value for people: a number, or an object with one for each part.
+/// Formats a value: a number, or an object with one member per part.
 fn show(leaves: &[Leaf], numbers: &[BigInt]) -> Value {
     let text = |number: &BigInt| Value::from(format!("{number:#x}"));
     match (leaves, numbers) {
@@ -90,7 +90,10 @@ fn show(leaves: &[Leaf], numbers: &[BigInt]) -> Value {
     }
 }
 
-/// The parts of a register's cells, which have this size.
+/// The parts of a register's cells.
+///
+/// # Errors
+/// Fails if the cells contain headers or stacks.
 pub fn leaves_of(register: &RegisterDescription) -> Result<Vec<Leaf>, String> {
     let leaves = register.shape.as_ref().map(Shape::leaves).map(|(leaves, _)| leaves);
     leaves.ok_or_else(|| {
@@ -98,7 +101,7 @@ pub fn leaves_of(register: &RegisterDescription) -> Result<Vec<Leaf>, String> {
     })
 }
 
-/// Reads values as `VALUE` or `PART:VALUE …`. Gives them with the parts that they are for.
+/// Parses values written as `VALUE` or `PART:VALUE …`. Returns each with its part.
 fn parts<'l>(path: &str, leaves: &'l [Leaf], values: &[String]) -> Result<Vec<(&'l Leaf, BigInt)>, String> {
     let mut read: Vec<(&Leaf, BigInt)> = Vec::new();
     for text in values {
@@ -125,7 +128,7 @@ fn parts<'l>(path: &str, leaves: &'l [Leaf], values: &[String]) -> Result<Vec<(&
     if read.is_empty() { Err(format!("register {path}: a value is missing")) } else { Ok(read) }
 }
 
-/// The cells that a request names: of something with this name, or the end of it, the one of this index, or all.
+/// The cells that a request names: an object by its name or the end of it, and one index or all.
 pub(super) struct Asked<'a> {
     description: &'a Description,
     name: &'a str,
@@ -149,7 +152,7 @@ impl<'a> Asked<'a> {
         self.cells("meter", self.description.meters.iter().map(|meter| (&*meter.path, meter.size)))
     }
 
-    /// Finds it among what there is of a kind.
+    /// Finds the object among those of its kind.
     fn cells<'d>(&self, kind: &str, all: impl Iterator<Item = (&'d str, u64)> + Clone) -> Result<Cells, String> {
         let Asked { name, index, .. } = *self;
         let refused = |reason| format!("{kind}: {reason}");
@@ -164,7 +167,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Entries of a table with the numbers of their cells: of one cell, or all.
+/// Entries of a table with their cell numbers: of one cell, or of all.
 fn entries_with_cells(state: &State<Arc<Live>>, table: usize, only: Option<u64>) -> Vec<(u64, String)> {
     let described = &state.description.tables[table];
     let numbered = state.entries_in_order(table).filter_map(|(identity, entry)| {
@@ -196,7 +199,7 @@ impl Control {
     pub(super) fn reset_counter(&self, state: &State<Arc<Live>>, asked: &Asked<'_>) -> Result<Value, String> {
         let (place, path, indices) = asked.counter_cells()?;
         let reset = |cell: u64| {
-            // A cell that an entry has is there.
+            // The cell of an entry always exists.
             let _ = self.live.program.set_counter(place, at(cell), 0, 0);
         };
         match asked.description.counters[place].table {

@@ -1,4 +1,4 @@
-//! The commands that control a program that runs: each is one request.
+//! Commands that control a running program. Each sends one request.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::cells::MeterRates;
 use super::server::Request;
 
-/// Between two looks whether something was reported.
+/// Polling interval for digests.
 const DIGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// Where to ask, and how to answer.
+/// Where to send requests, and how to print responses.
 #[derive(Args)]
 pub struct To {
-    /// The control socket that 'namehop p4 run' was given
+    /// The control socket of 'namehop p4 run'
     #[arg(long, value_name = "SOCKET")]
     control: PathBuf,
     /// Write JSON to the standard output
@@ -30,31 +30,30 @@ pub struct To {
 pub enum TableCommand {
     /// Add an entry: TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…)
     ///
-    /// Values are decimal, 0x…, 0b…, IPv4 addresses, and in double quotes IPv6 and hardware addresses; /LENGTH makes a prefix, &&&MASK
-    /// chooses bits, FIRST..LAST is a range. The largest priority wins; without one it
-    /// is 1.
+    /// Values are decimal, 0x…, 0b… or IPv4 addresses; IPv6 and hardware addresses are in double quotes. /LENGTH makes
+    /// a prefix, &&&MASK selects bits, FIRST..LAST is a range. The largest priority wins; the default is 1.
     Add(EntryArgs),
-    /// Give an entry another action
+    /// Replace the action of an entry
     Modify(EntryArgs),
-    /// Take an entry out: TABLE [PRIORITY] KEY:VALUE…
+    /// Delete an entry: TABLE [PRIORITY] KEY:VALUE…
     Delete(EntryArgs),
-    /// Set what keys without an entry get: TABLE ACTION(NAME:VALUE,…)
+    /// Set the action for keys that match no entry: TABLE ACTION(NAME:VALUE,…)
     Default(EntryArgs),
-    /// Add all entries of a file, one a line as 'list' writes them, or none of them
+    /// Add all entries of a file, one per line as 'list' prints them, or none if one fails
     Load {
         /// The file; - is the standard input
         file: PathBuf,
         #[command(flatten)]
         to: To,
     },
-    /// Show all entries of a table, or of all
+    /// Show all entries of a table, or of all tables
     List {
         /// The table, by its name or the end of it
         table: Option<String>,
         #[command(flatten)]
         to: To,
     },
-    /// Write all entries to a file that 'load' reads
+    /// Write all entries to a file that 'load' can read
     Dump {
         /// The file
         file: PathBuf,
@@ -65,7 +64,7 @@ pub enum TableCommand {
 
 #[derive(Args)]
 pub struct EntryArgs {
-    /// The entry; quote it, since it has parentheses
+    /// The entry; quote it, because it contains parentheses
     #[arg(required = true, value_name = "ENTRY")]
     words: Vec<String>,
     #[command(flatten)]
@@ -76,7 +75,7 @@ pub struct EntryArgs {
 pub enum CounterCommand {
     /// Show cells that are not zero
     Read(CounterArgs),
-    /// Let them begin at nothing
+    /// Set cells to zero
     Reset(CounterArgs),
 }
 
@@ -84,7 +83,7 @@ pub enum CounterCommand {
 pub struct CounterArgs {
     /// The counter, by its name or the end of it
     counter: String,
-    /// One cell only
+    /// Only this cell
     index: Option<u64>,
     #[command(flatten)]
     to: To,
@@ -100,13 +99,13 @@ pub enum RegisterCommand {
         register: String,
         /// The cell
         index: u64,
-        /// Its value, as in entries of tables; PART:VALUE for cells that are structs, whose other parts stay as they are
+        /// Its value, as in table entries; PART:VALUE for cells that are structs, where the other parts stay unchanged
         #[arg(required = true, value_name = "VALUE")]
         values: Vec<String>,
         #[command(flatten)]
         to: To,
     },
-    /// Make cells zero
+    /// Set cells to zero
     Reset(RegisterArgs),
 }
 
@@ -114,7 +113,7 @@ pub enum RegisterCommand {
 pub struct RegisterArgs {
     /// The register, by its name or the end of it
     register: String,
-    /// One cell only
+    /// Only this cell
     index: Option<u64>,
     #[command(flatten)]
     to: To,
@@ -124,10 +123,11 @@ pub struct RegisterArgs {
 pub enum MeterCommand {
     /// Show cells that are set
     Read(MeterArgs),
-    /// Set what a cell lets pass, in packets or bytes as the meter counts
+    /// Set the rates of a cell, in packets or bytes, depending on the meter
     ///
-    /// Packets above the peak rate are red, those above the committed rate yellow, all others green (RFC 2698). A burst is how many may
-    /// come at once: of a meter of bytes at least the longest packet.
+    /// Packets above the peak rate are red, packets above the committed rate yellow, all others green (RFC 2698). A
+    /// burst size limits the packets or bytes that may come at once; for a meter of bytes, it must be at least the
+    /// longest packet.
     Set {
         /// The meter, by its name or the end of it
         meter: String,
@@ -138,7 +138,7 @@ pub enum MeterCommand {
         #[command(flatten)]
         to: To,
     },
-    /// Let cells pass everything, as they did at first: all packets are green
+    /// Remove the limits of cells, as at the start: all packets are green
     Reset(MeterArgs),
 }
 
@@ -146,7 +146,7 @@ pub enum MeterCommand {
 pub struct MeterArgs {
     /// The meter, by its name or the end of it
     meter: String,
-    /// One cell only
+    /// Only this cell
     index: Option<u64>,
     #[command(flatten)]
     to: To,
@@ -154,7 +154,7 @@ pub struct MeterArgs {
 
 #[derive(Args)]
 pub struct DigestArgs {
-    /// Wait for more until there have been so many; 0 is for ever
+    /// Wait until this many digests were printed; 0 never stops
     #[arg(long, value_name = "N")]
     count: Option<u64>,
     #[command(flatten)]
@@ -165,7 +165,7 @@ pub struct DigestArgs {
 pub struct MulticastArgs {
     /// The group, 1 to 65535
     group: u64,
-    /// Its members, each PORT or REPLICATION:PORT; without any the group ends
+    /// Its members, each PORT or REPLICATION:PORT; without members, the group is deleted
     #[arg(value_name = "MEMBER", value_parser = member)]
     members: Vec<(u64, u64)>,
     #[command(flatten)]
@@ -184,13 +184,13 @@ fn member(text: &str) -> Result<(u64, u64), String> {
 pub struct MirrorArgs {
     /// The mirroring session
     session: u64,
-    /// The port that copies go to; without a port or group there are none
+    /// The port that copies go to; without a port or group, there are no copies
     #[arg(long)]
     port: Option<u64>,
-    /// The multicast group that they go to
+    /// The multicast group that copies go to
     #[arg(long, conflicts_with = "port")]
     group: Option<u64>,
-    /// Bytes that a copy has at most; 0 is any number
+    /// Maximum length of a copy, in bytes; 0 means no limit
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     length: u32,
     #[command(flatten)]
@@ -267,7 +267,7 @@ pub fn meter(command: MeterCommand) -> io::Result<bool> {
     }
 }
 
-/// Prints reports that wait, one a line; waits for more when a number is given.
+/// Prints waiting digests, one per line; waits for more if a count is given.
 pub fn digest(args: DigestArgs) -> io::Result<bool> {
     let (mut taken, mut dropped) = (0, 0);
     loop {
@@ -300,7 +300,7 @@ pub fn digest(args: DigestArgs) -> io::Result<bool> {
     }
 }
 
-/// A value, or its parts, for people.
+/// Formats a value or its parts.
 fn value_text(value: &Value) -> String {
     match value {
         Value::Object(parts) => {
@@ -333,7 +333,7 @@ pub(super) fn ask(to: &To, request: &Request) -> io::Result<bool> {
     Ok(true)
 }
 
-/// An answer for people: a line for each entry or cell.
+/// Formats a response: one line per entry or cell.
 fn lines(answer: &Value) -> String {
     let list = |name: &str| answer[name].as_array().into_iter().flatten();
     let entries = list("entries").filter_map(Value::as_str).map(|entry| format!("{entry}\n"));
@@ -377,7 +377,7 @@ fn lines(answer: &Value) -> String {
         .collect()
 }
 
-/// A cell by its index, or by the entry that has it.
+/// Names a cell by its index, or by its entry.
 fn cell_name(of: &str, cell: &Value) -> String {
     match cell["entry"].as_str() {
         Some(entry) => format!("{of}: {entry}"),
@@ -385,7 +385,7 @@ fn cell_name(of: &str, cell: &Value) -> String {
     }
 }
 
-/// Sends a request and waits for its answer.
+/// Sends a request and waits for the response.
 fn answer(socket: &Path, request: &Request) -> io::Result<Value> {
     let named = |error: io::Error| {
         io::Error::other(format!("cannot ask at {}: {error}; is 'namehop p4 run --control' running?", socket.display()))

@@ -1,4 +1,4 @@
-//! Default actions of a program that runs: what keys without an entry get.
+//! Default actions of a running program: the actions for keys that match no entry.
 
 use super::entry;
 use super::state::{Notes, State, Tables};
@@ -7,20 +7,20 @@ use crate::lower;
 use crate::stf::command;
 use crate::value::Value;
 
-/// The place of a default action in the table's list, and its values.
+/// Index of a default action in the table's list, and its action data.
 pub type DefaultAction = (u32, Vec<u8>);
 
 /// The default action of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct DefaultEntry {
     now: Option<DefaultAction>,
-    /// What the program has.
+    /// The program's own default action.
     initial: Option<DefaultAction>,
     notes: Notes,
 }
 
 impl<T: Tables> State<T> {
-    /// The default actions that tables have already.
+    /// Records the default actions that the tables already have.
     pub fn with_defaults(mut self, list: Vec<(usize, u32, Vec<u8>)>) -> Self {
         for (table, action, data) in list {
             if let Some(known) = self.defaults.get_mut(table) {
@@ -31,25 +31,25 @@ impl<T: Tables> State<T> {
         self
     }
 
-    /// What keys without an entry get, and what a controller keeps with it.
+    /// The default action of a table, and the controller's metadata of it.
     pub fn default(&self, table: usize) -> Option<(&DefaultAction, &Notes)> {
         let known = self.defaults.get(table)?;
         Some((known.now.as_ref()?, &known.notes))
     }
 
-    /// Sets what a controller keeps with the default action of a table.
+    /// Sets the controller's metadata of a table's default action.
     pub fn set_default_notes(&mut self, table: usize, notes: Notes) {
         self.defaults[table].notes = notes;
     }
 
-    /// Sets what keys without an entry get.
+    /// Sets the default action of a table.
     pub fn put_default(&mut self, table: usize, action: u32, data: Vec<u8>) -> Result<(), String> {
         self.tables.set_default(table, action, &data)?;
         self.defaults[table].now = Some((action, data));
         Ok(())
     }
 
-    /// Sets it to what the program has, and keeps nothing with it.
+    /// Restores the program's own default action, without metadata.
     pub fn reset_default(&mut self, table: usize) -> Result<(), String> {
         let known = &self.defaults[table];
         if let Some((action, data)) = known.initial.clone().filter(|_| known.now != known.initial) {
@@ -77,7 +77,7 @@ impl<T: Tables> State<T> {
     }
 }
 
-/// The bytes of a default action, which has no cell.
+/// The action data of a default action, which has no cell.
 pub fn default_data(table: &ir::Table, action: usize, values: &[Value]) -> Vec<u8> {
     lower::pack_values(table, action, Cells::NONE, values)
 }

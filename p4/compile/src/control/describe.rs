@@ -1,5 +1,5 @@
-//! What the control plane knows of a program: names, kinds and widths of all that it may change. The compiler puts it into loadable
-//! programs, as JSON.
+//! The control plane's description of a program: names, kinds and widths of all objects that it may change. The
+//! compiler stores it in loadable programs as JSON.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::lower;
 use crate::p4info;
 use crate::tree::{Function, Program, Target};
 
-/// All that can be changed, in the order of the compiled program.
+/// All objects that can be changed, in the order of the compiled program.
 #[derive(Serialize, Deserialize)]
 pub struct Description {
     pub tables: Vec<TableDescription>,
@@ -26,7 +26,7 @@ pub struct Description {
     pub profiles: Vec<ProfileDescription>,
     pub value_sets: Vec<ValueSetDescription>,
     pub digests: Vec<DigestDescription>,
-    /// p4info as Protocol Buffers write it, in Base64; things are in the order of the lists above.
+    /// p4info in Protocol Buffers encoding, in Base64; objects are in the order of the lists above.
     pub p4info: String,
 }
 
@@ -35,16 +35,16 @@ pub struct TableDescription {
     pub table: ir::Table,
     pub actions: Vec<ActionDescription>,
     pub entries_are_const: bool,
-    /// Entries that cannot be changed, where others can be.
+    /// Constant entries of a table that has other entries too.
     pub const_entries: BTreeSet<Identity>,
     pub default_is_const: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 pub struct ActionDescription {
-    /// The whole name.
+    /// The full name.
     pub path: String,
-    /// Those that the control plane gives values to; `ir::Action` has their widths.
+    /// Parameters that the control plane sets; `ir::Action` has their widths.
     pub parameters: Vec<String>,
     pub default_only: bool,
     pub table_only: bool,
@@ -54,11 +54,11 @@ pub struct ActionDescription {
 pub struct CounterDescription {
     pub path: String,
     pub size: u64,
-    /// Its cells are those of the entries of this table.
+    /// The table for which this is a direct counter: one cell per entry.
     pub table: Option<usize>,
 }
 
-/// A set of values that a parser looks at.
+/// A value set of a parser.
 #[derive(Serialize, Deserialize)]
 pub struct ValueSetDescription {
     pub path: String,
@@ -78,7 +78,7 @@ pub struct ProfileDescription {
 pub struct RegisterDescription {
     pub path: String,
     pub size: u64,
-    /// None for cells that the control plane does not see.
+    /// `None` if the control plane cannot access the cells.
     pub shape: Option<Shape>,
 }
 
@@ -86,9 +86,9 @@ pub struct RegisterDescription {
 pub struct MeterDescription {
     pub path: String,
     pub size: u64,
-    /// It counts bytes, and not packets.
+    /// True if it meters bytes instead of packets.
     pub bytes: bool,
-    /// Its cells are those of the entries of this table.
+    /// The table for which this is a direct meter: one cell per entry.
     pub table: Option<usize>,
 }
 
@@ -107,7 +107,7 @@ pub fn function<'p>(program: &'p Program, control: usize, target: &Target) -> Op
     }
 }
 
-/// The name of an action as the control plane knows it, in the instance `path` of a control.
+/// The control plane's name of an action, in the instance `path` of a control.
 pub fn action_path(function: &Function, target: &Target, path: &str) -> String {
     match &function.annotations.name {
         Some(name) => name.trim_start_matches('.').to_owned(),
@@ -117,17 +117,17 @@ pub fn action_path(function: &Function, target: &Target, path: &str) -> String {
 }
 
 impl Description {
-    /// What controllers can reach by P4Runtime.
+    /// The objects that controllers can access through P4Runtime.
     ///
     /// # Errors
-    /// When it is damaged.
+    /// Fails if the p4info is damaged.
     pub fn p4info(&self) -> Result<P4Info, String> {
         let bytes = Base64::decode_vec(&self.p4info).map_err(|error| format!("its p4info is damaged: {error}"))?;
         P4Info::decode(&*bytes).map_err(|error| format!("its p4info is damaged: {error}"))
     }
 }
 
-/// Entries that are constant in a table whose others are not.
+/// Constant entries of a table that has other entries too.
 fn const_entries(switch: &Switch<'_>, shape: &ir::Table, tree: &crate::tree::Table) -> BTreeSet<Identity> {
     let state = lower::initial(switch, shape).filter(|_| !tree.entries_are_const && shape.members_of.is_none());
     let all = state.into_iter().flat_map(|state| tree.entries.iter().zip(&state.entries));
@@ -137,7 +137,7 @@ fn const_entries(switch: &Switch<'_>, shape: &ir::Table, tree: &crate::tree::Tab
 /// Describes a program.
 ///
 /// # Errors
-/// When ids that the program has chosen for P4Runtime do not fit.
+/// Fails if P4Runtime ids that the program has chosen do not fit.
 pub fn describe(
     program: &Program,
     switch: &Switch<'_>,
@@ -146,7 +146,7 @@ pub fn describe(
 ) -> Result<Description, String> {
     let table = |table: &ir::Table| {
         let shape = table;
-        // What members of groups do is what entries of their table do.
+        // The actions of group members are those of the entries of their table.
         let table = table.members_of.map_or(table, |main| &compiled.tables[main]);
         let unit = switch.unit(table.owner.0)?;
         let control = unit.control()?;

@@ -1,5 +1,5 @@
-//! Entries as text, in the form that tests use (`table [priority] key:value … action(name:value, …)`), and as compiled programs
-//! hold them.
+//! Converts entries between text, in the form of test files (`table [priority] key:value … action(name:value, …)`), and
+//! the form of compiled programs.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -16,15 +16,15 @@ use crate::stf::tables::{normal, resolve};
 use crate::tree::LARGEST_PRIORITY;
 use crate::value::{self, Value};
 
-/// The place of a table by its name or the end of it.
+/// The index of a table, by its name or the end of it.
 pub fn table(description: &Description, name: &str) -> Result<usize, String> {
-    // Tables of members stand behind all others.
+    // Tables of group members follow all others.
     let own = description.tables.iter().take_while(|table| table.table.members_of.is_none());
     let paths = own.map(|table| &*table.table.path);
     resolve(name, paths).map_err(|reason| format!("table: {reason}"))
 }
 
-/// The action of a call, and its values packed into bytes.
+/// The index of an action call, and its argument values.
 pub fn action(table: &TableDescription, call: &ActionCall<'_>) -> Result<(usize, Vec<Value>), String> {
     let path = &table.table.path;
     let place = resolve(call.name, table.actions.iter().map(|action| &*action.path))
@@ -47,7 +47,7 @@ pub fn action(table: &TableDescription, call: &ActionCall<'_>) -> Result<(usize,
     Ok((place, values))
 }
 
-/// Reads what a key of a table, or a value of a value set, is to be.
+/// Parses a match on a key of a table, or on a field of a value set.
 pub fn key(what: &dyn Fn() -> String, key: &ir::Key, number: Option<&Number>) -> Result<Match, String> {
     let width = key.width;
     let refused = |reason: String| format!("{}, key {}: {reason}", what(), key.name);
@@ -95,7 +95,8 @@ pub fn key(what: &dyn Fn() -> String, key: &ir::Key, number: Option<&Number>) ->
     }
 }
 
-/// What an entry has instead of an action: `member(id:1)` or `group(id:1)`, where the program has no action of this name.
+/// The reference that an entry has instead of an action: `member(id:1)` or `group(id:1)`, unless the program has an
+/// action of this name.
 fn reference(table: &TableDescription, call: &ActionCall<'_>) -> Result<Option<Reference>, String> {
     let is_action = resolve(call.name, table.actions.iter().map(|action| &*action.path)).is_ok();
     if table.table.profile.is_none() || is_action || !matches!(call.name, "member" | "group") {
@@ -109,7 +110,7 @@ fn reference(table: &TableDescription, call: &ActionCall<'_>) -> Result<Option<R
     Ok(Some(if call.name == "group" { Reference::Group(id) } else { Reference::Member(id) }))
 }
 
-/// Reads an entry. Without an action, for deleting, the first one stands for it.
+/// Parses an entry. Without an action (for deletion), the first action stands for it.
 pub fn read(description: &Description, text: &EntryText<'_>) -> Result<(usize, Entry, Option<Reference>), String> {
     let place = table(description, text.table)?;
     let described = &description.tables[place];
@@ -164,13 +165,13 @@ pub fn read(description: &Description, text: &EntryText<'_>) -> Result<(usize, E
     Ok((place, packed(table, &entry), referred))
 }
 
-/// An entry in the form of compiled programs.
+/// Converts an entry to the form of compiled programs.
 pub fn packed(table: &ir::Table, entry: &RuntimeEntry) -> Entry {
     let lower::Packed { action, key, mask, ranges, priority, prefix, data } = lower::pack(table, entry);
     Entry { priority, prefix, action: action as u32, key, mask, ranges, data }
 }
 
-/// The values of an action, of the bytes that entries have.
+/// The argument values in an entry's action data.
 pub fn values(table: &ir::Table, action: usize, data: &[u8]) -> Vec<BigInt> {
     let Some(listed) = table.actions.get(action) else { return Vec::new() };
     let bits = table.bits_of(action);
@@ -183,7 +184,7 @@ pub fn values(table: &ir::Table, action: usize, data: &[u8]) -> Vec<BigInt> {
     listed.arguments.iter().map(value).collect()
 }
 
-/// A key of an entry: where it is among the table's, its bits, which of them matter, and the bits of the bounds of a range.
+/// One key of an entry: its index in the table's list, its value and mask, and the bounds of a range.
 pub struct KeyOf {
     pub place: usize,
     pub value: BigInt,
@@ -217,7 +218,7 @@ fn number(words: &[u64]) -> BigInt {
     words.iter().rev().fold(BigInt::from(0), |number, word| (number << 64) | BigInt::from(*word))
 }
 
-/// Writes an action with its values.
+/// Formats an action with its arguments.
 pub fn show_action(table: &TableDescription, action: u32, data: &[u8]) -> String {
     let place = action as usize;
     let Some(described) = table.actions.get(place) else { return "?".to_owned() };
@@ -226,7 +227,7 @@ pub fn show_action(table: &TableDescription, action: u32, data: &[u8]) -> String
     format!("{}({})", described.path, values.collect::<Vec<_>>().join(", "))
 }
 
-/// Writes a value of a value set.
+/// Formats a match on a field of a value set.
 pub fn show_match(wanted: &Match) -> String {
     match wanted {
         Match::Any => "*".to_owned(),
@@ -237,7 +238,7 @@ pub fn show_match(wanted: &Match) -> String {
     }
 }
 
-/// Writes an entry in the form that is read.
+/// Formats an entry in the form that can be parsed.
 pub fn show(table: &TableDescription, entry: &Entry, reference: Option<&Reference>) -> String {
     let shape = &table.table;
     let mut parts = vec![shape.path.clone()];
@@ -262,7 +263,7 @@ pub fn show(table: &TableDescription, entry: &Entry, reference: Option<&Referenc
         Some(Reference::Member(id)) => format!("member(id:{id})"),
         Some(Reference::Group(id)) => format!("group(id:{id})"),
         Some(Reference::Set(actions)) if actions.len() == 1 => show_action(table, entry.action, &entry.data),
-        // Only controllers that use P4Runtime make and read larger sets.
+        // Only P4Runtime controllers create and read larger sets.
         Some(Reference::Set(actions)) => format!("actions(count:{})", actions.len()),
     });
     parts.join(" ")

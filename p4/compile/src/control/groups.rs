@@ -1,4 +1,4 @@
-//! Groups of the members of action selectors.
+//! Groups of members of action selectors.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use super::profiles::{ActionOf, Group, Placed, Reference, Refused, Share, Users,
 use super::state::{State, Tables};
 
 impl<T: Tables> State<T> {
-    /// Gives a group new places, with what its members do now.
+    /// Writes a group's slots again, with the current actions of its members.
     pub(super) fn place_again(&mut self, profile: usize, id: u32) -> Result<(), String> {
         let Some(group) = self.profiles[profile].groups.get(&id) else { return Ok(()) };
         let (shares, most) = (group.shares.clone(), group.most);
         self.place_others(profile, id, shares, most)
     }
 
-    /// Gives a group other members, in new places. After an error it is as it was.
+    /// Replaces the members of a group, in new slots. After an error the group is unchanged.
     fn place_others(&mut self, profile: usize, id: u32, shares: Vec<Share>, most: u32) -> Result<(), String> {
         let tables = self.tables_of(profile);
         let new = self.place_shares(profile, &tables, &shares)?;
@@ -32,7 +32,7 @@ impl<T: Tables> State<T> {
         };
         let outcome = exchange(self);
         if outcome.is_err() {
-            // What could be written before can be written again.
+            // Restoring the previous state cannot fail, because it fitted before.
             let _ = exchange(self);
         }
         let gone = Placed { number: other.2, count: weights(&other.0) as u32 };

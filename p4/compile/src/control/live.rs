@@ -1,4 +1,4 @@
-//! The program that runs under the control: tables, and cells that no worker may be using.
+//! The running program under control: its tables, and cells that may be changed only while no worker uses them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use super::cells::MeterRates;
 use super::state::Tables;
 use crate::ir::Cells;
 
-/// Cells of a register that are looked at while packets wait.
+/// Register cells that are accessed at a time, while packets wait.
 const CELLS_AT_ONCE: u64 = 4096;
 
-/// A program that runs.
+/// A running program.
 pub struct Live {
     pub program: Arc<Program>,
     pub switch: Switch,
-    /// Of each meter the cells that are set; they cannot be read where they are.
+    /// The cells of each meter that have rates; they cannot be read back from the program.
     rates: Mutex<Vec<BTreeMap<u64, MeterRates>>>,
 }
 
@@ -32,12 +32,12 @@ impl Live {
         Live { program, switch, rates: Mutex::new(vec![BTreeMap::new(); meters]) }
     }
 
-    /// What is known of meters.
+    /// The rates of all meters.
     pub fn rates(&self) -> MutexGuard<'_, Vec<BTreeMap<u64, MeterRates>>> {
         self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets cells of a meter, or lets them pass everything; those are not looked at that do so already.
+    /// Sets the rates of meter cells, or removes them. Removing skips cells that have none.
     pub fn set_rates(&self, meter: usize, indices: Range<u64>, rates: Option<MeterRates>) {
         let mut all = self.rates();
         let Some(known) = all.get_mut(meter) else { return };
@@ -54,7 +54,7 @@ impl Live {
         }
     }
 
-    /// Does something with cells of a register, some at a time, so that packets do not wait for long.
+    /// Calls `work` for each register cell, some at a time, so that packets do not wait for long.
     pub fn each_register_cell(&self, register: usize, indices: Range<u64>, mut work: impl FnMut(u64, &mut [u8])) {
         let mut next = indices.start;
         while next < indices.end {

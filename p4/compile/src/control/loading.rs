@@ -1,4 +1,5 @@
-//! Files of entries: all of one, or none. They are read by several threads before the first entry is added.
+//! Loads files of entries: all entries of a file, or none. Several threads parse the file before the first entry is
+//! added.
 
 use std::num::NonZero;
 use std::thread;
@@ -13,13 +14,13 @@ use super::state::{State, Tables};
 use crate::ir;
 use crate::stf::command;
 
-/// How many faulty lines of a file are named.
+/// Maximum number of faulty lines that are reported.
 const NAMED_LINES: usize = 10;
-/// How many threads read a file at once, at most.
+/// Maximum number of threads that parse a file.
 const MOST_READERS: usize = 4;
 
 impl<T: Tables> State<T> {
-    /// Adds all entries of a text, one a line; none when one cannot be added. Gives how many.
+    /// Adds all entries of a text, one per line, or none if one cannot be added. Returns their number.
     pub fn load(&mut self, text: &str) -> Result<usize, String> {
         let parts = parts_of(text, thread::available_parallelism().map_or(1, NonZero::get).min(MOST_READERS));
         let description = &self.description;
@@ -61,12 +62,12 @@ impl<T: Tables> State<T> {
         Ok(count)
     }
 
-    /// Takes out the first entries of a text, which were loaded, the last one first.
+    /// Deletes the first `count` entries of a text that was loaded, in reverse order.
     fn take_out(&mut self, text: &str, count: usize) -> Result<(), String> {
         let lines: Vec<&str> = lines_of(text).take(count).map(|(_, line)| line).collect();
         for line in lines.into_iter().rev() {
             let (table, entry, _) = entry_of(&self.description, line)?;
-            // The size of its values is compared with that of its action.
+            // The deletion compares the length of the action data with the action's, so use the real entry.
             let known = self.entry(table, &identity(&entry));
             self.apply(table, Change::Delete, known.unwrap_or(entry))?;
         }
@@ -74,14 +75,14 @@ impl<T: Tables> State<T> {
     }
 }
 
-/// What was read of a part of a text that is loaded.
+/// The parsed entries of a part of a text.
 struct Part {
     lines: usize,
-    /// With their lines, from 1, and tables.
+    /// Entries with their line numbers, from 1, and tables.
     entries: Vec<(usize, usize, Entry, Option<Reference>)>,
-    /// How many there are of each table.
+    /// Number of entries of each table.
     counts: Vec<usize>,
-    /// The first wrong lines, and what is wrong with them.
+    /// The first faulty lines, with their errors.
     faults: Vec<(usize, String)>,
 }
 
@@ -95,7 +96,7 @@ impl Part {
                     part.counts[table] += 1;
                     part.entries.push((number, table, entry, reference));
                     let ir::Table { path, size, .. } = &description.tables[table].table;
-                    // What never fits takes no more memory.
+                    // Stop early, so that a file that cannot fit takes no more memory.
                     if part.counts[table] as u64 > *size {
                         part.faults.push((number, format!("table {path} has room for {size} entries")));
                         break;
@@ -109,7 +110,7 @@ impl Part {
     }
 }
 
-/// Reads a line of a text that is loaded.
+/// Parses a line of a text.
 fn entry_of(description: &Description, line: &str) -> Result<(usize, Entry, Option<Reference>), String> {
     let text = command::entry(line)?;
     if text.action.is_none() {
@@ -118,7 +119,7 @@ fn entry_of(description: &Description, line: &str) -> Result<(usize, Entry, Opti
     entry::read(description, &text)
 }
 
-/// A text in so many parts of whole lines, or fewer.
+/// Splits a text into at most `count` parts of whole lines.
 fn parts_of(text: &str, count: usize) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), text);
     for left in (1..=count).rev() {
@@ -130,7 +131,7 @@ fn parts_of(text: &str, count: usize) -> Vec<&str> {
     parts
 }
 
-/// The lines of a text that have an entry, without comments, and their numbers from 1.
+/// The lines of a text that contain an entry, without comments, and their numbers from 1.
 fn lines_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).enumerate();
     lines.filter(|(_, line)| !line.is_empty()).map(|(place, line)| (place + 1, line))

@@ -1,5 +1,6 @@
-//! The control of a program that runs: what it has (`describe`), entries as text (`entry`), what is in its tables (`state`, `rows`, `loading`) and action profiles (`profiles`, `groups`), what keys
-//! without an entry get (`defaults`), where copies go (`replication`), and requests over a socket (`server`, `client`).
+//! Control of a running program: its description (`describe`), entries as text (`entry`), table contents (`state`,
+//! `rows`, `loading`), action profiles (`profiles`, `groups`), default actions (`defaults`), packet replication
+//! (`replication`), and requests over a socket (`server`, `client`).
 
 pub mod cells;
 pub mod client;

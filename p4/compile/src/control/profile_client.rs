@@ -1,4 +1,4 @@
-//! The commands for action profiles and value sets of a program that runs.
+//! Commands for action profiles and value sets of a running program.
 
 use std::io;
 
@@ -11,11 +11,11 @@ use super::server::Request;
 pub enum MemberCommand {
     /// Add a member to an action profile or selector: PROFILE ID ACTION(NAME:VALUE,…)
     ///
-    /// Entries take their action from a member that is written in its place: member(id:ID).
+    /// Entries refer to a member instead of an action: member(id:ID).
     Add(MemberArgs),
-    /// Give a member another action; entries and groups that have it change with it
+    /// Replace the action of a member; entries and groups that use it change with it
     Modify(MemberArgs),
-    /// Take out a member that no entry and no group has
+    /// Delete a member that no entry and no group uses
     Delete(ProfileArgs),
     /// Show all members
     List(ListArgs),
@@ -23,18 +23,19 @@ pub enum MemberCommand {
 
 #[derive(Subcommand)]
 pub enum GroupCommand {
-    /// Make a group of members, or change it: PROFILE ID MEMBER[:WEIGHT]…
+    /// Create or change a group of members: PROFILE ID MEMBER[:WEIGHT]…
     ///
-    /// Entries name a group in the place of an action: group(id:ID). Each packet gets one member, by a hash of the keys of kind selector:
-    /// packets with the same keys get the same one, and a member with twice the weight gets twice as many.
+    /// Entries refer to a group instead of an action: group(id:ID). A hash of the keys of kind selector chooses one
+    /// member for each packet: packets with the same keys get the same member, and a member with twice the weight gets
+    /// twice as many packets.
     Set {
         #[command(flatten)]
         of: ProfileArgs,
-        /// The members, each with its weight, which is 1 when it is left out
+        /// The members, each with its weight; the default weight is 1
         #[arg(required = true, value_name = "MEMBER[:WEIGHT]", value_parser = share)]
         members: Vec<(u32, u32)>,
     },
-    /// Take out a group that no entry has
+    /// Delete a group that no entry uses
     Delete(ProfileArgs),
     /// Show all groups
     List(ListArgs),
@@ -42,10 +43,10 @@ pub enum GroupCommand {
 
 #[derive(Subcommand)]
 pub enum ValueSetCommand {
-    /// Give a value set these members and no others; without any it is empty
+    /// Replace the members of a value set; without members, it is empty
     ///
-    /// A member is a value as in entries of tables; one of several fields has commas between them: 0x0800,6. A field that is marked with
-    /// @match(ternary), @match(lpm) or @match(range) takes VALUE&&&MASK, VALUE/LENGTH or FIRST..LAST.
+    /// A member is a value as in table entries; the fields of a member are separated by commas: 0x0800,6. A field
+    /// marked with @match(ternary), @match(lpm) or @match(range) takes VALUE&&&MASK, VALUE/LENGTH or FIRST..LAST.
     Set {
         /// The value set, by its name or the end of it
         set: String,
@@ -77,7 +78,7 @@ pub struct ProfileArgs {
 pub struct MemberArgs {
     #[command(flatten)]
     of: ProfileArgs,
-    /// Its action; quote it, since it has parentheses
+    /// Its action; quote it, because it contains parentheses
     #[arg(required = true, value_name = "ACTION")]
     words: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Requests about action profiles and value sets as commands have them: by their names, actions and members as text.
+//! Requests about action profiles and value sets from commands: names, actions and members as text.
 
 use namehop_switch::program::Change;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ impl<T: Tables> State<T> {
         resolve(name, paths).map_err(|reason| format!("action profile: {reason}"))
     }
 
-    /// An action as it stands in entries, of the first table that has the profile.
+    /// Parses an action as in the entries of the first table that uses the profile.
     fn action_of(&self, profile: usize, text: &str) -> Result<ActionOf, String> {
         let call = command::action(text)?;
         let described = self.description.tables.iter().find(|table| table.table.profile == Some(profile));
@@ -81,7 +81,7 @@ impl<T: Tables> State<T> {
         Ok(json!({ "profile": self.description.profiles[place].path, "members": members }))
     }
 
-    /// Makes or changes a group; without members it ends.
+    /// Creates or changes a group; deletes it if `members` is `None`.
     pub(super) fn group(&mut self, profile: &str, id: u32, members: Option<&[(u32, u32)]>) -> Result<Value, String> {
         let place = self.profile(profile)?;
         let change = match members {

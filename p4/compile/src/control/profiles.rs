@@ -1,9 +1,9 @@
-//! Action profiles and selectors of a program that runs: members, groups of them, and the entries that take their actions from them.
+//! Action profiles and selectors of a running program: members, groups of members, and the entries that refer to them.
 //!
-//! Compiled programs know no members: an entry that names one has its action, and is written again when the member changes. A group
-//! has a number of its own in the table of members (see `lower::profile`). A group that changes gets another number with all its
-//! places first, then the entries are written again, and the old places go when no packet looks for them any more. So a packet meets
-//! the group before or after the change, never in between.
+//! Compiled programs have no notion of members: an entry that refers to a member contains its action, and is rewritten
+//! when the member changes. A group has its own number in the table of members (see `lower::profile`). A group that
+//! changes first gets a new number with all of its slots; then its entries are rewritten, and the old slots are deleted
+//! once no packet uses them any more. So a packet sees the group either before or after the change, never in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,23 +16,23 @@ use crate::interpret::table::{Match, RuntimeEntry};
 use crate::lower;
 use crate::value::Value;
 
-/// An action with its values, as tables that share a profile have it: by its whole name.
+/// An action with its arguments, by its full name, because tables that share a profile number actions differently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionOf {
     pub path: String,
     pub values: Vec<Value>,
 }
 
-/// A member of a group: so many places of the group are its own.
+/// A member of a group, with its number of slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     pub member: u32,
     pub weight: u32,
-    /// The port that a controller watches for it, as it gave it.
+    /// The port that a controller watches for this member, in the controller's encoding.
     pub watch_port: Vec<u8>,
 }
 
-/// An action of a set that an entry has for itself.
+/// An action of a one-shot action set of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetAction {
     pub action: ActionOf,
@@ -40,7 +40,7 @@ pub struct SetAction {
     pub watch_port: Vec<u8>,
 }
 
-/// What an entry has instead of an action of its own.
+/// A reference that an entry has instead of its own action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reference {
     Member(u32),
@@ -48,7 +48,7 @@ pub enum Reference {
     Set(Vec<SetAction>),
 }
 
-/// Entries by their tables.
+/// Entries that refer to an object, with their tables.
 pub(super) type Users = BTreeSet<(usize, Identity)>;
 
 pub struct Member {
@@ -58,30 +58,30 @@ pub struct Member {
 
 pub struct Group {
     pub shares: Vec<Share>,
-    /// Places at most, as a controller gave it; 0 says nothing.
+    /// Maximum size as a controller gave it; 0 if it gave none.
     pub most: u32,
     /// Its number in tables of members.
     pub(super) number: u32,
     pub(super) users: Users,
 }
 
-/// A profile with what is in it.
+/// A profile with its contents.
 #[derive(Default)]
 pub struct Profile {
     pub members: BTreeMap<u32, Member>,
     pub groups: BTreeMap<u32, Group>,
-    /// Places in groups and sets.
+    /// Slots in use by groups and sets.
     pub(super) places: u64,
 }
 
-/// Places that are in tables of members: the number of their group, and how many.
+/// Slots in tables of members: the number of their group, and their count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
     pub number: u32,
     pub(super) count: u32,
 }
 
-/// Why a change was not made.
+/// Why a change was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
     NotFound(String),
@@ -108,7 +108,7 @@ impl<T: Tables> State<T> {
         &self.description.profiles[profile].path
     }
 
-    /// The place of an action in the list of a table.
+    /// Index of an action in a table's list.
     fn place_of(&self, table: usize, action: &ActionOf) -> Result<usize, String> {
         let described = &self.description.tables[table];
         let path = &described.table.path;
@@ -120,7 +120,7 @@ impl<T: Tables> State<T> {
         Ok(place)
     }
 
-    /// The action and the bytes of values of an entry that refers to something; sets are placed before.
+    /// The action and action data of an entry that has a reference; the slots of a set must have been written before.
     pub(super) fn referred(
         &self,
         table: usize,
@@ -156,7 +156,7 @@ impl<T: Tables> State<T> {
         Ok((action as u32, data))
     }
 
-    /// Remembers that an entry refers to something, or does no more.
+    /// Records that an entry uses the object of a reference, or no longer uses it.
     pub(super) fn note_user(&mut self, table: usize, identity: &Identity, reference: &Reference, uses: bool) {
         let Some(profile) = self.description.tables[table].table.profile else { return };
         let known = &mut self.profiles[profile];
@@ -173,7 +173,7 @@ impl<T: Tables> State<T> {
         }
     }
 
-    /// Tables that have groups of a profile: each with its table of members.
+    /// Tables that use groups of a profile, each with its table of members.
     pub(super) fn tables_of(&self, profile: usize) -> Vec<(usize, usize)> {
         let own = self.description.tables.iter().enumerate().filter(|(_, table)| table.table.profile == Some(profile));
         own.filter_map(|(place, table)| Some((place, table.table.members?))).collect()
@@ -187,7 +187,8 @@ impl<T: Tables> State<T> {
         entry::packed(&self.description.tables[members].table, &entry)
     }
 
-    /// Gives a new number to actions, each with so many places, in these tables. Nothing is there after an error.
+    /// Writes actions, each in as many slots as its weight, into these tables under a new number. After an error, no
+    /// slot remains.
     pub(super) fn fill(&mut self, tables: &[(usize, usize)], actions: &[(&ActionOf, u32)]) -> Result<Placed, String> {
         self.next_group = self.next_group.wrapping_add(1);
         let mut placed = Placed { number: self.next_group, count: 0 };
@@ -210,19 +211,19 @@ impl<T: Tables> State<T> {
         outcome.map(|()| placed).inspect_err(|_| self.clear(tables, Placed { count: placed.count + 1, ..placed }))
     }
 
-    /// Takes places out of tables.
+    /// Deletes slots from tables.
     pub(super) fn clear(&self, tables: &[(usize, usize)], placed: Placed) {
         for (_, members) in tables {
             for place in 0..placed.count {
-                // Its values are not looked at; their size is that of the first action.
+                // Only the length of the action data is compared; use that of the first action.
                 let entry = self.place_entry(*members, placed.number, place, 0, &[]);
-                // One that is not there need not be taken out.
+                // A slot that does not exist needs no deletion.
                 let _ = self.tables.change(*members, Change::Delete, &entry);
             }
         }
     }
 
-    /// Room for more places in groups.
+    /// Checks that there is room for more slots.
     pub(super) fn has_room(&self, profile: usize, before: u64, after: u64) -> Result<(), Refused> {
         let size = self.description.profiles[profile].size;
         if self.profiles[profile].places - before + after > size {
@@ -234,7 +235,7 @@ impl<T: Tables> State<T> {
         Ok(())
     }
 
-    /// Places the actions of a set of more than one, for an entry that has had so many places before.
+    /// Writes the slots of a set of more than one action, for an entry that had `before` slots until now.
     pub(super) fn place_set(
         &mut self,
         table: usize,
@@ -257,7 +258,7 @@ impl<T: Tables> State<T> {
         Ok(Some(placed))
     }
 
-    /// Takes a set out that no entry has any more.
+    /// Deletes the slots of a set that no entry uses.
     pub(super) fn remove_set(&mut self, table: usize, placed: Placed) {
         let shape = &self.description.tables[table].table;
         let (Some(profile), Some(members)) = (shape.profile, shape.members) else { return };
@@ -266,7 +267,7 @@ impl<T: Tables> State<T> {
         self.profiles[profile].places -= u64::from(placed.count);
     }
 
-    /// Writes entries again that refer to something that has changed. The first ones may be written when there is an error.
+    /// Rewrites entries that refer to a changed object. After an error, some of them may have been rewritten.
     pub(super) fn write_again(&mut self, users: &Users, reference: &Reference) -> Result<(), String> {
         for (table, identity) in users {
             let Some(entry) = self.entry(*table, identity) else { continue };
@@ -275,7 +276,7 @@ impl<T: Tables> State<T> {
         Ok(())
     }
 
-    /// Adds, changes or deletes a member. Entries and groups that have it change with it.
+    /// Adds, changes or deletes a member. Entries and groups that use it change with it.
     pub fn change_member(
         &mut self,
         profile: usize,
@@ -330,13 +331,13 @@ impl<T: Tables> State<T> {
             if let Some(member) = self.profiles[profile].members.get_mut(&id) {
                 member.action = before;
             }
-            // What could be written before can be written again.
+            // Restoring the previous state cannot fail, because it fitted before.
             let _ = again(self);
             Refused::Full(reason)
         })
     }
 
-    /// Empties all profiles; no entry refers to them any more.
+    /// Empties all profiles; no entry may refer to them any more.
     pub(super) fn reset_profiles(&mut self) {
         self.tables.wait();
         for profile in 0..self.profiles.len() {
@@ -349,7 +350,7 @@ impl<T: Tables> State<T> {
     }
 }
 
-/// The weights of a group together.
+/// The sum of a group's weights.
 pub(super) fn weights(shares: &[Share]) -> u64 {
     shares.iter().map(|share| u64::from(share.weight)).sum()
 }

@@ -1,14 +1,15 @@
-//! Multicast groups and mirroring sessions: where copies of packets go. What was set is remembered, since it cannot be read where it is.
+//! Multicast groups and mirroring sessions: the destinations of packet copies. They are recorded here, because they
+//! cannot be read back from the program.
 
 use std::collections::BTreeMap;
 
 use namehop_switch::Control as Switch;
 
-/// Groups that a program can name.
+/// Highest multicast group number that a program can use.
 pub const MOST_GROUP: u64 = 0xFFFF;
-/// Sessions with several copies have groups of their own, which no program can name.
+/// Base of the group numbers for sessions with several copies; programs cannot use these numbers.
 const SESSION_GROUPS: u64 = 1 << 32;
-/// Members of all groups together. Each copy of a packet looks through them.
+/// Maximum number of members of all groups together, because each copy of a packet searches them.
 const MOST_MEMBERS: usize = 16_384;
 
 /// A replication number and a port.
@@ -18,29 +19,29 @@ pub type Member = (u64, u64);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     pub members: Vec<Member>,
-    /// What a controller keeps with it.
+    /// Metadata of the controller.
     pub metadata: Vec<u8>,
 }
 
-/// A session whose copies go to several ports.
+/// A session with copies to several ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     pub members: Vec<Member>,
-    /// Bytes that a copy has at most; 0 is any number.
+    /// Maximum length of a copy, in bytes; 0 means no limit.
     pub longest_bytes: u32,
 }
 
-/// A session whose copies go to one port or one group.
+/// A session with copies to one port or one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mirror {
-    /// A number of a port, or of a group.
+    /// Number of the port or group.
     pub target: u64,
     pub is_group: bool,
-    /// Bytes that a copy has at most; 0 is any number.
+    /// Maximum length of a copy, in bytes; 0 means no limit.
     pub longest_bytes: u32,
 }
 
-/// What was set. No session is in both lists.
+/// The current configuration. No session is in both lists.
 #[derive(Default)]
 pub struct Replication {
     pub groups: BTreeMap<u64, Group>,
@@ -48,7 +49,7 @@ pub struct Replication {
     pub mirrors: BTreeMap<u64, Mirror>,
 }
 
-/// The group of a session.
+/// The internal group of a session.
 fn session_group(session: u64) -> Result<u64, String> {
     let number =
         u32::try_from(session).map_err(|_| format!("{session} is no mirroring session: 0 to {} are", u32::MAX))?;
@@ -56,7 +57,7 @@ fn session_group(session: u64) -> Result<u64, String> {
 }
 
 impl Replication {
-    /// Whether there is room for so many members, of which so many take the place of others.
+    /// Checks that there is room for `members` members, after `replaced` members are removed.
     fn room(&self, members: usize, replaced: Option<usize>) -> Result<(), String> {
         let sessions = self.sessions.values().map(|session| session.members.len());
         let all = self.groups.values().map(|group| group.members.len()).chain(sessions).sum::<usize>();
@@ -66,7 +67,7 @@ impl Replication {
         Ok(())
     }
 
-    /// Sets the members of a group; none of them ends it.
+    /// Sets the members of a group; without members, it is deleted.
     pub fn group(&mut self, switch: &Switch, group: u64, new: Group) -> Result<(), String> {
         if group == 0 || group > MOST_GROUP {
             return Err(format!("{group} is no multicast group: 1 to {MOST_GROUP} are"));
@@ -80,7 +81,7 @@ impl Replication {
         Ok(())
     }
 
-    /// Copies of a session go to these ports; nowhere when there are none.
+    /// Sets the ports that copies of a session go to; without ports, there are no copies.
     pub fn session(&mut self, switch: &Switch, session: u64, new: Session) -> Result<(), String> {
         self.room(new.members.len(), self.sessions.get(&session).map(|session| session.members.len()))?;
         let group = session_group(session)?;
@@ -99,7 +100,7 @@ impl Replication {
         Ok(())
     }
 
-    /// Copies of a session go to a port or a group, or nowhere.
+    /// Sets the port or group that copies of a session go to; `None` for no copies.
     pub fn mirror(&mut self, switch: &Switch, session: u64, mirror: Option<Mirror>) -> Result<(), String> {
         let own_group = session_group(session)?;
         switch.each_engine(|engine| {
@@ -117,7 +118,7 @@ impl Replication {
         Ok(())
     }
 
-    /// Ends all of them.
+    /// Deletes all groups and sessions.
     pub fn reset(&mut self, switch: &Switch) -> Result<(), String> {
         for group in self.groups.keys().copied().collect::<Vec<_>>() {
             self.group(switch, group, Group::default())?;

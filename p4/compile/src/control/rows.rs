@@ -1,5 +1,5 @@
-//! Entries of one table in memory: a row of words for each, all of one length, and an index of them by what tells them apart. Tables have
-//! millions of entries, so there is nothing in memory for each of them besides.
+//! The entries of one table in memory: one row of words per entry, all of the same length, and an index of the rows by
+//! identity. Tables have millions of entries, so an entry takes no memory besides its row and its index slot.
 
 use std::hash::BuildHasher;
 
@@ -8,10 +8,10 @@ use namehop_switch::program::Entry;
 
 use crate::ir;
 
-/// What tells entries of a table apart, in the order in which they are listed.
+/// Identifies an entry within its table; sorts in the order in which entries are listed.
 pub type Identity = Box<[u64]>;
 
-/// What tells this entry apart from others of its table.
+/// The identity of an entry.
 pub fn identity(entry: &Entry) -> Identity {
     let mut words = Vec::with_capacity(2 + entry.key.len() + entry.mask.len() + entry.ranges.len());
     words.push(u64::from(entry.prefix));
@@ -20,20 +20,20 @@ pub fn identity(entry: &Entry) -> Identity {
     words.into()
 }
 
-/// The action of a row that has no entry.
+/// The action number of a row without an entry.
 const FREE: u64 = u64::MAX;
 
-/// The entries of a table. A row begins with what tells it apart; then come the action and its values.
+/// The entries of a table. A row holds the identity, then the action and its data.
 pub struct Rows {
     key_words: usize,
-    /// Of what tells a row apart, and of all of it.
+    /// Number of words of the identity, and of a whole row.
     identity_words: usize,
     stride: usize,
-    /// Of the values of each action.
+    /// Length of each action's data, in bytes.
     data_bytes: Vec<usize>,
     words: Vec<u64>,
     index: HashTable<u32>,
-    /// With a seed of its own. That of the standard library took an eighth of the time in which entries are loaded.
+    /// Randomly seeded. The standard library's hasher took an eighth of the time to load entries.
     hasher: DefaultHashBuilder,
     free: Vec<u32>,
 }
@@ -97,14 +97,14 @@ impl Rows {
         self.place(identity).map(|place| self.entry(self.row(place)))
     }
 
-    /// Makes room for so many more.
+    /// Reserves memory for `more` further entries.
     pub fn reserve(&mut self, more: usize) {
         let Rows { index, words, hasher, stride, identity_words, .. } = self;
         words.reserve(more * *stride);
         index.reserve(more, |place| hasher.hash_one(&words[*place as usize * *stride..][..*identity_words]));
     }
 
-    /// Puts an entry in, instead of one with its identity if there is one.
+    /// Inserts an entry, or replaces the one with the same identity.
     pub fn put(&mut self, identity: &[u64], entry: &Entry) {
         let Rows { index, words, hasher, stride, identity_words, free, .. } = self;
         let hash_at = |place: &u32| hasher.hash_one(&words[*place as usize * *stride..][..*identity_words]);
@@ -133,7 +133,7 @@ impl Rows {
         }
     }
 
-    /// Takes an entry out, if it is there.
+    /// Removes an entry, if it exists.
     pub fn remove(&mut self, identity: &[u64]) {
         let Rows { index, words, hasher, stride, identity_words, .. } = self;
         let is_same = |place: &u32| &words[*place as usize * *stride..][..*identity_words] == identity;
@@ -143,15 +143,15 @@ impl Rows {
         self.free.push(place);
     }
 
-    /// Entries with their identities from a row on, in the order of rows: an entry stays in its row as long as it is in the table. Each
-    /// with the row that comes next.
+    /// Entries with their identities from a row on, in the order of rows, each with the number of the next row. An
+    /// entry stays in its row while it is in the table.
     pub fn from(&self, first: usize) -> impl Iterator<Item = (usize, &[u64], Entry)> {
         let rows = self.words.chunks_exact(self.stride).enumerate().skip(first);
         let used = rows.filter(|(_, row)| row[self.identity_words] != FREE);
         used.map(|(place, row)| (place + 1, &row[..self.identity_words], self.entry(row)))
     }
 
-    /// All entries with their identities, in the order of these.
+    /// All entries with their identities, in the order of the identities.
     pub fn in_order(&self) -> impl Iterator<Item = (&[u64], Entry)> {
         let mut places: Vec<u32> = self.index.iter().copied().collect();
         places.sort_unstable_by_key(|place| self.identity_at(*place));

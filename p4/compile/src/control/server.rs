@@ -1,5 +1,5 @@
-//! The control socket of a program that runs: a request is a line of JSON, and so is its answer. Only the user who runs the program
-//! can connect.
+//! The control socket of a running program: a request is a line of JSON, and so is its response. Only the user who runs
+//! the program can connect.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -23,72 +23,74 @@ use super::live::Live;
 use super::replication::{Group, Mirror, Replication};
 use super::state::State;
 
-/// The longest request, in bytes: a file of some millions of entries.
+/// Maximum length of a request, in bytes: a file of some millions of entries.
 const LONGEST_REQUEST: u64 = 256 << 20;
-/// Longer ones take turns, so that memory has a bound.
+/// Longer requests are read one at a time, so that memory use is bounded.
 const SHORT_REQUEST: u64 = 64 << 10;
-/// Connections at once.
+/// Maximum number of connections.
 const MOST_CLIENTS: usize = 16;
-/// How long to wait when a connection cannot be taken.
+/// Pause after a connection could not be accepted.
 const NO_DESCRIPTORS: Duration = Duration::from_millis(100);
 /// How long a client may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a client may ask for.
+/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Adds an entry: `table [priority] key:value … action(name:value, …)`.
     TableAdd { entry: String },
-    /// Gives an entry another action.
+    /// Replaces the action of an entry.
     TableModify { entry: String },
-    /// Takes an entry out: `table [priority] key:value …`.
+    /// Deletes an entry: `table [priority] key:value …`.
     TableDelete { entry: String },
-    /// Sets what keys without an entry get: `table action(name:value, …)`.
+    /// Sets the action for keys that match no entry: `table action(name:value, …)`.
     TableDefault { action: String },
-    /// Adds all entries of a text, one a line, or none.
+    /// Adds all entries of a text, one per line, or none if one fails.
     TableLoad { text: String },
-    /// All entries of a table, or of all tables.
+    /// Lists all entries of a table, or of all tables.
     TableList { table: Option<String> },
     /// Adds a member to an action profile or selector: `action(name:value, …)`.
     MemberAdd { profile: String, id: u32, action: String },
-    /// Gives a member another action; entries and groups that have it change with it.
+    /// Replaces the action of a member; entries and groups that use it change with it.
     MemberModify { profile: String, id: u32, action: String },
-    /// Takes out a member that no entry and no group has.
+    /// Deletes a member that no entry and no group uses.
     MemberDelete { profile: String, id: u32 },
-    /// All members of a profile.
+    /// Lists all members of a profile.
     MemberList { profile: String },
-    /// Makes a group or changes it: members with their weights.
+    /// Creates or changes a group: members with their weights.
     GroupSet { profile: String, id: u32, members: Vec<(u32, u32)> },
-    /// Takes out a group that no entry has.
+    /// Deletes a group that no entry uses.
     GroupDelete { profile: String, id: u32 },
-    /// All groups of a selector.
+    /// Lists all groups of a selector.
     GroupList { profile: String },
-    /// Gives a value set these members and no others: values with commas between them.
+    /// Replaces the members of a value set: values separated by commas.
     ValueSetPut { set: String, members: Vec<String> },
-    /// All members of a value set.
+    /// Lists all members of a value set.
     ValueSetList { set: String },
-    /// A cell of a counter, or all that are not zero.
+    /// Reads a cell of a counter, or all cells that are not zero.
     CounterRead { counter: String, index: Option<u64> },
-    /// Lets a cell, or all, begin at nothing.
+    /// Sets a cell of a counter, or all cells, to zero.
     CounterReset { counter: String, index: Option<u64> },
-    /// A cell of a register, or all that are not zero.
+    /// Reads a cell of a register, or all cells that are not zero.
     RegisterRead { register: String, index: Option<u64> },
-    /// Writes a cell: one value, or one for each part that is named.
+    /// Writes a cell: one value, or one for each named part.
     RegisterWrite { register: String, index: u64, values: Vec<String> },
-    /// Makes a cell, or all, zero.
+    /// Sets a cell of a register, or all cells, to zero.
     RegisterReset { register: String, index: Option<u64> },
-    /// What a cell of a meter lets pass, or all that were set.
+    /// Reads the rates of a meter cell, or of all cells that have rates.
     MeterRead { meter: String, index: Option<u64> },
-    /// Sets it.
+    /// Sets the rates of a meter cell.
     MeterSet { meter: String, index: u64, rates: MeterRates },
-    /// Lets a cell, or all, pass everything.
+    /// Removes the rates of a cell, or of all cells.
     MeterReset { meter: String, index: Option<u64> },
-    /// Takes so many reports at most that wait.
+    /// Takes at most `most` waiting digests.
     DigestTake { most: u64 },
-    /// The members of a multicast group, each a replication number and a port; none of them ends it.
+    /// Sets the members of a multicast group, each a replication number and a port; without members, the group is
+    /// deleted.
     Multicast { group: u64, members: Vec<(u64, u64)> },
-    /// Where copies of a mirroring session go: to a port or a group, or nowhere; with so many bytes at most, 0 for any number.
+    /// Sets the port or group that copies of a mirroring session go to; with neither, there are no copies.
+    /// `longest_bytes` limits their length; 0 means no limit.
     Mirror {
         session: u64,
         port: Option<u64>,
@@ -98,20 +100,20 @@ pub enum Request {
     },
 }
 
-/// What answers requests.
+/// Answers requests.
 pub struct Control {
     state: Mutex<State<Arc<Live>>>,
     pub(crate) live: Arc<Live>,
     replication: Mutex<Replication>,
-    /// Held by whoever changes something.
+    /// Held while something is changed.
     changing: Mutex<()>,
 }
 
 impl Control {
-    /// Of a program that has been started.
+    /// Makes the control of a started program.
     ///
     /// # Errors
-    /// When its description does not fit this version.
+    /// Fails if the program's description does not fit this version.
     pub fn new(program: &Arc<Program>, switch: Switch) -> Result<Control, String> {
         let description: Description = serde_json::from_str(&program.description)
             .map_err(|error| format!("the description of {} does not fit: {error}", program.name))?;
@@ -121,24 +123,25 @@ impl Control {
         Ok(Control { state: Mutex::new(state), live, replication: Mutex::default(), changing: Mutex::default() })
     }
 
-    /// What is in the tables; others wait meanwhile.
+    /// Locks the contents of the tables.
     pub(crate) fn state(&self) -> MutexGuard<'_, State<Arc<Live>>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where copies go.
+    /// Locks the multicast groups and mirroring sessions.
     pub(crate) fn replication(&self) -> MutexGuard<'_, Replication> {
         self.replication.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does this while no request is answered at the control socket. If packets are not to see parts of it, they wait.
+    /// Calls `work` while no request is answered at the control socket. With `packets_wait`, packets wait meanwhile, so
+    /// that they see all changes as one step.
     pub(crate) fn alone<R>(&self, packets_wait: bool, work: impl FnOnce() -> R) -> R {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let _hold = packets_wait.then(|| self.live.switch.hold());
         work()
     }
 
-    /// Makes everything as it was when the program started.
+    /// Resets all state to that at the program's start.
     pub(crate) fn reset(&self) -> Result<(), String> {
         let mut state = self.state();
         state.reset()?;
@@ -157,7 +160,7 @@ impl Control {
         self.replication().reset(&self.live.switch)
     }
 
-    /// Answers a line, whatever is in it.
+    /// Answers a request line; any bytes are allowed.
     pub fn answer(&self, line: &[u8]) -> Value {
         let request = serde_json::from_slice(line).map_err(|error| format!("no request: {error}"));
         let carry_out = |request| self.alone(false, || self.carry_out(request));
@@ -226,16 +229,16 @@ impl Control {
     }
 }
 
-/// A control socket, which is removed when this is dropped.
+/// A control socket; removed on drop.
 pub struct Server {
     path: PathBuf,
 }
 
 impl Server {
-    /// Makes the socket and answers on it from now on.
+    /// Creates the socket and answers requests on it in a separate thread.
     ///
     /// # Errors
-    /// When there is no permission for it, or another program has it.
+    /// Fails if there is no permission for it, or if another program uses the socket.
     pub fn start(path: &Path, control: Arc<Control>) -> io::Result<Server> {
         let named =
             |error: io::Error| io::Error::other(format!("cannot make the control socket {}: {error}", path.display()));
@@ -249,18 +252,18 @@ impl Server {
         thread::Builder::new().name("control".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
-                    // There are no file descriptors, most likely, until other clients have gone.
+                    // Probably no file descriptors are left until other clients disconnect.
                     thread::sleep(NO_DESCRIPTORS);
                     continue;
                 };
                 if clients.load(Ordering::Relaxed) >= MOST_CLIENTS {
-                    // Whoever connects sees the end at once.
+                    // Closing the connection tells the client.
                     continue;
                 }
                 clients.fetch_add(1, Ordering::Relaxed);
                 let (control, theirs, long) = (Arc::clone(&control), Arc::clone(&clients), Arc::clone(&long));
                 let serve = move || {
-                    // A client that goes away is no concern of others.
+                    // A client that disconnects does not affect others.
                     let _ = serve(&stream, &control, &long);
                     theirs.fetch_sub(1, Ordering::Relaxed);
                 };
@@ -275,7 +278,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have been removed already.
         let _ = fs::remove_file(&self.path);
     }
 }

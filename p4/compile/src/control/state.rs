@@ -1,4 +1,5 @@
-//! What is in the tables of a program that runs: changed here and there together, one request at a time.
+//! Contents of the tables of a running program: changed in the program and in this copy together, one request at a
+//! time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,59 +15,59 @@ use crate::ir::Cells;
 use crate::lower;
 use crate::stf::command;
 
-/// Something whose tables can be changed.
+/// Tables that can be changed.
 pub trait Tables {
-    /// Changes a table; nothing has changed after an error, which names the table.
+    /// Changes a table. After an error, which names the table, it is unchanged.
     fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String>;
-    /// Sets what keys without an entry get.
+    /// Sets the action for keys that match no entry.
     fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String>;
-    /// What a cell of entries has counted, and what it lets pass, begins anew.
+    /// Resets a cell of entries: its counter and its meter's rates.
     fn clear_cell(&self, cells: Cells, cell: u32);
-    /// Gives a value set these members, each of so many words.
+    /// Sets the members of a value set, each of `words` words. Returns false if that is not possible.
     fn set_members(&self, set: usize, words: usize, rows: &[u64]) -> bool;
-    /// Waits until no packet is on its way that has seen tables as they were.
+    /// Waits until no packet is in progress that has seen the tables' previous state.
     fn wait(&self);
 }
 
-/// What a controller keeps with an entry or a default action, and is given back as it is.
+/// Metadata that a controller stores with an entry or a default action and reads back unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     pub metadata: Vec<u8>,
-    /// As controllers have it that know no other metadata; 0 is none.
+    /// Metadata in the older form of a number; 0 is none.
     pub number: u64,
 }
 
 impl Notes {
-    /// Whether these are asked for: nothing is as good as anything.
+    /// True if these match the metadata of a read request; empty metadata in the request match any.
     pub fn fit(&self, asked: &Notes) -> bool {
         (asked.metadata.is_empty() || asked.metadata == self.metadata)
             && (asked.number == 0 || asked.number == self.number)
     }
 }
 
-/// What an entry has beside its key and action.
+/// Properties of an entry besides its key and action.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extra {
-    /// Where its action comes from, when it is not its own.
+    /// Source of its action, if it is not its own.
     pub reference: Option<Reference>,
     set: Option<Placed>,
-    /// After so long without a packet the controller is told; 0 is never.
+    /// Idle timeout after which the controller is notified, in nanoseconds; 0 is none.
     pub timeout_ns: i64,
-    /// Tells an entry that can time out apart from an earlier one with its key; 0 is none.
+    /// Distinguishes an entry with an idle timeout from an earlier one with the same key; 0 without an idle timeout.
     pub since: u64,
     pub notes: Notes,
 }
 
-/// Cells of a table that no entry has.
+/// Free cells of a table.
 #[derive(Default)]
 struct FreeCells {
-    /// Of entries that are gone, the oldest first: packets on their way may still be counted in the newest.
+    /// Cells of deleted entries, the oldest first: packets in progress may still be counted in the newest.
     gone: VecDeque<u32>,
     next: u32,
 }
 
 impl FreeCells {
-    /// An entry has a cell already. Those that the program leaves out before it are free.
+    /// Marks the cell of an entry as used. Unused cells with lower numbers become free.
     fn used(&mut self, cell: u32) {
         self.gone.retain(|free| *free != cell);
         self.gone.extend(self.next..cell);
@@ -74,13 +75,13 @@ impl FreeCells {
     }
 }
 
-/// The tables of a program, and what is in them.
+/// The tables of a program and their contents.
 pub struct State<T> {
     pub description: Description,
     pub(super) tables: T,
     pub(super) entries: Vec<Rows>,
     extras: Vec<BTreeMap<Identity, Extra>>,
-    /// How many entries have got a time-out.
+    /// Number of idle timeouts set so far; the source of `Extra::since`.
     timed: u64,
     free_cells: Vec<FreeCells>,
     /// In the order of the description.
@@ -88,14 +89,14 @@ pub struct State<T> {
     /// Members of value sets, in the order of the description.
     pub value_sets: Vec<Vec<Vec<Match>>>,
     pub(super) next_group: u32,
-    /// What the program began with.
+    /// The program's own entries.
     initial: Vec<(usize, Entry)>,
-    /// What keys without an entry get, by table.
+    /// Default actions, by table.
     pub(super) defaults: Vec<DefaultEntry>,
 }
 
 impl<T: Tables> State<T> {
-    /// Of tables in which these entries are already.
+    /// Makes the state of tables that already contain `initial`.
     pub fn new(description: Description, tables: T, initial: Vec<(usize, Entry)>) -> Self {
         let mut entries: Vec<Rows> = description.tables.iter().map(|table| Rows::new(&table.table)).collect();
         let mut free_cells: Vec<FreeCells> = description.tables.iter().map(|_| FreeCells::default()).collect();
@@ -122,7 +123,7 @@ impl<T: Tables> State<T> {
         }
     }
 
-    /// Makes tables as they were when the program began.
+    /// Resets tables to the program's own contents.
     pub fn reset(&mut self) -> Result<(), String> {
         for table in 0..self.entries.len() {
             let described = &self.description.tables[table];
@@ -151,15 +152,15 @@ impl<T: Tables> State<T> {
         Ok(())
     }
 
-    /// What an entry has besides, when it has something.
+    /// The extra properties of an entry, if it has any.
     pub fn extra(&self, table: usize, identity: &[u64]) -> Option<&Extra> {
         self.extras.get(table)?.get(identity)
     }
 
-    /// The same to change.
+    /// Sets the timeout and metadata of an entry.
     pub fn set_extra(&mut self, table: usize, identity: &Identity, timeout_ns: i64, notes: Notes) {
         let extras = &mut self.extras[table];
-        // Nothing is kept of entries that have nothing, which most have.
+        // Most entries have no extra properties; store nothing for them.
         let known = extras.remove(identity).unwrap_or_default();
         let since = match known.timeout_ns {
             _ if timeout_ns == 0 => 0,
@@ -175,18 +176,18 @@ impl<T: Tables> State<T> {
         }
     }
 
-    /// Entries of a table that can time out.
+    /// Entries of a table that have an idle timeout.
     pub fn timeouts(&self, table: usize) -> impl Iterator<Item = (&Identity, &Extra)> {
         self.extras[table].iter().filter(|(_, extra)| extra.timeout_ns > 0)
     }
 
-    /// Whether an entry cannot be changed.
+    /// True if an entry cannot be changed.
     pub fn is_const(&self, table: usize, identity: &[u64]) -> bool {
         let described = &self.description.tables[table];
         described.entries_are_const || described.const_entries.contains(identity)
     }
 
-    /// The cell of an entry, where its table has cells.
+    /// The cell of an entry, if its table has cells.
     pub fn cell(&self, table: usize, entry: &Entry) -> Option<u32> {
         cell_of(&self.description.tables[table].table.cells, entry)
     }
@@ -196,7 +197,8 @@ impl<T: Tables> State<T> {
         self.entries.get(table)?.get(identity)
     }
 
-    /// Entries of a table from a row on, each with the row that comes next: none is left out, and none comes twice, that is there all the time.
+    /// Entries of a table from a row on, each with the number of the next row. An entry that exists during the whole
+    /// iteration is returned exactly once.
     pub fn entries_from(&self, table: usize, row: usize) -> impl Iterator<Item = (usize, &[u64], Entry)> {
         self.entries.get(table).into_iter().flat_map(move |entries| entries.from(row))
     }
@@ -206,7 +208,7 @@ impl<T: Tables> State<T> {
         self.entries.get(table).into_iter().flat_map(Rows::in_order)
     }
 
-    /// Gives a value set these members and no others.
+    /// Replaces the members of a value set.
     pub fn set_members(&mut self, set: usize, members: Vec<Vec<Match>>) -> Result<(), String> {
         let described = &self.description.value_sets[set];
         if members.len() as u64 > described.size {
@@ -233,19 +235,19 @@ impl<T: Tables> State<T> {
             return Err(format!("this entry of table {path} is constant"));
         }
         if change == Change::Delete {
-            // The size of its values is compared with that of its action.
+            // The deletion compares the length of the action data with the action's, so use the real entry.
             let known = self.entries[table].get(&identity(&entry));
             entry = known.ok_or_else(|| format!("table {path} has no entry with this key"))?;
         }
         self.put(table, change, entry, reference)
     }
 
-    /// Changes one entry, which has an action of its own.
+    /// Changes one entry that has its own action.
     pub fn apply(&mut self, table: usize, change: Change, entry: Entry) -> Result<(), String> {
         self.put(table, change, entry, None)
     }
 
-    /// Changes one entry, whose action may come from somewhere else. It gets a cell where its table has them.
+    /// Changes one entry, which may have a reference instead of its own action. It gets a cell if its table has cells.
     pub fn put(
         &mut self,
         table: usize,
@@ -255,12 +257,12 @@ impl<T: Tables> State<T> {
     ) -> Result<(), String> {
         let identity = identity(&entry);
         let cells = self.description.tables[table].table.cells;
-        // Where there are no cells the entry is not looked for: that takes long in a large table.
+        // Without cells, skip the lookup of the entry: it takes long in a large table.
         let known = if cells.are_there() { self.entries[table].get(&identity) } else { None };
         let known_cell = known.and_then(|known| cell_of(&cells, &known));
         let mut set = None;
         if let Some(reference) = &reference {
-            // Its places of before are given back when it has others.
+            // The slots of its previous set are released after it has new ones.
             let old = self.extras[table].get(&identity).and_then(|extra| extra.set);
             set = self.place_set(table, reference, old.map_or(0, |old| u64::from(old.count)))?;
             match self.referred(table, reference, set) {
@@ -311,16 +313,16 @@ impl<T: Tables> State<T> {
     fn take_cell(&mut self, table: usize) -> u32 {
         let size = self.description.tables[table].table.size;
         let free = &mut self.free_cells[table];
-        // Those that were never used come first, so that cells are used again as late as can be.
+        // Use cells that were never used first, so that cells are reused as late as possible.
         if u64::from(free.next) < size {
             free.next += 1;
             return free.next - 1;
         }
-        // A table that is full refuses the entry.
+        // If the table is full, it rejects the entry.
         free.gone.pop_front().unwrap_or(Cells::NONE)
     }
 
-    /// All entries of a table, or of all, in the form in which they are loaded.
+    /// All entries of one table or of all tables, in the form in which they can be loaded.
     pub fn list(&self, table: Option<&str>) -> Result<Vec<String>, String> {
         let only = table.map(|name| entry::table(&self.description, name)).transpose()?;
         let all = self.description.tables.iter().zip(&self.entries).enumerate();
@@ -335,7 +337,7 @@ impl<T: Tables> State<T> {
     }
 }
 
-/// Bytes of the number of a cell, which stands before the values of an entry.
+/// Length of the cell number, in bytes, which precedes the action data of an entry.
 const CELL_BYTES: usize = Cells::BITS as usize / 8;
 
 fn cell_of(cells: &Cells, entry: &Entry) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! Entries read and written, files that are loaded whole or not at all, and requests of any bytes.
+//! Entries are read and written; files are loaded completely or not at all; requests may have any bytes.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::emit::Options;
 use crate::ir::{Cells, Shape};
 use crate::{compile, load};
 
-/// Tables that remember their entries one by one, and have room for some.
+/// Tables that record their entries, and have limited room.
 #[derive(Default)]
 struct Model {
     entries: RefCell<Vec<(usize, Entry)>>,
@@ -70,7 +70,7 @@ const PROGRAM: &str = "#include <core.p4>\n#include <v1model.p4>\nheader h_t { b
     control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.h); } }\n\
     V1Switch(P(), V(), I(), E(), U(), D()) main;\n";
 
-/// Of a program with three tables.
+/// The description of a program with three tables.
 pub fn description() -> Description {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new("program.p4"), PROGRAM.into(), &[]);
@@ -214,7 +214,7 @@ fn parts_of_cells_and_reports_are_where_c_has_them() {
     let numbers = [0xFFFF_u64, 9, 1 << 32 | 7, 1, u64::MAX].map(num_bigint::BigInt::from);
     leaves.iter().zip(&numbers).for_each(|(leaf, number)| write_leaf(leaf, &mut cell, number));
     assert_eq!(leaves.iter().map(|leaf| read_leaf(leaf, &cell)).collect::<Vec<_>>(), numbers);
-    // The sign of a negative number goes through to the end of its word.
+    // The sign of a negative number extends to the end of its word.
     assert_eq!(cell[16..24], [7, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
     assert_eq!((cell[2], cell[9]), (0xAA, 0xAA), "what lies between stays");
     let (two, _) = Shape::Tuple(vec![bits(3, false), bits(7, false)]).leaves();

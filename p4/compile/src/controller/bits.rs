@@ -1,11 +1,12 @@
-//! Numbers as P4Runtime writes them: bytes, the highest first, as few as there have to be.
+//! Numbers in P4Runtime's encoding: big-endian bytes without leading zeros.
 
 use namehop_p4runtime::Status;
 use num_bigint::{BigInt, Sign};
 
 use crate::value;
 
-/// Reads a number of so many bits; zeros before it do not matter. Only an error says what it is, which takes longer than reading it.
+/// Decodes a number of up to `width` bits; leading zeros are allowed. `what` is called only for an error message,
+/// because it takes longer than decoding.
 pub fn read(what: &dyn Fn() -> String, bytes: &[u8], width: u32) -> Result<BigInt, Status> {
     if bytes.is_empty() {
         return Err(Status::invalid_argument(format!("{}: a value has at least one byte", what())));
@@ -17,7 +18,7 @@ pub fn read(what: &dyn Fn() -> String, bytes: &[u8], width: u32) -> Result<BigIn
     Ok(number)
 }
 
-/// Writes a number in the canonical form.
+/// Encodes a number in the canonical form.
 pub fn write(number: &BigInt) -> Vec<u8> {
     number.magnitude().to_bytes_be()
 }

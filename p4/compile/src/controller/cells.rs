@@ -1,4 +1,4 @@
-//! Counters, meters and registers as P4Runtime has them: cells by index, and values of any type.
+//! P4Runtime access to counters, meters and registers: cells by index, and values of any type.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use super::{PART, Running, bits, parts, places};
 use crate::control::cells::{MeterRates, leaves_of, read_leaf, write_leaf};
 use crate::ir::Shape;
 
-/// Cells of one thing: its place, and which.
+/// Cells of one object: its index, and the cell indices.
 type Cells = (usize, Range<u64>);
 
-/// The cells that a request is for: one, all of one thing, or all of all things.
+/// The cells of a request: one cell, all cells of one object, or all cells of all objects.
 fn cells<T>(
     kind: &str,
     list: &[T],
@@ -42,7 +42,7 @@ fn cells<T>(
     places.into_iter().map(range).collect()
 }
 
-/// The same for a change, which is for one thing and a modification.
+/// The cells of a change, which must be a modification of one object.
 fn changed(kind: &str, update: UpdateType, id: u32, mut cells: Vec<Cells>) -> Result<Cells, Status> {
     if update != UpdateType::Modify {
         return Err(Status::invalid_argument(format!("a cell of a {kind} is only modified")));
@@ -57,12 +57,12 @@ fn index(index: u64) -> Option<Index> {
     Some(Index { index: index as i64 })
 }
 
-/// A number of 64 bits that is not negative.
+/// A 64-bit number that must not be negative.
 pub(super) fn amount(what: &str, number: i64) -> Result<u64, Status> {
     u64::try_from(number).map_err(|_| Status::invalid_argument(format!("{what}: {number} is below 0")))
 }
 
-/// What meters have counted by colors is not given.
+/// Rejects per-color counts, which meters do not have.
 pub(super) fn without_colors(given: Option<Unknown>) -> Result<(), Status> {
     match given {
         None => Ok(()),
@@ -70,7 +70,7 @@ pub(super) fn without_colors(given: Option<Unknown>) -> Result<(), Status> {
     }
 }
 
-/// What a meter lets pass.
+/// The rates of a meter.
 pub(super) fn rates(config: MeterConfig) -> Result<MeterRates, Status> {
     if config.eburst != 0 {
         return Err(Status::unimplemented("'eburst' is for meters with one rate, and all have two here: leave it out"));
@@ -98,7 +98,7 @@ pub(super) fn config(rates: &MeterRates) -> MeterConfig {
     }
 }
 
-/// A value, of the numbers that it consists of.
+/// Builds a value from its scalar parts.
 pub fn data(shape: &Shape, numbers: &mut impl Iterator<Item = BigInt>) -> Data {
     let value = match shape {
         Shape::Bool => DataValue::Bool(numbers.next().is_some_and(|number| number != BigInt::from(0))),
@@ -113,7 +113,7 @@ pub fn data(shape: &Shape, numbers: &mut impl Iterator<Item = BigInt>) -> Data {
     Data { value: Some(value) }
 }
 
-/// The numbers of a value.
+/// Appends the scalar parts of a value to `into`.
 fn numbers(what: &str, shape: &Shape, given: &Data, into: &mut Vec<BigInt>) -> Result<(), Status> {
     let wrong = || Status::invalid_argument(format!("{what}: the value is of another type"));
     let mut members = |shapes: &mut dyn Iterator<Item = &Shape>, given: &StructLike| {
@@ -218,7 +218,7 @@ impl Running {
 
     pub(super) fn read_registers(&self, given: &RegisterEntry) -> Result<Parts<'_>, Status> {
         let all = self.register_cells(given)?.into_iter();
-        // Some at a time, so that packets do not wait for long.
+        // Read some cells at a time, so that packets do not wait for long.
         let pieces = all.flat_map(|(place, cells)| {
             let end = cells.end;
             cells.step_by(PART).map(move |first| (place, first..(first + PART as u64).min(end)))

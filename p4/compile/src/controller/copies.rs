@@ -1,4 +1,4 @@
-//! Multicast groups and clone sessions as P4Runtime has them.
+//! P4Runtime access to multicast groups and clone sessions.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
@@ -10,15 +10,15 @@ use namehop_p4runtime::message::UpdateType;
 use super::{Running, bits, parts};
 use crate::control::replication::{Group, Session};
 
-/// Copies of one packet, at most.
+/// Maximum number of copies of one packet.
 const MOST_REPLICAS: usize = 1024;
-/// Bits of a port and of a replication number.
+/// Width of a port number in bits, and the highest replication number.
 const PORT_BITS: u32 = 9;
 const MOST_INSTANCE: u32 = 0xFFFF;
-/// Sessions that there may be.
+/// Highest session number.
 const MOST_SESSION: u32 = 0x7FFF;
 
-/// What tells replicas of a list apart, in the form of the switch.
+/// Converts a list of replicas to the switch's form, and checks that they are distinct.
 fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
     if replicas.len() > MOST_REPLICAS {
         return Err(Status::resource_exhausted(format!("there are more than {MOST_REPLICAS} replicas")));
@@ -49,7 +49,7 @@ fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
 fn replicas(members: &[(u64, u64)]) -> Vec<Replica> {
     let replica = |(instance, port): &(u64, u64)| Replica {
         instance: *instance as u32,
-        // All controllers know this form, which later versions of the specification replace.
+        // All controllers understand this form, although later versions of the specification replace it.
         port: Some(PortKind::Number(*port as u32)),
         backup_replicas: Vec::new(),
     };

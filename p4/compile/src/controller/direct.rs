@@ -1,4 +1,4 @@
-//! Counters and meters of entries as P4Runtime has them: with the entry, or by themselves.
+//! P4Runtime access to counters and meters of entries, with the entry or separately.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
@@ -17,11 +17,11 @@ use crate::control::rows::identity;
 use crate::control::state::State;
 use crate::ir::Cells;
 
-/// What is to be set of an entry; what is not named stays.
+/// Values to set for an entry; values that are `None` stay unchanged.
 #[derive(Default)]
 pub(super) struct Direct {
     counter: Option<(u64, u64)>,
-    /// Without rates it lets everything pass.
+    /// `Some(None)` removes the rates.
     meter: Option<Option<MeterRates>>,
 }
 
@@ -44,7 +44,7 @@ impl Table<'_> {
         if self.has(kind) { Ok(()) } else { Err(self.bad(&format!("its entries have no {what}"))) }
     }
 
-    /// What is given for the counter and the meter of an entry, and whether its time-out can be.
+    /// Checks the counter and meter values of an entry, and whether it may have an idle timeout.
     pub(super) fn check_direct(&self, given: &TableEntry) -> Result<Direct, Status> {
         cells::without_colors(given.meter_counter_data)?;
         let mut direct = Direct::default();
@@ -82,7 +82,7 @@ impl Running {
         Some(CounterData { byte_count: bytes as i64, packet_count: packets as i64 })
     }
 
-    /// An entry with what was asked for of its counter, meter and time-out.
+    /// Adds the requested counter, meter and idle time to an entry.
     pub(super) fn with_direct(
         &self,
         state: &State<std::sync::Arc<Live>>,
@@ -111,7 +111,7 @@ impl Running {
         known.get(cells.meter?)?.get(&u64::from(cell?)).map(cells::config)
     }
 
-    /// Changes what an entry has that is there.
+    /// Changes the counter or meter of an existing entry.
     fn change_direct(
         &self,
         update: UpdateType,
@@ -154,7 +154,7 @@ impl Running {
         self.change_direct(update, given.table_entry.as_ref(), kind, &Direct { meter, ..Direct::default() })
     }
 
-    /// Entries that a request is for, of tables that have something of this kind; what they do is left out.
+    /// Entries of a request, of tables with objects of this kind; without their actions.
     fn direct_parts(
         &self,
         given: Option<&TableEntry>,
@@ -200,7 +200,7 @@ impl Running {
     }
 }
 
-/// What tells an entry apart from others.
+/// The part of an entry that identifies it.
 pub(super) fn key_of(entry: TableEntry) -> TableEntry {
     let TableEntry { table_id, matches, priority, .. } = entry;
     TableEntry { table_id, matches, priority, ..TableEntry::default() }

@@ -1,5 +1,5 @@
-//! Entries that no packet uses: their counters are looked at from time to time, and the controller is told once when one has stood
-//! still for as long as the entry wants.
+//! Idle entries: polls the counters of entries with an idle timeout, and notifies the controller once when a counter
+//! has not changed for that time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
@@ -13,23 +13,23 @@ use super::direct::key_of;
 use super::tables::Table;
 use crate::control::rows::Identity;
 
-/// Between two looks at all counters.
+/// Interval between two polls of all counters.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Entries in one message.
+/// Maximum number of entries in one message.
 const MOST_IN_MESSAGE: usize = 256;
 
-/// What is known of an entry that can time out.
+/// State of an entry with an idle timeout.
 struct Watched {
-    /// `Extra::since`.
+    /// `Extra::since` of the entry.
     entry: u64,
     packets: u64,
     since: Instant,
     is_told: bool,
-    /// The look in which it was seen last.
+    /// The poll in which it was last seen.
     look: u64,
 }
 
-/// All that is watched.
+/// State of all entries with an idle timeout.
 #[derive(Default)]
 pub struct Idle {
     watched: HashMap<(usize, Identity), Watched>,
@@ -39,7 +39,7 @@ pub struct Idle {
 }
 
 impl Running {
-    /// Entries that have timed out and that the controller does not know of.
+    /// Entries that have become idle since the controller was last notified.
     pub(super) fn idle_entries(&self) -> Option<IdleTimeoutNotification> {
         if self.info.tables.iter().all(|table| table.idle_timeout_behavior == 0) {
             return None;
@@ -85,7 +85,7 @@ impl Running {
         watched.retain(|_, known| known.look == *look);
     }
 
-    /// For how long no packet has used an entry, as far as is known.
+    /// Time since a packet was last known to use an entry, in nanoseconds.
     pub(super) fn idle_time(&self, table: usize, identity: &[u64]) -> Option<i64> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let known = idle.watched.get(&(table, identity.into()))?;

@@ -1,4 +1,4 @@
-//! Keys of tables and fields of value sets, as P4Runtime writes what they are to be.
+//! Matches on keys of tables and fields of value sets, in P4Runtime's encoding.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::entity::{FieldKind, FieldMatch};
@@ -9,7 +9,7 @@ use super::bits;
 use crate::interpret::table::Match;
 use crate::value::{self, Value};
 
-/// What a key of `of`, a table or value set, is to be.
+/// Decodes the match on a key of `of`, a table or value set.
 pub(super) fn key_match(
     of: &dyn Fn() -> String,
     field: &info::MatchField,

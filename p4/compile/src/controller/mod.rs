@@ -1,6 +1,7 @@
-//! A program that runs as controllers see it by P4Runtime: entries of tables (`tables`) and how they are read (`reading`), members and groups of action profiles
-//! (`profiles`), members of value sets (`value_sets`), counters, meters and registers (`cells`), those of entries (`direct`), entries that nobody uses (`idle`), groups
-//! and sessions of copies (`copies`), packets (`packets`), reports (`reports`), and changes that are taken back (`undo`).
+//! P4Runtime access to a running program: entries of tables (`tables`) and reading them (`reading`), members and groups
+//! of action profiles (`profiles`), members of value sets (`value_sets`), counters, meters and registers (`cells`),
+//! direct counters and meters (`direct`), idle entries (`idle`), multicast groups and clone sessions (`copies`),
+//! packets (`packets`), digests (`reports`), and undoing changes (`undo`).
 
 mod bits;
 mod cells;
@@ -32,10 +33,10 @@ use idle::Idle;
 use packets::Headers;
 use reports::Reports;
 
-/// Things in one part of an answer.
+/// Maximum number of entities in one part of a response.
 const PART: usize = 512;
 
-/// A program that runs, with what is known of it.
+/// A running program as a P4Runtime device.
 pub struct Running {
     id: u64,
     control: Arc<Control>,
@@ -48,10 +49,11 @@ pub struct Running {
 }
 
 impl Running {
-    /// Of a program, the bytes that it was loaded from, and the port of the controller.
+    /// Makes the device of a program. `program` holds the bytes that it was loaded from; `port` is the controller's
+    /// port.
     ///
     /// # Errors
-    /// When its description is damaged.
+    /// Fails if the program's description is damaged.
     pub fn new(
         id: u64,
         control: Arc<Control>,
@@ -64,19 +66,19 @@ impl Running {
     }
 }
 
-/// The place of something by its id.
+/// The index of an object, by its id.
 fn place<T>(list: &[T], kind: &str, id: u32, preamble: impl Fn(&T) -> &Preamble) -> Result<usize, Status> {
     list.iter()
         .position(|thing| preamble(thing).id == id)
         .ok_or_else(|| Status::not_found(format!("the program has no {kind} with id {id:#010x}")))
 }
 
-/// The places that a request is for: one, or all when the id is 0.
+/// The indices of the objects of a request: one, or all if the id is 0.
 fn places<T>(list: &[T], kind: &str, id: u32, preamble: impl Fn(&T) -> &Preamble) -> Result<Vec<usize>, Status> {
     if id == 0 { Ok((0..list.len()).collect()) } else { place(list, kind, id, preamble).map(|place| vec![place]) }
 }
 
-/// Entities in parts.
+/// Splits entities into parts of a response.
 fn parts<'d>(all: impl Iterator<Item = Result<Entity, Status>> + Send + 'd) -> Parts<'d> {
     let mut all = all.fuse();
     Box::new(std::iter::from_fn(move || {

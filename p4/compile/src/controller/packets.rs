@@ -1,4 +1,4 @@
-//! Packets from and to the controller: the headers `packet_in` and `packet_out` of the program stand for their metadata.
+//! Packets from and to the controller. Their metadata stand for the program's headers `packet_in` and `packet_out`.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::info::{P4Info, Param};
@@ -8,7 +8,7 @@ use num_bigint::{BigInt, Sign};
 use super::bits;
 use crate::value;
 
-/// The fields of both headers, none where the program has no such header.
+/// The fields of both headers; empty if the program has no such header.
 pub struct Headers {
     packet_in: Vec<Param>,
     packet_out: Vec<Param>,
@@ -19,7 +19,7 @@ fn bits_of(fields: &[Param]) -> u32 {
 }
 
 impl Headers {
-    /// Those of a program.
+    /// The headers of a program.
     pub fn of(info: &P4Info) -> Headers {
         let fields = |name: &str| {
             let header = info.controller_packet_metadata.iter().find(|header| header.preamble.name == name);
@@ -28,7 +28,7 @@ impl Headers {
         Headers { packet_in: fields("packet_in"), packet_out: fields("packet_out") }
     }
 
-    /// What goes into the program for a packet from the controller.
+    /// Converts a packet of the controller to the program's form.
     pub fn packet(&self, packet: &Packet) -> Result<Vec<u8>, Status> {
         let mut header = BigInt::from(0);
         for field in &self.packet_out {
@@ -53,7 +53,7 @@ impl Headers {
         Ok(all)
     }
 
-    /// What goes to the controller for a packet from the program; none when it is shorter than its header.
+    /// Converts a packet of the program to a message; `None` if the packet is shorter than its header.
     pub fn message(&self, packet: &[u8]) -> Option<Packet> {
         let length = bits_of(&self.packet_in).div_ceil(8) as usize;
         let (header, payload) = packet.split_at_checked(length)?;

@@ -1,4 +1,4 @@
-//! Members and groups of action profiles as P4Runtime has them.
+//! P4Runtime access to members and groups of action profiles.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
@@ -29,7 +29,7 @@ fn change(update: UpdateType) -> Result<Change, Status> {
     }
 }
 
-/// A port that is watched is named as all ports are.
+/// Rejects the deprecated form of a watched port.
 pub(super) fn watched_by_port(watch: i32) -> Result<(), Status> {
     match watch {
         0 => Ok(()),
@@ -38,7 +38,7 @@ pub(super) fn watched_by_port(watch: i32) -> Result<(), Status> {
 }
 
 impl Running {
-    /// The place of a profile in the program, by its place in p4info.
+    /// The index of a profile in the program, from its index in p4info.
     fn own_profile(&self, number: usize) -> Result<usize, Status> {
         let name = &self.info.action_profiles[number].preamble.name;
         let state = self.control.state();
@@ -83,7 +83,7 @@ impl Running {
         self.control.state().change_group(profile, given.group_id, change(update)?, shares, most).map_err(status)
     }
 
-    /// The profiles that a request is for: each with its id.
+    /// The profiles of a request, each with its id.
     fn asked_profiles(&self, id: u32) -> Result<Vec<(u32, usize)>, Status> {
         let numbers = places(&self.info.action_profiles, "action profile", id, |profile| &profile.preamble)?;
         let with_id = |number: usize| Ok((self.info.action_profiles[number].preamble.id, self.own_profile(number)?));

@@ -1,4 +1,4 @@
-//! Entries of tables and default actions, as P4Runtime reads them: all that fit what was asked for.
+//! Reads table entries and default actions for P4Runtime: all that match a request.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
@@ -10,19 +10,19 @@ use super::{PART, Running, parts, places};
 use crate::control::rows::{Identity, identity};
 use crate::control::state::{Extra, Notes};
 
-/// What entries of a table have to be; what is not named may be anything.
+/// A filter on the entries of a table; fields that are not set match any entry.
 struct Wanted {
-    /// All that tells entries apart; `any_priority` leaves out the last word of it.
+    /// Identity of the entry; with `any_priority`, its last word is ignored.
     key: Option<Identity>,
     any_priority: bool,
     priority: i64,
-    /// The place of an action of their own.
+    /// Index of the entry's own action.
     action: Option<u32>,
     notes: Notes,
 }
 
 impl Wanted {
-    /// What is asked for of a table.
+    /// The filter of a request.
     fn of(table: &Table<'_>, given: &TableEntry) -> Result<Wanted, Status> {
         let any_priority = given.priority == 0 && table.described.table.has_priorities();
         let key = if given.matches.is_empty() {
@@ -82,7 +82,7 @@ impl Running {
                     entity(self.with_direct(&state, number, (identity, entry), &asked, &table))
                 };
                 let mut part = Vec::new();
-                // One entry is not looked for among all others.
+                // Look up a single entry by its identity instead of scanning the table.
                 let one = wanted_here.key.as_ref().filter(|_| !wanted_here.any_priority);
                 let is_end = if let Some(identity) = one {
                     let found = state.entry(number, identity);
@@ -110,7 +110,7 @@ impl Running {
         })))
     }
 
-    /// The default action of a table, if this is kept with it, or nothing was asked for.
+    /// The default action of a table, if its metadata match those of the request.
     fn default_entry(&self, number: usize, asked: &Notes) -> Option<Entity> {
         let state = self.control.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };

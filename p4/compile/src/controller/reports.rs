@@ -1,4 +1,4 @@
-//! What programs report with `digest`, in lists as controllers want them.
+//! Collects digests of a program into the lists that controllers ask for.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -12,12 +12,12 @@ use namehop_p4runtime::message::{DigestList, UpdateType};
 use super::{Running, cells, parts, place, places};
 use crate::control::cells::unpack;
 
-/// Reports in a list, at most.
+/// Maximum number of digests in a list.
 const MOST_IN_LIST: usize = 256;
-/// Reports that are looked at in one turn.
+/// Maximum number of digests that are taken in one call.
 const BURST: usize = 1024;
 
-/// A kind of reports that a controller wants.
+/// A digest type that a controller has subscribed to.
 #[derive(Clone)]
 struct Wanted {
     config: DigestConfig,
@@ -25,7 +25,7 @@ struct Wanted {
     since: Instant,
 }
 
-/// All that controllers want, by place of the kind.
+/// All subscriptions, by index of the digest type.
 #[derive(Default)]
 pub struct Reports {
     wanted: BTreeMap<usize, Wanted>,
@@ -65,14 +65,14 @@ impl Running {
         Ok(())
     }
 
-    /// What takes a change of what is wanted back.
+    /// Returns a function that undoes a change of a subscription.
     pub(super) fn keep_wanted(&self, place: usize) -> Undo<'_> {
         let before = self.reports.lock().unwrap_or_else(PoisonError::into_inner).wanted.get(&place).cloned();
         Box::new(move || {
             let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
             let now = reports.wanted.remove(&place);
             if let Some(mut before) = before {
-                // Those that wait still may have become more or fewer.
+                // Keep the digests that are waiting now.
                 if let Some(now) = now {
                     before.waiting = now.waiting;
                 }
@@ -94,10 +94,10 @@ impl Running {
         Ok(parts(found.into_iter().map(Ok)))
     }
 
-    /// The next list that is full, or has waited for its time.
+    /// The next list that is full, or has reached its timeout.
     pub(super) fn due_reports(&self) -> Option<DigestList> {
         let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        // Others may take them as long as no controller wants them.
+        // Without subscriptions, leave the digests to the control socket.
         if reports.wanted.is_empty() {
             return None;
         }
