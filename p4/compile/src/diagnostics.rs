@@ -1,6 +1,6 @@
-//! Errors and warnings: collected while a program is read, shown with excerpts of its text or as JSON.
+//! Errors and warnings: collected during compilation, shown with source excerpts or as JSON.
 //!
-//! Excerpts are drawn by codespan-reporting: it needs two small crates only, takes places as they are, and writes with or
+//! Excerpts are drawn by codespan-reporting: it needs only two small crates, accepts byte positions, and writes with or
 //! without colours.
 
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ use serde::Serialize;
 
 use crate::source::{Sources, Span};
 
-/// How many errors are kept. What comes after them is mostly a consequence.
+/// Maximum number of errors that are kept. Later ones are mostly consequences of earlier ones.
 const MAX_ERRORS: usize = 100;
-/// How many warnings are kept.
+/// Maximum number of warnings that are kept.
 const MAX_WARNINGS: usize = 100;
 
-/// How bad it is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -31,40 +31,40 @@ pub enum Severity {
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// A short name of the kind of error, stable over versions.
+    /// Short name of the kind of error; stable across versions.
     pub code: &'static str,
     pub message: String,
     pub span: Span,
-    /// What can be done about it.
+    /// A remedy.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// Says what can be done.
+    /// Adds a remedy.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
         self
     }
 }
 
-/// What has been found so far.
+/// The diagnostics found so far.
 #[derive(Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     errors: usize,
     warnings: usize,
-    /// Takes what is beyond the limit, so that callers need not care.
+    /// Holds a diagnostic beyond the limit, so that callers need not check for it.
     spill: Option<Box<Diagnostic>>,
 }
 
 impl Diagnostics {
-    /// Notes an error.
+    /// Adds an error.
     pub fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.errors += 1;
         self.push(Severity::Error, code, span, message.into())
     }
 
-    /// Notes a warning.
+    /// Adds a warning.
     pub fn warning(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.warnings += 1;
         self.push(Severity::Warning, code, span, message.into())
@@ -84,22 +84,22 @@ impl Diagnostics {
         &mut self.list[last]
     }
 
-    /// Number of errors, those not kept included.
+    /// Number of errors, including those that were not kept.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Number of warnings, those not kept included.
+    /// Number of warnings, including those that were not kept.
     pub fn warnings(&self) -> usize {
         self.warnings
     }
 
-    /// Whether so much is wrong that going on is of no use.
+    /// True if there are so many errors that compilation should stop.
     pub fn is_full(&self) -> bool {
         self.errors >= MAX_ERRORS
     }
 
-    /// Writes all of it with excerpts to the standard error output, in colours where it is a terminal.
+    /// Prints all diagnostics with excerpts to the standard error output, with colours if `colours` is true.
     pub fn print(&self, sources: &Sources, colours: bool) -> io::Result<()> {
         let choice = if colours { ColorChoice::Always } else { ColorChoice::Never };
         let stream = StandardStream::stderr(choice);
@@ -111,17 +111,17 @@ impl Diagnostics {
         stream.flush()
     }
 
-    /// The same as text without colours.
+    /// All diagnostics as text without colours.
     pub fn render(&self, sources: &Sources) -> String {
         let mut text = NoColor::new(Vec::new());
         for diagnostic in &self.list {
-            // Writing to memory fails only for places outside of files, which are then left out.
+            // Writing to memory fails only for positions outside of files; such diagnostics are omitted.
             let _ = term::emit_to_write_style(&mut text, &Config::default(), sources, &report(diagnostic));
         }
         String::from_utf8_lossy(&text.into_inner()).into_owned()
     }
 
-    /// The same for programs.
+    /// All diagnostics in the form for `--json`.
     pub fn json(&self, sources: &Sources) -> Vec<JsonDiagnostic> {
         self.list
             .iter()
@@ -142,7 +142,7 @@ impl Diagnostics {
     }
 }
 
-/// A diagnostic as `--json` writes it.
+/// A diagnostic in the form of `--json`.
 #[derive(Serialize)]
 pub struct JsonDiagnostic {
     severity: Severity,

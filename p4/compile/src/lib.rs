@@ -1,12 +1,12 @@
-//! P4 programs for the v1model architecture: read, checked, interpreted, compiled to C and tested with packets.
+//! P4 programs for the v1model architecture: checked, interpreted, compiled to C, run and tested with packets.
 //!
-//! A program passes through these rooms: the preprocessor makes one sequence of tokens of files and macros (`source`), the
-//! parser a syntax tree (`syntax`), the checker a typed tree (`check`, `tree`). The reference interpreter runs that
-//! (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate representation (`lower`, `ir`),
-//! which is made simpler (`optimise`) and written as C (`emit`); the system's compiler makes a shared object of that (`compile`),
-//! and it runs in a process of its own (`run`), with a runtime in C (folder `runtime`), is measured (`bench`), or runs on ports (`serve`)
-//! and is controlled (`control`), also by P4Runtime (`controller`). The declarations that programs include
-//! are built in (`prelude`).
+//! The compiler is a pipeline. The preprocessor turns files and macros into one sequence of tokens (`source`), the
+//! parser into a syntax tree (`syntax`), and the checker into a typed tree (`check`, `tree`). The reference interpreter
+//! runs the typed tree (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate
+//! representation (`lower`, `ir`), simplified (`optimise`) and emitted as C code (`emit`); the system's C compiler
+//! turns that into a shared object (`compile`). Compiled programs use a runtime in C (folder `runtime`). They are
+//! tested in a separate process (`run`), measured (`bench`), or run on ports (`serve`) and controlled (`control`), also
+//! by P4Runtime (`controller`). The standard include files are built in (`prelude`).
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -41,7 +41,7 @@ mod value;
 use std::io;
 use std::path::Path;
 
-/// What checking a text gave.
+/// Result of checking a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// Number of errors.
@@ -50,11 +50,11 @@ pub struct Checked {
     pub report: String,
 }
 
-/// Checks the text of a program; `core.p4` and `v1model.p4` can be included, other files below the working directory.
+/// Checks the text of a program. It can include `core.p4` and `v1model.p4`, and files below the working directory.
 ///
 /// # Errors
 ///
-/// When there is no memory for the stack of the compiler, or it fails, which is a defect.
+/// Fails if there is no memory for the compiler's stack, or if the compiler panics, which is a bug.
 pub fn check_text(text: &str) -> io::Result<Checked> {
     load::on_deep_stack(|| {
         let loaded = load::text_of(Path::new("program.p4"), text.into(), &[]);

@@ -12,15 +12,15 @@ use crate::source::preprocess::{self, Preprocessor};
 use crate::syntax::parser;
 use crate::tree::Program;
 
-/// Stack for the passes over a program. The parser bounds how deep trees are, so this is enough; memory of it that is not
-/// used is not taken.
+/// Stack size for the passes over a program, in bytes. The parser limits the depth of trees, so this is enough; unused
+/// stack takes no memory.
 const STACK: usize = 512 << 20;
 
-/// A program and what there is to say about it.
+/// A loaded program with its diagnostics.
 pub struct Loaded {
     pub sources: Sources,
     pub diagnostics: Diagnostics,
-    /// None when there are errors.
+    /// `None` if there are errors.
     pub program: Option<Program>,
 }
 
@@ -30,14 +30,14 @@ pub fn file(path: &Path, include: &[PathBuf]) -> Result<Loaded, String> {
     Ok(text_of(path, text, include))
 }
 
-/// Checks a text, which has a name for messages.
+/// Checks a text. `name` is used in messages.
 pub fn text_of(name: &Path, text: Arc<str>, include: &[PathBuf]) -> Loaded {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let tokens = Preprocessor::new(&mut sources, &mut diagnostics, include).run(name, text);
     let tree = parser::parse(&tokens, &mut diagnostics);
     let mut program = None;
-    // After an error of syntax names are missing, of which nobody wants to hear.
+    // After a syntax error, names are missing, and the checker would report only consequences of that.
     if diagnostics.errors() == 0 {
         let checked = check::check(&tree, &mut diagnostics);
         program = Some(checked).filter(|_| diagnostics.errors() == 0);
@@ -45,7 +45,7 @@ pub fn text_of(name: &Path, text: Arc<str>, include: &[PathBuf]) -> Loaded {
     Loaded { sources, diagnostics, program }
 }
 
-/// Runs something on a stack that deep programs need.
+/// Runs `work` on a stack that is large enough for deeply nested programs.
 pub fn on_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let handle = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work)?;

@@ -1,5 +1,5 @@
-//! p4info of a program: what of it controllers can reach by P4Runtime, each with its id. Ids are those that p4c gives, so that a
-//! controller may have its p4info from either compiler.
+//! Makes the p4info of a program: the objects that controllers can access through P4Runtime, with their ids. The ids
+//! are the same as p4c's, so that a controller can use the p4info of either compiler.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,13 +15,13 @@ use crate::ir::{self, Shape};
 use crate::syntax::ast::StructKind;
 use crate::tree::{Class, Expr, ExprKind, Instance, Program};
 
-/// The bits of an id that the program chooses, or the name.
+/// Width of the part of an id that comes from `@id` or from the name, in bits.
 const ID_BITS: u32 = 24;
-/// Bits of `CounterType` and `MeterType`.
+/// Values of `CounterType` and `MeterType`.
 const COUNTS_BYTES: u64 = 1;
 const COUNTS_BOTH: u64 = 2;
 
-/// Jenkins' hash "one at a time".
+/// Jenkins' one-at-a-time hash.
 fn hash(name: &str) -> u32 {
     let mut hash = name.bytes().fold(0_u32, |hash, byte| {
         let hash = hash.wrapping_add(byte.into());
@@ -33,10 +33,10 @@ fn hash(name: &str) -> u32 {
     hash.wrapping_add(hash << 15)
 }
 
-/// Things of one kind by name, each with the number that the program has for it in `@id`.
+/// Objects of one kind by name, each with the program's `@id`, if it has one.
 type Wanted<'p> = BTreeMap<&'p str, Option<u32>>;
 
-/// Gives ids to things of one kind: to those first for which the program has chosen one.
+/// Assigns ids to objects of one kind, first to those with an `@id`.
 fn ids(prefix: u32, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String> {
     let (mut ids, mut taken) = (HashMap::new(), HashSet::new());
     let own = 1 << ID_BITS;
@@ -63,7 +63,7 @@ fn ids(prefix: u32, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String>
     Ok(ids)
 }
 
-/// The shortest ends of names that belong to one name only.
+/// The shortest unique suffixes of names.
 struct Aliases(HashMap<String, u32>);
 
 impl Aliases {
@@ -80,12 +80,12 @@ impl Aliases {
     }
 }
 
-/// The ends of a name that begin behind a dot, and the whole, the shortest first.
+/// The suffixes of a name that begin behind a dot, and the whole name, the shortest first.
 fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     name.rmatch_indices('.').map(|(place, _)| &name[place + 1..]).chain([name])
 }
 
-/// An extern that a program has made, with its name and object.
+/// An extern instance of a program, with its name and object number.
 struct Extern<'p> {
     instance: &'p Instance,
     name: String,
@@ -130,14 +130,14 @@ impl<'p> Maker<'p> {
         DataType { kind: Some(kind) }
     }
 
-    /// The extern that a property of a table names, and its object.
+    /// The extern that a table property refers to, and its object number.
     fn property(&self, owner: usize, property: Option<&Expr>) -> Option<(usize, &Extern<'p>)> {
         let ExprKind::Instance(instance) = property?.kind else { return None };
         let object = self.switch.instance(owner, instance)?;
         Some((object, self.externs.get(&object)?))
     }
 
-    /// What an extern counts.
+    /// The unit that an extern counts.
     fn spec(&self, object: usize) -> Option<Spec> {
         let unit = match self.switch.units.get(&object) {
             Some(&COUNTS_BYTES) => Unit::Bytes,
@@ -239,8 +239,8 @@ impl<'p> Maker<'p> {
 /// Makes the p4info of a compiled program.
 ///
 /// # Errors
-/// When ids that the program has chosen do not fit, or two tables have the same name, as those of two instances of a control do
-/// whose `@name` is absolute.
+/// Fails if ids that the program has chosen do not fit, or if two tables have the same name, as happens with two
+/// instances of a control with an absolute `@name`.
 pub fn p4info(
     program: &Program,
     switch: &Switch<'_>,

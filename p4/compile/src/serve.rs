@@ -1,4 +1,4 @@
-//! `namehop p4 run`: a compiled program on ports, until it is told to end.
+//! `namehop p4 run`: runs a compiled program on ports until it is told to stop.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -18,50 +18,50 @@ use namehop_switch::program::Program;
 use namehop_switch::{BatchReport, Report, Switch};
 use nix::sys::signal::{SigSet, Signal};
 
-/// Between two looks at ports and signals.
+/// Polling interval for ports and signals.
 const PAUSE: Duration = Duration::from_millis(20);
-/// So often captures have to be found read and written before the switch ends.
+/// Number of consecutive polls that must find the captures read and written before the switch stops.
 const DONE_LOOKS: u32 = 5;
-/// Between two looks whether a port is gone.
+/// Polling interval for ports that are gone.
 const PORTS_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is to run, and how.
+/// What to run, and how.
 pub struct Plan {
     pub program: PathBuf,
     pub ports: Vec<PortSpec>,
     pub workers: usize,
-    /// 0 is what the program was compiled with.
+    /// Batch size; 0 for the program's own setting.
     pub batch: u32,
-    /// Seconds between two reports; 0 is only one at the end.
+    /// Seconds between two reports; 0 for a single report at the end.
     pub report_seconds: u64,
     pub json: bool,
     pub controllers: Controllers,
-    /// Where requests are answered.
+    /// Path of the control socket.
     pub control: Option<PathBuf>,
 }
 
-/// How controllers reach the program.
+/// How controllers can reach the program.
 #[derive(Args)]
 pub(crate) struct Controllers {
-    /// Serve P4Runtime at this address, as 127.0.0.1:9559
+    /// Serve P4Runtime at this address, such as 127.0.0.1:9559
     ///
-    /// Whoever can connect can control the program: there is no encryption and no password. So other addresses than those of this
-    /// machine alone need --p4runtime-remote.
+    /// Anyone who can connect can control the program: there is no encryption and no password. Addresses that other
+    /// hosts can reach therefore need --p4runtime-remote.
     #[arg(long, value_name = "ADDRESS:PORT")]
     p4runtime: Option<SocketAddr>,
-    /// Let other machines control the program by P4Runtime
+    /// Allow other hosts to control the program through P4Runtime
     #[arg(long, requires = "p4runtime")]
     p4runtime_remote: bool,
-    /// By which number controllers call this device
+    /// The P4Runtime device id
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     device_id: u64,
-    /// The number of the port through which packets go to the controller and come from it
+    /// The port number for packets to and from the controller
     #[arg(long, value_name = "NUMBER", requires = "p4runtime", value_parser = clap::value_parser!(u32).range(0..511))]
     cpu_port: Option<u32>,
 }
 
 impl Controllers {
-    /// Whether nobody listens beyond this machine without being told to.
+    /// Refuses to listen beyond this host without an explicit option.
     fn check(&self) -> io::Result<()> {
         match self.p4runtime {
             Some(address) if !address.ip().is_loopback() && !self.p4runtime_remote => Err(io::Error::other(format!(
@@ -74,10 +74,11 @@ impl Controllers {
     }
 }
 
-/// Runs until SIGINT or SIGTERM, or until all ports are captures that were read to their ends. False when a port is gone.
+/// Runs until SIGINT or SIGTERM, or until all ports are captures that were read to the end. Returns false if a port is
+/// gone.
 ///
 /// # Errors
-/// What is wrong with the program or a port, and what to do.
+/// Returns what is wrong with the program or a port, and what to do.
 pub fn run(plan: &Plan) -> io::Result<bool> {
     let is_told = Arc::new(AtomicBool::new(false));
     wait_for_signals(&is_told)?;
@@ -87,7 +88,7 @@ pub fn run(plan: &Plan) -> io::Result<bool> {
     let ports: Vec<PortSpec> = plan.ports.iter().cloned().chain(cpu_port).collect();
     let mut switch = Switch::start(program, &ports, plan.workers, plan.batch).map_err(io::Error::other)?;
     let servers = serve(plan, &switch)?;
-    // Whoever started it may wait for this line.
+    // The caller may wait for this line.
     writeln!(io::stderr(), "running {} on {} ports with {} workers", switch.program.name, ports.len(), plan.workers)?;
     if let Some(server) = &servers.1 {
         writeln!(io::stderr(), "serving P4Runtime at {}", server.address)?;
@@ -118,7 +119,7 @@ pub fn run(plan: &Plan) -> io::Result<bool> {
     Ok(well)
 }
 
-/// Answers at the control socket, and by P4Runtime, where that is wanted.
+/// Serves the control socket and P4Runtime, if requested.
 fn serve(plan: &Plan, switch: &Switch) -> io::Result<(Option<Server>, Option<P4Runtime>)> {
     let Plan { control: path, controllers, .. } = plan;
     if path.is_none() && controllers.p4runtime.is_none() {
@@ -138,7 +139,7 @@ fn serve(plan: &Plan, switch: &Switch) -> io::Result<(Option<Server>, Option<P4R
     Ok((socket, p4runtime))
 }
 
-/// Sets a flag at SIGINT and SIGTERM. Threads that are started later leave the signals to this one.
+/// Sets a flag at SIGINT and SIGTERM. Threads started later inherit the blocked signals.
 fn wait_for_signals(is_told: &Arc<AtomicBool>) -> io::Result<()> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
@@ -146,7 +147,7 @@ fn wait_for_signals(is_told: &Arc<AtomicBool>) -> io::Result<()> {
     set.thread_block()?;
     let is_told = Arc::clone(is_told);
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        // Fails only for sets that are none.
+        // Fails only for invalid sets.
         let _ = set.wait();
         is_told.store(true, Ordering::Relaxed);
     })?;
@@ -156,7 +157,7 @@ fn wait_for_signals(is_told: &Arc<AtomicBool>) -> io::Result<()> {
 fn write_report(report: &Report, json: bool) -> io::Result<()> {
     let mut output = io::stdout().lock();
     if json {
-        // One object a line.
+        // One object per line.
         serde_json::to_writer(&mut output, report)?;
         return writeln!(output);
     }
@@ -190,7 +191,7 @@ fn write_report(report: &Report, json: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// How a worker chose its batches, in words.
+/// Describes how a worker chose its batch size.
 fn batches(report: &BatchReport) -> String {
     if report.choices == 0 {
         return format!("batches of up to {}; never 32 packets at once, so nothing was measured", report.batch);

@@ -1,6 +1,7 @@
-//! What fuzz targets call: each function takes any bytes, and panics only when something is wrong.
+//! Entry points of fuzz targets: each function takes any bytes, and panics only if there is a bug.
 //!
-//! A program that has one of everything runs in this process; what an input has changed is undone before the next one.
+//! A program with one object of each kind runs in this process; changes made by an input are undone before the next
+//! one.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -29,17 +30,17 @@ use crate::{load, stf};
 
 const PROGRAM: &str = include_str!("../programs/everything.p4");
 const CPU_PORT: u32 = 510;
-/// What connections of HTTP/2 begin with.
+/// The connection preface of HTTP/2.
 const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How long a connection may stay after its other end has said all.
+/// How long the server may keep a connection after the client has sent everything.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A program that runs, with those that control it.
+/// A running program and its control interfaces.
 struct Rig {
     control: Arc<Control>,
     running: Running,
     server: Server,
-    /// Inputs take turns.
+    /// Serializes inputs.
     turn: Mutex<()>,
 }
 
@@ -48,7 +49,7 @@ static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 fn rig() -> &'static Rig {
     static RIG: OnceLock<Rig> = OnceLock::new();
     RIG.get_or_init(|| {
-        // A thread of the server that fails is seen too.
+        // Also detect panics of the server's threads.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             HAS_FAILED.store(true, Ordering::Relaxed);
@@ -81,7 +82,7 @@ fn check_failures() {
     assert!(!HAS_FAILED.load(Ordering::Relaxed), "a thread has failed");
 }
 
-/// The text of a program, and behind a line of dashes a test for it: checked, run by the interpreter and written as C.
+/// Source of a program and, behind a line of dashes, a test for it: checked, run by the interpreter and compiled to C.
 pub fn program(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let (text, test) = text.split_once("\n----\n").unwrap_or((&text, ""));
@@ -89,7 +90,7 @@ pub fn program(bytes: &[u8]) {
     load::on_deep_stack(move || {
         let mut loaded = load::text_of(Path::new("program.p4"), text.into(), &[]);
         if let Some(program) = &mut loaded.program {
-            // A program that cannot run, or not be compiled, is refused; which of it is does not matter.
+            // A program that cannot run or cannot be compiled is rejected; either result is fine.
             drop(stf::run(program, &test));
             drop(compile::compile(program, "program", &Options::default()));
         }
@@ -97,7 +98,7 @@ pub fn program(bytes: &[u8]) {
     .expect("the compiler does not fail");
 }
 
-/// Lines that a client of the control socket sends.
+/// Lines from a client of the control socket.
 pub fn control(bytes: &[u8]) {
     let rig = rig();
     let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +107,7 @@ pub fn control(bytes: &[u8]) {
         let is_one = answer.get("answer").is_some() != answer.get("error").is_some_and(serde_json::Value::is_string);
         assert!(is_one, "{answer}");
     }
-    // What is listed can be loaded again, and is the same then.
+    // Listed entries can be loaded again, and the list is then the same.
     let list = || {
         let mut lines = rig.control.state().list(None).expect("all tables");
         lines.sort();
@@ -158,7 +159,7 @@ fn read_all(rig: &Rig) -> Vec<Entity> {
     all
 }
 
-/// Messages of P4Runtime: each a byte that says which, two for its length, and itself.
+/// P4Runtime messages: each has one byte for its type, two for its length, and its content.
 pub fn messages(bytes: &[u8]) {
     let rig = rig();
     let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,7 +169,7 @@ pub fn messages(bytes: &[u8]) {
         let (message, next) = behind.split_at(length);
         rest = next;
         let update = [UpdateType::Insert, UpdateType::Modify, UpdateType::Delete].get(usize::from(kind % 8)).copied();
-        // What is wrong is refused, with any status.
+        // Invalid messages are rejected, with any status.
         match (update, kind % 8) {
             (Some(update), _) => {
                 if let Ok(entity) = Entity::decode(message) {
@@ -195,7 +196,7 @@ pub fn messages(bytes: &[u8]) {
     }
     while rig.running.receive().is_some() {}
     drop(rig.running.idle());
-    // What is read can be written again, and is the same then.
+    // Entities that were read can be written again, and are then the same.
     let all = read_all(rig);
     for entity in &all {
         let is_constant = matches!(&entity.kind, Some(Kind::Table(entry)) if entry.is_const);
@@ -217,13 +218,13 @@ pub fn messages(bytes: &[u8]) {
     check_failures();
 }
 
-/// What comes at the port of P4Runtime behind the beginning of HTTP/2.
+/// Data that arrives at the P4Runtime port behind the HTTP/2 preface.
 pub fn port(bytes: &[u8]) {
     let rig = rig();
     let _turn = rig.turn.lock().unwrap_or_else(PoisonError::into_inner);
     let mut client = TcpStream::connect(rig.server.address).expect("it listens");
     client.set_read_timeout(Some(PATIENCE)).expect("a time");
-    // The server may end the connection before it has everything.
+    // The server may close the connection early.
     let _ = client.write_all(HELLO).and_then(|()| client.write_all(bytes));
     let _ = client.shutdown(Shutdown::Write);
     let mut answer = Vec::new();

@@ -1,5 +1,5 @@
-//! The typed tree: names resolved, types known, implicit casts written out, constants computed, generic functions made
-//! specific. The interpreter runs it; code is to be generated from it.
+//! The typed tree: names resolved, types known, implicit casts explicit, constants evaluated, generic functions
+//! specialized. The interpreter runs it, and the lowering compiles it.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::syntax::ast::{Binary, Direction, Unary};
 use crate::types::{Ty, Types};
 use crate::value::Value;
 
-/// A variable. Parsers and controls have a frame each; functions and actions have one of their own besides.
+/// A variable. Each parser and control has a frame; each function and action also has its own frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variable {
     Frame(usize),
     Local(usize),
 }
 
-/// Where an instance is: declared at the top level, or in the parser or control that runs.
+/// Location of an instance: at the top level, or in the running parser or control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceRef {
     Global(usize),
@@ -33,10 +33,10 @@ pub struct Expr {
 pub enum ExprKind {
     Const(Value),
     Variable(Variable),
-    /// The argument of a constructor.
+    /// A constructor argument.
     Constructed(usize),
     Instance(InstanceRef),
-    /// An instance without a name, an argument of a constructor.
+    /// An unnamed instance that is a constructor argument.
     Construct(Box<Instance>),
     Field(Box<Expr>, usize),
     Index(Box<Expr>, Box<Expr>),
@@ -47,9 +47,9 @@ pub enum ExprKind {
     Unary(Unary, Box<Expr>),
     Binary(Binary, Box<Expr>, Box<Expr>),
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// To the type of this expression.
+    /// A cast to the type of this expression.
     Cast(Box<Expr>),
-    /// All parts of a struct, header (valid), tuple, list or stack.
+    /// All parts of a struct, valid header, tuple, list or stack.
     Parts(Vec<Expr>),
     IsValid(Box<Expr>),
     Call(Box<Call>),
@@ -60,7 +60,7 @@ pub enum ExprKind {
     ValueSet(usize),
 }
 
-/// Whether something happens when an expression is evaluated.
+/// True if evaluating the expression has side effects.
 pub fn has_effects(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(_) | ExprKind::Hit(_) | ExprKind::Next(_) | ExprKind::Last(_) => true,
@@ -97,7 +97,7 @@ pub struct Call {
 pub enum Target {
     Function(usize),
     Action(usize),
-    /// An action of the top level.
+    /// A top-level action.
     GlobalAction(usize),
     ExternFunction(Arc<str>),
     Method {
@@ -106,7 +106,7 @@ pub enum Target {
         name: Arc<str>,
     },
     Apply(InstanceRef),
-    /// A parser or control that is an argument of the constructor.
+    /// A parser or control that is a constructor argument.
     ApplyArgument(Expr),
     Table(usize),
     SetValid(Expr),
@@ -118,7 +118,7 @@ pub enum Target {
 #[derive(Clone, Debug)]
 pub struct Argument {
     pub direction: Direction,
-    /// None for `_` and for what is optional.
+    /// `None` for `_` and for omitted optional arguments.
     pub value: Option<Expr>,
     pub ty: Ty,
 }
@@ -134,7 +134,7 @@ pub struct Parameter {
 
 #[derive(Clone, Debug)]
 pub enum Statement {
-    /// A variable comes to life with the value of its type.
+    /// Creates a variable with the zero value of its type.
     Reset(Variable, Ty),
     Assign {
         target: Expr,
@@ -152,7 +152,7 @@ pub enum Statement {
     Exit,
     Break,
     Continue,
-    /// The number of a case is the action's place in the table's list; none for `default`.
+    /// The number of a case is the action's index in the table's list; `None` for `default`.
     SwitchAction {
         call: Box<Call>,
         cases: Vec<(Vec<Option<usize>>, Vec<Statement>)>,
@@ -167,7 +167,7 @@ pub enum Statement {
         update: Vec<Statement>,
         body: Vec<Statement>,
     },
-    /// Bounds are included.
+    /// The range includes both bounds.
     ForRange {
         target: Expr,
         first: Expr,
@@ -181,7 +181,7 @@ pub enum Statement {
     },
 }
 
-/// A function or an action: parameters come first in its frame.
+/// A function or an action: its parameters are first in its frame.
 #[derive(Clone, Debug)]
 pub struct Function {
     pub name: Arc<str>,
@@ -194,7 +194,7 @@ pub struct Function {
     pub annotations: Naming,
 }
 
-/// What the control plane calls a thing.
+/// Control-plane name and id of an object.
 #[derive(Clone, Debug, Default)]
 pub struct Naming {
     /// `@name`
@@ -222,16 +222,16 @@ pub struct Instance {
     pub span: Span,
 }
 
-/// What parsers and controls have in common.
+/// Common parts of parsers and controls.
 #[derive(Clone, Debug, Default)]
 pub struct Shell {
     pub name: Arc<str>,
     pub parameters: Vec<Parameter>,
     pub constructor: Vec<Parameter>,
-    /// Types of the variables of the frame; parameters come first.
+    /// Types of the variables of the frame; parameters are first.
     pub frame: Vec<Ty>,
     pub instances: Vec<Instance>,
-    /// What happens before the first state or the body: variables are initialised.
+    /// Initialization of variables, before the first state or the body.
     pub init: Vec<Statement>,
 }
 
@@ -252,14 +252,14 @@ pub struct Parser {
     pub start: Next,
 }
 
-/// A set of values that the control plane fills.
+/// A value set, filled by the control plane.
 #[derive(Clone, Debug)]
 pub struct ValueSet {
     pub name: Arc<str>,
     pub naming: Naming,
-    /// How many members it may have.
+    /// Maximum number of members.
     pub size: u64,
-    /// What a member consists of: names, types, and how each is matched.
+    /// Fields of a member: name, type, and match kind.
     pub fields: Vec<(Arc<str>, Ty, Arc<str>)>,
 }
 
@@ -293,13 +293,13 @@ pub struct Table {
     pub default_is_const: bool,
     pub entries: Vec<Entry>,
     pub entries_are_const: bool,
-    /// How many entries it has room for, where the program says so.
+    /// Number of entries, if the program states it.
     pub size: Option<u64>,
     /// The action profile or selector, direct counter and direct meter.
     pub implementation: Option<Expr>,
     pub counter: Option<Expr>,
     pub meter: Option<(Expr, Option<Expr>)>,
-    /// Entries may time out when they are not used.
+    /// Entries may have an idle timeout.
     pub support_timeout: bool,
 }
 
@@ -307,14 +307,14 @@ pub struct Table {
 pub struct Key {
     pub value: Expr,
     pub kind: Arc<str>,
-    /// As the control plane calls it.
+    /// The control plane's name.
     pub name: Arc<str>,
 }
 
-/// An action of a table, with the arguments that the program gives to its first parameters.
+/// An action of a table, with the arguments that the program binds to its first parameters.
 #[derive(Clone, Debug)]
 pub struct TableAction {
-    /// A number of an action of the control, or of the top level.
+    /// An action of the control, or a top-level one.
     pub action: Target,
     pub name: Arc<str>,
     pub bound: Vec<Argument>,
@@ -324,22 +324,22 @@ pub struct TableAction {
 
 #[derive(Clone, Debug)]
 pub struct BoundAction {
-    /// Its place in the table's list.
+    /// Its index in the table's list.
     pub action: usize,
-    /// For the parameters that the control plane sets.
+    /// Arguments of the parameters that the control plane sets.
     pub arguments: Vec<Expr>,
 }
 
-/// The largest priority of an entry: P4Runtime has no larger ones, and none below 1.
+/// The largest priority of an entry in P4Runtime; the smallest is 1.
 pub const LARGEST_PRIORITY: i64 = i32::MAX as i64;
 
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub keys: Vec<Expr>,
     pub action: BoundAction,
-    /// The control plane cannot change it, although it can change others.
+    /// The control plane cannot change it, although it can change other entries of the table.
     pub is_const: bool,
-    /// The largest one wins, whatever the program's own numbers mean. It is 0 where nothing but keys decides.
+    /// The largest priority wins, regardless of how the program numbers priorities. 0 in tables without priorities.
     pub priority: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Types, each kept once, so that equal types have equal numbers.
+//! Types, interned: equal types have equal numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use num_traits::Zero;
 use crate::syntax::ast::StructKind;
 use crate::value::Value;
 
-/// How many values without parts a type may consist of.
+/// Maximum number of leaf values of a type.
 pub const MAX_LEAVES: u64 = 1 << 18;
-/// How deep types may be made of each other.
+/// Maximum nesting depth of types.
 const MAX_DEPTH: u32 = 500;
 
 /// The number of a type.
@@ -19,14 +19,14 @@ pub struct Ty(pub u32);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// Stands where an error has been noted; agrees with everything.
+    /// Type of an expression with an error; fits every type.
     Unknown,
     Void,
     Bool,
     Error,
     MatchKind,
     String,
-    /// Integers of any size; there are only constants of it.
+    /// Integers of arbitrary size; only constants have this type.
     Int,
     Bits {
         width: u32,
@@ -57,16 +57,16 @@ pub enum Type {
         declaration: usize,
         arguments: Vec<Ty>,
     },
-    /// `{ x = …, y = … }`, not yet known what of.
+    /// `{ x = …, y = … }`, of a type that is not known yet.
     Record(Vec<(Arc<str>, Ty)>),
-    /// A literal list with `...` at its end: defaults for what is missing.
+    /// A literal list that ends with `...`: missing values get defaults.
     Partial(Ty),
     /// `{#}`
     Invalid,
     /// `_`
     DontCare,
     Table(usize),
-    /// What applying a table gives.
+    /// The result of applying a table.
     Applied(usize),
 }
 
@@ -78,11 +78,11 @@ pub struct StructInfo {
     pub declaration: usize,
     pub arguments: Vec<Ty>,
     pub fields: Vec<(Arc<str>, Ty)>,
-    /// The lists of fields to preserve (`@field_list`) in which each field is.
+    /// For each field, the field lists (`@field_list`) that contain it.
     pub field_lists: Vec<Vec<u64>>,
-    /// How each field is matched in value sets (`@match`), where the program says so.
+    /// For each field, its match kind in value sets (`@match`), if stated.
     pub matches: Vec<Option<Arc<str>>>,
-    /// The kind of packets from or to a controller that begin with this header (`@controller_header`).
+    /// The kind of controller packets that begin with this header (`@controller_header`).
     pub controller: Option<Arc<str>>,
 }
 
@@ -90,7 +90,7 @@ pub struct StructInfo {
 pub struct EnumInfo {
     pub name: Arc<str>,
     pub members: Vec<Arc<str>>,
-    /// The type and the values of a serialisable one.
+    /// The type and the values of a serializable enum.
     pub representation: Option<(Ty, Vec<Value>)>,
 }
 
@@ -103,11 +103,11 @@ pub struct Types {
     pub structs: Vec<StructInfo>,
     pub struct_numbers: HashMap<(usize, Vec<Ty>), Ty>,
     pub enums: Vec<EnumInfo>,
-    /// Name and what it is made of.
+    /// Name and underlying type.
     pub new_types: Vec<(Arc<str>, Ty)>,
     /// Names of type parameters.
     pub variables: Vec<Arc<str>>,
-    /// Names of externs, parsers, controls and packages, by the number of their declaration.
+    /// Names of externs, parsers, controls and packages, by declaration number.
     pub names: HashMap<usize, Arc<str>>,
     pub errors: Vec<Arc<str>>,
     pub match_kinds: Vec<Arc<str>>,
@@ -195,12 +195,12 @@ impl Types {
         number
     }
 
-    /// How many values without parts a value of the type consists of.
+    /// Number of leaf values of a value of the type.
     pub fn leaves(&self, ty: Ty) -> u64 {
         self.leaves[ty.0 as usize].max(1)
     }
 
-    /// Whether values of the type are beyond what is supported, in number of parts or in depth.
+    /// True if the type exceeds the limits on leaf values or nesting depth.
     pub fn is_too_large(&self, ty: Ty) -> bool {
         self.leaves(ty) > MAX_LEAVES || self.depths[ty.0 as usize] > MAX_DEPTH
     }
@@ -221,7 +221,7 @@ impl Types {
         }
     }
 
-    /// Width and sign of what is represented as an integer of fixed width: newtypes and serialisable enums too.
+    /// Width and sign of types represented as integers of fixed width: also newtypes and serializable enums.
     pub fn representation(&self, ty: Ty) -> Option<(u32, bool)> {
         match self.get(ty) {
             Type::Bits { width, signed } => Some((*width, *signed)),
@@ -242,7 +242,7 @@ impl Types {
         self.structure(ty).is_some_and(|info| info.kind == kind)
     }
 
-    /// The types that a list of values for this type has.
+    /// The types of the elements of a list literal for this type.
     pub fn components(&self, ty: Ty) -> Option<Vec<Ty>> {
         match self.get(ty) {
             Type::Tuple(elements) => Some(elements.clone()),
@@ -252,7 +252,7 @@ impl Types {
         }
     }
 
-    /// The type without new names around it.
+    /// The underlying type of a newtype; other types unchanged.
     pub fn stripped(&self, ty: Ty) -> Ty {
         match self.get(ty) {
             Type::New(number) => self.stripped(self.new_types[*number].1),
@@ -260,7 +260,7 @@ impl Types {
         }
     }
 
-    /// Puts types in the place of type parameters.
+    /// Substitutes types for type parameters.
     pub fn substitute(&mut self, ty: Ty, map: &HashMap<u32, Ty>) -> Ty {
         if map.is_empty() {
             return ty;
@@ -294,7 +294,7 @@ impl Types {
         self.of(new)
     }
 
-    /// A struct type, which is the same for the same declaration and arguments.
+    /// A struct type; the same number for the same declaration and arguments.
     pub fn struct_type(&mut self, info: StructInfo) -> Ty {
         let key = (info.declaration, info.arguments.clone());
         if let Some(ty) = self.struct_numbers.get(&key) {
@@ -306,7 +306,7 @@ impl Types {
         ty
     }
 
-    /// Whether a type parameter occurs in it.
+    /// True if the type contains a type parameter.
     pub fn is_open(&self, ty: Ty) -> bool {
         match self.get(ty) {
             Type::Variable(_) => true,
@@ -322,7 +322,7 @@ impl Types {
         }
     }
 
-    /// The value that variables start with: zero, and headers invalid.
+    /// The initial value of variables: zero, with invalid headers.
     pub fn zero(&self, ty: Ty) -> Value {
         match self.get(ty) {
             Type::Bool => Value::Bool(false),
@@ -354,7 +354,7 @@ impl Types {
         }
     }
 
-    /// The largest number of bits that a value takes in a packet, or none for what cannot be in one.
+    /// The maximum number of bits of a value in a packet; `None` for values that cannot be in one.
     pub fn width(&self, ty: Ty) -> Option<u64> {
         Some(match self.get(ty) {
             Type::Bool => 1,
@@ -380,7 +380,7 @@ impl Types {
         })
     }
 
-    /// How messages name a type.
+    /// The name of a type in messages.
     pub fn show(&self, ty: Ty) -> String {
         let list = |list: &[Ty]| list.iter().map(|ty| self.show(*ty)).collect::<Vec<_>>().join(", ");
         let named = |name: &str, arguments: &[Ty]| {

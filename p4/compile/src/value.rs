@@ -1,4 +1,4 @@
-//! Values as they are at run time and in constants, and arithmetic on integers of fixed width.
+//! Run-time and constant values, and arithmetic on integers of fixed width.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 use crate::syntax::ast::Binary;
 use crate::syntax::number::MAX_WIDTH;
 
-/// A value. Its type is known from where it stands.
+/// A value. Its type is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Bool(bool),
-    /// Integers of all types, and serialisable enums.
+    /// Integers of all types, and serializable enums.
     Int(BigInt),
     /// The first `bits` bits, as an unsigned number.
     Varbit {
         bits: u32,
         value: BigInt,
     },
-    /// An enum's member, an error or a match kind, by its number.
+    /// A member of an enum, an error or a match kind, by its number.
     Member(u32),
     Text(Arc<str>),
     Header {
@@ -35,12 +35,12 @@ pub enum Value {
     },
     /// An instance of an extern, a parser or a control.
     Object(usize),
-    /// Of packets, and of what has no value.
+    /// For packets, and for everything without a value.
     None,
 }
 
 impl Value {
-    /// The integer, or 0 of what is none.
+    /// The integer, or 0 for other values.
     pub fn int(&self) -> BigInt {
         match self {
             Value::Int(value) | Value::Varbit { value, .. } => value.clone(),
@@ -50,7 +50,7 @@ impl Value {
         }
     }
 
-    /// The same without a copy where it is there already.
+    /// Like `int`, without a copy if possible.
     pub fn as_int(&self) -> Cow<'_, BigInt> {
         match self {
             Value::Int(value) | Value::Varbit { value, .. } => Cow::Borrowed(value),
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The integer as one of the machine, the largest one when it is too large.
+    /// The integer as a machine word; a larger one becomes the largest word.
     pub fn number(&self) -> u64 {
         self.int().to_u64().unwrap_or(u64::MAX)
     }
@@ -72,13 +72,13 @@ impl Value {
 pub fn mask(width: u32) -> BigInt {
     match width {
         0 => BigInt::zero(),
-        // Tables are filled by the million with keys of such widths.
+        // Fast path: tables are filled with millions of keys of such widths.
         1..=128 => BigInt::from(u128::MAX >> (128 - width)),
         _ => (BigInt::one() << width) - 1,
     }
 }
 
-/// Whether a number has so many bits at most; a negative one in two's complement.
+/// True if a number fits into `width` bits; a negative one in two's complement.
 pub fn fits(number: &BigInt, width: u32) -> bool {
     if number.is_negative() {
         -number <= BigInt::one() << width.saturating_sub(1)
@@ -103,8 +103,8 @@ pub fn limits(width: u32, signed: bool) -> (BigInt, BigInt) {
     }
 }
 
-/// An operation on two integers of the same type; `ty` is width and sign, none for integers of any size. In shifts the right
-/// one has a type of its own. The error says why there is no result.
+/// Applies an operator to two integers of the same type; `ty` is width and sign, `None` for integers of arbitrary size.
+/// In shifts, the right operand has its own type. The error says why there is no result.
 pub fn arithmetic(
     operator: Binary,
     left: &BigInt,

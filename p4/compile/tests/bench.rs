@@ -1,5 +1,5 @@
-//! `namehop p4 bench` where something is not installed. The C compiler is a script here: what it makes of the measurement prints one
-//! way that was measured, and programs that encrypt it refuses as a compiler without the headers of intel-ipsec-mb does.
+//! `namehop p4 bench` with missing dependencies. The C compiler is a script: the benchmark that it builds prints one
+//! measured variant, and it rejects programs that encrypt, as a compiler without the headers of intel-ipsec-mb does.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! `namehop p4 run` from the outside: captures through compiled programs, several workers, and what cannot be run.
+//! `namehop p4 run` as a process: captures through compiled programs, several workers, and programs that cannot run.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use serde_json::Value;
 
-/// No more than may wait for a port, since a capture is read faster than another one is written.
+/// No more frames than may wait for a port, because reading a capture is faster than writing one.
 const FRAMES: u32 = 1000;
 
 fn program() -> Command {
@@ -25,7 +25,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A program whose ingress does this, with the first header of a packet in `hdr.first`.
+/// Compiles a program with these statements in its ingress and the first header of a packet in `hdr.first`.
 fn compile(folder: &Path, name: &str, declarations: &str, ingress: &str) -> PathBuf {
     let (source, result) = (folder.join(format!("{name}.p4")), folder.join(format!("{name}.so")));
     let written = fs::write(
@@ -82,14 +82,14 @@ fn read_capture(path: &Path) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Requests to the control socket of a program that runs, by the command.
+/// A running program, and requests to its control socket.
 struct Running {
     child: std::process::Child,
     socket: PathBuf,
 }
 
 impl Running {
-    /// With these ports, one of which does not end.
+    /// Starts a program with these ports; one of them must not end.
     fn start(folder: &Path, program_file: &Path, ports: &[String]) -> Running {
         let socket = folder.join("control");
         let mut command = program();
@@ -190,7 +190,7 @@ fn registers_meters_and_reports_are_seen_from_outside() {
     running.end();
 }
 
-/// Runs a program with a capture at port 0, and ports 1 and 2 that write. Gives both and the report.
+/// Runs a program with a capture at port 0, and with ports 1 and 2 for output. Returns both outputs and the report.
 fn run(folder: &Path, program_file: &Path, frames: &[Vec<u8>], arguments: &[&str]) -> ([Vec<Vec<u8>>; 2], Value) {
     let input = folder.join("in.pcap");
     write_capture(&input, frames);
@@ -236,7 +236,7 @@ fn packets_go_in_place_through_one_and_several_workers_in_their_order() {
 #[test]
 fn the_size_of_batches_is_chosen_on_the_packets_that_come() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Slower than a capture is read, so that packets wait for it and bursts are full.
+    // Slower than reading the capture, so that packets wait and bursts are full.
     let ingress = "bit<32> sum = 0; for (bit<8> i in 1 .. 200) { hash(sum, HashAlgorithm.crc32, 32w0, { \
                    hdr.first.addresses, sum }, 64w0x100000000); } if (sum != 1) { all.count(0); } \
                    mark_to_drop(standard);";
@@ -252,7 +252,7 @@ fn the_size_of_batches_is_chosen_on_the_packets_that_come() {
     assert!(batches["model_batch"].is_u64(), "{report}");
     let (_, report) = run(folder.path(), &sink, &frames, &["--batch", "8"]);
     assert_eq!((&report["batches"], &report["dropped"]), (&serde_json::json!([]), &20_000.into()));
-    // Too few packets at once say nothing.
+    // With too few packets per burst, nothing is measured.
     let (_, report) = run(folder.path(), &sink, &frames[..20], &[]);
     assert_eq!((&report["batches"][0]["choices"], &report["batches"][0]["batch"]), (&0.into(), &32.into()));
 }
@@ -311,7 +311,7 @@ fn payloads_are_encrypted_in_place_and_in_copies() {
 fn a_library_that_is_missing_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
-    // A compiler that has no header of it.
+    // A compiler without that header.
     let compiler = "#!/bin/sh\necho 'cipher.h: fatal error: intel-ipsec-mb.h: No such file or directory' >&2\nexit 1\n";
     fs::write(path("cc"), compiler).expect("written");
     fs::set_permissions(path("cc"), fs::Permissions::from_mode(0o755)).expect("set");

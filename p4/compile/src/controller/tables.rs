@@ -1,4 +1,4 @@
-//! Entries of tables and default actions, as P4Runtime writes and shows them.
+//! Table entries and default actions: decoding for writes, and encoding for reads.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::control::state::{Extra, Notes, State};
 use crate::interpret::table::{Match, RuntimeEntry};
 use crate::value::{self, Value};
 
-/// A table as p4info and the compiled program have it.
+/// A table in p4info and in the compiled program.
 pub(super) struct Table<'t> {
     pub(super) info: &'t info::Table,
     pub(super) described: &'t TableDescription,
@@ -37,7 +37,7 @@ impl Table<'_> {
         Status::invalid_argument(format!("table {}: {reason}", self.info.preamble.name))
     }
 
-    /// The place of an action in the table's list, and its values.
+    /// The index of an action in the table's list, and its arguments.
     pub(super) fn action(&self, action: &Action, is_default: bool) -> Result<(usize, Vec<Value>), Status> {
         let place = self.place_of(action)?;
         let (described, listed) = (&self.described.actions[place], &self.described.table.actions[place]);
@@ -61,7 +61,7 @@ impl Table<'_> {
         Ok((place, values))
     }
 
-    /// The place of an action that entries have themselves, as it is asked for: its values do not matter.
+    /// The index of the action in a read request for entries with their own actions; its arguments are ignored.
     pub(super) fn own_action(&self, action: &TableAction) -> Result<u32, Status> {
         let Some(TableActionKind::Action(action)) = &action.kind else {
             return Err(Status::unimplemented(
@@ -76,7 +76,7 @@ impl Table<'_> {
         found.ok_or_else(|| self.bad(&format!("it has no action with id {:#010x}", action.action_id)))
     }
 
-    /// The action of an entry, by its place and with its values, or what it refers to.
+    /// The action of an entry, with index and arguments, or its reference.
     fn table_action(&self, action: &TableAction, is_default: bool) -> Result<Chosen, Status> {
         match &action.kind {
             Some(TableActionKind::Action(action)) if self.info.implementation_id == 0 || is_default => {
@@ -94,7 +94,7 @@ impl Table<'_> {
         }
     }
 
-    /// An action set: its only action, or more of them with weights.
+    /// A one-shot action set: a single action, or several with weights.
     fn action_set(&self, set: &ActionSet) -> Result<Chosen, Status> {
         if set.group_action.is_some() || set.action_selection_mode != 0 || set.size_semantics != 0 {
             return Err(Status::unimplemented(
@@ -121,12 +121,12 @@ impl Table<'_> {
         }
     }
 
-    /// Reads an entry. Without an action, for deleting and looking for it, the first one stands for it.
+    /// Decodes an entry. Without an action (for deletion and lookup), the first action stands for it.
     pub(super) fn entry(&self, given: &TableEntry, needs_action: bool) -> Result<(Entry, Option<Reference>), Status> {
         let mut keys = Vec::new();
         for (number, key) in self.described.table.keys.iter().enumerate() {
             let Some(field) = self.info.match_fields.iter().find(|field| field.id as usize == number + 1) else {
-                // The key of a selector.
+                // A selector's key.
                 keys.push(Match::Any);
                 continue;
             };
@@ -162,7 +162,7 @@ impl Table<'_> {
         Ok((entry::packed(&self.described.table, &entry), reference))
     }
 
-    /// The action of an entry that refers to something.
+    /// Encodes the reference of an entry.
     fn show_reference(&self, reference: &Reference, actions: &[info::Action]) -> TableAction {
         let weighted = |set: &SetAction| WeightedAction {
             action: Some(show_action(&set.action, actions)),
@@ -238,31 +238,31 @@ impl Table<'_> {
     }
 }
 
-/// What the controller keeps with an entry.
+/// The controller's metadata of an entry.
 pub(super) fn notes(entry: &TableEntry) -> Notes {
     Notes { metadata: entry.metadata.clone(), number: entry.controller_metadata }
 }
 
-/// What an entry does: an action of its own, or what it refers to.
+/// The action of an entry: its own, or a reference.
 enum Chosen {
     Own(usize, Vec<Value>),
     Other(Reference),
 }
 
-/// Values of an action by their numbers.
+/// Encodes action arguments, with parameter ids from 1.
 fn fields(values: impl IntoIterator<Item = BigInt>) -> Vec<Field> {
     let field = |(place, value): (usize, BigInt)| Field { id: place as u32 + 1, value: bits::write(&value) };
     values.into_iter().enumerate().map(field).collect()
 }
 
-/// An action of a profile.
+/// Encodes an action of a profile.
 pub(super) fn show_action(action: &ActionOf, actions: &[info::Action]) -> Action {
     let known = actions.iter().find(|known| known.preamble.name == action.path);
     let params = fields(action.values.iter().map(Value::int));
     Action { action_id: known.map_or(0, |known| known.preamble.id), params }
 }
 
-/// Whether a profile has what is referred to; otherwise what it has not.
+/// Checks that a profile has the object of a reference; the error names the missing object.
 fn known_reference(profile: &Profile, reference: &Reference) -> Result<(), String> {
     match reference {
         Reference::Member(id) if !profile.members.contains_key(id) => Err(format!("member {id}")),
@@ -281,7 +281,7 @@ impl Running {
             table.check_direct(given)?;
             return self.change_default(&mut state, update, number, given);
         }
-        // Of an entry that goes, no more than its key is looked at.
+        // For a deletion, only the key matters.
         let direct = if update == UpdateType::Delete { Direct::default() } else { table.check_direct(given)? };
         let name = table.info.preamble.name.as_str();
         if described.entries_are_const && update != UpdateType::Modify {
@@ -293,13 +293,14 @@ impl Running {
         let has_action = update != UpdateType::Delete && given.action.is_some();
         let (entry, reference) = table.entry(given, has_action)?;
         let key = identity(&entry);
-        // Whether a new one is there already is found out when it cannot be added, so that most are looked for once less.
+        // For an insertion, whether the entry exists is checked only if adding it fails, which saves a lookup in most
+        // cases.
         let known = if update == UpdateType::Insert { None } else { state.entry(number, &key) };
         if known.is_some() && state.is_const(number, &key) {
             if update == UpdateType::Delete || has_action || has_more(given) {
                 return Err(Status::permission_denied(format!("this entry of table {name} is constant")));
             }
-            // What it has counted, and what it lets pass, may be set.
+            // Counter and meter of a constant entry may still be set.
             let cell = known.and_then(|entry| state.cell(number, &entry));
             cell.into_iter().for_each(|cell| self.set_direct(&described.table.cells, cell, &direct));
             return Ok(());
@@ -310,7 +311,7 @@ impl Running {
         let (change, new) = match (update, known) {
             (UpdateType::Insert, _) => (Change::Insert, entry),
             (UpdateType::Modify, Some(_)) => (Change::Modify, entry),
-            // The size of its values is compared with that of its action.
+            // The deletion compares the length of the action data with the action's, so use the real entry.
             (UpdateType::Delete, Some(known)) => (Change::Delete, known),
             _ => return Err(Status::not_found(format!("table {name} has no entry with this key"))),
         };
@@ -320,7 +321,7 @@ impl Running {
                 Status::not_found(format!("table {name}: profile {path} has no {what}"))
             })?;
         }
-        // What is wrong with an entry by itself was found before.
+        // Errors in the entry itself were reported above.
         if let Err(reason) = state.put(number, change, new, reference) {
             let is_there = change == Change::Insert && state.entry(number, &key).is_some();
             return Err(if is_there { Status::already_exists(reason) } else { Status::resource_exhausted(reason) });
@@ -368,7 +369,7 @@ impl Running {
     }
 }
 
-/// Whether a change is of more than what an entry has counted and lets pass.
+/// True if a change sets more than an entry's counter and meter.
 fn has_more(given: &TableEntry) -> bool {
     given.idle_timeout_ns != 0 || notes(given) != Notes::default()
 }

@@ -1,4 +1,4 @@
-//! Entries as controllers write them: read, written again, and refused with what is wrong.
+//! Entries of controllers: decoded, encoded again, or rejected with the reason.
 
 use namehop_p4runtime::Message as _;
 use namehop_p4runtime::entity::{
@@ -86,7 +86,7 @@ fn entries_are_written_as_they_are_read() {
         let shown = table.show(&table.entry(&given, true).expect("it fits").0, None, &known.info.actions);
         assert_eq!(shown, given);
     }
-    // Zeros before a value do not matter.
+    // Leading zeros of a value do not matter.
     let (given, table) = (known.entry(MACS, &[exact(1, &[0, 0, 7]), exact(2, &[0, 9])], 0), known.table(MACS));
     let shown = table.show(&table.entry(&given, true).expect("it fits").0, None, &known.info.actions);
     assert_eq!(shown.matches, [exact(1, &[7]), exact(2, &[9])]);
@@ -156,7 +156,7 @@ proptest! {
                 let table = known.table(name);
                 let Ok(entry) = table.entry(&given, true) else { continue };
                 let shown = table.show(&entry.0, None, &known.info.actions);
-                // What is shown is read as the same entry.
+                // The encoded entry decodes to the same entry.
                 prop_assert_eq!(table.entry(&shown, true).expect("it was shown"), entry);
             }
             Ok(())

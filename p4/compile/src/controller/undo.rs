@@ -1,6 +1,6 @@
-//! Changes that can be taken back, for batches of which all updates are made or none: what an update changes is kept before it is made.
+//! Undoable changes, for batches that apply either all updates or none: the old state is saved before each update.
 //!
-//! What packets do meanwhile stays: a counter keeps what it has counted since.
+//! Effects of packets in between are kept: a counter keeps what it has counted since.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::{Device, Undo};
@@ -18,16 +18,16 @@ use crate::control::rows::{Identity, identity};
 use crate::control::state::Notes;
 use crate::interpret::table::Match;
 
-/// What counts and limits packets of an entry, or a cell.
+/// Counter and meter of an entry, or of a cell.
 #[derive(Clone, Copy, Default)]
 struct Measures {
-    /// The place of the counter, and what it had counted.
+    /// Index of the counter, and its packets and bytes.
     counter: Option<(usize, (u64, u64))>,
-    /// The place of the meter, and what it let pass.
+    /// Index of the meter, and its rates.
     meter: Option<(usize, Option<MeterRates>)>,
 }
 
-/// An entry as it was.
+/// The saved state of an entry.
 struct Kept {
     entry: Entry,
     reference: Option<Reference>,
@@ -37,7 +37,7 @@ struct Kept {
 }
 
 impl Running {
-    /// Makes a change, and gives what takes it back.
+    /// Makes a change, and returns a function that undoes it.
     pub(super) fn change_and_keep(&self, update: UpdateType, entity: &Entity) -> Result<Undo<'_>, Status> {
         let undo = match &entity.kind {
             Some(Kind::Table(given)) if given.is_default_action => self.keep_default(given)?,
@@ -137,7 +137,8 @@ impl Running {
             state.set_extra(number, &identity, kept.timeout_ns, kept.notes);
             let cell = state.entry(number, &identity).and_then(|entry| state.cell(number, &entry));
             drop(state);
-            // The cell of an entry that was put back begins at zero; that of one that stayed has what was set, or has gone on.
+            // The counter of an entry that was inserted again starts at zero; the counter of an entry that stayed has
+            // the value that was set, or has gone on counting.
             let from = match (change, set) {
                 (Change::Insert, _) => Some((0, 0)),
                 (_, set) => set,
@@ -149,7 +150,7 @@ impl Running {
         }))
     }
 
-    /// Of an entry, when no more than its counter or meter is set.
+    /// Saves an entry of which only the counter or meter is set.
     fn keep_measures(&self, given: Option<&TableEntry>, set: Option<CounterData>) -> Result<Undo<'_>, Status> {
         let given = given.ok_or_else(|| Status::invalid_argument("the entry is missing"))?;
         let (number, identity) = self.identity_of(given)?;
@@ -165,7 +166,7 @@ impl Running {
         }))
     }
 
-    /// Of a cell of a counter.
+    /// Saves a cell of a counter.
     fn keep_counter(&self, number: usize, cell: u64, set: CounterData) -> Undo<'_> {
         let before = self.control.live.program.counter(number, cell as usize);
         let kept = Measures { counter: before.map(|before| (number, before)), meter: None };
@@ -175,7 +176,7 @@ impl Running {
         })
     }
 
-    /// Of a cell of a meter.
+    /// Saves a cell of a meter.
     fn keep_meter(&self, number: usize, cell: u64) -> Undo<'_> {
         let rates = self.control.live.rates().get(number).and_then(|known| known.get(&cell)).copied();
         let kept = Measures { counter: None, meter: Some((number, rates)) };
@@ -185,7 +186,7 @@ impl Running {
         })
     }
 
-    /// Of a cell of a register.
+    /// Saves a cell of a register.
     fn keep_register(&self, number: usize, cell: u64) -> Undo<'_> {
         let mut before = Vec::new();
         let one = move || cell..cell.saturating_add(1);
@@ -196,7 +197,7 @@ impl Running {
         })
     }
 
-    /// Of a multicast group or a clone session, which may be one that was set at the control socket.
+    /// Saves a multicast group or a clone session, which may have been set at the control socket.
     fn keep_copies(&self, given: &ReplicationEntry) -> Undo<'_> {
         let switch = &self.control.live.switch;
         let known = self.control.replication();
@@ -223,7 +224,7 @@ impl Running {
         }
     }
 
-    /// Of a member of an action profile.
+    /// Saves a member of an action profile.
     fn keep_member(&self, profile: u32, id: u32) -> Result<Undo<'_>, Status> {
         let profile = self.profile(profile)?;
         let action = self.control.state().profiles[profile].members.get(&id).map(|member| member.action.clone());
@@ -235,7 +236,7 @@ impl Running {
         }))
     }
 
-    /// Of a group of members.
+    /// Saves a group of members.
     fn keep_group(&self, profile: u32, id: u32) -> Result<Undo<'_>, Status> {
         let profile = self.profile(profile)?;
         let state = self.control.state();
@@ -254,17 +255,17 @@ impl Running {
         }))
     }
 
-    /// Of a value set.
+    /// Saves a value set.
     fn keep_value_set(&self, number: usize) -> Undo<'_> {
         let members: Vec<Vec<Match>> = self.control.state().value_sets[number].clone();
         Box::new(move || self.control.state().set_members(number, members).map_err(Status::internal))
     }
 
-    /// Gives a cell what it had, and what was counted since it was set.
+    /// Restores a cell, and adds what was counted since it was set to `from`.
     fn restore(&self, kept: Measures, cell: u64, from: Option<(u64, u64)>) {
         let live = &self.control.live;
         if let (Some((counter, before)), Some(from)) = (kept.counter, from) {
-            // No packet is counted between the two.
+            // No packet may be counted between reading and writing.
             live.switch.between_bursts(|_| {
                 let now = live.program.counter(counter, cell as usize).unwrap_or(from);
                 let sum = |before: u64, now: u64, from: u64| before.wrapping_add(now.wrapping_sub(from));
@@ -281,7 +282,7 @@ impl Running {
     }
 }
 
-/// The cell that a batch of all or none changes.
+/// The single cell of an update in an all-or-none batch.
 fn one_cell(index: Option<Index>) -> Result<u64, Status> {
     let Some(Index { index }) = index else {
         return Err(Status::unimplemented("in a batch of all or none, cells are named one by one: give the index"));
@@ -293,7 +294,7 @@ fn amounts(data: CounterData) -> (u64, u64) {
     (data.packet_count as u64, data.byte_count as u64)
 }
 
-/// How something that is there, or not, is made as it was.
+/// The change that restores whether an object exists.
 fn change_back(is_there: bool, was_there: bool) -> Option<Change> {
     match (is_there, was_there) {
         (true, true) => Some(Change::Modify),

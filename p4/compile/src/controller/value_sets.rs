@@ -1,4 +1,4 @@
-//! Value sets of parsers as P4Runtime has them: all members at once.
+//! P4Runtime access to value sets of parsers: all members at once.
 
 use namehop_p4runtime::Status;
 use namehop_p4runtime::device::Parts;
@@ -12,7 +12,7 @@ use super::keys::key_match;
 use super::{Running, bits, parts, place, places};
 use crate::interpret::table::Match;
 
-/// A value as a controller writes it; one that may be anything is left out.
+/// Encodes a match on a field; one that matches any value is omitted.
 fn show(place: usize, wanted: &Match) -> Option<FieldMatch> {
     let pair = |first: &BigInt, second: &BigInt| Pair { first: bits::write(first), second: bits::write(second) };
     let kind = match wanted {

@@ -1,5 +1,6 @@
-//! The way of a batch through a whole program in one function, for programs whose packets go straight through. Headers stay
-//! where they are in the packet: what has changed is written there, and only when headers come or go they are put together anew.
+//! Generates one function that takes a batch through a whole program, for programs whose packets go straight through.
+//! Headers stay in place in the packet, and changed fields are written there; the packet is rebuilt only if headers are
+//! added or removed.
 
 use std::mem;
 
@@ -11,12 +12,12 @@ use crate::ir::{Emit, EmitField, Expr, Fused, Kind, Resume, Sink, Statement, Tab
 use crate::optimise::fuse::fixed_width;
 use crate::optimise::visit;
 
-/// How packets follow each other through a program whose parts are one.
+/// How the packets of a batch are interleaved in a program of one part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// One after the other, each through all of it.
+    /// One by one, each through the whole program.
     AtOnce,
-    /// Together from one lookup to the next, in their order.
+    /// Together from lookup to lookup, in order.
     Kept,
     /// Together, in any order.
     Free,
@@ -28,17 +29,17 @@ impl Order {
     }
 }
 
-/// Values of more parts are not put away before a lookup.
+/// Variables with more values than this are not saved before a lookup.
 const MOST_PUT_AWAY: u64 = 16;
 
-/// A value that is part of bytes: bits of the packet, or anything else.
+/// A part of a byte sequence: bits of the packet, or another value.
 enum Piece {
     Bits(Var, u64, u32),
     Value(String, u32),
 }
 
 impl<'a> Emitter<'a> {
-    /// How many statements from the first one on append whole bytes to the packet together.
+    /// Number of leading statements that together append whole bytes to the packet.
     pub(super) fn bytes_together(&self, list: &[Statement]) -> Option<usize> {
         if !self.straight {
             return None;
@@ -47,7 +48,7 @@ impl<'a> Emitter<'a> {
         Some(list.iter().take_while(append).count()).filter(|count| *count > 0)
     }
 
-    /// Appends values that are whole bytes together, word by word.
+    /// Appends values that together are whole bytes, word by word.
     pub(super) fn append_bytes<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) {
         self.line("{");
         self.indent += 1;
@@ -59,7 +60,7 @@ impl<'a> Emitter<'a> {
         self.line("}");
     }
 
-    /// Writes words to a place of memory.
+    /// Stores words to memory.
     fn store(&mut self, to: &str, from: u64, words: &[String], bytes: u32) {
         for (place, word) in words.iter().enumerate() {
             let at = place as u32 * 8;
@@ -67,7 +68,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Values behind each other in words, the first one in the highest bits. Gives how many bits there are, too.
+    /// Packs values into words, the first value in the highest bits. Also returns the total number of bits.
     pub(super) fn words<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) -> (Vec<String>, u32) {
         let mut pieces = Vec::new();
         for (number, value) in values.enumerate() {
@@ -111,7 +112,7 @@ impl<'a> Emitter<'a> {
         (words.into_iter().map(|parts| parts.join(" | ")).collect(), total)
     }
 
-    /// The pieces of a value. Fields that follow each other in the packet are one.
+    /// The pieces of a value. Adjacent fields of the packet are merged into one piece.
     fn pieces(&mut self, number: usize, value: &Expr, pieces: &mut Vec<Piece>) {
         let width = fixed_width(self.types, value.ty).unwrap_or(0);
         if width == 0 {
@@ -145,7 +146,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The checksum of values: the sum of their words of 16 bits, in halves of 64 (RFC 1071, section 2).
+    /// The checksum of values: the sum of their 16-bit words, added in 64-bit steps (RFC 1071, section 2).
     pub(super) fn sum(&mut self, values: &[Expr]) -> String {
         self.sums += 1;
         let name = format!("sum${}", self.sums);
@@ -162,7 +163,7 @@ impl<'a> Emitter<'a> {
         format!("p4_folded({name})")
     }
 
-    /// The packet leaves. Where all headers are at the places where they were parsed, what has changed is written there.
+    /// Sends the packet. If all headers are where they were parsed, only changed fields are written there.
     pub(super) fn send(&mut self, port: &Expr, headers: Option<&[Emit]>) {
         let port = self.word(port);
         let Some(headers) = headers else {
@@ -176,7 +177,7 @@ impl<'a> Emitter<'a> {
         for header in headers {
             let check = match header.base {
                 Some(base) => format!("moved |= {} != to;", self.variable(base)),
-                // Where it is written, others may still be read.
+                // Other headers that are still to be read may lie where it is written.
                 None => "moved = true;".into(),
             };
             self.if_valid(header, |emitter| {
@@ -210,7 +211,7 @@ impl<'a> Emitter<'a> {
         self.leave_by(&port);
     }
 
-    /// The packet leaves by a port.
+    /// Ends the packet with an egress port.
     fn leave_by(&mut self, port: &str) {
         if self.fused == Some(Order::AtOnce) {
             self.line(&format!("return (uint16_t){port};"));
@@ -219,7 +220,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The packet ends here and does not leave.
+    /// Ends the packet without sending it.
     pub(super) fn end(&self) -> &'static str {
         if self.fused == Some(Order::AtOnce) { "return P4_DROPPED;" } else { "return 0;" }
     }
@@ -238,12 +239,12 @@ impl<'a> Emitter<'a> {
         self.line("}");
     }
 
-    /// Writes the fields that have changed, with those that share bytes with them.
+    /// Writes the changed fields, together with fields that share bytes with them.
     fn write_changes(&mut self, header: &Emit) {
         let mut rest: &[EmitField] = &header.fields;
         let mut start = 0;
         while !rest.is_empty() {
-            // Up to the next field that ends at a byte.
+            // Up to the next field that ends at a byte boundary.
             let mut bits = 0;
             let count = rest.iter().take_while(|field| {
                 let before = bits;
@@ -271,7 +272,7 @@ impl<'a> Emitter<'a> {
     /// The functions for one packet and for a batch, and the name of the latter.
     pub(super) fn burst(&mut self, fused: Option<&'a Fused>) -> (String, &'static str) {
         let Some(fused) = fused else { return (String::new(), "NULL") };
-        // Small values are variables of C, which are put away before a lookup; large ones stay where they are.
+        // Small variables are C variables, which are saved before a lookup; large ones stay in the packet's state.
         let large = fused
             .kept
             .iter()
@@ -287,7 +288,7 @@ impl<'a> Emitter<'a> {
         }
         let ciphers = mem::take(&mut self.ciphers);
         if ciphers.is_empty() && self.program.tables.is_empty() {
-            // What ended stages is never reached, and there is no table whose size says how packets go.
+            // No stage ever ends, and there is no table with a size that decides how packets are interleaved.
             staged = None;
         }
         let mut at_once = None;
@@ -303,16 +304,17 @@ impl<'a> Emitter<'a> {
             appends |= matches!(statement, Statement::Send(_, None));
         });
         let key_words = fused.program.tables.iter().map(Table::key_words).max().unwrap_or(1);
-        // Payloads of packets in turns would be encrypted one by one.
+        // In-turn execution would encrypt payloads one by one.
         let in_turns = self.options.in_turns && !fused.ordered && ciphers.is_empty();
         let lanes = Lanes { staged, at_once, ciphers, key_words, appends, in_turns };
         (state + &lanes.functions(), "burst")
     }
 
-    /// Ends a stage. What a packet needs to go on is put away before, and taken back behind it; with a lookup it goes on when this step of
-    /// it, of which each packet has one before any has the next, was the last. Gives the number of the stage that begins.
+    /// Ends a stage: saves what the packet needs to continue, and restores it behind. With a lookup, the packet
+    /// continues once `step` was the last step; each packet makes one step before any packet makes the next. Returns
+    /// the number of the stage that begins.
     pub(super) fn wait(&mut self, resume: &Resume, step: Option<&str>) -> usize {
-        // What is known is not put away.
+        // Known values need not be saved.
         let is_kept = |variable: &Var| resume.kept.contains(variable) && !self.kept.contains(variable);
         let located: Vec<(Var, u64)> = resume.located.iter().copied().filter(|(base, _)| is_kept(base)).collect();
         let known: Vec<(Var, Expr)> = resume
@@ -347,7 +349,7 @@ impl<'a> Emitter<'a> {
         stage
     }
 
-    /// Where a packet goes on, variables that are fields of it are read where they are.
+    /// Where a packet continues, loads the variables that are fields of it again.
     pub(super) fn read_again(&mut self, resume: &Resume) {
         for (variable, field) in resume.fields.iter().filter(|(variable, _)| resume.kept.contains(variable)) {
             let (variable, field) = (self.variable(*variable), self.as_type(field, field.ty));
@@ -355,14 +357,14 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// All packets wait for each other.
+    /// Makes all packets wait for each other.
     pub(super) fn barrier(&mut self, kept: &[Var]) {
         self.put_away(kept, None);
         self.stage();
         self.take_back(kept, None);
     }
 
-    /// Variables and the position of the parser, where it is not known, go to the memory of the packet.
+    /// Saves variables, and the parser position if it is not known, to the packet's state.
     fn put_away(&mut self, kept: &[Var], position: Option<u64>) {
         if position.is_none() {
             self.line("p->position = position;");
@@ -381,22 +383,22 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether packets go together from one lookup to the next.
+    /// True if packets go together from lookup to lookup.
     pub(super) fn is_staged(&self) -> bool {
         self.options.staged && self.fused != Some(Order::AtOnce)
     }
 
-    /// Where a lookup has its state, and its key.
+    /// C expressions for the state of a lookup and for its key.
     pub(super) fn places(&self) -> (&'static str, &'static str) {
         if self.fused == Some(Order::AtOnce) { ("cursor", "key") } else { ("p->cursor", "s->key") }
     }
 
-    /// The packet as it came in, its length in bytes, and how much of it is parsed, in bits.
+    /// C expressions for the received packet, its length in bytes, and the parsed length in bits.
     pub(super) fn input(&self) -> (&'static str, &'static str, &'static str) {
         if self.fused.is_some() { ("data", "length", "position") } else { ("p->data", "p->length", "p->position") }
     }
 
-    /// Ends a stage and begins the next one, whose number is given.
+    /// Ends a stage and begins the next one. Returns its number.
     pub(super) fn stage(&mut self) -> usize {
         self.stages += 1;
         let stage = self.stages;
@@ -405,7 +407,7 @@ impl<'a> Emitter<'a> {
         stage
     }
 
-    /// Bits of a wide key that lie in the packet.
+    /// C expression for bits of a wide key that lie in the packet.
     pub(super) fn key_in_packet(&mut self, value: &Expr, width: u32, chunk: u32, part: u32) -> Option<String> {
         let Kind::Field(base, offset) = value.kind else { return None };
         let place = self.variable(base);

@@ -1,11 +1,12 @@
-//! Encryption of payloads in C: packets ask for it where a stage ends, and it is done for all of a batch together (`cipher.h`).
+//! Generates C code for the encryption of payloads: packets request it at the end of a stage, and it is done for the
+//! whole batch together (`cipher.h`).
 
 use super::{Emitter, End};
 use crate::ir::{Cipher, Statement};
 use crate::optimise::visit;
 
 impl Emitter<'_> {
-    /// Whether anything in the program encrypts or decrypts.
+    /// True if the program encrypts or decrypts.
     pub(super) fn encrypts(&self) -> bool {
         let mut encrypts = false;
         for part in &self.program.parts {
@@ -16,7 +17,7 @@ impl Emitter<'_> {
         encrypts
     }
 
-    /// Asks for encryption and ends the stage.
+    /// Requests encryption and ends the stage.
     pub(super) fn cipher(&mut self, cipher: &Cipher) {
         self.line("{");
         self.indent += 1;

@@ -1,4 +1,5 @@
-//! Expressions in C. Integers of up to 64 bits are computed in words and cut to their width; wider ones by functions.
+//! Generates C expressions. Integers of up to 64 bits are computed in words and truncated to their width; wider ones
+//! are computed by functions.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -11,7 +12,7 @@ use crate::syntax::ast::StructKind;
 use crate::types::{Ty, Type, Types};
 use crate::value::{self, Value};
 
-/// The width and sign of integers and what is like them.
+/// The width and sign of integers and similar forms.
 pub(super) fn width_of(form: Form) -> (u32, bool) {
     match form {
         Form::Bool => (1, false),
@@ -27,7 +28,7 @@ pub(super) fn mask(width: u32) -> String {
     }
 }
 
-/// Cuts a word to a width.
+/// Truncates a word to a width.
 pub(super) fn cut(text: &str, width: u32, signed: bool) -> String {
     match (width, signed) {
         (_, true) => format!("p4_sign((uint64_t)({text}), {width})"),
@@ -86,7 +87,7 @@ impl Emitter<'_> {
         (text, conditions)
     }
 
-    /// A number as an unsigned word; what does not fit becomes the largest one.
+    /// A number as an unsigned word; a number that does not fit becomes the largest word.
     pub(super) fn word(&mut self, expr: &Expr) -> String {
         let text = self.expr(expr);
         match self.form(expr.ty) {
@@ -96,7 +97,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The value of a type that everything starts with.
+    /// The zero value of a type.
     fn zero(&mut self, ty: Ty) -> String {
         match self.form(ty) {
             Form::Bool => "false".into(),
@@ -157,7 +158,7 @@ impl Emitter<'_> {
         format!("({}){{{}}}", self.type_name(ty), list.join(", "))
     }
 
-    /// An integer in the form of another type; the value is cut to it.
+    /// Converts an integer to the form of another type, truncating it.
     fn converted(&mut self, text: &str, from: Ty, to: Ty) -> String {
         let (from_form, to_form) = (self.form(from), self.form(to));
         if let Form::Wide(count, ..) = to_form {
@@ -349,7 +350,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where a lookup leaves what it has found.
+    /// C expression for the result of a lookup.
     pub(super) fn found(&self) -> &'static str {
         match self.fused {
             Some(Order::AtOnce | Order::Free) => "found",
@@ -357,7 +358,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A value of so many bits at a place.
+    /// Loads a value of this type from `bytes`, at the offset `bit` in bits.
     fn bits_at(&mut self, bytes: &str, bit: &str, ty: Ty) -> String {
         match self.form(ty) {
             Form::Bool => format!("(p4_get({bytes}, {bit}, 1) != 0)"),
@@ -391,7 +392,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Cuts a wide integer to its width.
+/// Truncates a wide integer to its width.
 pub(super) fn fit(text: &str, count: u32, width: u32, signed: bool) -> String {
     format!("w{count}_{}({text}, {width})", if signed { "sign" } else { "wrap" })
 }

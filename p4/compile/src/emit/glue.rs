@@ -1,4 +1,4 @@
-//! What the traffic manager needs to know of a program's metadata.
+//! Generates the access of the traffic manager to a program's metadata.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use crate::syntax::ast::StructKind;
 use crate::types::Ty;
 
 impl Emitter<'_> {
-    /// A field of the standard metadata in C, where the program has it.
+    /// A field of the standard metadata in C, if the program has it.
     fn standard(&self, name: &str) -> Option<String> {
         let ty = self.program.variables[STANDARD].ty;
         let info = self.types.structure(ty)?;
@@ -83,7 +83,7 @@ impl Emitter<'_> {
         text + &self.preserve()
     }
 
-    /// Copies the fields of a list; all others are zero.
+    /// Copies the fields of a field list; all others are zero.
     fn preserve(&mut self) -> String {
         let ty = self.program.variables[METADATA].ty;
         let name = self.type_name(ty);
@@ -101,7 +101,8 @@ impl Emitter<'_> {
         )
     }
 
-    /// Assignments for each list of fields. `above` are the lists that a field around this one is in already.
+    /// Collects the assignments for each field list. `above` holds the lists that an enclosing field already belongs
+    /// to.
     fn listed(&self, ty: Ty, path: &str, above: &mut Vec<u64>, lists: &mut BTreeMap<u64, String>) {
         let Some(info) = self.types.structure(ty).filter(|info| info.kind == StructKind::Struct) else { return };
         for (place, (_, field_ty)) in info.fields.iter().enumerate() {

@@ -1,13 +1,14 @@
-//! The functions that take a batch through the stages of a program whose packets go straight through (`way` in the C text).
+//! Generates the functions that take a batch through the stages of a program whose packets go straight through (`way`
+//! in the C code).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// With more stages, the sets of packets that wait are in an array.
+/// With more stages than this, the sets of waiting packets are in an array.
 const MOST_NAMED: usize = 4;
 
-/// Takes a batch through the program in the order of G-Opt: each packet goes on until it asks for memory, then it is the turn of the next
-/// one. Kalia et al., "Raising the Bar for Using GPUs in Software Packet Processing" (NSDI 2015), section 4.
+/// Takes a batch through the program in G-Opt's order: each packet runs until it needs memory, then the next packet
+/// runs. Kalia et al., "Raising the Bar for Using GPUs in Software Packet Processing" (NSDI 2015), section 4.
 const IN_TURNS: &str = "\
 static void in_turns(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)
 {
@@ -25,40 +26,40 @@ static void in_turns(struct p4_packet *packets, struct p4_frame *const *frames, 
 
 ";
 
-/// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
+/// Maximum number of stages, and of characters, with which the function for one packet is inlined into each stage.
 const MOST_INLINE: (usize, usize) = (8, 40_000);
 
-/// What the functions for one packet have beside the variables of the program.
+/// Local variables of the functions for one packet, besides those of the program.
 const LOCALS: &str = "    uint8_t *const data = p4_frame_data(frame);\n    uint64_t length = frame->length;\n    \
     struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)data;\n    (void)length;\n    \
     (void)found;\n    (void)came_in;\n";
 
-/// Whether the statements of a program are too many to stand in several places.
+/// True if the statements are too many to be duplicated.
 pub(super) fn is_long(body: &str) -> bool {
     body.len() > MOST_INLINE.1
 }
 
-/// Declarations, statements, and how many stages there are after the first one.
+/// Declarations, statements, and the number of stages after the first one.
 type Body = (String, String, usize);
 
 /// A program whose packets go straight through.
 pub(super) struct Lanes {
-    /// For packets that go from one lookup to the next together.
+    /// For packets that go together from lookup to lookup.
     pub staged: Option<Body>,
-    /// For packets that go one after the other.
+    /// For packets that go one by one.
     pub at_once: Option<Body>,
     /// The stages before which payloads are encrypted.
     pub ciphers: BTreeSet<usize>,
-    /// Words of the longest key.
+    /// Number of words of the longest key.
     pub key_words: u32,
-    /// Headers are put together on the way.
+    /// True if headers are rebuilt in the packet.
     pub appends: bool,
-    /// The function that takes packets in turns is wanted.
+    /// True to generate the function for G-Opt's order.
     pub in_turns: bool,
 }
 
 impl Lanes {
-    /// The functions for one packet, and for a batch.
+    /// The functions for one packet and for a batch.
     pub(super) fn functions(&self) -> String {
         let mut text = String::new();
         if let Some((declarations, body, _)) = &self.at_once {
@@ -90,7 +91,7 @@ impl Lanes {
         text
     }
 
-    /// What a packet begins with.
+    /// Initialization of a packet.
     fn begin(&self, body: &str) -> String {
         let mut text = String::from("    position = 0;\n");
         if body.contains("p->steps") {
@@ -105,7 +106,7 @@ impl Lanes {
         text
     }
 
-    /// A function that takes packets through the program, one after the other or all together.
+    /// The function that takes packets through the program, one by one or all together.
     fn batch(&self, stages: usize) -> String {
         let mut text = if stages > 0 { together(stages, &self.ciphers) } else { String::new() };
         text += "static void burst(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count)\n{\n";
@@ -113,7 +114,7 @@ impl Lanes {
             let when = match (&self.at_once, self.ciphers.is_empty()) {
                 (None, _) => String::new(),
                 (Some(_), true) => format!("if ({SEVERAL} && {LARGE}) "),
-                // Payloads are encrypted side by side, however small the tables are.
+                // Payloads are encrypted together even if the tables are small.
                 (Some(_), false) => format!("if ({SEVERAL}) "),
             };
             let _ = writeln!(text, "    {when}{{\n        together(packets, frames, count);\n        return;\n    }}");
@@ -126,12 +127,13 @@ impl Lanes {
     }
 }
 
-/// When packets go together: a packet has others to wait with, and lookups have to wait for memory.
+/// Packets go together if a packet has others to wait with, and if lookups have to wait for memory.
 const SEVERAL: &str = "count > 1";
 const LARGE: &str = "!p4_all_small(tables, sizeof tables / sizeof *tables)";
 
-/// A function that takes all packets through the first stage, and then sets of those that wait for a stage through that; before some
-/// stages payloads are encrypted. It is no part of the other one, which would be slower then.
+/// Generates the function that takes all packets through the first stage, and then, for each stage, the set of packets
+/// that wait for it. Before some stages, payloads are encrypted. It is a separate function, because inlining it makes
+/// the caller slower.
 fn together(stages: usize, ciphers: &BTreeSet<usize>) -> String {
     let waiting =
         |stage: usize| if stages <= MOST_NAMED { format!("waiting{stage}") } else { format!("waiting[{stage}]") };

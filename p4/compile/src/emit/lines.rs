@@ -1,4 +1,4 @@
-//! Commands for a compiled program, as its player reads them.
+//! Commands for a compiled program, in the form that the player reads.
 
 use crate::interpret::table::RuntimeEntry;
 use crate::ir;
@@ -17,7 +17,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// Words, the lowest one first, each with its lowest byte first.
+/// Words in hexadecimal digits, the lowest word first, each with its lowest byte first.
 fn words(words: &[u64]) -> String {
     hexadecimal(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
 }
@@ -41,7 +41,7 @@ pub fn add(number: usize, table: &ir::Table, entry: &RuntimeEntry) -> String {
     )
 }
 
-/// A cell of a register, as it lies in memory; none when its type has parts.
+/// A cell of a register, in its memory form; `None` if its type has parts.
 pub fn cell(types: &crate::types::Types, ty: crate::types::Ty, value: &Value) -> Option<String> {
     use super::types::{Form, form};
     let bytes = match form(types, ty) {

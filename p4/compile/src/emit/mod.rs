@@ -1,5 +1,5 @@
-//! C from the intermediate representation: one function for each part of the pipeline, which returns at each lookup when
-//! packets go in batches, and goes on there when it is called again.
+//! Generates C code from the intermediate representation. Each part of the pipeline becomes a function. If packets go
+//! in batches, the function returns at each lookup, and continues there when it is called again.
 
 mod burst;
 mod cipher;
@@ -26,24 +26,24 @@ use burst::Order;
 use quote::{Comment, Literal};
 use types::{Declarations, identifier};
 
-/// How many values without parts a variable on the stack consists of at most.
+/// Maximum number of leaf values of a variable on the stack.
 const MAX_ON_STACK: u64 = 1024;
 
-/// How many packets go through a stage together when nothing is known (`P4_USUAL_BATCH`).
+/// Default batch size in packets (`P4_USUAL_BATCH`).
 pub const USUAL_BATCH: u32 = 32;
 
-/// How a program is to be compiled.
+/// Options of code generation.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many packets go through a stage together; at first, where that is to be measured.
+    /// Batch size in packets; the initial one if `automatic` is set.
     pub batch: u32,
-    /// Whether that is to be measured on the packets that come.
+    /// Choose the batch size by measuring at run time.
     pub automatic: bool,
-    /// Whether lookups of other packets are started before one is finished.
+    /// Start lookups of other packets before one lookup is finished.
     pub staged: bool,
-    /// Whether tables are fetched into the cache ahead.
+    /// Prefetch tables into the cache.
     pub prefetch: bool,
-    /// Whether packets can also go in turns, one lookup each, for comparison.
+    /// Also generate the in-turn order of one lookup per packet, for comparison.
     pub in_turns: bool,
 }
 
@@ -53,11 +53,11 @@ impl Default for Options {
     }
 }
 
-/// What a program became.
+/// The generated C code.
 pub struct Emitted {
     pub text: String,
     pub notes: Vec<String>,
-    /// Whether it needs the library that encrypts.
+    /// True if it needs the encryption library.
     pub encrypts: bool,
 }
 
@@ -66,9 +66,9 @@ struct Emitter<'a> {
     program: &'a ir::Program,
     options: &'a Options,
     declarations: Declarations,
-    /// Names of variables in C.
+    /// C names of variables.
     names: Vec<String>,
-    /// Variables that are places in the packet.
+    /// Variables that are positions in the packet.
     bases: HashSet<ir::Var>,
     registers: Vec<String>,
     counters: Vec<String>,
@@ -80,19 +80,19 @@ struct Emitter<'a> {
     straight: bool,
     /// Variables that are needed after a lookup.
     kept: HashSet<ir::Var>,
-    /// Labels that something jumps to.
+    /// Labels that are the target of a jump.
     labels: HashSet<ir::Label>,
     text: String,
     indent: usize,
-    /// What ends the stages of a part, in their order.
+    /// What ends the stages of a part, in order.
     ends: Vec<End>,
-    /// All parts are one; how packets follow each other then.
+    /// Set if all parts are one: how packets are interleaved.
     fused: Option<Order>,
-    /// Stages after the first one, those of them before which payloads are encrypted, and checksums, so far.
+    /// Stages after the first one, those of them that are preceded by encryption, and checksums, so far.
     stages: usize,
     ciphers: BTreeSet<usize>,
     sums: usize,
-    /// Whether values for the actions that are written are in the word that a lookup has found.
+    /// True if the action data of the current lookup is in the word that the lookup returned.
     small_values: bool,
 }
 
@@ -104,7 +104,7 @@ enum End {
     Cipher,
 }
 
-/// How C names variables, and which of them live with the packet.
+/// C names of variables, and which of them live in the packet's state.
 struct Names {
     names: Vec<String>,
     kept: HashSet<ir::Var>,
@@ -112,7 +112,8 @@ struct Names {
 }
 
 impl Names {
-    /// Variables that are read after a lookup live with the packet, as do large ones; the others on the stack.
+    /// Variables that are read after a lookup live in the packet's state, as do large ones; the others live on the
+    /// stack.
     fn of(types: &Types, program: &ir::Program, lasting: &HashSet<ir::Var>, bases: &HashSet<ir::Var>) -> Self {
         let mut kept = lasting.clone();
         let mut names = Vec::new();
@@ -127,7 +128,7 @@ impl Names {
     }
 }
 
-/// Makes C of a program.
+/// Generates the C code of a program.
 pub fn emit<'a>(
     title: &str,
     types: &'a Types,
@@ -181,12 +182,12 @@ impl<'a> Emitter<'a> {
         self.text.push('\n');
     }
 
-    /// A variable as C names it.
+    /// The C name of a variable.
     fn variable(&mut self, variable: ir::Var) -> String {
         self.names[variable].clone()
     }
 
-    /// Writes about another program from now on. Gives what the names were.
+    /// Switches to another program. Returns the previous names and program.
     fn enter(&mut self, names: Names, program: &'a ir::Program) -> (Names, &'a ir::Program) {
         let before = Names {
             names: mem::replace(&mut self.names, names.names),
@@ -266,7 +267,8 @@ impl<'a> Emitter<'a> {
         Emitted { text, notes, encrypts }
     }
 
-    /// Names for programs whose parts are apart: what a packet has lives as long as it, under its own name.
+    /// Names the variables of a program with separate parts: those in the packet's state live as long as the packet,
+    /// under their own names.
     fn name_variables(&mut self) {
         let mut lasting = HashSet::new();
         for part in &self.program.parts {
@@ -279,7 +281,8 @@ impl<'a> Emitter<'a> {
         self.enter(names, self.program);
     }
 
-    /// The struct with all that a packet has: the first variables in any case, and others that are put there before lookups.
+    /// The struct of a packet's state: the first `always` variables, the kept ones, and others that are saved before
+    /// lookups.
     fn state(&mut self, name: &str, always: usize, others: &HashSet<ir::Var>) -> String {
         let words = self.program.tables.iter().map(ir::Table::key_words).max().unwrap_or(1);
         let mut text = format!("/* A packet and all that the program knows of it. */\nstruct {name} {{\n");
@@ -295,7 +298,7 @@ impl<'a> Emitter<'a> {
         text + "};\n\n"
     }
 
-    /// Why packets have to go one at a time, if they have to.
+    /// The reason why packets have to go one at a time, if there is one.
     fn order_note(&self) -> Option<String> {
         let mut places = vec![HashSet::new(); self.program.registers.len() + 1];
         let mut rounds = false;

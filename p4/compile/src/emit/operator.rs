@@ -1,4 +1,4 @@
-//! Operators in C.
+//! Generates operators in C.
 
 use super::Emitter;
 use super::expression::{cut, fit, mask, width_of};

@@ -1,11 +1,12 @@
-//! Text of a program in C. Names, annotations and file names reach C as one of these types or as an `identifier`, never as they are.
+//! Text of a P4 program in C code. Names, annotations and file names reach the C code only through one of these types
+//! or as an `identifier`, never unchanged.
 
 use std::fmt;
 
-/// A comment of C that shows a text.
+/// A C comment that shows a text.
 ///
-/// Letters, digits and a few signs are kept, all other characters become `_`. None of the kept signs begins, ends or continues a
-/// comment, and none is part of a trigraph or a line splice, so the comment ends where it is written to end.
+/// Letters, digits and some punctuation are kept; all other characters become `_`. The kept characters cannot begin,
+/// end or continue a comment, and cannot form a trigraph or a line splice, so the comment ends where intended.
 pub struct Comment(String);
 
 impl Comment {
@@ -21,10 +22,10 @@ impl fmt::Display for Comment {
     }
 }
 
-/// A string literal of C, with its quotes, whose value has exactly the bytes of a text.
+/// A C string literal, with quotes, that has exactly the bytes of a text.
 ///
-/// Bytes outside of printable ASCII are octal escapes of three digits, and so is `?`, which begins trigraphs. Functions of C see the text
-/// up to its first NUL.
+/// Bytes outside of printable ASCII become octal escapes of three digits, and so does `?`, which begins trigraphs. C
+/// functions see the text up to its first NUL.
 pub struct Literal(String);
 
 impl Literal {

@@ -1,4 +1,5 @@
-//! Parts of the pipeline in C: a function that takes one packet through one stage, and one that takes a batch through all.
+//! Generates the parts of the pipeline in C: a function that takes one packet through one stage, and one that takes a
+//! batch through all stages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,7 +9,7 @@ use super::{Emitter, End};
 use crate::ir::{self, Statement};
 use crate::optimise::visit;
 
-/// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
+/// Maximum number of stages, and of characters, with which the function for one packet is inlined into each stage.
 const MOST_INLINE: (usize, usize) = (4, 40_000);
 
 impl Emitter<'_> {
@@ -20,7 +21,7 @@ impl Emitter<'_> {
         self.type_name(self.program.variables[variable].ty)
     }
 
-    /// Declarations of the variables of a part, its statements, and how many stages there are after the first one.
+    /// Declarations of the variables of a part, its statements, and the number of stages after the first one.
     pub(super) fn body(&mut self, part: &ir::Part) -> (String, String, usize) {
         self.text = String::new();
         self.ends.clear();
@@ -69,8 +70,8 @@ impl Emitter<'_> {
         )
     }
 
-    /// Takes a batch through all stages: those of packets at the same place together, and all lookups, or all encryption, of a stage
-    /// before what follows them.
+    /// Generates the function that takes a batch through all stages. Packets at the same stage run together. All
+    /// lookups, or all encryption, of a stage finish before the next stage begins.
     fn batch(&self, part: &str) -> String {
         let mut text = format!("static uint64_t run${part}(struct p4_packet **lanes, uint64_t set)\n{{\n");
         let last = self.ends.len();

@@ -1,4 +1,4 @@
-//! Statements in C.
+//! Generates statements in C.
 
 use super::quote::Comment;
 use super::types::{Form, words};
@@ -29,7 +29,7 @@ impl Emitter<'_> {
         self.indent -= 1;
     }
 
-    /// A statement under the conditions that a place exists.
+    /// Executes a statement only if the place exists.
     fn guarded(&mut self, conditions: &[String], text: &str) {
         if conditions.is_empty() {
             self.line(text);
@@ -199,14 +199,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// A lookup: the key and the start of it end one stage, what follows begins another. Steps of lookups are between them.
+    /// A lookup: one stage ends with the key and the start of the lookup; the next begins after its last step.
     fn apply(&mut self, apply: &ir::Apply) {
         let table = &self.program.tables[apply.table];
         let (start, step) = self.lookup(apply.table, apply.hashed);
         self.key(table, &apply.keys);
         self.line(&format!("{start};"));
         if table.keys.is_empty() {
-            // There is nothing to wait for.
+            // A table without keys has no memory to wait for.
             self.line(&format!("(void){step};"));
         } else if self.is_staged() {
             self.ends.push(End::Lookup(apply.table));
@@ -235,7 +235,7 @@ impl Emitter<'_> {
         self.small_values = Self::is_small(table);
         let found = self.found();
         if self.is_staged() && apply.actions.iter().any(|action| visit::has_stages(action)) {
-            // A stage that begins in an action is a case of the switch around all of this.
+            // A stage that begins inside an action is a case of the enclosing switch.
             for (number, action) in apply.actions.iter().enumerate() {
                 let otherwise = if number > 0 { "} else " } else { "" };
                 let name = Comment::of(&table.actions[number].name);
@@ -245,7 +245,7 @@ impl Emitter<'_> {
             self.line("}");
             return;
         }
-        // Programs list the action first that most packets get; what drops them comes later.
+        // Programs list the most frequent action first; dropping actions come later.
         self.line(&format!("switch (__builtin_expect({found}.action, 0)) {{"));
         for (number, action) in apply.actions.iter().enumerate() {
             self.line(&format!("case {number}: {}", Comment::of(&table.actions[number].name)));

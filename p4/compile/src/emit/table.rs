@@ -1,4 +1,4 @@
-//! Tables in C: their shape in memory, their keys, and the entries that the program has.
+//! Generates tables in C: their memory layout, keys, and the program's own entries.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -11,19 +11,20 @@ use crate::interpret::table::RuntimeEntry;
 use crate::ir::{self, Expr, Kind, Match, TableKind};
 use crate::lower;
 
-/// Values of more bits lie behind the word with the action.
+/// Action data of more bits is stored behind the word with the action.
 const SMALL: u32 = 56;
-/// Bits that an entry of an exact table may have for the action, and actions, when its value has two bytes; and bits when it has four.
+/// Limits for exact tables with entry values of two bytes: action data in bits, and number of actions; and for values
+/// of four bytes: action data in bits.
 const BITS_OF_TWO: u32 = 12;
 const ACTIONS_OF_TWO: usize = 16;
 const BITS_OF_FOUR: u32 = 24;
-/// Bytes of a cache line, and of a bucket's head.
+/// Size of a cache line, and of the head of a bucket, in bytes.
 const LINE: u32 = 64;
 const HEAD: u32 = 8;
-/// The most slots that a head has marks for.
+/// Maximum number of slots of a bucket: the head has this many tags.
 const MOST_SLOTS: u32 = 7;
 
-/// How the buckets of a table lie in memory: see `runtime/hash.h`.
+/// Memory layout of a table's buckets: see `runtime/hash.h`.
 struct Shape {
     words: u32,
     value_bytes: u32,
@@ -32,8 +33,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// As many slots as a cache line has room for. Where that is only one, two lines have two or three: with one slot in each bucket, a
-    /// lookup went through 1.6 to 2.4 of them, one after the other, and with three through 1.1.
+    /// Uses as many slots as fit into a cache line. If only one fits, a bucket has two lines with two or three slots:
+    /// with one slot per bucket, a lookup read 1.6 to 2.4 buckets one after the other; with three, it read 1.1.
     fn of(table: &ir::Table) -> Self {
         let words = table.key_words();
         let value_bytes = match (table.kind(), table.data_bits()) {
@@ -50,7 +51,7 @@ impl Shape {
 }
 
 impl Emitter<'_> {
-    /// Puts the values of all keys into the words of one.
+    /// Packs the values of all keys into the words of one.
     pub(super) fn key(&mut self, table: &ir::Table, values: &[Expr]) {
         let words = table.key_words() as usize;
         let mut parts: Vec<Vec<String>> = vec![Vec::new(); words];
@@ -88,7 +89,7 @@ impl Emitter<'_> {
                 };
                 let mut word = if width < 64 { format!("({word} & UINT64_C(0x{mask:x}))") } else { word };
                 if key.kind == Match::Range && key.signed {
-                    // In the order of unsigned numbers.
+                    // Flip the sign bit, so that signed values sort as unsigned ones.
                     word = format!("({word} ^ UINT64_C(0x{:x}))", 1u64 << (width - 1));
                 }
                 let at = bit + chunk * 64;
@@ -152,7 +153,7 @@ impl Emitter<'_> {
         text
     }
 
-    /// Registers and counters.
+    /// Registers, counters and meters.
     pub(super) fn cells(&mut self) -> String {
         let mut text = String::new();
         let mut lists = [Vec::new(), Vec::new(), Vec::new()];
@@ -185,7 +186,8 @@ impl Emitter<'_> {
         text + "\n"
     }
 
-    /// The start of a lookup, of whose key some words are hashed already, and a step of it: C that calls what fits the table.
+    /// C calls for the start of a lookup and for one step of it. The first `hashed` words of the key were already
+    /// hashed.
     pub(super) fn lookup(&self, number: usize, hashed: u32) -> (String, String) {
         let table = &self.program.tables[number];
         let name = &self.tables[number];
@@ -216,12 +218,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether what entries have for actions lies in a word beside the action.
+    /// True if the action data fits into the word with the action.
     pub(super) fn is_small(table: &ir::Table) -> bool {
         table.data_bits() <= SMALL
     }
 
-    /// The entries and default actions that the program has, as commands.
+    /// The program's own entries and default actions, as commands.
     pub(super) fn entries(&self, switch: &Switch<'_>) -> String {
         let mut text = String::from("const char *const namehop_p4_entries[] = {\n");
         for (number, table) in self.program.tables.iter().enumerate() {
@@ -237,7 +239,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The entries without those that others with the same keys hide.
+/// The entries, without those hidden by others with the same keys.
 fn distinct<'e>(table: &ir::Table, entries: &'e [RuntimeEntry]) -> Vec<&'e RuntimeEntry> {
     let mut best: HashMap<_, usize> = HashMap::new();
     for (place, entry) in entries.iter().enumerate() {
@@ -255,7 +257,7 @@ fn none_as_zero(list: &[String]) -> String {
     if list.is_empty() { "0".into() } else { list.join(", ") }
 }
 
-/// A list of structs.
+/// The initializer of a list of structs; `{0}` if it is empty.
 fn or_empty(list: &[String]) -> String {
     if list.is_empty() { "{0}".to_owned() } else { list.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! C types for the types of a program, under its names.
+//! C types for the types of a program, and C names.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
@@ -6,23 +6,23 @@ use std::fmt::Write;
 use crate::syntax::ast::StructKind;
 use crate::types::{Ty, Type, Types};
 
-/// How values of a type are held.
+/// How values of a type are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Bool,
-    /// In a machine word; the width, and whether there is a sign.
+    /// In a machine word: width, and whether it is signed.
     Narrow(u32, bool),
-    /// In so many words.
+    /// In several words: number of words, width, and whether it is signed.
     Wide(u32, u32, bool),
-    /// At most so many bits.
+    /// A varbit of at most this many bits.
     Varbit(u32),
-    /// A struct of C.
+    /// A C struct.
     Parts,
-    /// Nothing.
+    /// No value.
     None,
 }
 
-/// Words for integers of more than 64 bits: one bit more than they need.
+/// Number of words for integers of more than 64 bits: room for one bit more than they need.
 pub fn words(width: u32) -> u32 {
     width / 64 + 1
 }
@@ -48,7 +48,7 @@ fn integer(representation: Option<(u32, bool)>) -> Form {
     }
 }
 
-/// Names that C, its headers and the runtime use.
+/// True for names that C, its headers or the runtime use.
 fn is_taken(name: &str) -> bool {
     const WORDS: &[&str] = &[
         "auto",
@@ -119,8 +119,8 @@ fn is_taken(name: &str) -> bool {
         || WORDS.contains(&name)
 }
 
-/// A name of a program as one of C. Different identifiers of P4 remain different; paths, which may have any characters, get a number
-/// besides. Only names with a single `$` at an end are the emitter's own.
+/// Converts a name of a program to a C identifier. Different P4 identifiers stay different; paths, which may contain
+/// any characters, get a number too. Only names with a single `$` at an end belong to the emitter.
 pub fn identifier(name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {
@@ -139,20 +139,20 @@ pub fn identifier(name: &str) -> String {
     text
 }
 
-/// The types that are declared so far.
+/// The types declared so far.
 #[derive(Default)]
 pub struct Declarations {
     pub text: String,
     names: HashMap<Ty, String>,
     taken: HashSet<String>,
-    /// The numbers of words for which there are types.
+    /// The numbers of words for which there are wide types.
     pub wide: BTreeSet<u32>,
     varbits: BTreeSet<u32>,
     equal: HashSet<Ty>,
 }
 
 impl Declarations {
-    /// The C type, which is declared when it is not yet.
+    /// The C type; declares it first if necessary.
     pub fn name(&mut self, types: &Types, ty: Ty) -> String {
         match form(types, ty) {
             Form::Bool => "bool".into(),
@@ -174,7 +174,7 @@ impl Declarations {
         }
     }
 
-    /// Declarations of types that do not depend on the program's.
+    /// Declarations of types that do not depend on the program's types.
     pub fn basic(&self) -> String {
         let mut text = String::new();
         for count in &self.wide {
@@ -186,7 +186,7 @@ impl Declarations {
         text
     }
 
-    /// The name of a field.
+    /// The C name of a field.
     pub fn field(types: &Types, ty: Ty, field: usize) -> String {
         match types.get(types.stripped(ty)) {
             Type::Struct(number) => {
@@ -228,7 +228,7 @@ impl Declarations {
         name
     }
 
-    /// The name of a function that compares two values.
+    /// The name of the function that compares two values.
     pub fn equality(&mut self, types: &Types, ty: Ty) -> String {
         let ty = types.stripped(ty);
         let name = self.name(types, ty);

@@ -1,4 +1,4 @@
-//! Sequences of bits: packets, and data that are hashed.
+//! Sequences of bits: packets, and data to be hashed.
 
 use num_bigint::{BigInt, BigUint, Sign};
 
@@ -23,12 +23,12 @@ impl Bits {
         self.length
     }
 
-    /// The bytes, the last one filled up with zeros.
+    /// The bytes; the last one is padded with zeros.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// An unsigned number from `count` bits. What lies behind the end is zero.
+    /// An unsigned number from `count` bits. Bits behind the end are zero.
     pub fn read(&self, start: usize, count: usize) -> BigInt {
         if count == 0 {
             return BigInt::from(0);
@@ -63,7 +63,7 @@ impl Bits {
         self.length += count;
     }
 
-    /// Appends a part of other bits.
+    /// Appends the bits of `other` from `start` on.
     pub fn append(&mut self, other: &Bits, start: usize) {
         if start >= other.length {
             return;
@@ -79,7 +79,7 @@ impl Bits {
         }
     }
 
-    /// Appends a value: headers only when they are valid.
+    /// Appends a value; headers only if they are valid.
     pub fn push_value(&mut self, types: &Types, value: &Value, ty: Ty) {
         match (value, types.get(types.stripped(ty))) {
             (Value::Varbit { bits, value }, _) => self.push(value, *bits as usize),
@@ -142,7 +142,7 @@ impl Bits {
         }
     }
 
-    /// Cuts to a number of bytes.
+    /// Truncates to a number of bytes.
     pub fn truncate(&mut self, bytes: usize) {
         self.bytes.truncate(bytes);
         self.length = self.length.min(bytes.saturating_mul(8));

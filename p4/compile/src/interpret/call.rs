@@ -1,4 +1,5 @@
-//! Calls: arguments are copied in before and out after, also when the callee ends with `exit` or a parser error.
+//! Calls: arguments are copied in before the call and copied out after it, even if the callee ends with `exit` or a
+//! parser error.
 
 use super::place::{Place, Step};
 use super::statement::Flow;
@@ -8,7 +9,7 @@ use crate::tree::{Argument, Call, Class, Expr, Function, Parameter, Program, She
 use crate::types::{Ty, Type};
 use crate::value::Value;
 
-/// An argument on its way in and back.
+/// An argument value, and the place that it is copied out to.
 pub(super) struct Passed {
     pub value: Value,
     pub back: Option<Place>,
@@ -127,7 +128,7 @@ impl<'p> Switch<'p> {
     fn set_validity(&mut self, frame: &mut Frame, header: &'p Expr, valid: bool) -> Run<()> {
         let place = self.place(frame, header)?;
         let mut value = self.read(frame, &place);
-        // Names an element outside of its array: nothing happens.
+        // If the index is outside of its array, nothing happens.
         if let Value::Header { valid: flag, .. } = &mut value {
             *flag = valid;
         }
@@ -136,7 +137,7 @@ impl<'p> Switch<'p> {
         Ok(())
     }
 
-    /// An action of the control that runs, or of the top level.
+    /// The function of an action of the running control, or of the top level.
     pub(super) fn action(&self, frame: &Frame, target: &Target) -> Run<&'p Function> {
         let program = self.program;
         match target {
@@ -150,7 +151,7 @@ impl<'p> Switch<'p> {
         .ok_or_else(|| Stop::Failure("an action is missing".into()))
     }
 
-    /// Runs a function or action in a frame of its own, with the variables of the control around it.
+    /// Runs a function or action in its own frame, with access to the variables of the enclosing control.
     pub(super) fn call_function(
         &mut self,
         frame: &mut Frame,
@@ -184,7 +185,7 @@ impl<'p> Switch<'p> {
         Ok(Value::None)
     }
 
-    /// Runs a parser or control. Gives its parameters as they are afterwards.
+    /// Runs a parser or control. Returns its parameters' final values.
     pub(super) fn run_unit(&mut self, object: usize, values: Vec<Value>) -> (Vec<Value>, Run<()>) {
         let program = self.program;
         let class = match self.objects.get(object) {
@@ -218,7 +219,7 @@ impl<'p> Switch<'p> {
     }
 }
 
-/// The value with which a parameter starts: `out` ones start anew.
+/// The initial value of a parameter: `out` parameters start with the zero value.
 fn fresh(program: &Program, parameter: &Parameter, value: Value) -> Value {
     if parameter.direction == Direction::Out { program.types.zero(parameter.ty) } else { value }
 }

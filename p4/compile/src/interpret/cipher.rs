@@ -7,13 +7,14 @@ use num_bigint::BigInt;
 use super::{Run, Stop, Switch};
 
 const BLOCK_BYTES: usize = 16;
-/// By how many bytes a packet may become longer, all calls together (`P4_SLACK`).
+/// Maximum growth of a packet in bytes, over all calls (`P4_SLACK`).
 const MOST_GROWTH_BYTES: usize = 16;
-/// The parts of the pipeline in which it is not known where the payload begins, or what of it is written already.
+/// Parts of the pipeline where encryption is not allowed: the start of the payload is not known yet, or some of it was
+/// already written.
 const PARSER: usize = 0;
 const DEPARSER: usize = 5;
 
-/// A number of 128 bits as bytes, the highest first.
+/// A 128-bit number as bytes, the highest first.
 fn block(number: &BigInt) -> [u8; BLOCK_BYTES] {
     let (_, bytes) = number.to_bytes_be();
     let mut block = [0; BLOCK_BYTES];

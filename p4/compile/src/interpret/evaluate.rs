@@ -57,7 +57,7 @@ impl<'p> Switch<'p> {
                 }
                 let width = types.representation(right.ty).map_or(0, |(width, _)| width);
                 let right = self.evaluate(frame, right)?;
-                // What has no result, a division by zero, gives zero.
+                // An operation without a result, such as a division by zero, gives zero.
                 binary_value(&self.program.types, *operator, &left, &right, left_ty, width)
                     .unwrap_or_else(|_| self.program.types.zero(expr.ty))
             }
@@ -96,7 +96,7 @@ impl<'p> Switch<'p> {
         })
     }
 
-    /// A field, without copying all of what it is in where that is a variable.
+    /// A field; if the base is a variable, without copying the whole of it.
     fn part_of(&mut self, frame: &mut Frame, base: &'p Expr, field: usize) -> Run<Option<Value>> {
         if is_path(base) {
             let mut place = self.place(frame, base)?;
@@ -120,7 +120,7 @@ impl<'p> Switch<'p> {
     }
 }
 
-/// Of variables, their fields and their fields' fields.
+/// True for variables, their fields, nested fields, and elements with constant indices.
 fn is_path(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Variable(_) => true,
@@ -130,7 +130,7 @@ fn is_path(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a header, or one of a union, is valid.
+/// True if a header, or one of a union's headers, is valid.
 pub fn is_valid(value: &Value) -> bool {
     match value {
         Value::Header { valid, .. } => *valid,

@@ -1,4 +1,4 @@
-//! The externs of core and v1model.
+//! The externs of core.p4 and v1model.p4.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::tree::{Argument, Call};
 use crate::types::Ty;
 use crate::value::{self, Value};
 
-/// The port of packets that are dropped.
+/// The egress port that drops packets.
 pub const DROP_PORT: u32 = 511;
 
 impl<'p> Switch<'p> {
@@ -30,7 +30,7 @@ impl<'p> Switch<'p> {
         Ok(())
     }
 
-    /// An integer as a value of the type of an argument.
+    /// An integer as a value of the given type.
     fn as_type(&self, number: &BigInt, ty: Ty) -> Value {
         match self.program.types.representation(ty) {
             Some((width, signed)) => Value::Int(value::wrap(number, width, signed)),
@@ -44,7 +44,7 @@ impl<'p> Switch<'p> {
         bits
     }
 
-    /// All arguments, those that are only written to as they are.
+    /// The values of all arguments, including those that are only written to.
     fn inputs(&mut self, frame: &mut Frame, arguments: &'p [Argument]) -> Run<Vec<Value>> {
         (0..arguments.len()).map(|place| self.input_value(frame, arguments, place)).collect()
     }
@@ -54,7 +54,7 @@ impl<'p> Switch<'p> {
         let inputs = self.inputs(frame, arguments)?;
         let truth = |place: usize| inputs.get(place).is_some_and(Value::truth);
         let number = |place: usize| inputs.get(place).map_or(0, Value::number);
-        // A program may declare a function of its own with such a name.
+        // A program may declare its own function with such a name.
         let least = match &**name {
             "hash" => 5,
             "verify_checksum" | "update_checksum" | "verify_checksum_with_payload" | "update_checksum_with_payload" => {
@@ -153,7 +153,7 @@ impl<'p> Switch<'p> {
     }
 
     fn note(&mut self, text: String) {
-        // A program may log without end.
+        // Limited, because a program may log endlessly.
         if self.notes.len() < 10_000 {
             self.notes.push(text);
         }

@@ -24,29 +24,29 @@ pub use externs::show;
 pub use pipeline::Sent;
 use table::TableState;
 
-/// How many instances a program may have, all levels together.
+/// Maximum number of instances of a program, over all levels.
 const MAX_OBJECTS: usize = 100_000;
-/// How many cells the registers, counters and meters of a program may have, all together.
+/// Maximum number of cells in all registers, counters and meters together.
 const MAX_CELLS: u64 = 1 << 24;
-/// How many statements may run for one packet; large values count more.
+/// Maximum number of statements executed for one packet; large values count more.
 const MAX_STEPS: u64 = 1_000_000;
-/// How deep calls may nest.
+/// Maximum nesting depth of calls.
 const MAX_CALLS: u32 = 200;
 
-/// Why the ordinary order of execution ends.
+/// Why normal execution ends.
 #[derive(Debug)]
 pub enum Stop {
     /// `exit`
     Exit,
     /// The parser ends with this error.
     Reject(u32),
-    /// The program cannot go on; the packet is lost.
+    /// The program cannot continue; the packet is lost.
     Failure(String),
 }
 
 pub type Run<T> = Result<T, Stop>;
 
-/// What an instance holds.
+/// The state of an instance.
 pub enum Object {
     Register {
         element: Ty,
@@ -54,13 +54,13 @@ pub enum Object {
     },
     /// Packets and bytes.
     Counter(Vec<(u64, u64)>),
-    /// Each cell gives this colour.
+    /// The colour that each cell returns.
     Meter(Vec<u64>),
     Unit(Unit),
     Other,
 }
 
-/// A parser or control with what belongs to it.
+/// An instance of a parser or control, with what belongs to it.
 pub struct Unit {
     class: Class,
     pub path: String,
@@ -71,7 +71,7 @@ pub struct Unit {
     pub value_sets: Vec<Vec<Vec<table::Match>>>,
 }
 
-/// Variables of what runs.
+/// Variables of the running code.
 #[derive(Default)]
 pub struct Frame {
     unit: usize,
@@ -79,14 +79,15 @@ pub struct Frame {
     locals: Vec<Value>,
 }
 
-/// How many members an action profile has at most; of a selector the algorithm of its hash, and how many bits of that count.
+/// Parameters of an action profile: its size, and for a selector its hash algorithm and the number of hash bits that
+/// are used.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     pub size: u64,
     pub selector: Option<(u64, u32)>,
 }
 
-/// What programs ask of the traffic manager while they run.
+/// Requests of a program to the traffic manager.
 #[derive(Default)]
 struct Requests {
     clone: Option<(u64, Option<u64>)>,
@@ -99,26 +100,27 @@ struct Requests {
 pub struct Switch<'p> {
     program: &'p Program,
     pub objects: Vec<Object>,
-    /// The six parts of the pipeline, as instances.
+    /// The instances of the six parts of the pipeline.
     parts: [usize; 6],
     globals: Vec<usize>,
     cells: u64,
-    /// What counters and meters count, as `CounterType` and `MeterType` number it.
+    /// What counters and meters count, with the numbers of `CounterType` and `MeterType`.
     pub units: HashMap<usize, u64>,
     /// Action profiles and selectors.
     pub profiles: HashMap<usize, Profile>,
-    /// Mirroring sessions: to a port or to a multicast group, and how many bytes their copies have at most; 0 is any number.
+    /// Mirroring sessions, to a port or to a multicast group, each with the maximum length of its copies in bytes; 0
+    /// means no limit.
     pub mirror_ports: HashMap<u64, (u64, u64)>,
     pub mirror_groups: HashMap<u64, (u64, u64)>,
     /// Multicast groups: replication numbers and ports.
     pub groups: BTreeMap<u64, Vec<(u64, u64)>>,
-    /// What `log_msg` and `digest` gave, and packets that could not be processed.
+    /// Output of `log_msg` and `digest`, and packets that could not be processed.
     pub notes: Vec<String>,
-    /// The packet, with the payload as it has become, how many bits of it are parsed, and by how many bytes it has become longer.
+    /// The packet, with its current payload; the number of bits parsed; the growth in bytes.
     input: Bits,
     position: usize,
     grown: usize,
-    /// The part of the pipeline that runs.
+    /// The part of the pipeline that is running.
     part: usize,
     output: Bits,
     requests: Requests,
@@ -130,7 +132,7 @@ pub struct Switch<'p> {
 }
 
 impl<'p> Switch<'p> {
-    /// Makes all instances of a program that is correct. The error says why it cannot run.
+    /// Creates all instances of a checked program. The error says why it cannot run.
     pub fn new(program: &'p Program) -> Result<Self, String> {
         let mut switch = Switch {
             program,
@@ -215,7 +217,7 @@ impl<'p> Switch<'p> {
         self.objects.push(Object::Other);
         let object = match &instance.class {
             Class::Extern(name) => {
-                // The last argument of their constructors.
+                // The last constructor argument.
                 if matches!(&**name, "counter" | "meter" | "direct_counter" | "direct_meter") {
                     self.units.insert(place, arguments.last().map_or(0, Value::number));
                 }
@@ -266,7 +268,7 @@ impl<'p> Switch<'p> {
             tables: Vec::new(),
             value_sets: Vec::new(),
         };
-        // Arguments of inner constructors may name this one's.
+        // Arguments of inner constructors may refer to this unit's.
         let mut instances = Vec::new();
         for inner in &shell.instances {
             self.objects[place] = Object::Unit(unit(instances.clone()));
@@ -337,7 +339,7 @@ impl<'p> Switch<'p> {
 }
 
 impl Unit {
-    /// The number of the control, if it is one.
+    /// The number of the control, if this is a control.
     pub fn control(&self) -> Option<usize> {
         match self.class {
             Class::Control(number) => Some(number),
@@ -347,12 +349,12 @@ impl Unit {
 }
 
 impl Switch<'_> {
-    /// The names of all instances that are declared, and where they are.
+    /// Names and object numbers of all declared instances.
     pub fn extern_paths(&self) -> Vec<(String, usize)> {
         self.externs().into_iter().map(|(_, path, object)| (path, object)).collect()
     }
 
-    /// The same, with their declarations.
+    /// Like `extern_paths`, with the declarations.
     pub fn externs(&self) -> Vec<(&Instance, String, usize)> {
         let named = |instance: &Instance, path: &str| match &instance.naming.name {
             Some(name) => name.trim_start_matches('.').to_owned(),
@@ -378,7 +380,7 @@ impl Switch<'_> {
     }
 }
 
-/// What the lowering of a program asks for.
+/// Queries of the lowering.
 impl<'p> Switch<'p> {
     /// The instance of one of the six parts.
     pub fn part_object(&self, part: usize) -> usize {
@@ -400,7 +402,7 @@ impl<'p> Switch<'p> {
         }
     }
 
-    /// An instance as a parser or control names it.
+    /// The instance that a parser or control refers to.
     pub fn instance(&self, unit: usize, instance: InstanceRef) -> Option<usize> {
         match instance {
             InstanceRef::Global(place) => self.globals.get(place).copied(),
@@ -414,7 +416,7 @@ impl Unit {
         &self.class
     }
 
-    /// An argument of the constructor.
+    /// A constructor argument.
     pub fn constructed(&self, number: usize) -> Option<&Value> {
         self.constructed.get(number)
     }

@@ -7,7 +7,7 @@ use crate::tree::{Argument, Expr, ExprKind, Next, Parser, Transition};
 use crate::types::{Ty, Type};
 use crate::value::Value;
 
-/// How many states a parser may pass for one packet.
+/// Maximum number of states that a parser passes for one packet.
 const MAX_STATES: usize = 100_000;
 
 impl<'p> Switch<'p> {
@@ -42,7 +42,7 @@ impl<'p> Switch<'p> {
         Err(self.parser_error("ParserTimeout"))
     }
 
-    /// Whether all values are in their sets.
+    /// True if all values are in their sets.
     fn matches_all(&mut self, frame: &mut Frame, values: &[Value], sets: &'p [Expr]) -> Run<bool> {
         if let [Expr { kind: ExprKind::ValueSet(number), .. }] = sets {
             let members = self.unit_of(frame).and_then(|unit| unit.value_sets.get(*number));
@@ -113,7 +113,7 @@ impl<'p> Switch<'p> {
                     Some(bits) => self.evaluate(frame, bits)?.number(),
                     None => 0,
                 };
-                // As in the behavioural model, packets are read in whole bytes.
+                // As in the behavioural model, only whole bytes of packets are read.
                 if !bits.is_multiple_of(8) {
                     return Err(self.parser_error("ParserInvalidArgument"));
                 }
@@ -126,7 +126,7 @@ impl<'p> Switch<'p> {
         }
     }
 
-    /// Fails when the packet has not so many bits left.
+    /// Fails if the packet has fewer than `bits` bits left.
     fn need(&self, bits: u64) -> Run<()> {
         let left = (self.input.len() - self.position) as u64;
         if bits > left { Err(self.parser_error("PacketTooShort")) } else { Ok(()) }
@@ -167,7 +167,7 @@ impl<'p> Switch<'p> {
     }
 }
 
-/// Whether values are what a member of a value set wants.
+/// True if values match a member of a value set.
 fn fits(member: &[Match], values: &[Value]) -> bool {
     member.len() == values.len() && member.iter().zip(values).all(|(wanted, value)| wanted.fits(value))
 }

@@ -1,4 +1,5 @@
-//! The pipeline of v1model: parser, ingress, traffic manager, egress, deparser, and the ways back.
+//! The v1model pipeline: parser, ingress, traffic manager, egress, deparser, and resubmission, recirculation and
+//! cloning.
 
 use std::collections::VecDeque;
 
@@ -11,10 +12,10 @@ use crate::tree::Class;
 use crate::types::{Ty, Types};
 use crate::value::Value;
 
-/// How often one packet may be copied or sent back, all copies together.
+/// Maximum number of rounds of one packet, over all of its copies.
 const MAX_ROUNDS: usize = 1000;
 
-/// `instance_type`, as the behavioural model numbers it.
+/// `instance_type`, with the numbers of the behavioural model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Normal = 0,
@@ -25,7 +26,7 @@ enum Kind {
     Resubmitted = 6,
 }
 
-/// What waits to be processed.
+/// A packet that waits to be processed.
 enum Work {
     Ingress { packet: Bits, port: u64, kind: Kind, metadata: Option<Value> },
     Egress(Box<Flight>),
@@ -43,9 +44,9 @@ struct Flight {
     port: u64,
     replica: u64,
     kind: Kind,
-    /// Bytes that are left of it, when ingress truncates it.
+    /// Length to which ingress truncates it, in bytes.
     truncate: Option<u64>,
-    /// Bytes that it leaves with at most, as a copy of egress.
+    /// Maximum length in bytes, for a copy made by egress.
     longest: Option<u64>,
 }
 
@@ -57,7 +58,7 @@ pub struct Sent {
 }
 
 impl<'p> Switch<'p> {
-    /// Runs a packet through the switch. Gives what is sent.
+    /// Processes a packet. Returns the packets that are sent.
     pub fn process(&mut self, port: u64, bytes: &[u8]) -> Vec<Sent> {
         let mut sent = Vec::new();
         let packet = Bits::from_bytes(bytes);
@@ -85,7 +86,7 @@ impl<'p> Switch<'p> {
         sent
     }
 
-    /// Types of headers, metadata and standard metadata.
+    /// The types of headers, metadata and standard metadata.
     pub fn pipeline_types(&self) -> [Ty; 3] {
         let mut types = [Types::UNKNOWN; 3];
         if let Some(Object::Unit(unit)) = self.objects.get(self.parts[0])
@@ -109,7 +110,7 @@ impl<'p> Switch<'p> {
         self.standard_place(name).and_then(|place| standard.get(place)).map_or(0, Value::number)
     }
 
-    /// Runs one part. `exit` ends it in an orderly way.
+    /// Runs one part. `exit` ends it normally.
     fn part(&mut self, part: usize, values: Vec<Value>) -> Result<(Vec<Value>, Option<u32>), String> {
         self.part = part;
         match self.run_unit(self.parts[part], values) {
@@ -119,7 +120,7 @@ impl<'p> Switch<'p> {
         }
     }
 
-    /// Parses a packet: headers, metadata, standard metadata.
+    /// Parses a packet. Returns headers, metadata and standard metadata.
     fn parsed(
         &mut self,
         packet: &Bits,
@@ -183,7 +184,7 @@ impl<'p> Switch<'p> {
         let (headers, metadata, standard) = Self::three(values)?;
         let requests = std::mem::take(&mut self.requests);
         let (position, grown) = (self.position, self.grown);
-        // Clones and packets that are resubmitted are as they came in.
+        // Ingress clones and resubmitted packets have the content of the received packet.
         let processed = self.input.clone();
         if let Some((session, list)) = requests.clone {
             let preserved = self.preserved(&metadata, list);
@@ -253,13 +254,13 @@ impl<'p> Switch<'p> {
         }
     }
 
-    /// How many bytes copies of a session have at most.
+    /// Maximum length of copies of a session, in bytes.
     fn longest_copy(&self, session: u64) -> Option<u64> {
         let targets = [self.mirror_ports.get(&session), self.mirror_groups.get(&session)];
         targets.into_iter().flatten().map(|(_, bytes)| *bytes).filter(|bytes| *bytes > 0).min()
     }
 
-    /// The metadata that a copy of the packet starts with: the fields of a list, or none.
+    /// The initial metadata of a copy: the fields of a field list, or none.
     fn preserved(&self, metadata: &Value, list: Option<u64>) -> Value {
         let ty = self.pipeline_types()[1];
         self.only_listed(metadata, ty, list)

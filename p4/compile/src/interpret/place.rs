@@ -1,4 +1,4 @@
-//! Places that can be written to: a variable and the way into it. Indices are evaluated once, when the place is named.
+//! Places that can be written to: a variable and a path into it. Indices are evaluated once, when the place is made.
 
 use super::{Frame, Run, Stop, Switch};
 use crate::syntax::ast::StructKind;
@@ -6,11 +6,11 @@ use crate::tree::{Expr, ExprKind, Variable};
 use crate::types::Ty;
 use crate::value::{self, Value};
 
-/// A step from a value into a part of it.
+/// A step from a value to a part of it.
 #[derive(Clone, Debug)]
 pub enum Step {
     Field(usize),
-    /// A header of a header union, of which at most one is valid.
+    /// A header of a header union; at most one is valid.
     Alternative(usize),
     Index(usize),
     /// Bits from the highest to the lowest, of an integer of this width and sign.
@@ -22,7 +22,7 @@ pub struct Place {
     pub root: Variable,
     pub steps: Vec<Step>,
     pub ty: Ty,
-    /// The stack of which this is the next element.
+    /// The stack, if this is its next element.
     pub next_of: Option<Box<Place>>,
 }
 
@@ -90,7 +90,7 @@ impl<'p> Switch<'p> {
         value.cloned().unwrap_or_else(zero)
     }
 
-    /// A slice, perhaps of a slice.
+    /// Reads a slice, or a slice of a slice.
     fn read_slice(&self, frame: &Frame, place: &Place) -> Value {
         let whole = place.steps.iter().position(|step| matches!(step, Step::Slice(..))).unwrap_or(0);
         let base = Place { steps: place.steps[..whole].to_vec(), ..place.clone() };
@@ -103,7 +103,7 @@ impl<'p> Switch<'p> {
         Value::Int(number)
     }
 
-    /// Writes a value. What lies outside of an array is not written.
+    /// Writes a value. Writes outside of an array are ignored.
     pub(super) fn write(&mut self, frame: &mut Frame, place: &Place, value: Value) {
         let root = match place.root {
             Variable::Frame(number) => frame.variables.get_mut(number),

@@ -121,7 +121,7 @@ impl<'p> Switch<'p> {
         Ok(Flow::Next)
     }
 
-    /// One round of a loop over values. `Some` ends the loop.
+    /// One iteration of a `for … in` loop. `Some` ends the loop.
     fn round(&mut self, frame: &mut Frame, target: &'p Expr, value: Value, body: &'p [Statement]) -> Run<Option<Flow>> {
         self.step()?;
         let place = self.place(frame, target)?;

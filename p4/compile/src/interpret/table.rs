@@ -1,4 +1,4 @@
-//! Tables: entries, lookup, and the actions that follow.
+//! Tables: entries, lookup, and execution of actions.
 
 use num_bigint::BigInt;
 
@@ -14,7 +14,7 @@ pub enum Match {
     Any,
     Exact(Value),
     Masked(BigInt, BigInt),
-    /// Value, mask and length of the prefix.
+    /// Value, mask and prefix length.
     Prefix(BigInt, BigInt, u32),
     Range(BigInt, BigInt),
 }
@@ -34,19 +34,19 @@ impl Match {
 #[derive(Clone, Debug)]
 pub struct RuntimeEntry {
     pub keys: Vec<Match>,
-    /// Place in the table's list of actions.
+    /// Index in the table's list of actions.
     pub action: usize,
-    /// For the parameters that the control plane sets.
+    /// Arguments of the parameters that the control plane sets.
     pub arguments: Vec<Value>,
-    /// The largest one wins, then the longest prefix, then the first.
+    /// The largest priority wins, then the longest prefix, then the first entry.
     pub priority: i64,
-    /// The number of its cell in compiled programs, where its table has counters or meters of entries.
+    /// The number of its cell in compiled programs, if its table has direct counters or meters.
     pub cell: u32,
     pub packets: u64,
     pub bytes: u64,
 }
 
-/// What changes of a table.
+/// The variable state of a table.
 pub struct TableState {
     pub path: String,
     pub entries: Vec<RuntimeEntry>,
@@ -54,7 +54,7 @@ pub struct TableState {
 }
 
 impl<'p> Switch<'p> {
-    /// A table with the entries that the program has.
+    /// The state of a table with the program's own entries.
     pub(super) fn table_state(&mut self, table: &'p Table, unit: &Unit) -> Result<TableState, String> {
         let path = match &table.naming.name {
             Some(name) if name.starts_with('.') => name[1..].to_owned(),
@@ -126,7 +126,7 @@ impl<'p> Switch<'p> {
         })
     }
 
-    /// Looks up and runs what was found. Gives whether there was an entry, and the action.
+    /// Looks up and runs the action. Returns whether an entry matched, and the action.
     pub(super) fn apply_table(&mut self, frame: &mut Frame, call: &'p Call) -> Run<(bool, Option<usize>)> {
         self.step()?;
         let Target::Table(number) = call.target else { return Err(Stop::Failure("no table to apply".into())) };
@@ -154,7 +154,7 @@ impl<'p> Switch<'p> {
             }
             None => state.default.clone(),
         };
-        // A table without keys always runs its default action, which is no hit.
+        // A table without keys always runs its default action, which counts as a miss.
         let Some((action, runtime)) = chosen else { return Ok((hit, None)) };
         let listed = &table.actions[action];
         let function = self.action(frame, &listed.action)?;
@@ -165,7 +165,7 @@ impl<'p> Switch<'p> {
     }
 }
 
-/// The entry that matches: of several the one with the largest priority, then with the longest prefix, then the first.
+/// The matching entry with the largest priority, then the longest prefix; then the first.
 fn best<'e>(entries: &'e mut [RuntimeEntry], values: &[(Value, &str)]) -> Option<&'e mut RuntimeEntry> {
     let mut found: Option<(usize, i64, u32)> = None;
     for (place, entry) in entries.iter().enumerate() {
@@ -186,7 +186,7 @@ fn best<'e>(entries: &'e mut [RuntimeEntry], values: &[(Value, &str)]) -> Option
     found.map(|(place, ..)| &mut entries[place])
 }
 
-/// The value with which a key of this type is compared.
+/// The value that a key of this type is compared with.
 pub fn key_value(types: &Types, number: &BigInt, ty: Ty) -> Value {
     if types.stripped(ty) == Types::BOOL {
         return Value::Bool(*number != BigInt::from(0));

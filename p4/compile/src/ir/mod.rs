@@ -1,8 +1,8 @@
-//! The intermediate representation: a program for one `main`, with everything that is called put in place of its call.
+//! The intermediate representation (IR): a program for one `main`, with all calls inlined.
 //!
-//! Expressions have no effects; what has effects is a statement, in the order of the language. `return`, `exit` and
-//! errors of parsers are jumps to the end of a block. Validity of headers and the position in header stacks are parts of
-//! places like others.
+//! Expressions have no side effects; everything with side effects is a statement, in the language's order of
+//! evaluation. `return`, `exit` and parser errors are jumps to the end of a block. Header validity and header stack
+//! positions are parts of places like fields.
 
 mod shape;
 mod show;
@@ -21,7 +21,7 @@ pub use table::{Action, Cells, Key, Match, Table, TableKind};
 
 /// Number of a variable in `Program::variables`.
 pub type Var = usize;
-/// Number of a block; jumps name it.
+/// Number of a block, as used by jumps.
 pub type Label = usize;
 
 /// Headers, user metadata and standard metadata: the first variables, which live as long as a packet.
@@ -39,11 +39,11 @@ pub struct Variable {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     Field(usize),
-    /// An element; outside of the stack reads give zero, and writes do nothing.
+    /// An element; outside of the stack, reads give zero and writes do nothing.
     Index(Box<Expr>),
-    /// Whether a header is valid.
+    /// The validity of a header.
     Valid,
-    /// How many elements of a stack are parsed.
+    /// The number of parsed elements of a stack.
     Next,
 }
 
@@ -67,41 +67,41 @@ pub enum Kind {
     Unary(Unary, Box<Expr>),
     Binary(Binary, Box<Expr>, Box<Expr>),
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// Of an integer, a bool or an enum, to the type of this expression.
+    /// Casts an integer, a bool or an enum to the type of this expression.
     Cast(Box<Expr>),
     /// Bits from the highest to the lowest.
     Slice(Box<Expr>, u32, u32),
-    /// The first with these bits replaced by the second.
+    /// The first value with these bits replaced by the second.
     Insert(Box<Expr>, u32, u32, Box<Expr>),
-    /// All parts of a struct, header (valid), tuple or stack.
+    /// All parts of a struct, valid header, tuple or stack.
     Parts(Vec<Expr>),
-    /// Bits of the packet, so many behind the position of the parser.
+    /// Bits of the packet, at this offset in bits from the parser position.
     Packet(u64),
-    /// Bits of the packet that are not parsed yet.
+    /// Number of bits of the packet that are not parsed yet.
     Left,
-    /// Bytes of the whole packet.
+    /// Length of the whole packet in bytes.
     Length,
-    /// A hash of the data that were put together last, by its number in `HashAlgorithm`.
+    /// A hash of the last data list, by its number in `HashAlgorithm`.
     Hash(Box<Expr>),
-    /// The next random number of 64 bits.
+    /// The next 64-bit random number.
     Random,
-    /// An element of a register, zero outside of it.
+    /// A cell of a register; zero outside of it.
     Register(usize, Box<Expr>),
-    /// The colour that a cell of a meter gives the packet; the packet is metered by that. Green outside of it.
+    /// Meters the packet in a cell of a meter, and gives its colour; green outside of the meter.
     Meter(usize, Box<Expr>),
-    /// A value of the entry that a table has found: its place in bits.
+    /// Action data of the entry that a table has found, at this offset in bits.
     Argument(u64),
-    /// Bits of the packet, so many behind the beginning of a header there: of zeros when it was not parsed.
+    /// Bits of the packet, at this offset in bits from the start of a header; zeros if the header was not parsed.
     Field(Var, u64),
-    /// The sum of values that follow each other, as checksums of the Internet have it (RFC 1071).
+    /// The Internet checksum's sum of consecutive values (RFC 1071).
     Sum(Vec<Expr>),
-    /// Where the packet came in.
+    /// The ingress port.
     Port,
-    /// Whether a value set has a member that fits these values.
+    /// True if a member of a value set matches these values.
     InSet(usize, Vec<Expr>),
 }
 
-/// What a program asks of the traffic manager.
+/// A request of a program to the traffic manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     Clone,
@@ -122,37 +122,37 @@ pub enum Sink {
 pub enum Statement {
     Set(Place, Expr),
     If(Expr, Vec<Statement>, Vec<Statement>),
-    /// Jumps to its label go behind it.
+    /// Jumps to its label continue behind it.
     Block(Label, Vec<Statement>),
-    /// Runs until something jumps out.
+    /// Runs until a jump leaves it.
     Loop(Vec<Statement>),
     Jump(Label),
-    /// States of a parser, from the first one on.
+    /// The states of a parser, beginning with `start`.
     Machine {
         number: usize,
         states: Vec<State>,
         start: usize,
-        /// What happens when it passes too many states.
+        /// Runs if too many states were passed.
         timeout: Vec<Statement>,
     },
-    /// To a state of a machine.
+    /// Goes to a state of a machine.
     Goto {
         machine: usize,
         state: usize,
     },
-    /// The error that the parser ends with.
+    /// Sets the parser error.
     Error(Expr),
     /// The packet cannot be processed; the part ends at once.
     Lose,
     Advance(Expr),
-    /// A field of variable length is read from the packet: so many bits.
+    /// Reads a field of variable length from the packet, of this many bits.
     ReadVarbit(Place, Expr),
     Append(Sink, Expr),
-    /// Data to be hashed begin.
+    /// Begins a new list of data to be hashed.
     BeginData,
-    /// The data are reported to the control plane.
+    /// Reports the data list to the control plane.
     Digest(usize),
-    /// What follows the parsed headers becomes part of the data.
+    /// Appends the packet's content behind the parsed headers to the data list.
     AppendPayload,
     ChecksumError,
     Request {
@@ -164,20 +164,20 @@ pub enum Statement {
     Count(usize, Expr),
     Apply(Apply),
     Cipher(Cipher),
-    /// A header begins at the position of the parser, or is nowhere in the packet.
+    /// A header begins at the parser position; or, if false, is not in the packet.
     Locate(Var, bool),
-    /// No packet goes on before all others have come here. What is needed afterwards.
+    /// No packet continues before all others have arrived here. Holds the variables needed afterwards.
     Barrier(Vec<Var>),
-    /// The packet ends here.
+    /// Drops the packet.
     Drop,
-    /// The packet leaves by a port. Headers that are not listed were appended before.
+    /// Sends the packet to a port. Without a list of headers, the headers were appended before.
     Send(Expr, Option<Vec<Emit>>),
 }
 
-/// A header that a packet leaves with.
+/// A header of a packet that is sent.
 #[derive(Clone, Debug)]
 pub struct Emit {
-    /// Without one it is always there.
+    /// Condition for the header to be sent; `None` if it always is.
     pub valid: Option<Expr>,
     /// Where it was parsed.
     pub base: Option<Var>,
@@ -188,7 +188,7 @@ pub struct Emit {
 pub struct EmitField {
     pub value: Expr,
     pub width: u32,
-    /// It may differ from what was parsed.
+    /// True if it may differ from what was parsed.
     pub changed: bool,
 }
 
@@ -198,43 +198,44 @@ pub struct State {
     pub body: Vec<Statement>,
 }
 
-/// A lookup and what follows it.
+/// A lookup and the actions that follow it.
 #[derive(Clone, Debug)]
 pub struct Apply {
     pub table: usize,
     pub keys: Vec<Expr>,
-    /// So many words of the key, the first ones, were hashed by the lookup before, which began with the same.
+    /// Number of leading key words that the previous lookup has hashed; its key begins with the same words.
     pub hashed: u32,
-    /// Set to whether there was an entry.
+    /// Set to whether an entry matched.
     pub hit: Option<Var>,
-    /// Set to the place of the action in the table's list; 255 is none.
+    /// Set to the index of the action in the table's list; 255 stands for no action.
     pub chosen: Option<Var>,
-    /// What the actions of the list do.
+    /// The statements of each action of the list.
     pub actions: Vec<Vec<Statement>>,
     pub resume: Resume,
 }
 
-/// The payload of the packet, from a byte of it on, is encrypted or decrypted, together with those of other packets.
+/// Encrypts or decrypts the payload of the packet from a byte on, together with other packets.
 #[derive(Clone, Debug)]
 pub struct Cipher {
     pub encrypts: bool,
-    /// In bytes, as a word; key and initialization vector, of 128 bits.
+    /// Offset in bytes, as a word; key and initialization vector, of 128 bits each.
     pub offset: Expr,
     pub key: Expr,
     pub iv: Expr,
     pub resume: Resume,
 }
 
-/// How a packet goes on where a stage ends, in a program of one part.
+/// How a packet continues after the end of a stage, in a program of one part.
 #[derive(Clone, Debug, Default)]
 pub struct Resume {
-    /// What is needed afterwards.
+    /// Variables needed afterwards.
     pub kept: Vec<Var>,
-    /// How much is parsed, where that is known, and the headers that begin at known places; in bits. Variables with known values.
+    /// The parsed length, if it is known; the headers that begin at known positions (both in bits); and the variables
+    /// with known values.
     pub position: Option<u64>,
     pub located: Vec<(Var, u64)>,
     pub known: Vec<(Var, Value)>,
-    /// And variables that are fields of the packet, whose headers stay as they are until it leaves.
+    /// Variables that are fields of the packet, in headers that do not change until it leaves.
     pub fields: Vec<(Var, Expr)>,
 }
 
@@ -246,53 +247,53 @@ pub struct Register {
     pub size: usize,
 }
 
-/// Those of entries stand behind all others.
+/// A counter. Direct counters follow all others.
 #[derive(Clone, Debug)]
 pub struct Counter {
     pub path: String,
     pub object: usize,
     pub size: usize,
-    /// It counts for the entries of this table.
+    /// The table, if it is a direct counter.
     pub table: Option<usize>,
 }
 
-/// Those of entries stand behind all others.
+/// A meter. Direct meters follow all others.
 #[derive(Clone, Debug)]
 pub struct Meter {
     pub path: String,
     pub size: usize,
-    /// Bytes are metered, and not packets.
+    /// True if it meters bytes instead of packets.
     pub bytes: bool,
-    /// It meters for the entries of this table.
+    /// The table, if it is a direct meter.
     pub table: Option<usize>,
 }
 
-/// A set of values that the control plane fills, which a parser looks at.
+/// A value set of a parser, filled by the control plane.
 #[derive(Clone, Debug)]
 pub struct ValueSet {
     pub path: String,
-    /// The instance of the parser, and its place there.
+    /// The instance of the parser, and the index in it.
     pub owner: (usize, usize),
     pub size: u64,
     pub fields: Vec<Key>,
 }
 
-/// An action profile, or a selector, which has groups besides.
+/// An action profile, or a selector, which also has groups.
 #[derive(Clone, Debug)]
 pub struct Profile {
     pub path: String,
     pub object: usize,
-    /// Members, and of a selector places in all groups, at most.
+    /// Maximum number of members; for a selector, also of slots in all groups.
     pub size: u64,
     pub selector: bool,
 }
 
-/// What programs report to the control plane.
+/// A type of data that programs report to the control plane.
 #[derive(Clone, Debug)]
 pub struct Digest {
     pub name: String,
     pub ty: Ty,
-    /// What the data consist of, one part behind the other.
+    /// The fields of the data, one behind the other.
     pub shape: Shape,
 }
 
@@ -300,7 +301,7 @@ pub struct Digest {
 #[derive(Clone, Debug)]
 pub struct Part {
     pub name: &'static str,
-    /// As the program calls it.
+    /// Its name in the program.
     pub title: Arc<str>,
     pub body: Vec<Statement>,
 }
@@ -323,10 +324,10 @@ pub struct Program {
 /// A program as one part, for packets that go straight through it: see `optimise::fuse`.
 pub struct Fused {
     pub program: Program,
-    /// Packets pass each lookup in their order, since something sees it.
+    /// Packets must pass each lookup in order, because the program can observe it.
     pub ordered: bool,
     /// Variables that are needed after a lookup.
     pub kept: HashSet<Var>,
-    /// Variables that are places in the packet.
+    /// Variables that are positions in the packet.
     pub bases: HashSet<Var>,
 }

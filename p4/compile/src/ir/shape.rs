@@ -1,15 +1,15 @@
-//! What values consist of that the control plane sees whole: data that are reported, and cells of registers.
+//! Structure of values that the control plane accesses: digests, and cells of registers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::syntax::ast::StructKind;
 use crate::types::{Ty, Type, Types};
 
-/// Integers, and structs of them.
+/// An integer, or a struct of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     Bool,
-    /// Enums and errors are integers here.
+    /// An integer; also enums and errors.
     Bits {
         width: u32,
         signed: bool,
@@ -21,20 +21,20 @@ pub enum Shape {
     Tuple(Vec<Shape>),
 }
 
-/// A part of a value that has no parts.
+/// A scalar part of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
-    /// As `struct.member`; empty for a value without parts.
+    /// Name such as `struct.member`; empty for a scalar value.
     pub name: String,
     pub width: u32,
     pub signed: bool,
-    /// Where it lies in memory, and how much of it, in bytes.
+    /// Offset and size in memory, in bytes.
     pub offset: usize,
     pub size: usize,
 }
 
 impl Shape {
-    /// None for types with headers, stacks or fields of variable length.
+    /// `None` for types with headers, stacks or fields of variable length.
     pub fn of(types: &Types, ty: Ty) -> Option<Shape> {
         let ty = types.stripped(ty);
         let all = |list: &[Ty]| list.iter().map(|ty| Shape::of(types, *ty)).collect::<Option<Vec<_>>>();
@@ -65,7 +65,7 @@ impl Shape {
         }
     }
 
-    /// How many bits it has, all parts one behind the other.
+    /// Total number of bits of all parts.
     pub fn bits(&self) -> u64 {
         match self {
             Shape::Bool => 1,
@@ -74,7 +74,7 @@ impl Shape {
         }
     }
 
-    /// Bytes in memory of a value without parts, and to which multiple it is aligned (`emit::types`).
+    /// Size of a scalar value in memory, and its alignment, in bytes (`emit::types`).
     fn size(&self) -> (usize, usize) {
         match self {
             Shape::Bool => (1, 1),
@@ -86,7 +86,7 @@ impl Shape {
         }
     }
 
-    /// All parts that have none themselves, as C puts them into memory, and how many bytes that takes.
+    /// All scalar parts in C's memory layout, and the total size in bytes.
     pub fn leaves(&self) -> (Vec<Leaf>, usize) {
         let (mut leaves, mut at) = (Vec::new(), 0);
         self.collect("", &mut at, &mut leaves);

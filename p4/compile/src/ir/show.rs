@@ -1,4 +1,4 @@
-//! The intermediate representation as text, for people.
+//! Prints the intermediate representation as text.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ impl Program {
         shown.text + &self.show_parts(types)
     }
 
-    /// Its parts as text.
+    /// The parts of the program as text.
     pub fn show_parts(&self, types: &Types) -> String {
         let mut shown = Shown { program: self, types, text: String::new(), indent: 0 };
         for part in &self.parts {

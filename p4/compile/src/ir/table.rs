@@ -1,4 +1,4 @@
-//! Tables: what is matched and how, and in which order keys are packed into one.
+//! Tables: keys and match kinds, and the order in which keys are packed into one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub enum Match {
     Lpm,
     Ternary,
     Range,
-    /// Is not compared.
+    /// Not compared; chooses the member of a group.
     Selector,
 }
 
@@ -26,44 +26,44 @@ pub struct Key {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Action {
     pub name: Arc<str>,
-    /// Widths of the values that an entry has for it.
+    /// Widths of its arguments in an entry.
     pub arguments: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
-    /// As the control plane calls it.
+    /// The control plane's name.
     pub path: String,
-    /// The instance of the control that it is in, and its place there.
+    /// The instance of its control, and the index in it.
     pub owner: (usize, usize),
     pub keys: Vec<Key>,
     pub actions: Vec<Action>,
-    /// How many entries it may have.
+    /// Maximum number of entries.
     pub size: u64,
     pub cells: Cells,
-    /// The action profile or selector that its entries take their actions from, by its place.
+    /// Index of the action profile or selector that its entries take their actions from.
     pub profile: Option<usize>,
-    /// With a selector: the table of the members of groups. The last action of this one, behind those of the program, stands for a group:
-    /// its values are the number of the group there, and how many places it has.
+    /// With a selector: the table of group members. This table's last action, behind the program's own, stands for a
+    /// group; its arguments are the number of the group and the number of its slots.
     pub members: Option<usize>,
-    /// It is such a table of members: of this one.
+    /// If this is a table of group members: the table that it belongs to.
     pub members_of: Option<usize>,
 }
 
-/// What each entry of a table has for itself: a cell of a counter and a meter, by their places. Its number stands before the values of
-/// the entry.
+/// Direct objects of a table: each entry has a cell in this counter and this meter. The number of the cell precedes the
+/// action data of the entry.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Cells {
     pub counter: Option<usize>,
     pub meter: Option<usize>,
-    /// Entries can time out when they are not used, which the counter tells.
+    /// Entries can have an idle timeout, which is detected by the counter.
     pub timeout: bool,
 }
 
 impl Cells {
-    /// Bits of the number of a cell.
+    /// Width of a cell number, in bits.
     pub const BITS: u32 = 32;
-    /// The number of no cell, which default actions have.
+    /// The number for no cell, which default actions have.
     pub const NONE: u32 = u32::MAX;
 
     pub fn are_there(self) -> bool {
@@ -71,29 +71,29 @@ impl Cells {
     }
 }
 
-/// How keys are looked up.
+/// Data structure of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
     /// One hash table.
     Exact,
-    /// One prefix of up to 32 bits: two levels of results. Or exact keys of few bits: a result for each.
+    /// An array of results, for one prefix of up to 32 bits (in two levels) or for exact keys of few bits.
     Direct,
-    /// One prefix, behind exact keys if there are any.
+    /// A trie for one prefix, which may follow exact keys.
     Trie,
-    /// A hash table for each set of masks.
+    /// Tuple space search: one hash table for each set of masks.
     Tuples,
 }
 
 impl Table {
     /// The widest prefix for which there is a direct table.
     const DIRECT_BITS: u32 = 32;
-    /// The most bits of exact keys, and of what an entry has for its action (`P4_INLINE_BITS`), for which there is one.
+    /// Limits of a direct table for exact keys: bits of the keys, and bits of action data (`P4_INLINE_BITS`).
     const EXACT_BITS: u32 = 16;
     const RESULT_BITS: u32 = 22;
-    /// The most bits that a trie counts.
+    /// The longest key of a trie, in bits.
     const TRIE_BITS: u32 = 32_768;
 
-    /// The keys that are compared, in the order in which they are packed: prefixes behind all others.
+    /// The keys that are compared, in the order in which they are packed: prefixes follow all others.
     pub fn packed(&self) -> impl Iterator<Item = usize> {
         let of = |prefix: bool| {
             (0..self.keys.len()).filter(move |place| {
@@ -114,7 +114,7 @@ impl Table {
         self.key_bits().div_ceil(64).max(1)
     }
 
-    /// How many bits a packed key is from the low end of its words: keys of prefixes are at the high end.
+    /// Distance of a packed key from the low end of its words, in bits: keys with prefixes are at the high end.
     pub fn key_shift(&self) -> u32 {
         match self.kind() {
             TableKind::Direct | TableKind::Trie => self.key_words() * 64 - self.key_bits(),
@@ -122,28 +122,28 @@ impl Table {
         }
     }
 
-    /// Whether entries have priorities. In other tables nothing but keys tells entries apart.
+    /// True if entries have priorities. In other tables, only keys distinguish entries.
     pub fn has_priorities(&self) -> bool {
         self.keys.iter().any(|key| matches!(key.kind, Match::Ternary | Match::Range))
     }
 
-    /// Bits of the keys that are exact.
+    /// Bits of the exact keys.
     pub fn exact_bits(&self) -> u32 {
         self.keys.iter().filter(|key| key.kind == Match::Exact).map(|key| key.width).sum()
     }
 
-    /// Bits before the values of an entry: the number of its cell, if it has one.
+    /// Bits before the action data of an entry: the number of its cell, if it has one.
     pub fn cell_bits(&self) -> u32 {
         if self.cells.are_there() { Cells::BITS } else { 0 }
     }
 
-    /// Bits that an entry has for an action.
+    /// Bits of action data for an action, including the cell number.
     pub fn bits_of(&self, action: usize) -> u32 {
         let arguments = self.actions.get(action).map_or(0, |action| action.arguments.iter().sum());
         self.cell_bits() + arguments
     }
 
-    /// Bits that an entry has for its action, at most.
+    /// Maximum number of bits of action data of an entry.
     pub fn data_bits(&self) -> u32 {
         (0..self.actions.len()).map(|action| self.bits_of(action)).max().unwrap_or(0)
     }

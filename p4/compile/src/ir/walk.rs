@@ -1,4 +1,4 @@
-//! Ways through expressions and statements, and how they are made.
+//! Constructors and traversals of expressions and statements.
 
 use super::{Expr, Kind, Place, Statement, Step, Var};
 use crate::types::Ty;
@@ -13,7 +13,7 @@ impl Expr {
         Expr { kind: Kind::Const(value), ty }
     }
 
-    /// Calls a function with the parts of this expression.
+    /// Calls a function with the direct parts of this expression.
     pub fn parts(&self, each: &mut dyn FnMut(&Expr)) {
         match &self.kind {
             Kind::Const(_)
@@ -44,7 +44,7 @@ impl Expr {
         }
     }
 
-    /// Calls a function with all parts of this expression, and then with itself.
+    /// Calls a function with all parts of this expression, and then with the expression.
     pub fn change(&mut self, each: &mut dyn FnMut(&mut Expr)) {
         match &mut self.kind {
             Kind::Const(_)
@@ -90,7 +90,7 @@ impl Place {
         Place { root: self.root, steps, ty }
     }
 
-    /// Whether two places have no part in common, as far as is known before the program runs.
+    /// True if two places are known to have no part in common.
     pub fn disjoint(&self, other: &Place) -> bool {
         if self.root != other.root {
             return true;
@@ -128,7 +128,7 @@ impl Place {
 }
 
 impl Statement {
-    /// Calls a function with the expressions of this statement, not with those of statements in it.
+    /// Calls a function with the expressions of this statement, but not of nested statements.
     pub fn expressions(&self, each: &mut dyn FnMut(&Expr)) {
         match self {
             Statement::Set(place, value) | Statement::ReadVarbit(place, value) => {
@@ -175,7 +175,7 @@ impl Statement {
         }
     }
 
-    /// Calls a function with all expressions of this statement and their parts, not with those of statements in it.
+    /// Calls a function with all expressions of this statement and their parts, but not of nested statements.
     pub fn change(&mut self, each: &mut dyn FnMut(&mut Expr)) {
         match self {
             Statement::Set(place, value) | Statement::ReadVarbit(place, value) => {
@@ -212,12 +212,12 @@ impl Statement {
         }
     }
 
-    /// Whether a stage ends here: what follows is done when the other packets have come here, too.
+    /// True if a stage ends here: the next statement runs after all other packets have arrived here.
     pub fn ends_stage(&self) -> bool {
         matches!(self, Statement::Apply(_) | Statement::Cipher(_))
     }
 
-    /// The lists of statements in this one.
+    /// The lists of nested statements.
     pub fn inner(&self) -> Vec<&[Statement]> {
         match self {
             Statement::If(_, then, otherwise) => vec![then, otherwise],

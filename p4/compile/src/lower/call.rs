@@ -1,4 +1,5 @@
-//! Calls, written out: arguments are copied in before and out after, also when the callee ends with `exit` or an error.
+//! Inlines calls: arguments are copied in before the call and copied out after it, even if the callee ends with `exit`
+//! or an error.
 
 use super::place::Target;
 use super::scope::Scope;
@@ -9,15 +10,15 @@ use crate::tree::{self, Argument, Call, Class, ExprKind, Function, InstanceRef, 
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
 
-/// An argument on its way in and back.
+/// An argument: where its value is, and where it is copied out to.
 pub(super) struct Passed {
     pub place: Place,
     pub back: Option<Target>,
 }
 
 impl<'p> Lowerer<'p> {
-    /// Evaluates arguments from left to right. With `shared` a parameter may stand for the argument itself, where nobody
-    /// can see the difference.
+    /// Evaluates arguments from left to right. With `shared`, a parameter may be the argument itself if the program
+    /// cannot observe the difference.
     pub(super) fn pass(&mut self, arguments: &'p [Argument], names: &[&str], shared: bool) -> Lower<Vec<Passed>> {
         let mut list: Vec<Passed> = Vec::with_capacity(arguments.len());
         let mut fresh = Vec::new();
@@ -65,7 +66,7 @@ impl<'p> Lowerer<'p> {
         Ok(list)
     }
 
-    /// Whether no later argument that is written to names the same variable.
+    /// True if no later argument that is written to is in the same variable.
     fn only_one(&self, arguments: &[Argument], number: usize) -> bool {
         let root = |argument: &Argument| argument.value.as_ref().and_then(variable_of);
         let own = root(&arguments[number]);
@@ -78,7 +79,7 @@ impl<'p> Lowerer<'p> {
             .all(|(_, argument)| root(argument) != own)
     }
 
-    /// Whether a place is fixed, whole, and in no header union.
+    /// True if a place is fixed, whole, and not part of a header union.
     fn is_simple(&self, target: &Target) -> bool {
         if target.bits.is_some() || target.union.is_some() || target.next_of.is_some() {
             return false;
@@ -108,7 +109,7 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// Writes out a body in a scope of its own. Gives the variable that says whether it ended with `exit`.
+    /// Inlines a body with its own scope. Returns the variable that says whether it ended with `exit`.
     fn inlined(&mut self, mut scope: Scope, body: impl FnOnce(&mut Self, Label) -> Lower<()>) -> Lower<Option<Var>> {
         if self.depth >= MAX_DEPTH {
             return self.refuse(format!("calls nest more than {MAX_DEPTH} deep"));
@@ -132,7 +133,7 @@ impl<'p> Lowerer<'p> {
         Ok(scope.exits.then_some(exiting))
     }
 
-    /// Goes on with `exit` when the callee ended so.
+    /// Continues with `exit` if the callee ended with it.
     fn pass_on(&mut self, exiting: Option<Var>) -> Lower<()> {
         let Some(exiting) = exiting else { return Ok(()) };
         let stop = self.list(Self::stop)?;
@@ -150,7 +151,7 @@ impl<'p> Lowerer<'p> {
         self.push(Statement::Jump(exit))
     }
 
-    /// The parser ends with an error.
+    /// Ends the parser with an error.
     pub(super) fn reject(&mut self, error: &str) -> Lower<()> {
         let number = self.types().errors.iter().position(|known| &**known == error).unwrap_or(0);
         let error = Expr::constant(Value::Member(number as u32), Types::ERROR);
@@ -211,7 +212,7 @@ impl<'p> Lowerer<'p> {
         shell.parameters.iter().map(|parameter| parameter.name.clone()).collect()
     }
 
-    /// A parser or control whose parameters are at these places.
+    /// Inlines a parser or control; its parameters are at these places.
     pub(super) fn unit_body(&mut self, object: usize, places: Vec<Place>) -> Lower<()> {
         let program = self.program;
         let class = match self.switch.unit(object) {
@@ -255,7 +256,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The instance that an expression names.
+    /// The instance that an expression refers to.
     pub(super) fn object(&self, expr: &tree::Expr) -> Lower<usize> {
         match &expr.kind {
             ExprKind::Instance(instance) => self.instance(*instance),
@@ -327,7 +328,7 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// The variable that a place is in.
+/// The variable and the fields that a place consists of.
 fn variable_of(expr: &tree::Expr) -> Option<(tree::Variable, Vec<usize>)> {
     match &expr.kind {
         ExprKind::Variable(variable) => Some((*variable, Vec::new())),

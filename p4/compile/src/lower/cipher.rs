@@ -3,7 +3,7 @@
 use super::{Lower, Lowerer, PARTS};
 use crate::ir::{Cipher, Expr, Resume, Statement};
 
-/// Widths of the arguments.
+/// Widths of the arguments, in bits.
 const OFFSET_BITS: u32 = 32;
 const BLOCK_BITS: u32 = 128;
 
@@ -14,7 +14,7 @@ impl Lowerer<'_> {
             return self
                 .refuse(format!("{name} is called in controls before the deparser only, also by way of functions"));
         }
-        // A program may declare a function of its own with such a name.
+        // A program may declare its own function with such a name.
         for (value, width) in [(&offset, OFFSET_BITS), (&key, BLOCK_BITS), (&iv, BLOCK_BITS)] {
             if self.types().representation(value.ty) != Some((width, false)) {
                 return self.refuse(format!("the function {name} is not that of namehop.p4"));

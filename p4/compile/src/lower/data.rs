@@ -1,4 +1,4 @@
-//! What is read from packets and what is written to them.
+//! Reading from packets, and writing to packets and data lists.
 
 use super::place::Target;
 use super::{Lower, Lowerer};
@@ -13,13 +13,13 @@ impl<'p> Lowerer<'p> {
         self.binary(operator, left, right, self.common.word)
     }
 
-    /// The parser ends with an error when a condition holds.
+    /// Ends the parser with an error if a condition holds.
     pub(super) fn reject_if(&mut self, condition: Expr, error: &str) -> Lower<()> {
         let reject = self.list(|lowerer| lowerer.reject(error))?;
         self.push(Statement::If(condition, reject, Vec::new()))
     }
 
-    /// The parser ends with an error when the packet has not so many bits left.
+    /// Ends the parser with an error if the packet has fewer than `bits` bits left.
     fn need(&mut self, bits: Expr) -> Lower<()> {
         let left = Expr { kind: Kind::Left, ty: self.common.word };
         let short = self.binary(Binary::Less, left, bits, Types::BOOL);
@@ -101,7 +101,7 @@ impl<'p> Lowerer<'p> {
             None => self.word(fixed),
         };
         self.need(total)?;
-        // A header in a place that may not be there is read all the same.
+        // The packet is read even if the target does not exist.
         let direct = target.as_ref().filter(|target| {
             let constant = |step: &Step| !matches!(step, Step::Index(index) if !matches!(index.kind, Kind::Const(_)));
             target.place.steps.iter().all(constant)
@@ -141,7 +141,7 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// Reads a value from so many bits behind the position of the parser. Headers become valid.
+    /// Reads a value at `offset` bits from the parser position. Headers become valid.
     fn read_value(&mut self, place: &Place, offset: &mut u64) -> Lower<()> {
         let types = self.types();
         let ty = types.stripped(place.ty);
@@ -172,7 +172,7 @@ impl<'p> Lowerer<'p> {
         self.set(place.clone(), value)
     }
 
-    /// Appends a value: headers only when they are valid.
+    /// Appends a value; headers only if they are valid.
     pub(super) fn append(&mut self, sink: Sink, value: Expr) -> Lower<()> {
         let types = self.types();
         let ty = types.stripped(value.ty);

@@ -1,4 +1,4 @@
-//! Expressions: what has an effect in them becomes a statement before, and values that it may change are kept.
+//! Expressions: side effects become statements before the expression, and values that these may change are saved first.
 
 use num_bigint::BigInt;
 use num_traits::Signed;
@@ -133,7 +133,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Whether a header is valid, or one of a union.
+    /// The validity of a header, or of any header of a union.
     pub(super) fn validity(&self, place: &Place) -> Expr {
         let valid = |place: &Place| Expr::read(place.step(Step::Valid, Types::BOOL));
         if !self.types().is_kind(place.ty, StructKind::Union) {
@@ -147,7 +147,7 @@ impl<'p> Lowerer<'p> {
         any
     }
 
-    /// The place of a value; one that has none gets one.
+    /// The place of a value; a value without one is stored in a new variable.
     pub(super) fn as_place(&mut self, value: Expr) -> Lower<Place> {
         if let Kind::Read(place) = value.kind {
             return Ok(place);
@@ -178,7 +178,7 @@ impl<'p> Lowerer<'p> {
         Ok(Expr::read(place.step(Step::Index(Box::new(index)), ty)))
     }
 
-    /// A cast; of structs and the like part by part.
+    /// A cast; structs and similar types are cast part by part.
     pub(super) fn cast(&mut self, inner: Expr, to: Ty) -> Lower<Expr> {
         if inner.ty == to {
             return Ok(inner);
@@ -200,7 +200,7 @@ impl<'p> Lowerer<'p> {
         Ok(Expr { kind: Kind::Parts(parts), ty: to })
     }
 
-    /// An integer of a type, whatever its width before.
+    /// An integer constant of a type.
     pub(super) fn number(&self, value: impl Into<BigInt>, ty: Ty) -> Expr {
         Expr::constant(Value::Int(value.into()), ty)
     }

@@ -1,4 +1,4 @@
-//! The externs of core and v1model.
+//! The externs of core.p4 and v1model.p4.
 
 use super::{Lower, Lowerer};
 use namehop_switch::digests::MOST_BYTES as MAX_DIGEST_BYTES;
@@ -11,13 +11,13 @@ use crate::tree::{self, Argument};
 use crate::types::{Ty, Types};
 use crate::value::Value;
 
-/// The port of packets that are dropped.
+/// The egress port that drops packets.
 const DROP_PORT: u64 = 511;
 /// `MeterType.bytes`
 const METER_BYTES: u64 = 1;
 
 impl<'p> Lowerer<'p> {
-    /// Registers, counters and meters with their sizes.
+    /// Lists registers, counters and meters with their sizes.
     pub(super) fn state_of_instances(&mut self) -> Result<(), String> {
         for (number, object) in self.switch.objects.iter().enumerate() {
             let path = || self.paths.get(&number).cloned().unwrap_or_else(|| format!("instance_{number}"));
@@ -48,13 +48,13 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// The values of all arguments as they are now, also of those that are written to.
+    /// The current values of all arguments, including those that are written to.
     fn inputs(&mut self, arguments: &'p [Argument]) -> Lower<Vec<Option<Expr>>> {
         let mut list = Vec::new();
         for argument in arguments {
             let out = argument.direction == Direction::Out;
             list.push(match &argument.value {
-                // What is only written to may be a place whose reading has no effect.
+                // Skip arguments that are only written to, if reading them has no side effect.
                 Some(value) if out && !tree::has_effects(value) => None,
                 Some(value) if matches!(value.kind, tree::ExprKind::Const(Value::Text(_))) => None,
                 Some(value) => {
@@ -202,7 +202,7 @@ impl<'p> Lowerer<'p> {
         Ok(None)
     }
 
-    /// Reports data to the control plane, all reports of one type under one name.
+    /// Reports data to the control plane; all reports of one type share one name.
     fn digest(&mut self, data: Expr) -> Lower<()> {
         let types = self.types();
         let Some(shape) = Shape::of(types, data.ty).filter(|shape| shape.bits() <= u64::from(MAX_DIGEST_BYTES) * 8)
@@ -228,13 +228,13 @@ impl<'p> Lowerer<'p> {
         self.push(Statement::Request { request, value, list })
     }
 
-    /// `base + hash % max`, in a type that is wide enough for all of it.
+    /// `base + hash % max`, in a type that is wide enough for the result.
     fn hash_in_range(&mut self, algorithm: Expr, base: Expr, data: Expr, max: Expr) -> Lower<Expr> {
         let width = |ty| self.types().representation(ty).map_or(64, |(width, _)| u64::from(width));
         let identity = !matches!(&algorithm.kind, Kind::Const(value) if value.number() != 5);
         let bits = if identity { self.types().width(data.ty).unwrap_or(64) } else { 32 };
         let wide = bits.max(width(base.ty)).max(width(max.ty));
-        // One of a few widths that are known beforehand.
+        // One of a few widths that were prepared.
         let Some((_, ty)) = self.common.wide.iter().find(|(width, _)| u64::from(*width) > wide) else {
             return self.refuse(format!("a hash with numbers of {wide} bits is not compiled"));
         };
@@ -305,7 +305,7 @@ impl<'p> Lowerer<'p> {
                 let value = self.cast(value, self.register_list[register].ty)?;
                 self.push(Statement::WriteRegister(register, index, value))?;
             }
-            // Every packet that an entry matches is counted, as the behavioural model does.
+            // Does nothing: every packet that matches an entry is counted anyway, as in the behavioural model.
             (Object::Counter(_), "count") if arguments.is_empty() => {}
             (Object::Counter(_), "count") => {
                 if let Some(counter) = self.counters.get(&object).copied() {

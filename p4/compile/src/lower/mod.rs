@@ -1,6 +1,6 @@
 //! Lowering: from the typed tree of a program, with its instances, to the intermediate representation.
 //!
-//! What the reference interpreter does step by step is written out here as statements, in the same order.
+//! It emits as statements what the reference interpreter executes, in the same order.
 
 mod call;
 mod cipher;
@@ -26,9 +26,9 @@ use crate::value::Value;
 use scope::Scope;
 pub use table::{Packed, initial, pack, pack_member, pack_values};
 
-/// How many statements a program may have when all calls are written out.
+/// Maximum number of statements of a program with all calls inlined.
 const MAX_STATEMENTS: usize = 400_000;
-/// How deep calls may nest.
+/// Maximum nesting depth of calls.
 const MAX_DEPTH: usize = 200;
 
 /// Why a program cannot be compiled.
@@ -40,15 +40,15 @@ pub struct Refusal {
 
 type Lower<T> = Result<T, Refusal>;
 
-/// Types that the lowered program needs beside its own.
+/// Types that the lowered program needs besides its own.
 #[derive(Clone, Copy)]
 struct Common {
     word: Ty,
     byte: Ty,
     index: Ty,
-    /// Of numbers without a width, when they are negative.
+    /// Type of negative numbers without a width.
     negative: Ty,
-    /// Unsigned integers of some widths, in which hashes are brought into their range.
+    /// Unsigned integers of some widths, in which hashes are reduced to their range.
     wide: [(u32, Ty); 5],
 }
 
@@ -70,25 +70,25 @@ struct Lowerer<'p> {
     counter_list: Vec<ir::Counter>,
     meters: HashMap<usize, usize>,
     meter_list: Vec<ir::Meter>,
-    /// Tables of the members of groups; they come behind all others.
+    /// Tables of group members; they follow all other tables.
     member_tables: Vec<ir::Table>,
     profiles: Vec<ir::Profile>,
     value_sets: Vec<ir::ValueSet>,
-    /// The colors that meters of entries gave, by the meter, while an action is lowered.
+    /// Colours of direct meters, by meter, while an action is lowered.
     colors: HashMap<usize, Expr>,
     digests: Vec<ir::Digest>,
     paths: HashMap<usize, String>,
     notes: BTreeSet<String>,
     statements: usize,
     depth: usize,
-    /// The part of the pipeline that is lowered.
+    /// The part of the pipeline that is being lowered.
     part: usize,
     span: Span,
 }
 
 const PARTS: [&str; 6] = ["parser", "verify", "ingress", "egress", "compute", "deparser"];
 
-/// Types that expressions of the lowered program have; they are to be known before the program is lowered.
+/// Types for expressions of the lowered program; they are created before lowering starts.
 fn common(types: &mut Types) -> Common {
     Common {
         word: types.bits(64, false),
@@ -99,7 +99,7 @@ fn common(types: &mut Types) -> Common {
     }
 }
 
-/// Lowers a program that is correct.
+/// Lowers a checked program.
 pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
     let common = common(&mut program.types);
     let program = &*program;
@@ -212,7 +212,7 @@ impl<'p> Lowerer<'p> {
         Expr::constant(Value::Int(value.into()), self.common.word)
     }
 
-    /// Keeps the value that an expression has now.
+    /// Saves the current value of an expression.
     fn keep(&mut self, value: Expr) -> Lower<Expr> {
         if matches!(value.kind, Kind::Const(_)) {
             return Ok(value);
@@ -222,7 +222,7 @@ impl<'p> Lowerer<'p> {
         Ok(Expr::read(place))
     }
 
-    /// Keeps an index that is more than a variable, since it stands in several places of the C text.
+    /// Saves an index that is more than a variable, because it appears several times in the C code.
     fn keep_index(&mut self, index: Expr) -> Lower<Expr> {
         match &index.kind {
             Kind::Read(place) if place.steps.iter().all(|step| !matches!(step, ir::Step::Index(_))) => Ok(index),
@@ -230,7 +230,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Lowers something into a list of its own.
+    /// Lowers something into a separate list.
     fn list(&mut self, work: impl FnOnce(&mut Self) -> Lower<()>) -> Lower<Vec<Statement>> {
         let before = std::mem::take(&mut self.out);
         let result = work(self);
@@ -238,7 +238,7 @@ impl<'p> Lowerer<'p> {
         result.map(|()| list)
     }
 
-    /// One of the six parts, applied to the variables of a packet.
+    /// Lowers one of the six parts, applied to the variables of a packet.
     fn part(&mut self, part: usize, name: &'static str, types: [Ty; 3]) -> Lower<ir::Part> {
         let object = self.switch.part_object(part);
         let unit = self.switch.unit(object);

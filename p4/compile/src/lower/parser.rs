@@ -1,4 +1,4 @@
-//! Parsers: their states become a machine.
+//! Parsers: the states become a machine.
 
 use super::table::MAX_RANGE;
 use super::{Lower, Lowerer};
@@ -55,7 +55,7 @@ impl<'p> Lowerer<'p> {
         }
         for (sets, next) in cases {
             let fits = match &sets[..] {
-                // One set for all values.
+                // One value set for all values.
                 [tree::Expr { kind: ExprKind::ValueSet(set), .. }] => self.in_value_set(*set, values.clone())?,
                 _ => {
                     let mut fits = self.truth(true);

@@ -7,17 +7,17 @@ use crate::tree::{self, ExprKind, Variable};
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
 
-/// A place that is written to, perhaps some bits of it only.
+/// A place that is written to, or some bits of it.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub place: Place,
     /// The highest and the lowest bit.
     pub bits: Option<(u32, u32)>,
-    /// The type of what is written.
+    /// The type of the written value.
     pub ty: Ty,
-    /// The header union, when the place is a header of it.
+    /// The header union, if the place is a header of one.
     pub union: Option<Place>,
-    /// The stack of which this is the next element.
+    /// The stack, if this is its next element.
     pub next_of: Option<Place>,
 }
 
@@ -33,7 +33,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The place of an expression. Indices keep the values that they have now when `fixed`.
+    /// The place of an expression. With `fixed`, indices are evaluated now.
     pub(super) fn target(&mut self, expr: &'p tree::Expr, fixed: bool) -> Lower<Target> {
         self.span = expr.span;
         Ok(match &expr.kind {
@@ -82,7 +82,7 @@ impl<'p> Lowerer<'p> {
         })
     }
 
-    /// Parameters may stand for a header of a union.
+    /// The header union around a place. Parameters may stand for a header of a union.
     fn union_around(&self, place: &Place) -> Option<Place> {
         let (last, before) = place.steps.split_last()?;
         let Step::Field(_) = last else { return None };
@@ -114,7 +114,7 @@ impl<'p> Lowerer<'p> {
         Expr { kind: Kind::Binary(operator, Box::new(left), Box::new(right)), ty }
     }
 
-    /// What a place holds.
+    /// The value of a place.
     pub(super) fn load(&self, target: &Target) -> Expr {
         let whole = Expr::read(target.place.clone());
         match target.bits {
@@ -123,7 +123,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Writes a value. A header of a union that becomes valid makes the others invalid.
+    /// Writes a value. Making a header of a union valid makes the others invalid.
     pub(super) fn store(&mut self, target: &Target, value: Expr) -> Lower<()> {
         if let Some((high, low)) = target.bits {
             let before = Expr::read(target.place.clone());
@@ -135,7 +135,7 @@ impl<'p> Lowerer<'p> {
         self.only_valid(target)
     }
 
-    /// Makes the other headers of a union invalid when this one is valid.
+    /// Makes the other headers of a union invalid if this one is valid.
     pub(super) fn only_valid(&mut self, target: &Target) -> Lower<()> {
         let (Some(union), Some(Step::Field(own))) = (&target.union, target.place.steps.last()) else { return Ok(()) };
         let own = *own;

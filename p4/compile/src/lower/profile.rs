@@ -1,8 +1,8 @@
-//! What tables have beside keys and actions: counters, meters and time-outs of entries, and action profiles and selectors.
+//! Direct counters, direct meters and idle timeouts of tables, and action profiles and selectors.
 //!
-//! An entry with a counter or a meter has the number of a cell before its values, so that such a counter is one with an index like any
-//! other. An entry of a table with a selector may stand for a group instead of an action. A second table then has the members of groups:
-//! its keys are the group and one of its places, which a hash chooses.
+//! An entry with a direct counter or meter has the number of a cell before its action data, so a direct counter is
+//! accessed like an indexed one. In a table with a selector, an entry may stand for a group instead of an action. A
+//! second table then holds the members of groups. Its keys are the group and one of its slots, which a hash chooses.
 
 use super::{Lower, Lowerer};
 use crate::interpret::{Object, Profile};
@@ -11,18 +11,18 @@ use crate::syntax::ast::Binary;
 use crate::tree::Table;
 use crate::types::Types;
 
-/// Entries of a table that have cells, at most.
+/// Maximum number of entries of a table with cells.
 const MOST_CELLS: u64 = 1 << 24;
-/// Places in groups, at most.
+/// Maximum number of slots in groups.
 const MOST_PLACES: u64 = 1 << 22;
-/// Bits of the number of a group and of a place in it.
+/// Bits of the number of a group, and of a slot in it.
 const GROUP_BITS: u32 = 32;
-/// Numbers of tables of members, until all tables are known.
+/// Provisional number of the first table of members, until all tables are known.
 const FIRST_MEMBER_TABLE: usize = 1 << 32;
 /// `MeterType.bytes`
 const METER_BYTES: u64 = 1;
 
-/// The group that an entry has given.
+/// The group of a matching entry.
 pub(super) struct Selected {
     group: Place,
     places: Place,
@@ -31,7 +31,7 @@ pub(super) struct Selected {
 }
 
 impl<'p> Lowerer<'p> {
-    /// Gives a table the counter and the meter that its entries have.
+    /// Sets the direct counter and meter of a table.
     pub(super) fn cells_of(&mut self, number: usize, table: &'p Table) -> Lower<()> {
         let size = self.table_list[number].size;
         let path = self.table_list[number].path.clone();
@@ -39,7 +39,7 @@ impl<'p> Lowerer<'p> {
         let counted = table.counter.as_ref().map(|counter| self.object(counter)).transpose()?;
         if counted.is_some_and(|object| matches!(self.switch.objects[object], Object::Counter(_))) || cells.timeout {
             let named = counted.and_then(|object| self.paths.get(&object).cloned());
-            // Nobody names the one that tells whether entries are used.
+            // The hidden counter for idle timeouts has no name in the program.
             let path = named.unwrap_or_else(|| format!("{path}.$used"));
             let object = counted.unwrap_or(usize::MAX);
             cells.counter = Some(self.counter_list.len());
@@ -63,7 +63,7 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// At the beginning of an action: the packet is counted and metered for the entry. Default actions have no cell.
+    /// At the start of an action: counts and meters the packet for the entry. Default actions have no cell.
     pub(super) fn use_cell(&mut self, number: usize, table: &'p Table) -> Lower<()> {
         let cells = self.table_list[number].cells;
         let cell = Expr { kind: Kind::Argument(0), ty: self.common.index };
@@ -78,7 +78,7 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// Gives a table the action profile that its entries take actions from, and with a selector the table of members.
+    /// Sets the action profile of a table, and with a selector creates the table of members.
     pub(super) fn profile_of(&mut self, number: usize, table: &'p Table) -> Lower<()> {
         let Some(implementation) = &table.implementation else { return Ok(()) };
         let object = self.object(implementation)?;
@@ -101,7 +101,7 @@ impl<'p> Lowerer<'p> {
             owner: (usize::MAX, number),
             keys: vec![key("group"), key("place")],
             actions: main.actions.clone(),
-            // A group that changes is there twice for a moment.
+            // While a group changes, it exists twice.
             size: size * 2,
             cells: Cells::default(),
             profile: None,
@@ -113,7 +113,7 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// What is done with an entry that stands for a group, as one more action; and what members of groups do.
+    /// Adds the action for entries that stand for a group, and prepares the actions of group members.
     pub(super) fn group_action(
         &mut self,
         number: usize,
@@ -141,7 +141,8 @@ impl<'p> Lowerer<'p> {
         Ok(Some(Selected { group, places, profile, bodies }))
     }
 
-    /// When an entry stands for a group: looks up the member that a hash of the keys for selection chooses, and runs its action.
+    /// If the entry stands for a group: looks up the member that the hash of the selector keys chooses, and runs its
+    /// action.
     pub(super) fn select_member(
         &mut self,
         number: usize,
@@ -184,7 +185,7 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// Puts tables of members behind all others, under the numbers that they have there.
+/// Moves the tables of members behind all others, and gives them their final numbers.
 pub(super) fn number_member_tables(parts: &mut [ir::Part], tables: &mut Vec<ir::Table>, members: Vec<ir::Table>) {
     let first = tables.len();
     let number =

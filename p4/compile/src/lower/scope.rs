@@ -1,24 +1,24 @@
-//! What names mean while a parser, control, function or action is lowered.
+//! The scope of the code that is being lowered.
 
 use crate::ir::{Label, Place, Var};
 
-/// A function, action, parser or control that is being written out.
+/// A function, action, parser or control that is being inlined.
 #[derive(Clone, Default)]
 pub struct Scope {
     /// The instance of the parser or control.
     pub unit: usize,
-    /// Where its variables are.
+    /// The places of its variables.
     pub frame: Vec<Place>,
-    /// Where the variables of the function or action are.
+    /// The places of the variables of the function or action.
     pub locals: Vec<Place>,
-    /// Where `return` goes, and the variable for its value.
+    /// Target of `return`, and the variable for the returned value.
     pub returns: Label,
     pub result: Option<Place>,
-    /// Where `exit` and errors of parsers go, and the variable that says so to what is around.
+    /// Target of `exit` and parser errors, and the variable that tells the enclosing code of them.
     pub exit: Label,
     pub exiting: Option<Var>,
     pub exits: bool,
-    /// Where `break` and `continue` go.
+    /// Targets of `break` and `continue`.
     pub loops: Vec<(Label, Label)>,
     /// The machine of the parser's states.
     pub machine: usize,

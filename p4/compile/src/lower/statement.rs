@@ -86,7 +86,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The first case with a label that is equal, or without one, runs.
+    /// Runs the first case with an equal label, or without labels.
     fn cases(&mut self, value: &Expr, cases: Vec<(Vec<Option<Value>>, &'p [Tree])>) -> Lower<()> {
         let end = self.label();
         let list = self.list(|lowerer| {
@@ -113,14 +113,14 @@ impl<'p> Lowerer<'p> {
         self.push(Statement::Block(end, list))
     }
 
-    /// A loop; what is in it jumps to its end.
+    /// A loop; its body leaves it by a jump to the end.
     fn repeat(&mut self, body: impl FnOnce(&mut Self, usize) -> Lower<()>) -> Lower<()> {
         let leave = self.label();
         let list = self.list(|lowerer| body(lowerer, leave))?;
         self.push(Statement::Block(leave, vec![Statement::Loop(list)]))
     }
 
-    /// The body of a loop, in which `continue` goes to its end.
+    /// The body of a loop; `continue` jumps to its end.
     fn round(&mut self, body: &'p [Tree], leave: usize) -> Lower<()> {
         let next = self.label();
         self.scope.loops.push((leave, next));
@@ -148,7 +148,7 @@ impl<'p> Lowerer<'p> {
                 let place = lowerer.target(target, false)?;
                 lowerer.store(&place, next.clone())?;
                 lowerer.round(body, leave)?;
-                // Compared before it is increased, so that it may be the largest value of its type.
+                // Compare before incrementing, because the last value may be the largest of its type.
                 let done = lowerer.binary(Binary::Equal, next.clone(), last, Types::BOOL);
                 lowerer.push(Statement::If(done, vec![Statement::Jump(leave)], Vec::new()))?;
                 let one = lowerer.number(1, target.ty);

@@ -1,4 +1,4 @@
-//! Tables: what is looked up, and what their actions do. Keys and values of entries are packed into one number each.
+//! Tables: lookups and actions. Keys and action data of entries are packed into one number each.
 
 use num_bigint::BigInt;
 use num_traits::Signed;
@@ -11,14 +11,14 @@ use crate::tree::{self, Call, Class, Table, Target, has_effects};
 use crate::types::{Ty, Type, Types};
 use crate::value::{self, Value};
 
-/// The width of the largest range.
+/// The widest range, in bits.
 pub(super) const MAX_RANGE: u32 = 64;
-/// How many entries a table may have when the program does not say so, and at most.
+/// Number of entries of a table that does not say it, and maximum number.
 const DEFAULT_SIZE: u64 = 1 << 20;
 const MAX_SIZE: u64 = 1 << 28;
 
 impl<'p> Lowerer<'p> {
-    /// The width with which a value of a key or argument is packed.
+    /// The packed width and the sign of a key or argument.
     pub(super) fn packed_width(&self, ty: Ty) -> Lower<(u32, bool)> {
         let types = self.types();
         match types.get(types.stripped(ty)) {
@@ -30,7 +30,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The number of a table of the control that is lowered.
+    /// The number of a table of the control that is being lowered.
     fn table(&mut self, place: usize) -> Lower<(usize, &'p Table)> {
         let owner = self.scope.unit;
         let Some(unit) = self.switch.unit(owner) else { return self.refuse("a table is missing") };
@@ -89,7 +89,7 @@ impl<'p> Lowerer<'p> {
         Ok((number, table))
     }
 
-    /// A lookup and the actions. Gives whether there was an entry, and which action ran.
+    /// Lowers a lookup and its actions. Returns whether an entry matched, and which action ran.
     pub(super) fn apply_table(&mut self, call: &'p Call) -> Lower<(Expr, Expr)> {
         let Target::Table(place) = call.target else { return self.refuse("no table to apply") };
         self.span = call.span;
@@ -98,7 +98,7 @@ impl<'p> Lowerer<'p> {
         for (place, key) in table.keys.iter().enumerate() {
             let value = self.expression(&key.value)?;
             let later = table.keys[place + 1..].iter().any(|key| has_effects(&key.value));
-            // What chooses among members is looked at after the lookup.
+            // Save selector keys, because they are used after the lookup.
             keys.push(if later || &*key.kind == "selector" { self.keep(value)? } else { value });
         }
         let hit = self.variable("hit", Types::BOOL);
@@ -139,7 +139,7 @@ impl<'p> Lowerer<'p> {
         Ok((hit, Expr::read(ir::Place::variable(chosen, self.common.byte))))
     }
 
-    /// What an action of a table does with the values of an entry, which begin at a bit of it.
+    /// Lowers an action of a table; its arguments begin at `first_bit` of the action data.
     pub(super) fn table_action(&mut self, listed: &'p tree::TableAction, first_bit: u64) -> Lower<()> {
         let function = self.action(&listed.action)?;
         let names: Vec<&str> = function.parameters.iter().map(|parameter| &*parameter.name).collect();
@@ -157,24 +157,25 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// An entry as compiled programs hold it.
+/// An entry in the form of compiled programs.
 #[derive(Clone, Debug)]
 pub struct Packed {
     pub action: usize,
-    /// All keys and their masks, as in `ir::Table::packed`, the first one in the highest bits; the lowest word first.
+    /// All keys and their masks, packed in the order of `ir::Table::packed`, the first one in the highest bits; the
+    /// lowest word first.
     pub key: Vec<u64>,
     pub mask: Vec<u64>,
-    /// The first and the last value of ranges, in the order of such keys.
+    /// The first and last value of each range, in the order of such keys.
     pub ranges: Vec<u64>,
     pub priority: i64,
     /// The sum of the lengths of all prefixes.
     pub prefix: u32,
-    /// The values for the action in network order, from the first bit on.
+    /// The action data in network byte order, from the first bit on.
     pub data: Vec<u8>,
 }
 
-/// Writes the lowest bits of a number into words in which there are zeros: so many, from a bit of them on. Negative numbers are those of two's
-/// complement.
+/// Writes the lowest `width` bits of a number into words, which hold zeros there, from bit `first` on. Negative numbers
+/// are written in two's complement.
 fn place_bits(words: &mut [u64], first: u32, width: u32, number: &BigInt) {
     let wrapped = number.is_negative().then(|| value::wrap(number, width, false));
     let digits = wrapped.as_ref().unwrap_or(number).iter_u64_digits();
@@ -189,7 +190,7 @@ fn place_bits(words: &mut [u64], first: u32, width: u32, number: &BigInt) {
     }
 }
 
-/// Packs the values of an entry for an action, behind the number of its cell where it has one.
+/// Packs the action data of an entry, behind the number of its cell if it has one.
 pub fn pack_values(table: &ir::Table, action: usize, cell: u32, values: &[Value]) -> Vec<u8> {
     let length = table.bits_of(action).div_ceil(8);
     let mut words = vec![0; length.div_ceil(8) as usize];
@@ -242,7 +243,7 @@ pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
     packed
 }
 
-/// The first and the last value that a key of kind range may have. Signed values are shifted, so that their order is that of unsigned ones.
+/// The first and last value that a range key may have. Signed values are offset, so that they sort as unsigned ones.
 fn bounds(key: &ir::Key, wanted: &Match) -> [u64; 2] {
     let (lowest, highest) = value::limits(key.width, key.signed);
     let (first, last) = match wanted {
@@ -250,7 +251,7 @@ fn bounds(key: &ir::Key, wanted: &Match) -> [u64; 2] {
         Match::Range(first, last) => (first.clone(), last.clone()),
         _ => (lowest.clone(), highest.clone()),
     };
-    // An empty range fits nothing.
+    // An empty range matches nothing.
     if first > last {
         return [1, 0];
     }
@@ -259,7 +260,8 @@ fn bounds(key: &ir::Key, wanted: &Match) -> [u64; 2] {
     [place(first), place(last)]
 }
 
-/// A member of a value set as compiled programs compare it: for each word of a value which bits matter, what they are, and the bounds.
+/// A member of a value set in the form that compiled programs compare: for each word, its mask, its value, and the
+/// bounds.
 pub fn pack_member(fields: &[ir::Key], member: &[Match]) -> Vec<u64> {
     let mut row = Vec::new();
     for (field, wanted) in fields.iter().zip(member) {
@@ -285,7 +287,7 @@ pub fn pack_member(fields: &[ir::Key], member: &[Match]) -> Vec<u64> {
     row
 }
 
-/// The entries and the default action that a table has when the program starts.
+/// The entries and the default action of a table at the program's start.
 pub fn initial<'s>(switch: &'s crate::interpret::Switch<'_>, table: &ir::Table) -> Option<&'s TableState> {
     switch.unit(table.owner.0)?.tables.get(table.owner.1)
 }

@@ -1,4 +1,4 @@
-//! Computes expressions whose parts are known, and takes the branches that follow.
+//! Evaluates constant expressions, and removes branches that are never taken.
 
 use crate::check::{binary_value, cast_value, unary_value};
 use crate::ir::{Expr, Kind, Program, Statement};
@@ -33,7 +33,7 @@ fn statements(list: &mut Vec<Statement>, types: &Types) {
                 let ends = matches!(other, Statement::Jump(_) | Statement::Goto { .. } | Statement::Lose);
                 list.push(other);
                 if ends {
-                    // What follows a jump is never reached.
+                    // Statements after a jump are never reached.
                     break;
                 }
             }
@@ -55,7 +55,7 @@ fn is_scalar(value: &Value) -> bool {
     matches!(value, Value::Bool(_) | Value::Int(_) | Value::Member(_))
 }
 
-/// The expression made simpler.
+/// A simpler form of the expression, if there is one.
 pub fn folded(expr: &Expr, types: &Types) -> Option<Kind> {
     match &expr.kind {
         Kind::Unary(operator, inner) => {

@@ -1,5 +1,5 @@
-//! Brings values to where they are used: a variable that only ever is another one, a constant or a field of the packet is
-//! replaced by that. Checksums over values that are known one by one are computed from these.
+//! Propagates copies: a variable that is only ever set to another variable, a constant or a field of the packet is
+//! replaced by that. A checksum over a list of known values is computed directly from these.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::visit;
 use crate::ir::{Expr, Kind, Program, Sink, Statement, Var};
 use crate::types::Types;
 
-/// The number of the checksum of the Internet in `HashAlgorithm`.
+/// The number of the Internet checksum in `HashAlgorithm`.
 const SUM: u64 = 6;
 
 pub fn forward(program: &mut Program, types: &Types) {
@@ -21,13 +21,13 @@ pub fn forward(program: &mut Program, types: &Types) {
     program.parts[0].body = body;
 }
 
-/// Where variables are set, counted in statements as they are written.
+/// Positions at which variables are set, counted in statements in program order.
 struct Order<'a> {
     types: &'a Types,
     program: &'a Program,
     at: usize,
     loops: usize,
-    /// How often, the last time, and what it is set to.
+    /// For each variable: how often it is set, the last position, and the value.
     sets: HashMap<Var, (usize, usize, Option<Expr>)>,
     located: usize,
 }
@@ -65,14 +65,14 @@ impl<'a> Order<'a> {
                 self.list(inner);
             }
             if around {
-                // What is set in a loop may be set again after anything in it.
+                // A variable set in a loop may be set again after any statement of the loop.
                 self.at += 1;
                 self.loops -= 1;
             }
         }
     }
 
-    /// Variables that are set once, to something that does not change afterwards.
+    /// Variables that are set once, to a value that does not change afterwards.
     fn copies(&self) -> HashMap<Var, Kind> {
         let mut list: Vec<(usize, Var, &Expr)> = Vec::new();
         for (variable, (count, at, value)) in &self.sets {
@@ -117,7 +117,7 @@ fn replace(list: &mut [Statement], known: &HashMap<Var, Kind>) {
     }
 }
 
-/// Puts the values of a checksum into its expression, where they are appended right before.
+/// Replaces a checksum over a data list by one over the values that are appended directly before it.
 fn sums(list: &mut Vec<Statement>, types: &Types) {
     let mut values: Option<Vec<Expr>> = None;
     let mut begin = 0;

@@ -1,5 +1,6 @@
-//! All parts of a program as one, for packets that go straight through: no copies, no way back. What the traffic manager does
-//! stands between the parts, so that what one part knows is of use to the next.
+//! Fuses all parts of a program into one, for packets that go straight through: without copies, resubmission or
+//! recirculation. The traffic manager's work is placed between the parts, so that knowledge of one part is available in
+//! the next.
 
 use crate::ir::{Expr, HEADERS, Kind, METADATA, Part, Place, Program, STANDARD, Sink, Statement, Step, Var};
 use crate::ir::{Fused, Variable};
@@ -8,10 +9,11 @@ use crate::syntax::ast::Binary;
 use crate::types::{Ty, Type, Types};
 use crate::value::Value;
 
-/// The port of packets that are dropped.
+/// The egress port that drops packets.
 const DROP_PORT: u64 = 511;
 
-/// The program as one part; none when packets may be copied or go round, or headers do not end at bytes.
+/// The program as one part. `None` if packets may be copied, resubmitted or recirculated, or if headers do not end at
+/// byte boundaries.
 pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
     if !goes_straight(program, types) {
         return None;
@@ -41,10 +43,10 @@ pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
     Some(Fused { program: fused, ordered, kept, bases })
 }
 
-/// What is known goes to where it is of use; where paths through the parser are few, each has all that follows to itself.
+/// Propagates known values. If there are few paths through the parser, each path gets its own copy of all that follows.
 fn take_paths_apart(fused: &mut Program, types: &Types, ordered: bool) {
     let whole = fused.parts[0].body.clone();
-    // Where packets have to keep their order, all of them come to the same stage.
+    // If packets must stay in order, all of them have to reach the same stage.
     let apart = if ordered { None } else { paths::apart(fused) };
     if let Some(apart) = apart {
         fused.parts[0].body = apart;
@@ -57,7 +59,7 @@ fn take_paths_apart(fused: &mut Program, types: &Types, ordered: bool) {
     settle::settle(fused, types);
 }
 
-/// Whether packets see in which order they come: in registers, or in random numbers.
+/// True if packets can observe their order: through registers or random numbers.
 fn sees_order(program: &Program) -> bool {
     let mut sees = false;
     for part in &program.parts {
@@ -74,12 +76,12 @@ fn goes_straight(program: &Program, types: &Types) -> bool {
     for (number, part) in program.parts.iter().enumerate() {
         visit::statements(&part.body, &mut |statement| match statement {
             Statement::Request { .. } => straight = false,
-            // A program that drops a packet clears the group; to set it to anything else copies packets.
+            // Clearing the multicast group drops a packet; setting it to another value copies packets.
             Statement::Set(place, value) if place.root == STANDARD => {
                 let clears = matches!(&value.kind, Kind::Const(value) if value.number() == 0);
                 straight &= matches!(place.steps.first(), Some(Step::Field(field)) if clears || Some(*field) != group);
             }
-            // What a packet may take is counted anew after the traffic manager.
+            // The limit of steps starts anew after the traffic manager.
             Statement::Loop(_) => loops[usize::from(number > 2)] = true,
             _ => {}
         });
@@ -88,7 +90,7 @@ fn goes_straight(program: &Program, types: &Types) -> bool {
     straight && loops != [true, true]
 }
 
-/// Whether what statements append to the packet are whole bytes, each sequence for itself.
+/// True if each sequence of appends to the packet is a whole number of bytes.
 fn writes_bytes(list: &[Statement], types: &Types) -> bool {
     let mut bits = 0;
     for statement in list {
@@ -105,7 +107,7 @@ fn writes_bytes(list: &[Statement], types: &Types) -> bool {
     bits % 8 == 0
 }
 
-/// Bits of values that always have as many.
+/// The width in bits of a type with fixed width.
 pub fn fixed_width(types: &Types, ty: Ty) -> Option<u32> {
     match types.get(types.stripped(ty)) {
         Type::Bool => Some(1),
@@ -217,7 +219,7 @@ fn number(value: u64, ty: Ty) -> Expr {
     Expr::constant(Value::Int(value.into()), ty)
 }
 
-/// Puts what the traffic manager is told into variables.
+/// Replaces requests to the traffic manager by assignments to variables.
 fn with_variables(list: &mut Vec<Statement>, rejected: &Place, error: &Place, wrong_sum: &Place) {
     let truth = || Expr::constant(Value::Bool(true), Types::BOOL);
     for mut statement in std::mem::take(list) {
@@ -235,10 +237,10 @@ fn with_variables(list: &mut Vec<Statement>, rejected: &Place, error: &Place, wr
     }
 }
 
-/// The places of a header that was taken apart.
+/// The variables of a header that was taken apart.
 pub struct HeaderParts {
     pub name: String,
     pub valid: Var,
-    /// All fields with their places in bits and their widths; none when these are not fixed.
+    /// All fields with their offsets and widths in bits; empty if widths are not fixed.
     pub fields: Vec<(Var, u64, u32)>,
 }

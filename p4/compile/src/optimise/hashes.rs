@@ -1,5 +1,5 @@
-//! Keys that begin with the key of the lookup before them, as those of ever longer prefixes of a name do: what is hashed already is
-//! not hashed again.
+//! Shares hashes between lookups: if a key begins with the previous lookup's key, as for increasingly long prefixes of
+//! a name, that part is not hashed again.
 
 use crate::ir::{Apply, Expr, Kind, Place, Program, Statement, Step, Table, TableKind, Var};
 use crate::optimise::visit;
@@ -7,14 +7,14 @@ use crate::optimise::visit;
 /// The parts of a key, in the order in which they are hashed, with their widths in bits.
 type Key = Vec<(Expr, u32)>;
 
-/// Finds for each lookup how much of its key the one before it has hashed, whichever way a packet came there.
+/// Finds for each lookup how much of its key the previous lookup has hashed, on all paths that lead there.
 pub fn share(program: &mut Program) {
     for part in &mut program.parts {
         list(&program.tables, &mut part.body, &mut None);
     }
 }
 
-/// Goes through statements with the key that was hashed last, if that is known and all that it was made of is as it was then.
+/// Walks through statements with the key that was hashed last, if it is known and its parts have not changed since.
 fn list(tables: &[Table], statements: &mut [Statement], hashed: &mut Option<Key>) {
     for statement in statements {
         match statement {
@@ -72,7 +72,7 @@ fn lookup(tables: &[Table], apply: &mut Apply, hashed: &mut Option<Key>) {
     }
 }
 
-/// The key of a lookup in a hash table, if it is whole words and consists of values that only assignments change.
+/// The key of a lookup in a hash table, if it is whole words and consists of values that only assignments can change.
 fn key_of(table: &Table, apply: &Apply) -> Option<Key> {
     let bits = table.key_bits();
     let parts = || table.packed().map(|number| (&apply.keys[number], table.keys[number].width));
@@ -93,12 +93,12 @@ fn is_steady(value: &Expr) -> bool {
     steady
 }
 
-/// Which element of a stack is meant is known.
+/// True if the element of a stack is known.
 fn is_fixed(step: &Step) -> bool {
     !matches!(step, Step::Index(index) if !matches!(index.kind, Kind::Const(_)))
 }
 
-/// What packets have that came by either way.
+/// Merges two paths: keeps the key only if both have it.
 fn join(one: &mut Option<Key>, other: Option<Key>) {
     if *one != other {
         *one = None;

@@ -1,5 +1,5 @@
-//! Headers that stay in the packet: fields that only come from there are read where they are, and a header that leaves as it
-//! came is not written.
+//! Keeps headers in the packet: fields that come only from the packet are read where they are, and an unchanged header
+//! is not written when the packet leaves.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,17 +9,18 @@ use crate::ir::{Emit, EmitField, Expr, Kind, Place, Program, Sink, Statement, Va
 use crate::types::Types;
 use crate::value::Value;
 
-/// Longer headers are copied, in bits: the runtime has so many zeros for those that are not in the packet (P4_LONGEST_HEADER).
+/// Longer headers, in bits, are copied: the runtime has this many zeros for headers that are not in the packet
+/// (P4_LONGEST_HEADER).
 const LONGEST: u64 = 8192 * 8;
 
-/// A header that is parsed, in one way only: all fields at once.
+/// A header that is parsed in only one way: all fields at once.
 struct Header {
     base: Var,
     valid: Var,
     fields: Vec<(Var, u64, u32)>,
 }
 
-/// Finds headers that can be read where they are. Gives the variables that say where that is.
+/// Finds headers that can be read in place. Returns the variables that hold their positions.
 pub fn locate(program: &mut Program, types: &Types, headers: &[HeaderParts]) -> HashSet<Var> {
     let mut body = std::mem::take(&mut program.parts[0].body);
     let mut finder = Finder::new(headers);
@@ -51,7 +52,7 @@ pub fn locate(program: &mut Program, types: &Types, headers: &[HeaderParts]) -> 
     placer.headers.iter().map(|header| header.base).collect()
 }
 
-/// The variable that a statement sets as a whole, and to what.
+/// The variable that a statement sets as a whole, and its value.
 fn set(statement: &Statement) -> Option<(Var, &Expr)> {
     match statement {
         Statement::Set(place, value) if place.steps.is_empty() => Some((place.root, value)),
@@ -59,14 +60,14 @@ fn set(statement: &Statement) -> Option<(Var, &Expr)> {
     }
 }
 
-/// How many statements from the first one on read all fields of a header from the packet.
+/// Number of leading statements that read all fields of a header from the packet.
 fn parsing(list: &[Statement], fields: &[(Var, u64, u32)]) -> Option<usize> {
     let count = fields.len();
     let reads = |(statement, (variable, offset, _)): (&Statement, &(Var, u64, u32))| matches!(set(statement), Some((set, value)) if set == *variable && value.kind == Kind::Packet(*offset));
     (count > 0 && list.len() >= count && list.iter().zip(fields).all(reads)).then_some(count)
 }
 
-/// How many statements from the first one on make a header what it is before it is parsed, invalid and zero.
+/// Number of leading statements that set a header to its initial state, invalid and zero.
 fn clearing(list: &[Statement], fields: &[(Var, u64, u32)], valid: Var) -> Option<usize> {
     let count = fields.len();
     let zero = |value: &Expr| match &value.kind {
@@ -79,14 +80,14 @@ fn clearing(list: &[Statement], fields: &[(Var, u64, u32)], valid: Var) -> Optio
     (last && list.iter().zip(fields).all(clears)).then_some(count)
 }
 
-/// Finds out what happens to the fields of headers.
+/// Collects what happens to the fields of headers.
 struct Finder<'a> {
     headers: &'a [HeaderParts],
     owner: HashMap<Var, usize>,
     parsed: HashSet<usize>,
-    /// Parts of them are read from the packet by themselves.
+    /// Headers of which parts are read from the packet separately.
     partial: HashSet<usize>,
-    /// Fields that get other values.
+    /// Fields that are assigned other values.
     written: HashSet<Var>,
 }
 
@@ -134,7 +135,7 @@ impl<'a> Finder<'a> {
 struct Placer {
     headers: Vec<Header>,
     owner: HashMap<Var, usize>,
-    /// Fields that are read where they are: the variable of their header, and bits from there.
+    /// Fields that are read in place: the position variable of their header, and the offset in bits.
     lazy: HashMap<Var, (Var, u64)>,
 }
 
@@ -169,7 +170,7 @@ impl Placer {
                 {
                     expr.kind = Kind::Field(*base, *offset);
                 }
-                // What is parsed stays as it is, so this can be read at any time.
+                // Parsed data does not change, so it can be read later.
                 if let (Kind::Packet(offset), Some(base)) = (&expr.kind, from) {
                     expr.kind = Kind::Field(base, *offset);
                 }
@@ -181,7 +182,7 @@ impl Placer {
         }
     }
 
-    /// Says with which headers packets leave, when that is a plain list.
+    /// Determines the headers that packets leave with, if they are a plain list.
     fn leave(&self, body: &mut Vec<Statement>, types: &Types) {
         let appends = |list: &[Statement]| {
             let mut count = 0;
@@ -203,7 +204,7 @@ impl Placer {
         body.push(Statement::Send(port, Some(emits)));
     }
 
-    /// Makes a list of what statements append. False when they do something else as well.
+    /// Collects what statements append into a list. Returns false if they do anything else.
     fn emits(&self, list: &[Statement], emits: &mut Vec<Emit>, types: &Types) -> bool {
         let mut rest = list;
         while let Some((first, others)) = rest.split_first() {

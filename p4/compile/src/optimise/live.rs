@@ -1,5 +1,5 @@
-//! Which variables are needed where: assignments of what nobody reads go, and only what is needed after a lookup is kept with the
-//! packet.
+//! Liveness of variables: assignments to dead variables are removed, and only variables that are live after a lookup
+//! are kept in the packet's state.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use super::unused::has_effect;
 use super::visit;
 use crate::ir::{Expr, Kind, Label, Program, Resume, Statement, Var};
 
-/// Removes assignments without effect. Gives the variables that are needed after a lookup.
+/// Removes dead assignments. Returns the variables that are live after a lookup.
 pub fn keep_what_lives(program: &mut Program) -> HashSet<Var> {
     let mut live = Live { words: program.variables.len().div_ceil(64), ..Live::default() };
     live.kept = live.none();
@@ -19,7 +19,7 @@ pub fn keep_what_lives(program: &mut Program) -> HashSet<Var> {
     listed(&live.kept).into_iter().collect()
 }
 
-/// A set of variables.
+/// A set of variables, as a bit set.
 type Set = Vec<u64>;
 
 fn has(set: &Set, variable: Var) -> bool {
@@ -38,7 +38,7 @@ fn remove(set: &mut Set, variable: Var) {
     set[variable / 64] &= !(1 << (variable % 64));
 }
 
-/// Whether the first set becomes larger by the second.
+/// Adds the second set to the first. Returns true if the first grows.
 fn unite(set: &mut Set, other: &Set) -> bool {
     let mut grows = false;
     for (word, other) in set.iter_mut().zip(other) {
@@ -51,11 +51,11 @@ fn unite(set: &mut Set, other: &Set) -> bool {
 #[derive(Default)]
 struct Live {
     words: usize,
-    /// What is needed at the ends of blocks, and at the beginnings of states of parsers.
+    /// The variables that are live at the ends of blocks, and at the starts of parser states.
     labels: HashMap<Label, Set>,
     states: HashMap<(usize, usize), Set>,
     kept: Set,
-    /// All is known, and what is not needed is removed.
+    /// True once the analysis is complete and dead assignments are removed.
     removing: bool,
 }
 
@@ -64,7 +64,7 @@ impl Live {
         vec![0; self.words]
     }
 
-    /// What is needed before statements, when this is needed after them.
+    /// The variables that are live before a list of statements; `after` are those live after it.
     fn list(&mut self, list: &mut Vec<Statement>, after: Set) -> Set {
         let mut live = after;
         let mut dead = Vec::new();
@@ -86,7 +86,7 @@ impl Live {
         live
     }
 
-    /// Whether a statement is needed, and what is needed before it.
+    /// Whether a statement is needed, and the variables that are live before it.
     fn statement(&mut self, statement: &mut Statement, mut live: Set) -> (bool, Set) {
         match statement {
             Statement::Set(place, value) => {
@@ -188,7 +188,8 @@ impl Live {
         (true, live)
     }
 
-    /// Notes what is needed where a packet goes on. Fields of the packet are read again there, so they are not needed before.
+    /// Records what is live where a packet continues. Fields of the packet are loaded again there, so they are not live
+    /// before.
     fn goes_on(&mut self, resume: &mut Resume, live: &mut Set) {
         let fields: Vec<&(Var, Expr)> = resume.fields.iter().filter(|(variable, _)| has(live, *variable)).collect();
         fields.iter().for_each(|(_, field)| uses(field, live));
@@ -202,7 +203,7 @@ impl Live {
         unite(self.labels.entry(label).or_insert(none), live);
     }
 
-    /// Goes through something, without removing anything, until nothing is found that is needed besides.
+    /// Repeats an analysis without removal until it finds nothing new.
     fn until_it_rests(&mut self, mut once: impl FnMut(&mut Self) -> bool) {
         let removing = std::mem::replace(&mut self.removing, false);
         while once(self) {}

@@ -15,7 +15,7 @@ pub mod visit;
 use crate::ir::Program;
 use crate::types::Types;
 
-/// Computes what is known, and removes what has no effect.
+/// Evaluates what is known, and removes what has no effect.
 pub fn optimise(program: &mut Program, types: &Types) {
     fold::fold(program, types);
     unused::remove(program);

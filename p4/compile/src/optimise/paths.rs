@@ -1,5 +1,5 @@
-//! Paths through the parser. Each has what follows the parser to itself, so that what it knows of headers, which of them are there and
-//! where, is known there too, and no packet has to carry it along.
+//! Separates the paths through the parser. Each path gets its own copy of the code behind the parser, so that its
+//! knowledge of headers (which are valid, and where) is available there, and packets need not carry it along.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,22 +7,24 @@ use std::rc::Rc;
 use super::visit;
 use crate::ir::{Label, Program, State, Statement};
 
-/// Programs become no longer than so many statements, and have no more stages, which lookups and encryption end.
+/// Maximum number of statements of a program with separate paths, and of its stages, which end with lookups and
+/// encryption.
 const MOST_STATEMENTS: usize = 2000;
 const MOST_STAGES: usize = 8;
 
-/// Statements that are executed next, from a place in a list on; then those after them.
+/// Statements that run next: a list from an index on, then those of `after`.
 struct Rest {
     list: Rc<Vec<Statement>>,
     from: usize,
     after: Next,
-    /// Jumps that lead here.
+    /// Target label of jumps to here.
     label: Option<Label>,
 }
 
 type Next = Option<Rc<Rest>>;
 
-/// The statements of a program of one part with its paths apart. None when the parser has loops, or there would be too many statements.
+/// The statements of a program of one part with its paths separated. `None` if the parser has loops, or if there would
+/// be too many statements.
 pub fn apart(program: &Program) -> Option<Vec<Statement>> {
     let body = &program.parts[0].body;
     let (mut machines, mut label) = (0, 0);
@@ -40,7 +42,7 @@ pub fn apart(program: &Program) -> Option<Vec<Statement>> {
     Some(list)
 }
 
-/// Whether there are no more stages than may be.
+/// True if the number of stages is within the limit.
 pub fn is_short(list: &[Statement]) -> bool {
     let mut stages = 0;
     visit::statements(list, &mut |statement| stages += usize::from(statement.ends_stage()));
@@ -49,17 +51,17 @@ pub fn is_short(list: &[Statement]) -> bool {
 
 struct Paths {
     states: Rc<Vec<State>>,
-    /// What follows the parser.
+    /// The statements behind the parser.
     behind: Next,
-    /// States on the way to here.
+    /// States on the current path.
     passed: Vec<usize>,
-    /// The next label that nothing has.
+    /// The next free label.
     label: Label,
     statements: usize,
 }
 
 impl Paths {
-    /// Appends what is executed from a place of a list on, until the end of the program.
+    /// Appends the statements from an index of a list until the end of the program.
     fn expand(&mut self, list: &Rc<Vec<Statement>>, from: usize, after: &Next, to: &mut Vec<Statement>) -> Option<()> {
         let rest =
             |at: usize, label| Some(Rc::new(Rest { list: Rc::clone(list), from: at + 1, after: after.clone(), label }));
@@ -130,7 +132,7 @@ fn has_machine(list: &[Statement]) -> bool {
     found
 }
 
-/// What a jump to a label leads to, when that is behind a block that was taken apart.
+/// The statements that a jump to a label leads to, if it leaves a block that was taken apart.
 fn behind(after: &Next, label: Label) -> Next {
     let mut next = after.clone();
     while let Some(rest) = next {
@@ -142,7 +144,7 @@ fn behind(after: &Next, label: Label) -> Next {
     None
 }
 
-/// Whether something in a list goes to a state, or out of a block that was taken apart.
+/// True if a list contains a transition to a state, or a jump out of a block that was taken apart.
 fn leaves(list: &[Statement], after: &Next) -> bool {
     let mut found = false;
     visit::statements(list, &mut |statement| {
@@ -155,7 +157,7 @@ fn leaves(list: &[Statement], after: &Next) -> bool {
     found
 }
 
-/// Gives the blocks of a copy labels of their own. Gives how many statements it has.
+/// Gives the blocks of a copy new labels. Returns the number of its statements.
 fn relabel(statement: &mut Statement, labels: &mut HashMap<Label, Label>, next: &mut Label) -> usize {
     match statement {
         Statement::Block(label, _) => {

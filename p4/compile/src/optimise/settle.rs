@@ -1,5 +1,5 @@
-//! Puts what is known at each place of a program in place of what would be computed there: variables that have one value, branches
-//! that are always or never taken, and where in the packet headers and the parser are.
+//! Replaces computations by values that are known at each point of a program: variables with a single value, branches
+//! that are always or never taken, and the positions of headers and of the parser.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,20 +16,20 @@ pub fn settle(program: &mut Program, types: &Types) {
     program.parts[0].body = body;
 }
 
-/// What is known at a place of the program.
+/// What is known at a point of the program.
 #[derive(Clone, Default)]
 struct Known {
     values: HashMap<Var, Value>,
     /// Variables that are fields of the packet.
     fields: HashMap<Var, Expr>,
-    /// Where headers begin, in bits.
+    /// Start positions of headers, in bits.
     bases: HashMap<Var, u64>,
-    /// How much is parsed, in bits.
+    /// The parsed length, in bits.
     position: Option<u64>,
 }
 
 impl Known {
-    /// What is known wherever one came from.
+    /// Keeps only what is also known in `other`.
     fn join(&mut self, other: &Known) {
         self.values.retain(|variable, value| other.values.get(variable) == Some(value));
         self.bases.retain(|base, place| other.bases.get(base) == Some(place));
@@ -46,7 +46,7 @@ impl Known {
         self.fields.retain(|_, field| !matches!(field.kind, Kind::Field(base, _) if base == variable));
     }
 
-    /// What a packet that goes on here need not have kept.
+    /// Records what a packet that continues here need not have saved.
     fn note(&self, resume: &mut Resume) {
         resume.position = self.position;
         resume.located = self.bases.iter().map(|(base, place)| (*base, *place)).collect();
@@ -57,7 +57,7 @@ impl Known {
         resume.fields.sort_unstable_by_key(|(variable, _)| *variable);
     }
 
-    /// A condition is true, or false.
+    /// Adds what follows from a condition being true or false.
     fn assume(&mut self, condition: &Expr, truth: bool) {
         match &condition.kind {
             Kind::Read(place) if place.steps.is_empty() && place.ty == Types::BOOL => {
@@ -80,16 +80,16 @@ impl Known {
 struct Settler<'a> {
     program: &'a Program,
     types: &'a Types,
-    /// What is known at jumps to the blocks around.
+    /// What is known at jumps to the enclosing blocks.
     jumps: HashMap<Label, Option<Known>>,
 }
 
 impl Settler<'_> {
-    /// Goes through a list. Gives what is known at its end, if that is ever reached.
+    /// Processes a list. Returns what is known at its end, or `None` if the end is never reached.
     fn list(&mut self, list: &mut Vec<Statement>, known: Known) -> Option<Known> {
         let mut known = Some(known);
         for mut statement in std::mem::take(list) {
-            // What follows a jump is never reached.
+            // Statements after a jump are never reached.
             let before = known?;
             self.replace(&mut statement, &before);
             if let Statement::If(condition, then, otherwise) = &mut statement
@@ -162,7 +162,7 @@ impl Settler<'_> {
                 for inner in statement.inner_mut() {
                     self.list(inner, known.clone());
                 }
-                // Only jumps lead out of it.
+                // Only jumps leave a loop.
                 return None;
             }
             Statement::Apply(apply) => {
@@ -170,7 +170,7 @@ impl Settler<'_> {
                 for variable in [apply.hit, apply.chosen].into_iter().flatten() {
                     known.forget(variable);
                 }
-                // Keys without an entry may have no action.
+                // A key that matches no entry may have no action.
                 let ends: Vec<Known> =
                     apply.actions.iter_mut().filter_map(|action| self.list(action, known.clone())).collect();
                 known = ends.into_iter().fold(known, joined);
@@ -207,7 +207,7 @@ impl Settler<'_> {
         Some(known)
     }
 
-    /// Nothing is known of what is set in a loop, which may have gone round before.
+    /// Forgets variables that are set in a loop, which may already have run.
     fn forget_all_set_in(&self, statement: &Statement, known: &mut Known) {
         let mut set = HashSet::new();
         visit::statements(std::slice::from_ref(statement), &mut |statement| {

@@ -1,4 +1,4 @@
-//! Takes structs, headers and tuples apart: a part that is only used by itself becomes a variable of its own.
+//! Splits structs, headers and tuples: a part that is only used separately becomes its own variable.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,10 +9,10 @@ use crate::syntax::ast::StructKind;
 use crate::types::{Ty, Types};
 use crate::value::Value;
 
-/// Values of more parts stay whole.
+/// Variables with more parts stay whole.
 const MOST_PARTS: u64 = 1024;
 
-/// Takes all variables apart. Gives the headers whose fields have fixed widths.
+/// Splits all variables. Returns the headers with fields of fixed widths.
 pub fn split(program: &mut Program, types: &Types) -> Vec<HeaderParts> {
     let mut body = std::mem::take(&mut program.parts[0].body);
     let mut expander = Expander { types, variables: std::mem::take(&mut program.variables) };
@@ -36,7 +36,7 @@ pub fn split(program: &mut Program, types: &Types) -> Vec<HeaderParts> {
     splitter.headers
 }
 
-/// The types of the parts of structs and what is like them.
+/// The types of the parts of structs and similar types.
 fn parts_of(types: &Types, ty: Ty) -> Option<Vec<Ty>> {
     let ty = types.stripped(ty);
     types.components(ty).filter(|_| types.leaves(ty) <= MOST_PARTS)
@@ -46,7 +46,7 @@ fn is_header(types: &Types, ty: Ty) -> bool {
     types.is_kind(types.stripped(ty), StructKind::Header)
 }
 
-/// Writes assignments of whole values as assignments of their parts.
+/// Turns assignments of whole values into assignments of their parts.
 struct Expander<'a> {
     types: &'a Types,
     variables: Vec<Variable>,
@@ -105,7 +105,7 @@ impl Expander<'_> {
                 let mut kept = Vec::new();
                 for (number, (value, ty)) in values.into_iter().zip(parts).enumerate() {
                     if reads {
-                        // All parts are computed before the first one changes.
+                        // All parts are evaluated before the first one is assigned.
                         self.variables.push(Variable { name: "part".into(), ty });
                         let before = Place::variable(self.variables.len() - 1, ty);
                         self.set(before.clone(), value, list);
@@ -130,7 +130,7 @@ fn is_fixed(step: &Step) -> bool {
     !matches!(step, Step::Index(index) if !matches!(index.kind, Kind::Const(_)))
 }
 
-/// Whether a change of one place may change which place the other one is, or what it holds.
+/// True if a change of one place may change which place the other one is, or its value.
 fn meets(to: &Place, from: &Place) -> bool {
     if !to.disjoint(from) {
         return true;
@@ -149,9 +149,9 @@ fn meets(to: &Place, from: &Place) -> bool {
 struct Splitter<'a> {
     types: &'a Types,
     variables: Vec<Variable>,
-    /// Places that are used as a whole: the variable and the fields that lead there.
+    /// Places that are used as a whole: the variable and the path of fields.
     whole: HashSet<(Var, Vec<usize>)>,
-    /// Where the parts of variables are now.
+    /// The variables that now hold the parts.
     moved: HashMap<(Var, Vec<usize>), Var>,
     /// Variables for the validity of headers.
     valid: HashMap<(Var, Vec<usize>), Var>,
@@ -182,7 +182,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Makes variables of the parts of a place. Gives the variable of a place that is not taken apart.
+    /// Creates variables for the parts of a place. Returns the variable of a place that is not split.
     fn take_apart(&mut self, root: Var, path: &mut Vec<usize>, ty: Ty, name: &str) -> Option<Var> {
         let types = self.types;
         let parts = if self.whole.contains(&(root, path.clone())) { None } else { parts_of(types, ty) };

@@ -1,4 +1,4 @@
-//! Removes what is written and never read: variables, headers and metadata alike.
+//! Removes variables that are written and never read, headers and metadata included.
 
 use std::collections::HashSet;
 
@@ -27,17 +27,17 @@ pub fn remove(program: &mut Program) {
     }
 }
 
-/// Only the next random number and meters change something.
+/// True if evaluating the expression changes state: only random numbers and meters do.
 pub fn has_effect(value: &Expr) -> bool {
     let mut found = false;
     visit::expressions(value, &mut |expr| found |= matches!(expr.kind, Kind::Random | Kind::Meter(..)));
     found
 }
 
-/// Removes assignments to variables that nobody reads.
+/// Removes assignments to variables that are never read.
 fn statements(list: &mut Vec<Statement>, read: &HashSet<Var>) -> usize {
     let count = list.len();
-    // What a packet has is seen by the traffic manager as well.
+    // The traffic manager also reads the variables of a packet.
     let dead = |variable: Var| variable > STANDARD && !read.contains(&variable);
     list.retain(|statement| match statement {
         Statement::Set(place, value) => !dead(place.root) || has_effect(value),

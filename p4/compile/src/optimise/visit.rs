@@ -1,10 +1,10 @@
-//! Ways through the statements of a program.
+//! Traversals of the statements of a program.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ir::{Expr, Kind, Program, Statement, Var};
 
-/// Calls a function with all statements, those in statements too.
+/// Calls a function with all statements, including nested ones.
 pub fn statements(list: &[Statement], each: &mut dyn FnMut(&Statement)) {
     for statement in list {
         each(statement);
@@ -14,7 +14,7 @@ pub fn statements(list: &[Statement], each: &mut dyn FnMut(&Statement)) {
     }
 }
 
-/// Whether the position in the packet is a whole byte wherever it is read.
+/// True if the position in the packet is at a byte boundary wherever it is read.
 pub fn is_aligned(program: &Program) -> bool {
     let mut aligned = true;
     for part in &program.parts {
@@ -29,13 +29,14 @@ pub fn is_aligned(program: &Program) -> bool {
     aligned
 }
 
-/// Calls a function with an expression and all that it consists of.
+/// Calls a function with an expression and all of its parts.
 pub fn expressions(expr: &Expr, each: &mut dyn FnMut(&Expr)) {
     each(expr);
     expr.parts(&mut |part| expressions(part, each));
 }
 
-/// The variables that a statement reads, writes or writes parts of, not counting those of statements in it.
+/// Calls a function with the variables that a statement reads (true) or writes, also in part (false), without nested
+/// statements.
 pub fn variables(statement: &Statement, each: &mut dyn FnMut(Var, bool)) {
     statement.expressions(&mut |expr| {
         expressions(expr, &mut |expr| {
@@ -56,15 +57,15 @@ pub fn variables(statement: &Statement, each: &mut dyn FnMut(Var, bool)) {
     }
 }
 
-/// Whether a stage ends in a list.
+/// True if a stage ends in a list.
 pub fn has_stages(list: &[Statement]) -> bool {
     let mut found = false;
     statements(list, &mut |statement| found |= statement.ends_stage());
     found
 }
 
-/// Calls a function with all statements and the segment in which they are: how many stages end before them. None is
-/// of loops that have stages, which are in several.
+/// Calls a function with all statements and their segment: the number of stages that end before them. Statements in
+/// loops that contain stages belong to several segments and have `None`.
 fn with_segments<'s>(
     list: &'s [Statement],
     segment: &mut usize,
@@ -103,14 +104,14 @@ pub fn segments(list: &[Statement], kept: &mut HashSet<Var>) {
     });
 }
 
-/// Something that packets see in their order.
+/// A use of something through which packets can observe their order.
 pub enum Access {
     Register(usize),
     Random,
 }
 
-/// Calls a function with all uses of registers and the stage in which all packets come to them, if there is one: packets
-/// that pass a lookup, or are encrypted, come later than those that are not.
+/// Calls a function with all uses of registers and random numbers, and the stage in which all packets reach them, if
+/// there is one: packets that pass a lookup, or are encrypted, arrive later than others.
 pub fn accesses(list: &[Statement], each: &mut dyn FnMut(Access, Option<usize>)) {
     in_stages(list, Some(0), false, &mut 0, &mut |statement, stage| {
         if let Statement::WriteRegister(register, ..) = statement {
@@ -126,8 +127,9 @@ pub fn accesses(list: &[Statement], each: &mut dyn FnMut(Access, Option<usize>))
     });
 }
 
-/// Calls a function with all statements and their stage: the number of the end of a stage that all packets which come there have
-/// passed last. `ends` is how many there were; in a loop around one (`repeated`) there is no such stage.
+/// Calls a function with all statements and their stage: the number of the last stage end that all packets arriving
+/// there have passed. `ends` counts the stage ends so far. In a loop around a stage end (`repeated`), there is no such
+/// stage.
 fn in_stages<'s>(
     list: &'s [Statement],
     mut stage: Option<usize>,

@@ -1,6 +1,7 @@
-//! The declarations that programs include: `core.p4` and `v1model.p4`, in our own words, and `namehop.p4`, which no other compiler has.
+//! The built-in include files: `core.p4` and `v1model.p4`, written for this compiler, and `namehop.p4`, which only this
+//! compiler has.
 
-/// The text of a file that is built in.
+/// The text of a built-in file.
 pub fn file(name: &str) -> Option<&'static str> {
     match name {
         "core.p4" => Some(include_str!("core.p4")),
@@ -10,12 +11,12 @@ pub fn file(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Where the function of this name is declared.
+/// The built-in file that declares a function.
 pub fn home(function: &str) -> &'static str {
     if function.starts_with("aes_") { "namehop.p4" } else { "v1model" }
 }
 
-/// How a file that is built in is called in messages.
+/// The name of a built-in file in messages.
 pub fn name(base: &str) -> String {
     format!("<{base}>")
 }

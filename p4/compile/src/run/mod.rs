@@ -1,4 +1,4 @@
-//! Runs compiled programs in a process of their own and compares them with the reference interpreter.
+//! Runs compiled programs in a separate process and compares them with the reference interpreter.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,14 +14,15 @@ use crate::interpret::{Object, Sent, Switch};
 use crate::stf::Operation;
 use crate::types::Types;
 
-/// How long a compiled program may take for one test.
+/// Time limit of a compiled program for one test.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Batch sizes with which programs are tested: with and without (n) prefetching, and straight through in one function (d).
+/// Variants that programs are tested with: the batch size; `n` for no prefetching; `d` for straight through in one
+/// function.
 pub const VARIANTS: [&str; 11] = ["1", "8", "32", "64", "1n", "8n", "32n", "64n", "1d", "32d", "32ds"];
-/// How many differences are shown of one variant.
+/// Maximum number of differences that are shown per variant.
 const SHOWN: usize = 5;
 
-/// What the interpreter did, and the switch as it was afterwards.
+/// What the interpreter did, and the final state of its switch.
 pub struct Played<'a, 'p> {
     pub operations: &'a [Operation],
     pub switch: &'a Switch<'p>,
@@ -83,7 +84,7 @@ fn script(compiled: &Compiled, types: &Types, operations: &[Operation]) -> Strin
     text
 }
 
-/// What the player is to print at the end about registers and counters.
+/// The registers and counters that the player should print at the end.
 fn final_state(compiled: &Compiled, types: &Types, switch: &Switch<'_>) -> Vec<String> {
     let is_zero = |text: &str| text.bytes().all(|digit| digit == b'0');
     let mut list = Vec::new();
@@ -113,7 +114,7 @@ fn final_state(compiled: &Compiled, types: &Types, switch: &Switch<'_>) -> Vec<S
     list
 }
 
-/// Runs the player. Gives what it printed.
+/// Runs the player. Returns its output.
 fn play(
     workshop: &Workshop,
     name: &str,
@@ -155,12 +156,12 @@ fn play(
     })
 }
 
-/// Compares the compiled program with what the interpreter did. Files in the workshop have a name that nobody else uses.
-/// Gives the differences in words.
+/// Compares the compiled program with the interpreter's result. `name` must be unique within the workshop. Returns the
+/// differences as text.
 ///
 /// # Errors
 ///
-/// When the program cannot be built, or no process be started.
+/// Fails if the program cannot be built, or if no process can be started.
 pub fn compare(
     workshop: &Workshop,
     name: &str,

@@ -1,4 +1,4 @@
-//! The texts that a program consists of, and places in them.
+//! The source texts of a program, and positions in them.
 
 pub mod preprocess;
 
@@ -13,19 +13,19 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of this to the end of `end`, or this alone where the two lie in different files.
+    /// The span from the start of `self` to the end of `end`, or `self` alone if the two are in different files.
     pub fn to(self, end: Span) -> Span {
         if self.file == end.file && end.end >= self.start { Span { end: end.end, ..self } } else { self }
     }
 }
 
-/// One file, or one part of the prelude.
+/// One file, or one built-in file.
 pub struct SourceFile {
     pub name: String,
     pub text: Arc<str>,
 }
 
-/// All texts of a program, in the order in which they were read.
+/// All source texts of a program, in the order in which they were read.
 #[derive(Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
@@ -41,7 +41,7 @@ impl Sources {
         &self.files
     }
 
-    /// The text of a place.
+    /// The text of a span.
     pub fn text(&self, span: Span) -> &str {
         self.files
             .get(span.file as usize)
@@ -49,7 +49,7 @@ impl Sources {
             .unwrap_or("")
     }
 
-    /// Line and column of a place, counted from 1; columns count characters.
+    /// Line and column of the start of a span, counted from 1; columns count characters.
     pub fn line_and_column(&self, span: Span) -> (usize, usize) {
         let Some(before) = self.files.get(span.file as usize).and_then(|file| file.text.get(..span.start as usize))
         else {

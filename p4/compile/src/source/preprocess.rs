@@ -1,4 +1,4 @@
-//! The preprocessor: files that are included, macros, and parts that are left out.
+//! The preprocessor: include files, macros, and conditions.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use crate::syntax::token::{Token, TokenKind};
 mod condition;
 mod expand;
 
-/// How deep files may include each other.
+/// Maximum nesting depth of include files.
 const MAX_INCLUDES: usize = 64;
-/// How many tokens a program may have after all macros are expanded.
+/// Maximum number of tokens after macro expansion.
 const MAX_TOKENS: usize = 4_000_000;
-/// The largest file that is read.
+/// Maximum size of a file, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// `#define`.
+/// A macro, as defined by `#define`.
 #[derive(Clone)]
 pub struct Macro {
-    /// The names of the arguments of a macro that takes some.
+    /// The parameters of a function-like macro.
     parameters: Option<Vec<Arc<str>>>,
     body: Vec<Token>,
 }
@@ -37,25 +37,25 @@ pub struct Preprocessor<'a> {
     /// The files that are being read, the innermost last.
     open: Vec<PathBuf>,
     output: Vec<Token>,
-    /// How many tokens macros may still produce.
+    /// Number of tokens that macros may still produce.
     budget: usize,
     overflowed: bool,
 }
 
-/// Where a token of a condition is skipped or kept.
+/// State of an `#if`.
 struct Branch {
-    /// The part around this `#if` is kept.
+    /// The enclosing part is kept.
     outer: bool,
-    /// This part is kept, and all around it.
+    /// The current part is kept, and so are all enclosing ones.
     active: bool,
-    /// A part of this `#if` has been kept already.
+    /// A part of this `#if` has already been kept.
     taken: bool,
     /// `#else` has been seen.
     last: bool,
     start: Span,
 }
 
-/// Whether tokens are kept inside of these branches, the innermost last.
+/// True if tokens are kept inside these branches, the innermost last.
 fn is_active(branches: &[Branch]) -> bool {
     branches.last().is_none_or(|branch| branch.active)
 }
@@ -74,7 +74,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Reads a program that starts with a text, whose name (for messages and for what it includes) is `name`.
+    /// Reads a program that starts with `text`. `name` is used in messages and to find include files.
     pub fn run(mut self, name: &Path, text: Arc<str>) -> Vec<Token> {
         self.file(name.to_path_buf(), name.display().to_string(), text);
         let span = self.output.last().map_or(Span::default(), |token| token.span);
@@ -88,7 +88,7 @@ impl<'a> Preprocessor<'a> {
         self.open.push(path);
         let mut lexer = Lexer::new(id, &text);
         let mut branches: Vec<Branch> = Vec::new();
-        // Tokens between two directives, which are expanded together, since the arguments of macros may span lines.
+        // Tokens between two directives. They are expanded together, because macro arguments may span lines.
         let mut pending = Vec::new();
         loop {
             let token = lexer.next();
@@ -271,7 +271,7 @@ impl<'a> Preprocessor<'a> {
             }
             return;
         }
-        // The prelude stands in for the architecture's files, each of which is read once.
+        // Built-in files replace the architecture's files; each is read only once.
         let base = Path::new(&wanted).file_name().and_then(|name| name.to_str()).unwrap_or("");
         if let Some(text) = prelude::file(base) {
             if !self.sources.files().iter().any(|file| file.name == prelude::name(base)) {
@@ -284,7 +284,8 @@ impl<'a> Preprocessor<'a> {
             .help("core.p4 and v1model.p4 are built in; further folders are named with --include FOLDER");
     }
 
-    /// Whether a file that is open already starts with a guard that is defined by now, so that it includes nothing.
+    /// True if a file that is already open starts with an include guard that is defined by now, so that including it
+    /// again adds nothing.
     fn guarded(&self, path: &Path) -> bool {
         let Ok(text) = read(path) else { return false };
         let mut lexer = Lexer::new(0, &text);
@@ -306,7 +307,7 @@ fn same_file(left: &Path, right: &Path) -> bool {
     }
 }
 
-/// Reads a file of bounded size as text.
+/// Reads a file of limited size as text.
 pub fn read(path: &Path) -> Result<Arc<str>, String> {
     let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
     if length > MAX_FILE {

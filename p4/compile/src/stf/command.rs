@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use num_bigint::BigInt;
 use num_traits::Num;
 
-/// A number with digits that do not matter (`*`), or with a prefix length.
+/// A number, with wildcard digits (`*`) or a prefix length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     pub value: BigInt,
-    /// Which bits matter; none when all do.
+    /// Mask of the bits that matter; `None` if all do.
     pub mask: Option<BigInt>,
     pub prefix: Option<u32>,
 }
@@ -36,7 +36,7 @@ pub enum Command<'t> {
         port: u64,
         bytes: Vec<u8>,
     },
-    /// Nibbles, none for any; the exact length or at least this.
+    /// Expected nibbles, `None` for any; the packet has exactly this length, or at least this length.
     Expect {
         port: u64,
         nibbles: Vec<Option<u8>>,
@@ -49,7 +49,8 @@ pub enum Command<'t> {
         operator: &'t str,
         number: u64,
     },
-    /// Copies of a session go to a port or a group, with so many bytes at most; 0 is any number.
+    /// Sets the target of a mirroring session: a port or a group. `longest_bytes` limits the length of copies; 0 means
+    /// no limit.
     Mirror {
         session: u64,
         is_group: bool,
@@ -84,16 +85,16 @@ pub enum Command<'t> {
         packets: u64,
         bytes: u64,
     },
-    /// A value set gets one more member.
+    /// Adds a member to a value set.
     ValueSetAdd {
         name: &'t str,
         values: Vec<Number>,
     },
-    /// Reads something; nothing is compared.
+    /// A read; its result is not compared.
     Read,
 }
 
-/// An entry as it is written; without an action it names one that is there.
+/// An entry as written. Without an action, it refers to an existing entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryText<'t> {
     pub table: &'t str,
@@ -102,7 +103,7 @@ pub struct EntryText<'t> {
     pub action: Option<ActionCall<'t>>,
 }
 
-/// Reads one line. None for an empty one.
+/// Parses one line. `None` for an empty one.
 pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
     let line = line.split('#').next().unwrap_or("").trim();
     let Some(word) = line.split_whitespace().next() else { return Ok(None) };
@@ -207,7 +208,7 @@ pub fn parse(line: &str) -> Result<Option<Command<'_>>, String> {
     }))
 }
 
-/// An IPv4, IPv6 or hardware address.
+/// Parses an IPv4, IPv6 or hardware address.
 fn address(text: &str) -> Option<BigInt> {
     if let [digits @ .., high, low] = text.as_bytes()
         && digits.len() == 15
@@ -225,7 +226,7 @@ fn address(text: &str) -> Option<BigInt> {
     })
 }
 
-/// An integer: decimal, 0x…, 0b…, or an address.
+/// Parses an integer: decimal, 0x…, 0b…, or an address.
 pub fn integer(text: &str) -> Result<BigInt, String> {
     if text.contains(['.', ':'])
         && let Some(address) = address(text)
@@ -241,14 +242,14 @@ pub fn integer(text: &str) -> Result<BigInt, String> {
         return Err("a number is too long".into());
     }
     let none = |_| format!("'{text}' is no number");
-    // Most numbers are small, and tables are filled by the million.
+    // Fast path: most numbers are small, and tables are filled with millions of entries.
     match u128::from_str_radix(digits, radix) {
         Ok(number) => Ok(number.into()),
         Err(_) => BigInt::from_str_radix(digits, radix).map_err(none),
     }
 }
 
-/// The value of a key: a number with `*`, with `/length` or with `&&&mask`.
+/// Parses the value of a key: a number with `*`, with `/length` or with `&&&mask`.
 fn key_number(text: &str, tokens: &mut Tokens<'_>) -> Result<Number, String> {
     let mut number = if text.contains('*') {
         starred(text)?
@@ -267,7 +268,7 @@ fn key_number(text: &str, tokens: &mut Tokens<'_>) -> Result<Number, String> {
     Ok(number)
 }
 
-/// A number in which digits are `*`. It is a prefix of the digits before the first one, too.
+/// Parses a number with wildcard digits. It also counts as a prefix, of the digits before the first `*`.
 fn starred(text: &str) -> Result<Number, String> {
     if text == "*" {
         return Ok(Number { value: 0.into(), mask: Some(0.into()), prefix: Some(0) });
@@ -285,7 +286,7 @@ fn starred(text: &str) -> Result<Number, String> {
     Ok(Number { value, mask: Some(mask), prefix: Some(before as u32 * bits) })
 }
 
-/// Reads `table action(name:value, …)`.
+/// Parses `table action(name:value, …)`.
 pub fn default_action(rest: &str) -> Result<(&str, ActionCall<'_>), String> {
     let mut tokens = Tokens::new(rest);
     let table = tokens.word("the name of a table")?;
@@ -294,12 +295,12 @@ pub fn default_action(rest: &str) -> Result<(&str, ActionCall<'_>), String> {
     Ok((table, action))
 }
 
-/// Reads a member of a value set: values with commas between them.
+/// Parses a member of a value set: values separated by commas.
 pub fn member(text: &str) -> Result<Vec<Number>, String> {
     Tokens::new(text).numbers()
 }
 
-/// Reads `action(name:value, …)`.
+/// Parses `action(name:value, …)`.
 pub fn action(text: &str) -> Result<ActionCall<'_>, String> {
     let mut tokens = Tokens::new(text);
     let action = tokens.action()?;
@@ -307,7 +308,7 @@ pub fn action(text: &str) -> Result<ActionCall<'_>, String> {
     Ok(action)
 }
 
-/// Reads `table [priority] key:value … [action(name:value, …)]`.
+/// Parses `table [priority] key:value … [action(name:value, …)]`.
 pub fn entry(rest: &str) -> Result<EntryText<'_>, String> {
     let mut tokens = Tokens::new(rest);
     let table = tokens.word("the name of a table")?;
@@ -358,7 +359,7 @@ fn check_counter(rest: &str) -> Result<Command<'_>, String> {
     Ok(Command::CheckCounter { name, index, bytes: kind == "bytes", operator, number })
 }
 
-/// Words and signs of a line.
+/// Tokenizer of a line.
 #[derive(Clone)]
 struct Tokens<'a> {
     rest: &'a str,
@@ -395,12 +396,12 @@ impl<'a> Tokens<'a> {
         Ok(word)
     }
 
-    /// Nothing may follow.
+    /// Checks that the line ends here.
     fn end(&self) -> Result<(), String> {
         if self.rest.is_empty() { Ok(()) } else { Err(format!("'{}' is too much", self.rest)) }
     }
 
-    /// Values of keys, up to the end.
+    /// Key values up to the end of the line.
     fn numbers(&mut self) -> Result<Vec<Number>, String> {
         let mut list = Vec::new();
         while !self.rest.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests of programs with packets: files in the format of p4c's "simple test framework".
+//! Packet tests of programs: files in the format of p4c's "simple test framework" (STF).
 
 pub mod command;
 pub mod tables;
@@ -13,21 +13,21 @@ use crate::interpret::{Object, Sent, Switch};
 use crate::tree::{ExprKind, Program};
 use crate::value::Value;
 
-/// What a port is to send: nibbles, none for any, and whether nothing may follow.
+/// An expected packet: nibbles, `None` for any, and whether the length must be exact.
 type Pattern = (Vec<Option<u8>>, bool);
 
-/// What a test did to the switch, with all names resolved.
+/// An operation of a test, with all names resolved.
 pub enum Operation {
-    /// To a table: its control and its place there.
+    /// Adds an entry to a table, given by its control and its index there.
     Add(usize, usize, RuntimeEntry),
     Default(usize, usize, usize, Vec<Value>),
-    /// A packet and what came of it.
+    /// A packet and the packets that were sent for it.
     Packet {
         port: u64,
         bytes: Vec<u8>,
         sent: Vec<Sent>,
     },
-    /// Where copies of a session go, and how many bytes they have at most; 0 is any number.
+    /// Target of a mirroring session, and maximum length of its copies in bytes; 0 means no limit.
     Mirror {
         session: u64,
         is_group: bool,
@@ -36,24 +36,24 @@ pub enum Operation {
     },
     MirrorDelete(u64),
     Group(u64),
-    /// A group, the replication number and a port.
+    /// Group, replication number and port.
     Member(u64, u64, u64),
-    /// The instance, the index and the value.
+    /// Instance, index and value.
     Register(usize, u64, Value),
     RegisterReset(usize),
     Counter(usize, u64, u64, u64),
-    /// The parser, the place of the value set there, and its members.
+    /// Parser, index of the value set in it, and members.
     ValueSet(usize, usize, Vec<Vec<Match>>),
 }
 
-/// What came of a test.
+/// Result of a test.
 #[derive(Default)]
 pub struct Outcome {
-    /// What differs from the file, in words.
+    /// Differences from the test file, as text.
     pub failures: Vec<String>,
     pub packets: usize,
     pub expected: usize,
-    /// What the program logged.
+    /// Log output of the program.
     pub notes: Vec<String>,
     pub operations: Vec<Operation>,
 }
@@ -61,14 +61,14 @@ pub struct Outcome {
 struct Test<'p> {
     program: &'p Program,
     switch: Switch<'p>,
-    /// What ports send and should send, for all ports that the file names.
+    /// Sent and expected packets, for all ports that the test file names.
     sent: BTreeMap<u64, Vec<Vec<u8>>>,
     expected: BTreeMap<u64, Vec<Pattern>>,
     nodes: Vec<(u64, Vec<u64>)>,
     outcome: Outcome,
 }
 
-/// Runs a test on the reference interpreter. Gives the switch as it is afterwards too.
+/// Runs a test on the reference interpreter. Also returns the final state of the switch.
 pub fn run<'p>(program: &'p Program, text: &str) -> Result<(Outcome, Switch<'p>), String> {
     let switch = Switch::new(program)?;
     let mut test = Test {
@@ -188,7 +188,7 @@ impl<'p> Test<'p> {
         self.outcome.operations.push(operation);
     }
 
-    /// An extern instance by its name or the end of it.
+    /// An extern instance, by its name or the end of it.
     fn object(&self, name: &str) -> Result<usize, String> {
         let paths: Vec<(String, usize)> = self.switch.extern_paths();
         let found = tables::resolve(name, paths.iter().map(|(path, _)| &**path))?;
@@ -196,7 +196,7 @@ impl<'p> Test<'p> {
         if self.switch.objects.get(place).is_some() { Ok(place) } else { Err(format!("there is no {name}")) }
     }
 
-    /// The entries of the table that has a counter for them.
+    /// The entries of the table of a direct counter.
     fn direct_counter(&self, object: usize) -> Option<&[RuntimeEntry]> {
         for (owner, found) in self.switch.objects.iter().enumerate() {
             let Object::Unit(unit) = found else { continue };
@@ -215,7 +215,8 @@ impl<'p> Test<'p> {
     fn counter(&self, name: &str, index: u64) -> Result<(u64, u64), String> {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         match &self.switch.objects[self.object(name)?] {
-            // One without cells is that of a table, which has one for each entry, in the order in which they came.
+            // A counter without cells is a direct counter: one cell per entry, in the order in which the entries were
+            // added.
             Object::Counter(cells) if cells.is_empty() => {
                 let entry = self.direct_counter(self.object(name)?).and_then(|entries| entries.get(index));
                 entry.map(|entry| (entry.packets, entry.bytes)).ok_or_else(|| format!("{name} has no entry {index}"))
@@ -286,7 +287,7 @@ fn show((pattern, exact): &Pattern) -> String {
     text
 }
 
-/// Both packets, with marks under the digits that differ.
+/// Shows both packets, with marks under the digits that differ.
 fn difference(packet: &[u8], pattern: &Pattern) -> String {
     let marks: String = nibbles(packet)
         .zip(&pattern.0)

@@ -1,4 +1,4 @@
-//! Tables in tests: names are found by their ends, and keys that are left out match anything.
+//! Tables in tests: names may be abbreviated to their ends, and omitted keys match anything.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::tree::{Function, Table, Target};
 use crate::types::Ty;
 use crate::value::{self, Value};
 
-/// The place of a name: it is the whole, or the end of exactly one.
+/// The index of a name: an exact match, or the only name with this end.
 pub fn resolve<'n>(name: &str, all: impl Iterator<Item = &'n str> + Clone) -> Result<usize, String> {
     if let Some(place) = all.clone().position(|other| other == name) {
         return Ok(place);
@@ -26,7 +26,7 @@ pub fn resolve<'n>(name: &str, all: impl Iterator<Item = &'n str> + Clone) -> Re
     }
 }
 
-/// Where a table is.
+/// A table that was found by name.
 struct Found<'p> {
     object: usize,
     number: usize,
@@ -54,7 +54,7 @@ impl<'p> Test<'p> {
         describe::function(self.program, found.control, target)
     }
 
-    /// An action of a table by its name, and values for the parameters that the control plane sets.
+    /// An action of a table by its name, with arguments for the parameters that the control plane sets.
     fn action(&self, found: &Found<'p>, call: &ActionCall<'_>) -> Result<(usize, Vec<Value>), String> {
         let mut names = Vec::new();
         for action in &found.table.actions {
@@ -124,7 +124,7 @@ impl<'p> Test<'p> {
         for (key, number) in found.table.keys.iter().zip(given) {
             matches.push(self.key(&key.kind, key.value.ty, number)?);
         }
-        // Where no key is ternary, no two entries with different keys are as good as each other.
+        // Without ternary, range or optional keys, two entries with different keys never compete.
         let ranked = found.table.keys.iter().any(|key| !matches!(&*key.kind, "exact" | "lpm" | "selector"));
         let priority = priority.filter(|_| ranked).unwrap_or(0);
         let mut entry = RuntimeEntry { keys: matches, action, arguments, priority, cell: 0, packets: 0, bytes: 0 };
@@ -141,7 +141,7 @@ impl<'p> Test<'p> {
         Ok(())
     }
 
-    /// Gives a value set one more member.
+    /// Adds a member to a value set.
     pub(super) fn add_member(&mut self, name: &str, values: &[Number]) -> Result<(), String> {
         let mut sets = Vec::new();
         for (object, found) in self.switch.objects.iter().enumerate() {
@@ -210,9 +210,9 @@ impl<'p> Test<'p> {
     }
 }
 
-/// The spelling of a key with its variants made one: `a$0`, `a[0]`; `h.valid`, `h.$valid$`, `h.isValid()`.
+/// Normalizes the spelling of a key: `a$0`, `a[0]`; `h.valid`, `h.$valid$`, `h.isValid()`.
 pub fn normal(name: &str) -> Cow<'_, str> {
-    // Tables are filled by the million, and few names have to be changed.
+    // Fast path: tables are filled with millions of entries, and few names need a change.
     if !name.contains(['$', '(', '[', ']']) {
         return name.into();
     }

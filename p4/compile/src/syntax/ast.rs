@@ -1,27 +1,27 @@
-//! The syntax tree: what is written, names not yet resolved.
+//! The syntax tree, with unresolved names.
 
 use std::sync::Arc;
 
 use crate::source::Span;
 use crate::syntax::number::Literal;
 
-/// A name where it is written.
+/// A name and its position.
 #[derive(Clone, Debug)]
 pub struct Name {
     pub text: Arc<str>,
     pub span: Span,
 }
 
-/// `@name(…)` or `@name[…]`; only the text of a single string is kept of what is in it.
+/// `@name(…)` or `@name[…]`. Of the content, only what the fields hold is kept.
 #[derive(Clone, Debug)]
 pub struct Annotation {
     pub name: Arc<str>,
     pub text: Option<Arc<str>>,
-    /// The name that it consists of, if it does.
+    /// The content, if it is a single name.
     pub word: Option<Arc<str>>,
-    /// All numbers in it that fit into 64 bits.
+    /// All numbers in the content that fit into 64 bits.
     pub numbers: Vec<u64>,
-    /// The expressions that it consists of, where it is one that is a list of them (`@field_list`, `@priority`).
+    /// The content, if it is a list of expressions (`@field_list`, `@priority`).
     pub values: Vec<Expr>,
 }
 
@@ -29,7 +29,7 @@ pub struct Annotation {
 pub struct Expr {
     pub kind: ExprKind,
     pub span: Span,
-    /// Levels of the tree below; the parser bounds it.
+    /// Height of the tree below; limited by the parser.
     pub height: u32,
 }
 
@@ -113,7 +113,7 @@ pub enum ExprKind {
 #[derive(Clone, Debug)]
 pub struct Argument {
     pub name: Option<Name>,
-    /// None for `_`.
+    /// `None` for `_`.
     pub value: Option<Expr>,
     pub span: Span,
 }
@@ -189,7 +189,7 @@ pub struct Function {
     pub is_abstract: bool,
 }
 
-/// A declaration and where it is.
+/// A declaration and its position.
 #[derive(Clone, Debug)]
 pub struct Declaration {
     pub kind: DeclarationKind,
@@ -226,7 +226,7 @@ pub struct Parser {
     pub type_parameters: Vec<Name>,
     pub parameters: Vec<Parameter>,
     pub constructor: Vec<Parameter>,
-    /// None for a declaration of a type.
+    /// `None` for the declaration of a parser type.
     pub body: Option<(Vec<Declaration>, Vec<State>)>,
 }
 
@@ -239,7 +239,7 @@ pub struct State {
 
 #[derive(Clone, Debug)]
 pub enum Transition {
-    /// None stands for `reject`.
+    /// `None` stands for `reject`.
     To(Option<Name>),
     Select {
         keys: Vec<Expr>,
@@ -296,7 +296,7 @@ pub struct Entries {
 pub struct Entry {
     pub is_const: bool,
     pub priority: Option<Expr>,
-    /// `@priority(N)`, with which the smallest number wins.
+    /// `@priority(N)`; with it, the smallest number wins.
     pub rank: Option<Expr>,
     pub keys: Expr,
     pub action: ActionRef,
@@ -344,10 +344,10 @@ pub enum ForCollection {
     Range(Expr, Expr),
 }
 
-/// Labels without a body fall through to the next case.
+/// A case; labels without a body fall through to the next case.
 #[derive(Clone, Debug)]
 pub struct SwitchCase {
-    /// None for `default`.
+    /// `None` for `default`.
     pub label: Option<Expr>,
     pub body: Option<Block>,
 }

@@ -1,4 +1,5 @@
-//! Cuts a text into tokens. Comments and the ends of lines vanish; where a line starts is kept for the preprocessor.
+//! Splits a text into tokens. Comments and line ends are dropped; tokens at the start of a line are marked for the
+//! preprocessor.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl<'a> Lexer<'a> {
         Span { file: self.file, start: start as u32, end: self.at as u32 }
     }
 
-    /// Passes over spaces and comments. An unterminated comment is returned as a token.
+    /// Skips spaces and comments. An unterminated comment is returned as a token.
     fn skip(&mut self) -> Option<Token> {
         loop {
             let rest = self.rest();
@@ -66,7 +67,7 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// The next token; at the end `End`, again and again.
+    /// The next token; after the last one, always `End`.
     pub fn next(&mut self) -> Token {
         if let Some(bad) = self.skip() {
             return bad;
@@ -124,7 +125,7 @@ impl<'a> Lexer<'a> {
         self.token(TokenKind::Bad("a string without end"), start)
     }
 
-    /// The raw text from here to the end of the line, which is passed over: for `#error` and the like.
+    /// The raw text from here to the end of the line, which is skipped: for `#error` and similar directives.
     pub fn rest_of_line(&mut self) -> Arc<str> {
         let rest = self.rest();
         let length = rest.find('\n').unwrap_or(rest.len());

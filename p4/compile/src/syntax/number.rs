@@ -3,18 +3,18 @@
 use num_bigint::BigInt;
 use num_traits::Num;
 
-/// The widest integer type that is accepted, in bits. P4 sets no limit; one is needed so that no program eats all memory.
+/// The widest supported integer type, in bits. P4 sets no limit, but a limit is needed to bound memory use.
 pub const MAX_WIDTH: u32 = 1 << 16;
 
 /// An integer literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal {
     pub value: BigInt,
-    /// Width in bits and whether it is signed; none for an integer of any size.
+    /// Width in bits, and whether it is signed; `None` for an integer of arbitrary size.
     pub width: Option<(u32, bool)>,
 }
 
-/// Reads a literal. The error says what is wrong with it.
+/// Parses a literal. The error says what is wrong with it.
 pub fn parse(text: &str) -> Result<Literal, String> {
     let prefix = text.find(|c: char| !c.is_ascii_digit());
     let (width, digits) = match prefix {
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Result<Literal, String> {
         _ => (10, &*lower),
     };
     let body: String = body.chars().filter(|c| *c != '_').collect();
-    // Reading decimals takes time that grows with the square of their length.
+    // Parsing a decimal number takes time quadratic in its length.
     if body.len() > (MAX_WIDTH / if radix == 10 { 3 } else { 1 }) as usize {
         return Err(format!("the number is too long: {MAX_WIDTH} bits are the most that is supported"));
     }

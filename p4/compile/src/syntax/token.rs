@@ -1,30 +1,31 @@
-//! Words and signs of the language.
+//! Tokens of the language.
 
 use std::sync::Arc;
 
 use crate::source::Span;
 
-/// What a token is. Keywords are identifiers until the parser looks at them, since macros may have their names.
+/// Kind of a token. Keywords are identifiers until the parser interprets them, because macros may have their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     Identifier(Arc<str>),
     /// A number as written, with its width.
     Number(Arc<str>),
-    /// The content of a string, escapes resolved.
+    /// The content of a string, with escapes resolved.
     String(Arc<str>),
-    /// A sign: one to three characters. `>>` is two tokens, because it may end two lists of types.
+    /// An operator or punctuation of one to three characters. `>>` is two tokens, because it may end two type argument
+    /// lists.
     Sign(&'static str),
-    /// Something that is no token, with the reason. It is an error only where it is used.
+    /// An invalid token, with the reason. It is an error only if it is used.
     Bad(&'static str),
     End,
 }
 
-/// A token and its place.
+/// A token and its position.
 #[derive(Clone, Debug)]
 pub struct Token {
     pub kind: TokenKind,
     pub span: Span,
-    /// The first of its line.
+    /// The first token of its line.
     pub line_start: bool,
     /// Follows its predecessor without a space.
     pub joined: bool,
@@ -48,7 +49,7 @@ impl Token {
         }
     }
 
-    /// How messages name it.
+    /// Description for messages.
     pub fn describe(&self) -> String {
         match &self.kind {
             TokenKind::Identifier(name) => format!("'{name}'"),
@@ -61,7 +62,7 @@ impl Token {
     }
 }
 
-/// All signs, longer ones before their beginnings.
+/// All operators and punctuation, longer ones before their prefixes.
 pub const SIGNS: &[&str] = &[
     "|+|=", "|-|=", "<<=", "&&&=", "&&&", "|+|", "|-|", "...", "&&", "||", "==", "!=", "<=", ">=", "<<", "++", "..",
     "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+:", "##", "(", ")", "{", "}", "[", "]", "<", ">", ":", ",", "?",

@@ -1,4 +1,5 @@
-//! Random chains of lookups, whose keys begin with the same fields: hashes are shared between them, unless a field has changed.
+//! Random chains of lookups with keys that begin with the same fields: hashes are shared between them, unless a field
+//! has changed.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ const FIELDS: [&str; 4] = ["a", "b", "c", "d"];
 
 struct Chain {
     random: Xoshiro256PlusPlus,
-    /// How many fields the key of each table has.
+    /// Number of key fields of each table.
     tables: Vec<usize>,
     text: String,
 }
@@ -23,7 +24,7 @@ impl Chain {
         (self.random.next_u64() % count as u64) as usize
     }
 
-    /// Statements, some of them lookups and some of them assignments.
+    /// Statements, among them lookups and assignments.
     fn statements(&mut self, depth: usize) {
         for _ in 0..1 + self.below(3) {
             match self.below(12) {
@@ -53,7 +54,7 @@ impl Chain {
         }
     }
 
-    /// A value that other places are likely to have, too.
+    /// A value that other places probably have too.
     fn value(&mut self) -> usize {
         self.below(2)
     }
@@ -117,7 +118,7 @@ pub fn chain(seed: u64) -> (String, String) {
     (text, test)
 }
 
-/// How many words of the keys of all lookups are not hashed again, in the order of the lookups.
+/// For each lookup in order, the number of key words that are not hashed again.
 fn shared(text: &str) -> Vec<u32> {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of("chain.p4".as_ref(), text.into(), &[]);

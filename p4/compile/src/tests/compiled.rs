@@ -1,4 +1,4 @@
-//! Compiled programs do what the reference interpreter does, in all batch sizes.
+//! Compiled programs behave like the reference interpreter, with all batch sizes.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::emit::Options;
 use crate::run::{self, Played};
 use crate::{load, stf};
 
-/// Compiles a program and runs a test with it. The error says what differs.
+/// Compiles a program and runs a test with it. The error describes the differences.
 fn agree(workshop: &Workshop, options: &Options, name: &str, text: &str, test: &str) -> Result<(), String> {
     let result = load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new(&format!("{name}.p4")), text.into(), &[]);
@@ -26,7 +26,7 @@ fn agree(workshop: &Workshop, options: &Options, name: &str, text: &str, test: &
     result.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Runs programs with several workers. Gives what differs.
+/// Runs programs with several threads. Returns the differences.
 fn all_agree(programs: &[(String, String, String)], options: &Options) -> Vec<String> {
     let sanitize = if std::env::var_os("NAMEHOP_P4_SANITIZE").is_some() { Sanitize::Memory } else { Sanitize::Nothing };
     let speed = if std::env::var_os("NAMEHOP_P4_MANY").is_some() { Speed::None } else { Speed::Some };
@@ -78,7 +78,7 @@ fn random_chains_of_lookups_do_what_the_interpreter_does() {
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
 
-/// A few random programs; more with `NAMEHOP_P4_PROGRAMS`, from the number in `NAMEHOP_P4_FIRST` on.
+/// Some random programs. `NAMEHOP_P4_PROGRAMS` sets their number, `NAMEHOP_P4_FIRST` the first seed.
 #[test]
 fn random_programs_do_what_the_interpreter_does() {
     let number = |name, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);

@@ -1,5 +1,6 @@
-//! Entries of random tables, and members and groups of their action profiles, changed as text and by P4Runtime, are what a list of them is: what
-//! is refused and taken back, what is listed, read and reported, and which one a packet meets.
+//! Compares random tables, with members and groups of their action profiles, with a simple list as a model. Changes are
+//! made as text and by P4Runtime; compared are rejected and undone changes, listed, read and reported entries, and the
+//! entry that a packet matches.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +25,13 @@ use crate::controller::Running;
 use crate::emit::Options;
 use crate::load;
 
-/// Of one table.
+/// Number of changes of one table.
 const CHANGES: usize = 60;
 
-/// Longer than between two looks for entries that nobody uses.
+/// Longer than the interval between two polls for idle entries.
 const LOOK: Duration = Duration::from_millis(110);
 
-/// What runs a program, and its one table.
+/// A running program with its single table.
 struct Rig {
     ids: Ids,
     switch: Switch,
@@ -61,7 +62,7 @@ impl Rig {
         Rig { ids: Ids::of(running.p4info()), switch, control, running, engine, pool }
     }
 
-    /// What packets with these keys get.
+    /// Results of packets with these keys.
     fn look(&mut self, table: &Table, packets: &[Vec<u128>]) -> Vec<u16> {
         let frame = |values: &Vec<u128>| {
             let mut bits = Vec::new();
@@ -71,7 +72,7 @@ impl Rig {
             bits.resize(bits.len().next_multiple_of(8), false);
             let mut frame: Vec<u8> =
                 bits.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect();
-            // What chooses among members, and the result.
+            // The selector key, and room for the result.
             frame.extend([bits.len() as u8, values[0] as u8, 0, 0]);
             (0, self.pool.copy_of(&frame).expect("memory"))
         };
@@ -105,12 +106,12 @@ impl Rig {
         self.running.change(update(change), &self.entity(table, what)).map_err(|status| format!("{status:?}"))
     }
 
-    /// Makes a change that can be taken back.
+    /// Makes an undoable change.
     fn keep(&self, table: &Table, change: Change, what: &What) -> Option<Undo<'_>> {
         self.running.change_undoably(update(change), &self.entity(table, what)).ok()
     }
 
-    /// Asks at the control socket.
+    /// Sends a request to the control socket.
     fn ask(&self, request: &Value) -> Result<Value, String> {
         let answer = self.control.answer(request.to_string().as_bytes());
         match answer.get("error") {
@@ -128,7 +129,7 @@ fn update(change: Change) -> UpdateType {
     }
 }
 
-/// A change as the control socket has it, if it has it, and what it is then.
+/// The change as a request of the control socket, if it can be expressed there, and its effect.
 fn request(table: &Table, change: Change, what: &What) -> Option<(Value, Change, What)> {
     let verb = ["add", "modify", "delete"][change as usize];
     Some(match what {
@@ -165,7 +166,7 @@ fn sorted(list: impl IntoIterator<Item = TableEntry>) -> Vec<String> {
     list
 }
 
-/// A table, what runs it, and its program for whoever reads that something is wrong.
+/// A table, its running program, and the program's source for failure messages.
 struct Case {
     seed: u64,
     table: Table,
@@ -201,7 +202,7 @@ impl Case {
         }
     }
 
-    /// Makes some changes, and takes all of them back.
+    /// Makes some changes and undoes all of them.
     fn take_back(&mut self, step: usize) {
         let before = (self.table.entries.clone(), self.table.profile.clone());
         let mut made = Vec::new();
@@ -237,7 +238,7 @@ impl Case {
         }
     }
 
-    /// All that is there is read, with what only P4Runtime knows of it.
+    /// Checks that everything is read, including what only P4Runtime stores.
     fn check_read(&self, doing: &str) {
         let rig = &self.rig;
         let all = TableEntry { table_id: rig.ids.table, ..TableEntry::default() };
@@ -252,7 +253,7 @@ impl Case {
         assert_eq!(read, wanted, "{}", self.what(doing));
     }
 
-    /// One entry is read by its key, and those of any priority by its key without one.
+    /// Checks reading one entry by its key, and entries of any priority by the key alone.
     fn check_read_by_key(&self) {
         for message in self.messages().into_iter().filter(|message| !message.matches.is_empty()) {
             let TableEntry { table_id, matches, priority, .. } = message.clone();
@@ -264,7 +265,7 @@ impl Case {
         }
     }
 
-    /// Entries whose time is over are reported, each once.
+    /// Checks that idle entries are reported once each.
     fn check_idle(&mut self) {
         let running = &self.rig.running;
         let told = || std::iter::from_fn(|| running.idle()).flat_map(|told| told.table_entry).collect::<Vec<_>>();
@@ -294,7 +295,7 @@ impl Case {
         self.table.renew(&entry);
     }
 
-    /// What is listed is loaded again, whole or not at all.
+    /// Checks that the listed entries can be loaded again, all or none.
     fn check_load(&mut self) {
         let mut listed = self.rig.control.state().list(Some("t")).expect("a list");
         assert_eq!(listed.len(), self.table.entries.len());
@@ -303,7 +304,7 @@ impl Case {
             let end = ends.into_iter().flatten().min().expect("an action");
             let gone = self.rig.control.state().change(Change::Delete, &line[..end]);
             assert!(gone.is_ok() || gone.as_ref().is_err_and(|reason| reason.contains("constant")), "{gone:?}");
-            // Sets of several actions are there for P4Runtime only.
+            // Sets of several actions exist only in P4Runtime.
             gone.is_ok() && !line.contains(" actions(")
         });
         let constant = |case: &Case| sorted(case.messages().into_iter().filter(|message| message.is_const));
@@ -329,7 +330,7 @@ impl Case {
         self.check_read("it is read again");
     }
 
-    /// All is as it was at the beginning.
+    /// Checks that a reset restores the initial state.
     fn check_reset(&mut self) {
         self.rig.running.reset().expect("it begins anew");
         self.table.entries = self.table.own.iter().map(|(entry, _)| entry.clone()).collect();
@@ -342,7 +343,7 @@ impl Case {
     }
 }
 
-/// Changes entries at random, in both ways.
+/// Makes random changes, in both ways, and checks the results.
 fn check(workshop: &Workshop, seed: u64) {
     let table = Table::new(seed);
     let text = table.program();
@@ -370,7 +371,8 @@ fn check(workshop: &Workshop, seed: u64) {
     case.rig.switch.stop();
 }
 
-/// Some random tables, from the number in `NAMEHOP_P4_FIRST` on. Programs stay in the process, which has room for a few dozen of them.
+/// Checks random tables, from the seed in `NAMEHOP_P4_FIRST` on. Programs stay loaded in the process, which has room
+/// for a few dozen.
 #[test]
 fn entries_are_what_a_list_of_them_is() {
     let first = std::env::var("NAMEHOP_P4_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(1);

@@ -1,11 +1,11 @@
-//! Random changes of a random table: whether they can be made, and what is there afterwards.
+//! Random changes of a random table: whether they are possible, and their result.
 
 use namehop_switch::program::Change;
 
 use super::entry_model::{Known, SIZE, Table};
 use super::entry_profile::{Does, Group, ROOM, Values};
 
-/// What is changed.
+/// The object of a change.
 #[derive(Clone, Debug)]
 pub enum What {
     Entry(Known),
@@ -33,7 +33,7 @@ impl Table {
         (change, what)
     }
 
-    /// Whether a change can be made.
+    /// True if a change is possible.
     pub fn fits(&self, change: Change, what: &What) -> bool {
         let profile = self.profile.as_ref();
         match what {
@@ -73,7 +73,7 @@ impl Table {
         self.entries.iter().any(|entry| entry.does == *does)
     }
 
-    /// Makes a change that fits.
+    /// Makes a possible change.
     pub fn make(&mut self, change: Change, what: What, is_text: bool) {
         match what {
             What::Entry(entry) => {
@@ -107,7 +107,7 @@ impl Table {
         }
     }
 
-    /// Moves an entry behind those that are as good: it was taken out and put back.
+    /// Moves an entry behind equally good ones, as if it was deleted and inserted again.
     pub fn renew(&mut self, entry: &Known) {
         if let Some(place) = self.place(entry) {
             let entry = self.entries.remove(place);

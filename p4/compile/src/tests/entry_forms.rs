@@ -1,4 +1,4 @@
-//! A random table and its entries as a program, as text and as messages of P4Runtime.
+//! A random table and its entries as a program, as text and as P4Runtime messages.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use namehop_p4runtime::info::P4Info;
 use super::entry_model::{DEFAULT, Known, Order, SIZE, Table, Want};
 use super::entry_profile::{Does, Group, Profile, ROOM, Values};
 
-/// By which numbers P4Runtime knows the table and what belongs to it.
+/// P4Runtime ids of the table and of its objects.
 #[derive(Clone, Copy)]
 pub struct Ids {
     pub table: u32,
@@ -47,7 +47,7 @@ impl Ids {
     }
 }
 
-/// A number as a value has it: one byte at least, and no zeros before it.
+/// A number in P4Runtime's encoding: at least one byte, without leading zeros.
 fn bytes(value: u128) -> Vec<u8> {
     let all = value.to_be_bytes();
     let zeros = all.iter().take(15).take_while(|byte| **byte == 0).count();
@@ -107,7 +107,7 @@ impl Table {
         )
     }
 
-    /// The entries that the program begins with, and what it says about their priorities.
+    /// The program's own entries, and their priorities.
     fn initial(&self) -> String {
         let mut list = String::new();
         for (entry, number) in &self.own {
@@ -152,7 +152,7 @@ impl Table {
         if self.is_const || !self.own.is_empty() { format!("{order}{kept}entries = {{ {list} }}") } else { order }
     }
 
-    /// An entry in the form of the control socket; none for what only P4Runtime has.
+    /// An entry in the form of the control socket; `None` for what only P4Runtime has.
     pub fn text(&self, entry: &Known, with_action: bool) -> Option<String> {
         let mut text = "t".to_owned();
         if self.has_priorities() {
@@ -164,7 +164,7 @@ impl Table {
                 Want::Bits { value, mask } if key.kind == "lpm" => {
                     write!(text, " k{place}:{value}/{}", mask.count_ones())
                 }
-                // What is left out matches anything.
+                // Omitted keys match anything.
                 Want::Bits { mask: 0, .. } => Ok(()),
                 Want::Bits { value, .. } if key.kind == "optional" => write!(text, " k{place}:{value}"),
                 Want::Bits { value, mask } => write!(text, " k{place}:{value:#x}&&&{mask:#b}"),
@@ -182,7 +182,7 @@ impl Table {
         Some(text)
     }
 
-    /// The same in the form of P4Runtime.
+    /// An entry as a P4Runtime message.
     pub fn message(&self, entry: &Known, ids: Ids) -> TableEntry {
         let mut matches = Vec::new();
         for (place, (want, key)) in entry.keys.iter().zip(&self.keys).enumerate() {

@@ -1,4 +1,4 @@
-//! A random table, and what a list of its entries says: what packets meet, and which changes can be made.
+//! A random table with a list of its entries as a model: which entry a packet matches, and which changes are possible.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -8,17 +8,17 @@ use crate::tree::LARGEST_PRIORITY;
 
 const WIDTHS: [u32; 9] = [1, 8, 16, 31, 32, 33, 64, 65, 128];
 const KINDS: [&str; 5] = ["exact", "lpm", "ternary", "range", "optional"];
-/// Of the parameter of the action that only takes room.
+/// Widths of the action parameter that only takes up room.
 const FURTHER: [u32; 4] = [1, 8, 64, 100];
-/// What a packet gets without an entry.
+/// Result of a packet that matches no entry.
 pub const DEFAULT: u16 = 0xEEEE;
-/// How many entries a table may have.
+/// Maximum number of entries of a table.
 pub const SIZE: usize = 12;
-/// A time-out that is over at once, and one that is never.
+/// A timeout that expires at once, and one that never expires.
 pub const SHORT_NS: i64 = 1;
 const LONG_NS: i64 = 3_600_000_000_000;
 
-/// What a key is to be.
+/// A match on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     Bits { value: u128, mask: u128 },
@@ -31,7 +31,7 @@ pub struct Known {
     pub priority: i64,
     pub does: Does,
     pub is_const: bool,
-    /// What only P4Runtime sets.
+    /// Properties that only P4Runtime sets.
     pub timeout_ns: i64,
     pub metadata: Vec<u8>,
 }
@@ -47,20 +47,20 @@ impl Key {
         u128::MAX >> (128 - self.width)
     }
 
-    /// Bits as a number whose order is that of values, and back again.
+    /// Maps bits to a number that sorts as the values do, and back.
     pub fn order(&self, bits: u128) -> u128 {
         if self.is_signed { bits ^ 1 << (self.width - 1) } else { bits }
     }
 }
 
-/// How the program gives priorities to its entries.
+/// How the program sets the priorities of its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Largest,
     Smallest,
-    /// With `@priority`, some of them.
+    /// With `@priority`, for some of them.
     Ranks,
-    /// By their places, so far apart.
+    /// By their positions, with this step.
     Places {
         largest_wins: bool,
         delta: i64,
@@ -76,9 +76,9 @@ pub struct Table {
     pub is_const: bool,
     pub times_out: bool,
     pub profile: Option<Profile>,
-    /// What the program has, with the numbers that it writes as their priorities, where it does.
+    /// The program's own entries, with the priorities that it states, if any.
     pub own: Vec<(Known, Option<i64>)>,
-    /// The best one is not the first one.
+    /// In order of insertion, not of priority.
     pub entries: Vec<Known>,
     pub default: u16,
 }
@@ -121,7 +121,7 @@ impl Table {
         table
     }
 
-    /// Makes up what the program begins with.
+    /// Generates the program's own entries.
     fn begin(&mut self) {
         let count = self.below(4) * 2;
         let mut own: Vec<Known> = Vec::new();
@@ -155,7 +155,7 @@ impl Table {
             self.own.push((entry, number));
         }
         if self.order == Order::Ranks && self.own.iter().all(|(_, number)| number.is_none()) {
-            // Without any of them, places count.
+            // Without any `@priority`, positions count.
             self.order = Order::Places { largest_wins: true, delta: 1 };
             for (place, entry) in self.entries.iter_mut().enumerate().filter(|(_, entry)| entry.priority > 0) {
                 entry.priority = count - place as i64;
@@ -175,7 +175,7 @@ impl Table {
     fn number(&mut self, width: u32) -> u128 {
         let all = u128::MAX >> (128 - width);
         let whole = u128::from(self.random.next_u64()) << 64 | u128::from(self.random.next_u64());
-        // Few values, so that keys meet, and those at the ends.
+        // Few values, so that keys collide, and extreme values.
         match self.below(6) {
             0 => 0,
             1 => all,
@@ -229,7 +229,7 @@ impl Table {
         let priority = match self.below(2) {
             _ if !self.has_priorities() => 0,
             0 => 1 + self.below(4) as i64,
-            // Where those are of programs in which the smallest number wins.
+            // The range of priorities in programs where the smallest number wins.
             _ => LARGEST_PRIORITY - self.below(4) as i64,
         };
         let timeout_ns = if self.times_out { self.one_of(&[0, SHORT_NS, LONG_NS]) } else { 0 };
@@ -237,7 +237,7 @@ impl Table {
         Known { keys, priority, does: self.does(), is_const: false, timeout_ns, metadata }
     }
 
-    /// An entry that is there, with something else that it does, or another one.
+    /// An existing entry with another action, or a new one.
     pub fn some_entry(&mut self) -> Known {
         let new = self.entry();
         if self.entries.is_empty() || self.below(3) == 0 {
@@ -252,13 +252,13 @@ impl Table {
         self.entries.iter().position(|known| known.keys == entry.keys && known.priority == entry.priority)
     }
 
-    /// Places in groups and sets that are taken.
+    /// Slots in use by groups and sets.
     pub fn places(&self) -> u32 {
         let sets = self.entries.iter().map(|entry| entry.does.places());
         sets.chain(self.profile.iter().map(Profile::places)).sum()
     }
 
-    /// What a packet with these keys may get: one thing, but for groups.
+    /// The possible results of a packet with these keys: one, or several for groups.
     pub fn look(&self, packet: &[u128]) -> Vec<u16> {
         let fits = |entry: &&Known| {
             entry.keys.iter().zip(&self.keys).zip(packet).all(|((want, key), value)| match want {
@@ -270,12 +270,12 @@ impl Table {
             let keys = entry.keys.iter().zip(&self.keys).filter(|(_, key)| key.kind == "lpm");
             keys.map(|(key, _)| if let Want::Bits { mask, .. } = key { mask.count_ones() } else { 0 }).sum()
         };
-        // Of equal ones the first.
+        // Of equally good entries the first one: `max_by_key` returns the last maximum.
         let best = self.entries.iter().rev().filter(fits).max_by_key(|entry| (entry.priority, prefix(entry)));
         best.map_or(vec![self.default], |entry| entry.does.results(self.profile.as_ref()))
     }
 
-    /// The keys of a packet that meets an entry, most of the time.
+    /// The keys of a packet that usually matches an entry.
     pub fn packet(&mut self) -> Vec<u128> {
         let entry = self.some_entry();
         let mut values = Vec::new();

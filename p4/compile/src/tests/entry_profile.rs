@@ -1,11 +1,11 @@
-//! What entries of a random table do: an action of their own, or that of a member, a group or a set of an action profile.
+//! Actions of entries of a random table: their own, or those of a member, a group or a set of an action profile.
 
 use std::collections::BTreeMap;
 
-/// Members, and places in groups and sets, that a profile has room for.
+/// Capacity of a profile, in members and in slots.
 pub const ROOM: u32 = 6;
 
-/// Values for the action.
+/// Arguments of the action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values {
     pub id: u16,
@@ -13,7 +13,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// What the action makes of a packet.
+    /// The action's result for a packet.
     fn result(self) -> u16 {
         self.id ^ self.further as u16
     }
@@ -30,9 +30,9 @@ pub enum Does {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Members with their weights and what is watched for them.
+    /// Members with their weights and watched ports.
     pub members: Vec<(u32, u32, Vec<u8>)>,
-    /// Places at most; 0 says nothing.
+    /// Maximum number of slots; 0 means none was given.
     pub most: u32,
 }
 
@@ -54,7 +54,7 @@ impl Profile {
         Profile { is_selector, members: BTreeMap::new(), groups: BTreeMap::new() }
     }
 
-    /// Places in all groups.
+    /// Slots of all groups.
     pub fn places(&self) -> u32 {
         self.groups.values().map(Group::places).sum()
     }
@@ -63,7 +63,7 @@ impl Profile {
         self.groups.values().any(|group| group.members.iter().any(|(id, ..)| *id == member))
     }
 
-    /// Whether a group can be made, or changed from what it was, when so many places are taken besides.
+    /// True if a group can be created, or changed from `before`, while `others` slots are in use elsewhere.
     pub fn takes(&self, group: &Group, before: Option<&Group>, others: u32) -> bool {
         let mut seen = Vec::new();
         let are_members = group.members.iter().all(|(id, weight, _)| {
@@ -77,7 +77,7 @@ impl Profile {
 }
 
 impl Does {
-    /// Places that it takes for itself.
+    /// Slots that it needs itself.
     pub fn places(&self) -> u32 {
         match self {
             Does::Set(set) if set.len() > 1 => set.iter().map(|(_, weight)| weight).sum(),
@@ -85,7 +85,7 @@ impl Does {
         }
     }
 
-    /// Whether an entry can do this, when so many places are taken besides.
+    /// True if an entry can have this action while `others` slots are in use elsewhere.
     pub fn is_possible(&self, profile: Option<&Profile>, others: u32) -> bool {
         match (self, profile) {
             (Does::Own(_), _) => true,
@@ -96,7 +96,7 @@ impl Does {
         }
     }
 
-    /// What a packet may get.
+    /// The possible results of a packet.
     pub fn results(&self, profile: Option<&Profile>) -> Vec<u16> {
         let member = |id: &u32| profile.and_then(|profile| profile.members.get(id)).expect("it is there").result();
         match self {
@@ -107,7 +107,7 @@ impl Does {
                 let group = profile.and_then(|profile| profile.groups.get(id)).expect("it is there");
                 let mut results: Vec<u16> = group.members.iter().map(|(id, ..)| member(id)).collect();
                 if results.is_empty() {
-                    // Nothing is done.
+                    // An empty group does nothing.
                     results.push(0);
                 }
                 results

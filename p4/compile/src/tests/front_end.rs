@@ -1,4 +1,4 @@
-//! Errors that programs get, and inputs that are out of all bounds.
+//! Error messages for programs, and inputs that exceed limits.
 
 use crate::check_text;
 
@@ -215,7 +215,7 @@ fn lists_of_fields_are_constants() {
 fn parsers_come_to_an_end() {
     let parser = |states: &str| format!("parser p(in bit<8> x) {{ {states} }}");
     accepted(&parser("state start { transition a; } state a { transition select(x) { 1: start; default: accept; } }"));
-    // A value that is in no set leads to an error.
+    // A value that is in no set ends the parser with an error.
     accepted(&parser("state start { transition select(x) { 1: start; } }"));
     assert!(
         report(&parser("state start { transition a; } state a { transition start; }"))
@@ -246,7 +246,7 @@ fn what_needs_a_width_or_a_type_has_one() {
     assert!(!report("control c() { apply { bit<8> i; for (i in 8w1 .. 8w6) { } } }").is_empty());
 }
 
-/// Half a minute, were each directive and token to look at all that are open.
+/// Would take half a minute if each directive and token searched all open conditions.
 #[test]
 fn conditions_may_be_many_and_nested() {
     let count = 200_000;

@@ -1,4 +1,4 @@
-//! The front-end and test files never fail, whatever they are given: random bytes, random words, and programs with changes.
+//! The front end and test files never panic, for any input: random bytes, random words, and mutated programs.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -141,7 +141,7 @@ fn changed_programs_are_refused_or_run() {
         load::on_deep_stack(move || {
             let loaded = load::text_of("program.p4".as_ref(), text.into(), &[]);
             if let Some(program) = &loaded.program {
-                // What comes out does not matter; a program that cannot run is refused.
+                // The result does not matter; a program that cannot run is rejected.
                 drop(stf::run(program, test));
             }
         })

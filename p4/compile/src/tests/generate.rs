@@ -1,4 +1,4 @@
-//! Random programs that are correct, with random entries and packets.
+//! Generates random valid programs, with random entries and packets.
 
 use std::fmt::Write;
 
@@ -29,13 +29,13 @@ pub struct Generator {
     pub(super) random: Xoshiro256PlusPlus,
     variables: Vec<(String, Ty)>,
     names: usize,
-    /// Inside of actions there are no tables.
+    /// True where tables may be applied: not inside actions.
     tables: bool,
     tables_left: usize,
     loops: u32,
-    /// Payloads are encrypted here and there.
+    /// Encrypt payloads in some places.
     ciphers: bool,
-    /// Cells of a register are read and written, which shows in which order packets come there.
+    /// Read and write register cells, which reveals the order of packets.
     registers: bool,
 }
 
@@ -84,7 +84,7 @@ impl Generator {
         (!list.is_empty()).then(|| list[self.below(list.len())].clone())
     }
 
-    /// A number with many ones or zeros in a row, where errors are at home.
+    /// A number with long runs of ones or zeros, which often reveals bugs.
     fn literal(&mut self, ty: Ty) -> String {
         match ty {
             Ty::Bool => self.one_of(&["true", "false"]).into(),
@@ -204,7 +204,7 @@ impl Generator {
     fn assignment(&mut self) -> String {
         let place = self.below(self.variables.len());
         let (name, ty) = self.variables[place].clone();
-        // Parameters without a direction are not written to.
+        // Parameters without a direction cannot be written to.
         if matches!(&*name, "p" | "q") {
             return "meta.number = meta.number + 1;".into();
         }
@@ -258,7 +258,7 @@ impl Generator {
                 .into(),
             5 => {
                 let index = self.expression(Ty::Bit(3), 1);
-                // Not a constant, which would have to be inside of the stack.
+                // Not a constant, which would have to be inside the stack.
                 format!("hdr.s[{index} ^ hdr.a.g].f = {};", self.expression(Ty::Bit(16), 0))
             }
             6 if nested && self.loops < 2 => {
@@ -358,7 +358,7 @@ impl Generator {
              counter(8, CounterType.packets_and_bytes) counted;\n"
         );
         if self.registers {
-            // Some indices are outside.
+            // Some indices are out of range.
             text += "register<bit<16>>(6) cells;\n";
         }
         let _ = writeln!(text, "action act0() {{ {} }}", self.statements(1));
@@ -373,7 +373,7 @@ impl Generator {
         }
         self.tables = true;
         let body = self.statements(0) + &self.statements(0) + &self.statements(0);
-        // A header with all metadata; without it others may stay where they are in the packet.
+        // A header with all metadata. Without it, other headers may stay in place in the packet.
         let report = if self.below(2) == 0 {
             format!(
                 "hdr.r.setValid(); hdr.r.flag = meta.flag; hdr.r.low = (bit<64>)meta.wide; \

@@ -38,7 +38,7 @@ impl Generator {
         for _ in 0..self.below(12) {
             let priority = 1 + self.below(100);
             let mut line = format!("add t{number} {priority}");
-            // What tells entries apart: priorities only where a key is ternary, and no bits that are not compared.
+            // The identity of an entry: priorities only if a key is ternary, and no bits that are not compared.
             let mut identity = vec![if ranked { priority as u64 } else { 0 }];
             for (name, width, kind) in &keys {
                 let value = match self.below(3) {

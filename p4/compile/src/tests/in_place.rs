@@ -1,10 +1,10 @@
-//! What stays in the packet, and what is kept with it.
+//! Checks which headers stay in the packet, and which variables are kept across lookups.
 
 use crate::ir::{self, Statement};
 use crate::load;
 use crate::optimise::{self, fuse, visit};
 
-/// The headers that a program's packets leave with, and the names of what is kept after lookups.
+/// The headers that a program's packets leave with, and the names of the variables kept across lookups.
 fn fused(name: &str, text: &str) -> (Vec<ir::Emit>, Vec<String>) {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of(name.as_ref(), text.into(), &[]);
@@ -12,7 +12,7 @@ fn fused(name: &str, text: &str) -> (Vec<ir::Emit>, Vec<String>) {
         let mut lowered = crate::lower::lower(program).expect("a program that can be compiled");
         optimise::optimise(&mut lowered, &program.types);
         let fused = fuse::fuse(&lowered, &program.types).expect("packets that go straight through");
-        // Each path through the parser has an end of its own; this is the one with most headers.
+        // Each path through the parser has its own end; this is the one with the most headers.
         let mut emits: Vec<ir::Emit> = Vec::new();
         visit::statements(&fused.program.parts[0].body, &mut |statement| {
             if let Statement::Send(_, headers) = statement {
@@ -36,11 +36,12 @@ fn only_fields_that_change_are_written() {
     assert!(emits.iter().all(|emit| emit.base.is_some()));
     let changed: Vec<Vec<bool>> =
         emits.iter().map(|emit| emit.fields.iter().map(|field| field.changed).collect()).collect();
-    // Both addresses of Ethernet; of IPv4 the time to live and the checksum.
+    // Both Ethernet addresses; the IPv4 time to live and checksum.
     assert_eq!(changed[0], [true, true, false]);
     let ipv4: Vec<usize> = (0..changed[1].len()).filter(|place| changed[1][*place]).collect();
     assert_eq!((ipv4, changed[1].len()), (vec![7, 9], 12));
-    // What is needed after the lookup of what came in is read again, also fields that change; only where it is, is kept.
+    // Received fields that are needed after the lookup are loaded again, even fields that change; only their position
+    // is kept.
     let kept: Vec<&String> = kept.iter().filter(|name| name.starts_with("headers_")).collect();
     assert_eq!(kept, ["headers_ethernet_at", "headers_ipv4_at"]);
 }

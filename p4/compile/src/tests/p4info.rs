@@ -1,4 +1,4 @@
-//! p4info: ids that are those of p4c, names, widths, and what the program chooses itself.
+//! p4info: ids equal to p4c's, names, widths, and ids chosen by the program.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use namehop_p4runtime::text::text;
 use crate::emit::Options;
 use crate::{compile, load};
 
-/// Everything that p4info names; `@id` is put before the table.
+/// A program with every kind of object in p4info; `annotation` is placed before the table.
 fn program(annotation: &str) -> String {
     format!(
         "#include <core.p4>\n#include <v1model.p4>\nheader h_t {{ bit<32> a; bit<48> b; bit<16> c; }}\n\
@@ -54,7 +54,7 @@ fn names<'i>(preambles: impl Iterator<Item = &'i Preamble>) -> Vec<(&'i str, &'i
 fn everything_is_named_with_the_ids_of_p4c() {
     let info = info("").expect("it compiles");
     let [route, acl] = &info.tables[..] else { panic!("two tables") };
-    // These four are what p4c gives for programs with these names.
+    // These four are p4c's ids for programs with these names.
     assert_eq!(
         (&*route.preamble.name, &*route.preamble.alias, route.preamble.id),
         ("MyIngress.ipv4_lpm", "ipv4_lpm", 37_375_156)
@@ -92,7 +92,7 @@ fn everything_is_named_with_the_ids_of_p4c() {
     let [header] = &info.controller_packet_metadata[..] else { panic!("a header") };
     let fields: Vec<_> = header.metadata.iter().map(|field| (field.id, &*field.name, field.bitwidth)).collect();
     assert_eq!((&*header.preamble.name, fields), ("packet_in", vec![(1, "port", 9), (2, "rest", 7)]));
-    // The highest byte of an id says what has it.
+    // The highest byte of an id is the kind of object.
     let prefixes = [&ways.preamble, &info.counters[0].preamble, &hits.preamble, &info.meters[0].preamble];
     assert_eq!(prefixes.map(|preamble| preamble.id >> 24), [0x11, 0x12, 0x13, 0x14]);
     let prefixes = [&info.registers[0].preamble, &info.digests[0].preamble, &header.preamble];

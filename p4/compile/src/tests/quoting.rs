@@ -1,4 +1,5 @@
-//! Names, annotations and file names of a program never become code: whatever they are, its C compiles and has no code of theirs.
+//! Names, annotations and file names of a program never become C code: for any such text, the program's C code compiles
+//! and contains no code from the text.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,11 +11,11 @@ use crate::compile::{self, Build, Workshop};
 use crate::emit::Options;
 use crate::load;
 
-/// One of everything that has a name.
+/// A program with one of everything that has a name.
 const PROGRAM: &str = include_str!("../../programs/everything.p4");
 /// A declaration that no C compiler accepts.
 const CODE: &str = " _Static_assert(0, \"\"); ";
-/// What ends or continues comments, strings and lines in C, in different phases of its translation.
+/// Texts that end or continue comments, strings and lines in C, in different translation phases.
 const PIECES: &[&str] = &[
     CODE,
     CODE,
@@ -52,7 +53,7 @@ fn below(random: &mut Xoshiro256PlusPlus, count: usize) -> usize {
     (random.next_u64() % count as u64) as usize
 }
 
-/// Pieces and any bytes; bytes that are no UTF-8 become what the compiler reads of them.
+/// A mix of these pieces and arbitrary bytes; invalid UTF-8 is replaced as the compiler does.
 fn hostile(random: &mut Xoshiro256PlusPlus) -> String {
     (0..=below(random, 6)).fold(String::new(), |mut text, _| {
         match below(random, 4) {
@@ -63,7 +64,7 @@ fn hostile(random: &mut Xoshiro256PlusPlus) -> String {
     })
 }
 
-/// A text as a string of P4.
+/// A text as a P4 string literal.
 fn in_p4(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
@@ -100,7 +101,7 @@ fn annotated(mut name: impl FnMut() -> String) -> String {
     text
 }
 
-/// The C of a program, which the C compiler has to accept with trigraphs and without.
+/// Checks that the C compiler accepts a program's C code, with and without trigraphs.
 fn check(workshop: &Workshop, title: &str, program: &str) {
     let compiled = load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new(title), program.into(), &[]);
@@ -125,7 +126,7 @@ fn check(workshop: &Workshop, title: &str, program: &str) {
 fn names_annotations_and_file_names_never_become_code() {
     let workshop = Workshop::new(Build::default()).expect("a folder");
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
-    // All bytes and all pieces, and then what chance brings.
+    // All bytes and all pieces, then random texts.
     let all: String = (0..=255).map(char::from).collect();
     let pieces = [all, PIECES.concat()].into_iter().chain(PIECES.iter().map(|piece| format!("{piece}{CODE}")));
     let mut pieces: Vec<String> = pieces.collect();

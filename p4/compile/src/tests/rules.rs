@@ -1,12 +1,12 @@
-//! Whole programs, in `programs`, and programs for single rules of the language specification, in `programs/rules`: each
-//! `.p4` file has an `.stf` file beside it that says which packets come out.
+//! Whole programs, in `programs`, and programs for single rules of the language specification, in `programs/rules`:
+//! each `.p4` file has an `.stf` file with the expected packets.
 
 use std::fs;
 use std::path::Path;
 
 use crate::{load, stf};
 
-/// All programs: name, text, test.
+/// All programs: name, source, test.
 pub fn programs() -> Vec<(String, String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let mut list = Vec::new();

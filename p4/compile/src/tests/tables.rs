@@ -1,4 +1,4 @@
-//! Tables of compiled programs are what a list of entries is: alone, and while other threads look up.
+//! Compares tables of compiled programs with a list of entries: alone, and while other threads look up.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,8 @@ use std::process::Command;
 use crate::bench::pkg_config;
 use crate::compile::{Build, Sanitize, Speed, Workshop};
 
-/// Builds `runtime/check.c` with checks of the C compiler and runs it: so many changes alone, and so many while others read.
+/// Builds `runtime/check.c` with sanitizers and runs it, with `changes` changes alone and `shared` changes during
+/// lookups.
 fn check(sanitize: Sanitize, changes: u32, shared: u32) {
     let workshop = Workshop::new(Build { sanitize, speed: Speed::Some, native: false }).expect("a folder");
     fs::write(workshop.folder().join("check.c"), include_str!("../../runtime/check.c")).expect("a file");

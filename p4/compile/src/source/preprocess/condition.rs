@@ -1,11 +1,11 @@
-//! The expressions of `#if`: integers of 64 bits, as in C.
+//! The expressions of `#if`: 64-bit integers, as in C.
 
 use super::Preprocessor;
 use crate::source::Span;
 use crate::syntax::number;
 use crate::syntax::token::{Token, TokenKind};
 
-/// How deep parentheses may nest.
+/// Maximum nesting depth of parentheses.
 const MAX_DEPTH: usize = 100;
 
 /// Operators by precedence, the weakest first.
@@ -121,7 +121,7 @@ impl Reader {
                 self.at += 1;
                 value
             }
-            // As in C, a name that is no macro counts as 0.
+            // As in C, an undefined name counts as 0.
             TokenKind::Identifier(_) => 0,
             TokenKind::Number(text) => {
                 let number = number::parse(text)?;

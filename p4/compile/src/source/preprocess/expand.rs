@@ -1,4 +1,4 @@
-//! Expansion of macros.
+//! Macro expansion.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use crate::source::Span;
 use crate::syntax::lexer::Lexer;
 use crate::syntax::token::{Token, TokenKind};
 
-/// How deep macros may use each other.
+/// Maximum nesting depth of macros.
 const MAX_DEPTH: usize = 64;
 
 impl Preprocessor<'_> {
-    /// Replaces all macros in a sequence of tokens.
+    /// Expands all macros in a sequence of tokens.
     pub(super) fn expand(&mut self, tokens: Vec<Token>, depth: usize) -> Vec<Token> {
         let mut output = Vec::new();
-        // What is still to be looked at, the next token last.
+        // The tokens still to be processed, the next one last.
         let mut input: Vec<Token> = tokens;
         input.reverse();
-        // Macros whose expansion is being looked at, with the length of the input at which it ends.
+        // Macros with an expansion that is being processed, and the length of the input at which it ends.
         let mut active: Vec<(Arc<str>, usize)> = Vec::new();
         while let Some(mut token) = input.pop() {
             active.retain(|(_, end)| input.len() >= *end);
@@ -65,7 +65,7 @@ impl Preprocessor<'_> {
         output
     }
 
-    /// Counts a token that is looked at. False when there have been too many.
+    /// Counts a processed token. Returns false if there were too many.
     fn spend(&mut self, token: &Token) -> bool {
         if self.budget == 0 {
             self.diagnostics.error("preprocessor", token.span, "the program is too large when its macros are expanded");
@@ -149,7 +149,7 @@ impl Preprocessor<'_> {
             }
             output.extend(part);
         }
-        // Messages point to where the macro is used.
+        // Messages refer to the place where the macro is used.
         for token in &mut output {
             token.span = span;
         }

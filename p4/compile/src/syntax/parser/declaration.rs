@@ -8,7 +8,7 @@ use crate::syntax::ast::{
 use crate::syntax::token::TokenKind;
 
 impl Parser<'_> {
-    /// A declaration, or nothing for a lone semicolon.
+    /// A declaration, or `None` for a lone semicolon.
     pub(super) fn top_level(&mut self) -> Parsed<Option<Declaration>> {
         if self.take_sign(";") {
             return Ok(None);
@@ -145,7 +145,7 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// Whether a function is declared here: `R name(` or `R name<`.
+    /// True if a function is declared here: `R name(` or `R name<`.
     pub(super) fn at_function(&mut self) -> bool {
         let (at, depth) = (self.at, self.depth);
         self.trying += 1;
@@ -156,9 +156,9 @@ impl Parser<'_> {
         found
     }
 
-    /// Name, parameters and body of a function, the name declared outside.
+    /// Name, parameters and body of a function. The name is declared in the enclosing scope.
     fn function_rest(&mut self, is_abstract: bool, body: bool) -> Parsed<Function> {
-        // The result type may name a type parameter that is declared behind it.
+        // The result type may refer to a type parameter that is declared behind it.
         let returns = self.type_ref()?;
         let name = self.name()?;
         self.declare(&name, false);
@@ -241,7 +241,7 @@ impl Parser<'_> {
         Ok(Declaration { kind, name, annotations, span: self.since(start) })
     }
 
-    /// A parser or control: a keyword, and a name that is a type, with a scope of its own for `rest`.
+    /// A parser or control: a keyword, and a name that becomes a type. `rest` is parsed in its own scope.
     fn shell(
         &mut self,
         annotations: Vec<Annotation>,

@@ -6,7 +6,7 @@ use crate::syntax::ast::{Argument, Binary, Expr, ExprKind, Name, TypeKind, TypeR
 use crate::syntax::number;
 use crate::syntax::token::TokenKind;
 
-/// Precedence of what binds tighter than all binary operators.
+/// Precedence of unary operators, above that of all binary operators.
 const UNARY: u8 = 13;
 
 fn binary(sign: &str) -> Option<(u8, Binary)> {
@@ -41,7 +41,7 @@ impl Parser<'_> {
         self.level(0)
     }
 
-    /// An expression as it stands in a set: `a &&& b`, `a .. b`, `default`, `_` or a value.
+    /// An element of a set: `a &&& b`, `a .. b`, `default`, `_` or a value.
     pub(super) fn set_element(&mut self) -> Parsed<Expr> {
         let start = self.peek().span;
         if self.take_word("default") || self.take_word("_") {
@@ -75,7 +75,7 @@ impl Parser<'_> {
                 }
                 parser.take_sign(",");
                 parser.expect_sign(")")?;
-                // What goes on is a cast or a value in parentheses.
+                // Otherwise it is a cast or a value in parentheses.
                 if parser.is_sign(":") { Ok(elements) } else { parser.unexpected("':'") }
             });
             if let Some(mut elements) = tuple {
@@ -123,7 +123,7 @@ impl Parser<'_> {
                 sign = ">>";
                 length = 2;
             }
-            // `>>=` assigns.
+            // `>>=` is an assignment.
             if sign == ">" && self.peek_at(1).joined && self.peek_at(1).is_sign(">=") {
                 return Ok(left);
             }
@@ -224,7 +224,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind a dot keywords are names too: `apply`, `key`, `error`.
+    /// After a dot, keywords are names too: `apply`, `key`, `error`.
     fn member_name(&mut self) -> Parsed<Name> {
         let token = self.peek().clone();
         match token.identifier() {
@@ -276,7 +276,7 @@ impl Parser<'_> {
             TokenKind::Sign("(") => {
                 self.advance();
                 let inner = self.expression()?;
-                // A mask or a range may stand in parentheses where sets do.
+                // Where sets are allowed, a mask or a range may be in parentheses.
                 self.expect_sign(")")?;
                 return Ok(Expr { span: self.since(start), ..inner });
             }
@@ -363,7 +363,7 @@ impl Parser<'_> {
     }
 }
 
-/// The tallest expression right below, the first one excepted.
+/// The height of the tallest direct child, except the first one.
 fn child_height(kind: &ExprKind) -> u32 {
     match kind {
         ExprKind::Index(_, index) => index.height,

@@ -1,5 +1,5 @@
-//! Builds the syntax tree by recursive descent. Which names are types is known while reading, because `a < b > (c)` and
-//! `(a) (b)` mean different things depending on it.
+//! Builds the syntax tree by recursive descent. The parser tracks which names are types, because the meaning of `a < b
+//! > (c)` and `(a) (b)` depends on it.
 
 mod declaration;
 mod expression;
@@ -18,15 +18,15 @@ use crate::syntax::ast::{Annotation, Declaration, Name};
 use crate::syntax::number;
 use crate::syntax::token::{Token, TokenKind};
 
-/// How deep constructs may nest. It bounds the stack that all later passes need.
+/// Maximum nesting depth of constructs. It bounds the stack that all later passes need.
 pub const MAX_DEPTH: u32 = 256;
-/// How many levels an expression may have; chains of operators count too.
+/// Maximum height of an expression; chains of operators count too.
 const MAX_HEIGHT: u32 = 1000;
 
-/// How many tokens may be read in vain. Ordinary programs waste one or two for each pair of parentheses.
+/// Maximum number of tokens read in failed attempts. Usual programs waste one or two for each pair of parentheses.
 const MAX_WASTED: usize = 1_000_000;
 
-/// The error has been noted already.
+/// An error that has already been reported.
 #[derive(Debug)]
 pub struct Reported;
 
@@ -36,12 +36,12 @@ pub struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     diagnostics: &'a mut Diagnostics,
-    /// Whether a name is a type, per scope.
+    /// For each scope, whether a name is a type.
     scopes: Vec<HashMap<Arc<str>, bool>>,
     depth: u32,
-    /// More than zero while something is only tried: errors are not noted.
+    /// More than zero during an attempt: errors are not reported.
     trying: u32,
-    /// How many tokens have been read in vain.
+    /// Number of tokens read in failed attempts.
     wasted: usize,
 }
 
@@ -85,7 +85,7 @@ const RESERVED: &[&str] = &[
     "_",
 ];
 
-/// Reads a whole program. Declarations that are wrong are left out, after an error.
+/// Parses a whole program. Declarations with errors are reported and omitted.
 pub fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Declaration> {
     let mut parser =
         Parser { tokens, at: 0, diagnostics, scopes: vec![HashMap::new()], depth: 0, trying: 0, wasted: 0 };
@@ -127,7 +127,7 @@ impl Parser<'_> {
         self.tokens[self.at.saturating_sub(1)].span
     }
 
-    /// From `start` to what was read last.
+    /// The span from `start` to the last token that was read.
     fn since(&self, start: Span) -> Span {
         start.to(self.previous_span())
     }
@@ -185,7 +185,7 @@ impl Parser<'_> {
         self.unexpected(&format!("'{word}'"))
     }
 
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     fn name(&mut self) -> Parsed<Name> {
         let token = self.peek().clone();
         match token.identifier() {
@@ -201,7 +201,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Enters a construct that may hold itself.
+    /// Enters a construct that may contain itself.
     fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -216,7 +216,7 @@ impl Parser<'_> {
         self.depth -= 1;
     }
 
-    /// Runs a part whose declared names end with it.
+    /// Parses a part with its own scope for names.
     fn scoped<T>(&mut self, part: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.enter()?;
         self.scopes.push(HashMap::new());
@@ -236,9 +236,9 @@ impl Parser<'_> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name)).copied().unwrap_or(false)
     }
 
-    /// Tries a part; when it fails, nothing has happened.
+    /// Attempts to parse a part; if that fails, the state is restored.
     fn attempt<T>(&mut self, part: impl FnOnce(&mut Self) -> Parsed<T>) -> Option<T> {
-        // Attempts in attempts could take exponential time.
+        // Nested attempts could take exponential time.
         if self.trying >= 3 || self.wasted > MAX_WASTED {
             return None;
         }
@@ -315,7 +315,7 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// After an error: goes on behind the declaration in which it was.
+    /// After an error: continues behind the declaration with the error.
     fn recover(&mut self, start: usize) {
         self.depth = 0;
         self.trying = 0;

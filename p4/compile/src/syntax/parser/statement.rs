@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Whether a variable or an instance is declared here: a type and a name, or a constructor call and a name.
+    /// True if a variable or an instance is declared here: a type and a name, or a constructor call and a name.
     pub(super) fn at_declaration(&mut self) -> bool {
         let unknown_type = self.peek().identifier().is_some()
             && !self.at_type()
@@ -116,7 +116,7 @@ impl Parser<'_> {
         Ok(Declaration { kind: DeclarationKind::Constant { ty, value }, name, annotations, span: self.since(start) })
     }
 
-    /// The methods that an instance gives to its extern.
+    /// The methods that an instance implements for its extern.
     fn methods(&mut self) -> Parsed<Vec<Declaration>> {
         self.scoped(|parser| {
             parser.expect_sign("{")?;
@@ -155,7 +155,7 @@ impl Parser<'_> {
             let label = if self.take_word("default") || self.take_word("_") {
                 None
             } else {
-                // Names of actions are labels too, so a comparison is none.
+                // A label is a value or the name of an action; both parse as an expression.
                 Some(self.expression()?)
             };
             self.expect_sign(":")?;
@@ -210,7 +210,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A statement in the head of a loop. A declaration takes its semicolon with it.
+    /// A statement in the head of a loop. A declaration includes its semicolon.
     fn loop_part(&mut self, declarations: bool) -> Parsed<Statement> {
         let start = self.peek().span;
         let annotations = self.annotations()?;

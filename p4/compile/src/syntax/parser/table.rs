@@ -1,4 +1,4 @@
-//! Tables, and the actions that they name.
+//! Tables and their lists of actions.
 
 use super::{Parsed, Parser};
 use crate::syntax::ast::{

@@ -6,7 +6,7 @@ use crate::syntax::number::Literal;
 use crate::syntax::token::TokenKind;
 
 impl Parser<'_> {
-    /// Whether a type starts here. A name counts only when it is known to be a type.
+    /// True if a type starts here. A name counts only if it is known to be a type.
     pub(super) fn at_type(&self) -> bool {
         let token = self.peek();
         match &token.kind {
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// `<A, B>` where names are declared, or nothing. They are types from here on.
+    /// `<A, B>` in a declaration, or nothing. The names are types from here on.
     pub(super) fn type_parameters(&mut self) -> Parsed<Vec<Name>> {
         let mut list = Vec::new();
         if self.take_sign("<") {
