@@ -1,5 +1,5 @@
-// What DPDK's l2fwd-crypto does: packets of a port leave by its partner, and what IPv4 carries in them is encrypted, or decrypted, with
-// AES-CBC. Its key is that of a session, which the control plane sets as the default action of a table.
+// Like DPDK's l2fwd-crypto: packets leave on the partner of their ingress port, and their IPv4 payload is encrypted or
+// decrypted with AES-CBC. The key belongs to a session, which the control plane sets as the default action of a table.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>
@@ -32,7 +32,7 @@ parser CryptoParser(packet_in packet, out headers_t hdr, inout meta_t meta, inou
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
 control CryptoIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
-    // Options of IPv4 stay as they are, since they are part of its header.
+    // IPv4 options stay unencrypted, because they are part of the header.
     bit<32> options = 4 * ((bit<32>)hdr.ipv4.length - 5);
     action drop() { mark_to_drop(standard); }
     action send(bit<9> port) {

@@ -1,5 +1,6 @@
-// A small router with one of each thing that a control plane can change: tables of all kinds, an action profile and a selector, counters,
-// meters and time-outs of entries, a value set, a counter, a meter, a register, reports, packets to and from the controller.
+// A small router with one of each object that a control plane can change: tables of all kinds, an action profile and a
+// selector, direct counters and meters, idle timeouts, a value set, a counter, a meter, a register, digests, and
+// packets to and from the controller.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -49,7 +50,7 @@ struct seen_t {
 }
 
 parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
-    // Frames of these kinds are treated as IPv4 too.
+    // EtherTypes that are also treated as IPv4.
     value_set<bit<16>>(4) like_ipv4;
     state start {
         transition select(standard.ingress_port) {

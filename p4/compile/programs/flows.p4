@@ -1,4 +1,4 @@
-// What DPDK's l3fwd does with exact matches: flows of IPv4 are looked up by addresses, protocol and ports.
+// Like DPDK's l3fwd with exact matches: IPv4 flows are looked up by addresses, protocol and ports.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -56,7 +56,7 @@ control FlowsIngress(inout headers_t hdr, inout meta_t meta, inout standard_meta
             drop();
         } else if (flows.apply().hit) {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            // The sum without the part of the time to live that is gone: RFC 1624, equation 3.
+            // Updates the checksum for the decremented time to live: RFC 1624, equation 3.
             bit<17> sum = (bit<17>)hdr.ipv4.checksum + 0x100;
             hdr.ipv4.checksum = sum[15:0] + (bit<16>)sum[16:16];
         }
@@ -65,7 +65,7 @@ control FlowsIngress(inout headers_t hdr, inout meta_t meta, inout standard_meta
 
 control FlowsEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     apply {
-        // As in DPDK's l3fwd: the address of the port that the packet leaves by, and of the one at its other end.
+        // As in DPDK's l3fwd: source is the address of the egress port, destination that of the port at its other end.
         hdr.ethernet.source = 0x020000000000 | (bit<48>)standard.egress_port;
         hdr.ethernet.destination = 0x020100000000 | (bit<48>)standard.egress_port;
     }

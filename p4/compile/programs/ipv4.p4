@@ -1,4 +1,4 @@
-// A router of IPv4: one lookup of the longest prefix; the time to live, the checksum and the addresses below change.
+// An IPv4 router: one longest-prefix lookup; updates the time to live, the checksum and the Ethernet addresses.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -43,7 +43,7 @@ control Ipv4Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metad
             drop();
         } else if (routes.apply().hit) {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            // The sum without the part of the time to live that is gone: RFC 1624, equation 3.
+            // Updates the checksum for the decremented time to live: RFC 1624, equation 3.
             bit<17> sum = (bit<17>)hdr.ipv4.checksum + 0x100;
             hdr.ipv4.checksum = sum[15:0] + (bit<16>)sum[16:16];
         }
@@ -52,7 +52,7 @@ control Ipv4Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metad
 
 control Ipv4Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     apply {
-        // As in DPDK's l3fwd: the address of the port that the packet leaves by, and of the one at its other end.
+        // As in DPDK's l3fwd: source is the address of the egress port, destination that of the port at its other end.
         hdr.ethernet.source = 0x020000000000 | (bit<48>)standard.egress_port;
         hdr.ethernet.destination = 0x020100000000 | (bit<48>)standard.egress_port;
     }

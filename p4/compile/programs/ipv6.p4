@@ -1,4 +1,4 @@
-// A router of IPv6: one lookup of the longest prefix; the hop limit and the addresses below change.
+// An IPv6 router: one longest-prefix lookup; updates the hop limit and the Ethernet addresses.
 #include <core.p4>
 #include <v1model.p4>
 

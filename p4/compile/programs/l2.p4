@@ -1,4 +1,5 @@
-// A switch of layer 2: whether the sender is known, and where the receiver is. Two exact lookups for each packet.
+// A layer 2 switch with two exact lookups per packet: whether the source address is known, and the port of the
+// destination address.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// What DPDK's l2fwd does: packets of a port leave by its partner, with the addresses of that port.
+// Like DPDK's l2fwd: packets leave on the partner of their ingress port, with the addresses of that port.
 #include <core.p4>
 #include <v1model.p4>
 

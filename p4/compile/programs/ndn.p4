@@ -1,11 +1,11 @@
-// Forwarding by names of up to seven components of 8 bytes, the last ones zero where a name has fewer. The longest prefix
-// that is known decides.
+// Forwarding by names of up to seven components of 8 bytes; missing components are zero. The longest known prefix
+// decides.
 //
-// A lookup begins with two components, which most prefixes have, and goes on, one component after the other, only where an
-// entry says that longer prefixes begin with its own: 'send_unless_longer' where the prefix itself is known, too, and
-// 'look_longer' where it is not. So whoever adds a prefix of four components adds its beginnings of two and three as well,
-// unless they are there. A prefix of one component is looked up last, when no longer one was found. The order is that of
-// Kalia et al., "Raising the Bar for Using GPUs in Software Packet Processing" (NSDI 2015).
+// A lookup begins with two components, which most prefixes have. It adds one component at a time, but only if an entry
+// says that longer prefixes begin with its own: 'send_unless_longer' if the prefix itself is known too, and
+// 'look_longer' if it is not. So adding a prefix of four components also requires its prefixes of two and three
+// components. A prefix of one component is looked up last, if no longer prefix was found. The order is that of Kalia et
+// al., "Raising the Bar for Using GPUs in Software Packet Processing" (NSDI 2015).
 #include <core.p4>
 #include <v1model.p4>
 
@@ -40,7 +40,7 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout s
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
 control NdnIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
-    // Whether a prefix was found, and whether longer ones begin with the last that was looked up.
+    // Whether a prefix was found, and whether longer ones begin with the last prefix that was looked up.
     bool found = false;
     bool longer = false;
 

@@ -1,9 +1,9 @@
-// A forwarder of Named Data Networking, as far as v1model has words for it: Interests go where the longest known prefix of
-// their name says and leave behind where they came from; Data go back there, once.
+// A Named Data Networking forwarder, as far as v1model allows: Interests follow the longest known prefix of their name
+// and leave a record of their ingress port; Data return to that port, once.
 //
-// Names have one to four generic components of 1 to 8 bytes. A pending Interest is in a cell of a register, which a hash
-// of the name chooses; another Interest that comes to the same cell meanwhile is dropped, whether it has the same name or
-// not. There is no content store, no timer and no Nack: v1model keeps no packets and does nothing at a given time.
+// Names have one to four generic components of 1 to 8 bytes. A pending Interest is in a register cell, chosen by a hash
+// of the name. Another Interest with the same cell is dropped meanwhile, even if its name is different. There is no
+// content store, no timer and no Nack: v1model keeps no packets and does nothing at a given time.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -22,7 +22,7 @@ header component_t { bit<8> type; bit<8> length; varbit<64> value; }
 
 struct headers_t { ethernet_t ethernet; tlv_t network; tlv_t name; component_t[4] components; }
 struct meta_t {
-    // Bytes of the name that are left, and components so far.
+    // Bytes of the name that are left, and number of components so far.
     bit<8> left;
     bit<8> count;
     bit<8> width;
@@ -44,7 +44,7 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout s
         packet.extract(hdr.network);
         packet.extract(hdr.name);
         verify(hdr.name.type == NAME, error.NotAName);
-        // From 253 on a length has more bytes.
+        // Lengths of 253 and more are encoded in several bytes.
         verify(hdr.network.length < 253 && hdr.name.length < 253, error.TooLong);
         meta.left = hdr.name.length;
         transition select(hdr.network.type) {
@@ -71,7 +71,7 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout s
             8: eight_bytes;
         }
     }
-    // Values have lengths of their own, and keys have not: they begin at the first bit.
+    // Values have various lengths but keys do not, so values are aligned to the first bit of the key.
     state one_byte { meta.value = packet.lookahead<bit<24>>()[7:0] ++ 56w0; transition take; }
     state two_bytes { meta.value = packet.lookahead<bit<32>>()[15:0] ++ 48w0; transition take; }
     state three_bytes { meta.value = packet.lookahead<bit<40>>()[23:0] ++ 40w0; transition take; }
@@ -104,7 +104,7 @@ parser NdnParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout s
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
 control NdnIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
-    // A name, and the port that its Interest came from plus one.
+    // A name, and the ingress port of its Interest plus one.
     register<bit<272>>(CELLS) pending;
 
     action send(bit<9> port) { standard.egress_spec = port; }

@@ -1,5 +1,5 @@
-/* Checks tables against a list of entries that is searched from one end to the other: random changes and lookups, and
-   changes while other threads look up. Says what is wrong and ends with 1. */
+/* Compares tables with a list of entries that is searched linearly: random changes and lookups, and changes while
+   other threads look up. Prints the first error and exits with 1. */
 #include "control.h"
 #include "prefix.h"
 
@@ -12,8 +12,8 @@
 #define MOST_DATA 20
 #define READERS 2
 
-/* A kind of table, and its keys: exact bits, then ternary ones, then a range, or a prefix at the end. The values of exact tables have the
-   bytes that the compiler chooses for so much data. */
+/* A kind of table, and its keys: exact bits, then ternary ones, then a range, or a prefix at the end. Values of
+   exact tables have the size that the compiler chooses for this much action data. */
 struct sort {
     const char *name;
     enum p4_kind kind;
@@ -103,7 +103,7 @@ static void put(uint64_t *key, unsigned bit, unsigned width, uint64_t value)
             key[(bit + i) / 64] |= UINT64_C(1) << ((bit + i) % 64);
 }
 
-/* Few different values in each part of a key, so that entries meet; some are all of a bit. */
+/* Few different values in each part of a key, so that entries collide; in some, all bits are equal. */
 static void random_part(uint64_t *random, uint64_t *key, unsigned bit, unsigned width, unsigned variety)
 {
     for (unsigned at = 0; at < width; at += 16) {
@@ -119,7 +119,7 @@ static void random_key(uint64_t *random, uint64_t *key, unsigned variety)
     random_part(random, key, shift, bits, variety);
 }
 
-/* The values for an action say of themselves whether they are whole: all bytes are the same. */
+/* Action data can be checked for consistency: all bytes are the same. */
 static void random_values(uint64_t *random, struct known *entry)
 {
     entry->action = (uint8_t)(next(random) % 3);
@@ -139,7 +139,7 @@ static struct known random_entry(uint64_t *random, unsigned variety)
     for (unsigned i = 0; i < sort->ternary_bits; i += 16)
         put(entry.mask, base + i, sort->ternary_bits - i < 16 ? sort->ternary_bits - i : 16, next(random) % 2 ? 0xffff : next(random) % 4);
     if (sort->prefix_bits) {
-        /* Short prefixes are written to a large part of a direct table, so they are rare. */
+        /* Short prefixes fill a large part of a direct table, so they are rare. */
         uint32_t shortest = sort->kind == P4_DIRECT && sort->prefix_bits > 14 && next(random) % 64 ? 14 : 0;
         entry.order.prefix = shortest + (uint32_t)(next(random) % (sort->prefix_bits - shortest + 1));
         for (unsigned i = 0; i < entry.order.prefix; i++)
@@ -212,7 +212,7 @@ static void look(struct p4_found *found, const uint64_t *key)
     }
 }
 
-/* The values that a lookup has found, byte by byte. */
+/* The action data that a lookup has found, byte by byte. */
 static void values_of(const struct p4_found *found, uint8_t *data)
 {
     size_t bytes = p4_table_data_bytes(&table, found->action);
@@ -243,7 +243,7 @@ static enum p4_outcome apply(enum p4_outcome (*change)(struct p4_table *, const 
     return change(&table, &new);
 }
 
-/* One random change. Entries that stay are left alone. */
+/* Makes one random change. Permanent entries are left alone. */
 static void change(uint64_t *random, unsigned variety)
 {
     struct known entry = random_entry(random, variety);
@@ -263,7 +263,7 @@ static void change(uint64_t *random, unsigned variety)
     if (what < 4) {
         enum p4_outcome wanted = count >= table.size ? P4_FULL : known ? P4_PRESENT : P4_OK;
         enum p4_outcome outcome = apply(p4_table_insert, &entry);
-        /* Of many random entries masks may be more than a table takes; nothing has changed then. */
+        /* Random entries may have more masks than a table supports; the table is then unchanged. */
         if (outcome == P4_MANY_MASKS && wanted == P4_OK && sort->kind == P4_TUPLES)
             return;
         if (outcome != wanted)
@@ -313,7 +313,7 @@ static void alone(uint64_t *random, unsigned changes, unsigned variety, uint64_t
         fail("the number of entries is wrong");
 }
 
-/* Entries that stay are found at any time, and what is found of others is whole. */
+/* Checks that permanent entries are always found, and that other results are consistent. */
 static void *reader(void *with)
 {
     struct p4_worker *worker = p4_worker_new();
@@ -359,7 +359,7 @@ static void together(uint64_t *random, unsigned changes)
     list = p4_memory_again(list, (room = 65536) * sizeof *list);
     while (count < 16) {
         struct known entry = random_entry(random, 65536);
-        /* All bits are compared, so that they do not cover each other. */
+        /* All bits are compared, so that permanent entries do not hide each other. */
         entry.order.prefix = sort->prefix_bits;
         random_key(random, entry.key, 65536);
         for (unsigned i = sort->range_bits; i < bits; i++)
@@ -395,7 +395,7 @@ static void together(uint64_t *random, unsigned changes)
         pthread_join(threads[i], NULL);
 }
 
-/* Arguments: the first number of random ones, how many changes alone, and how many while others read. */
+/* Arguments: the random seed, the number of changes alone, and the number of changes during lookups. */
 int main(int given, char **arguments)
 {
     uint64_t seed = given > 1 ? strtoull(arguments[1], NULL, 10) : 1, random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;

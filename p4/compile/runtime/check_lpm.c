@@ -1,5 +1,5 @@
-/* Looks up a million addresses in tables of prefixes and in rte_lpm and rte_lpm6 of DPDK, which have the same prefixes, and compares.
-   Prints how many differ. Argument: a number that random ones begin with. */
+/* Looks up a million addresses in prefix tables and in DPDK's rte_lpm and rte_lpm6, filled with the same prefixes,
+   and compares the results. Prints the number of differences. Argument: the random seed. */
 #include "control.h"
 #include "prefix.h"
 
@@ -13,7 +13,7 @@
 #define LOOKUPS 1000000u
 
 static uint64_t state;
-/* Lookups that found a prefix. */
+/* Number of lookups that found a prefix. */
 static unsigned hits;
 static const uint32_t argument_bits[] = {16};
 
@@ -37,7 +37,7 @@ static struct p4_table table_of(const char *name, enum p4_kind kind, uint32_t bi
         .argument_bits = argument_bits};
 }
 
-/* False when the prefix is there already. */
+/* Returns false if the prefix exists already. */
 static bool insert(struct p4_table *table, const uint64_t *key, unsigned length, uint16_t hop)
 {
     static const uint64_t none[2];
@@ -49,14 +49,14 @@ static bool insert(struct p4_table *table, const uint64_t *key, unsigned length,
     return outcome == P4_OK;
 }
 
-/* What lookups give: -1 when there is no prefix. */
+/* Result of a lookup: -1 without a prefix. */
 static int hop_of(const struct p4_found *found)
 {
     hits += found->hit;
     return found->hit ? (int)(found->value >> 48) : -1;
 }
 
-/* Addresses are near prefixes, most of them, and anywhere otherwise. */
+/* Most addresses are near prefixes, the others anywhere. */
 static unsigned ipv4(void)
 {
     static uint32_t prefixes[PREFIXES];
@@ -101,11 +101,11 @@ static unsigned ipv6(void)
     if (!theirs)
         fail("no memory for rte_lpm6");
     for (unsigned i = 0; i < PREFIXES; i++) {
-        /* As routes are: between 20 and 64 bits, some longer. */
+        /* Like routes: between 20 and 64 bits, some longer. */
         unsigned length = next() % 16 ? 20 + (unsigned)(next() % 45) : 1 + (unsigned)(next() % 128);
         uint64_t *prefix = prefixes[i], words[2];
         uint16_t hop = (uint16_t)next();
-        /* Near another one, half of the time, so that prefixes lie in each other. */
+        /* Half of the time near another one, so that prefixes are nested. */
         const uint64_t *near = i && next() % 2 ? prefixes[next() % i] : NULL;
         prefix[1] = near ? near[1] : next();
         prefix[0] = near ? near[0] : next();

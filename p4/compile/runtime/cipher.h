@@ -1,6 +1,6 @@
-/* Encryption of payloads with AES-128-CBC, by the library intel-ipsec-mb, for programs that include namehop.p4. The blocks of a packet
-   follow from each other, so what can be done at the same time is in different packets: all packets of a batch that wait for it go to
-   the library together. */
+/* Encryption of payloads with AES-128-CBC, by the library intel-ipsec-mb, for programs that include namehop.p4. The
+   blocks of one packet depend on each other, so only different packets can be processed in parallel: all waiting
+   packets of a batch are passed to the library together. */
 #ifndef P4_CIPHER_H
 #define P4_CIPHER_H
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #define P4_CIPHER_BLOCK 16
-/* The keys of all rounds of AES-128. */
+/* Size of the round keys of AES-128, in bytes. */
 #define P4_CIPHER_ROUNDS (11 * 16)
 
 struct p4_cipher_schedule {
@@ -25,22 +25,22 @@ struct p4_cipher_schedule {
     _Alignas(16) uint8_t decrypt[P4_CIPHER_ROUNDS];
 };
 
-/* What a thread needs to encrypt: payloads that wait, and the keys that they wait with. */
+/* Encryption state of a thread: waiting payloads, and their keys. */
 struct p4_cipher {
     IMB_MGR *manager;
-    /* Of the packet that came last. */
+    /* Key of the last packet. */
     uint64_t key[2];
-    /* More of them than packets may wait, so that the one that is written next is not needed any more. */
+    /* More schedules than packets can wait, so that the one that is written next is unused. */
     struct p4_cipher_schedule schedules[P4_BATCH + 1];
     const struct p4_cipher_schedule *schedule;
     unsigned next_schedule;
-    /* To be decrypted, and to be encrypted. */
+    /* Jobs to decrypt, and jobs to encrypt. */
     unsigned counts[2];
     IMB_JOB jobs[2][P4_BATCH];
     uint64_t ivs[2][P4_BATCH][2];
 };
 
-/* It lives as long as its thread, and threads that process packets live as long as the process. */
+/* Lives as long as its thread; threads that process packets live as long as the process. */
 static __thread struct p4_cipher *p4_cipher_of_thread __attribute__((tls_model("initial-exec")));
 
 static void p4_cipher_fail(const char *why)
@@ -106,8 +106,8 @@ struct p4_cipher_words {
     uint64_t key[2], iv[2];
 };
 
-/* Has bytes encrypted, or decrypted, in whole blocks: the last one is filled up with zeros, for which P4_CIPHER_BLOCK - 1 bytes behind
-   the last one are needed. Gives how many bytes were added. */
+/* Adds a job that encrypts or decrypts bytes in whole blocks. The last block is padded with zeros, so
+   P4_CIPHER_BLOCK - 1 bytes must be writable behind the last byte. Returns the number of bytes added. */
 static inline uint32_t p4_cipher_add(bool encrypts, uint8_t *bytes, uint64_t count, const struct p4_cipher_words *words)
 {
     struct p4_cipher *cipher = p4_cipher_of_thread;
@@ -129,8 +129,8 @@ static inline uint32_t p4_cipher_add(bool encrypts, uint8_t *bytes, uint64_t cou
     return added;
 }
 
-/* Has the payload of a packet, which begins behind what is parsed, encrypted from a byte of it on. False when it begins within a byte,
-   or when there is no room left for whole blocks. */
+/* Adds a job for the payload of a packet, which begins behind the parsed part, from a byte offset on. Returns false
+   if it begins within a byte, or if there is no room for whole blocks. */
 static inline bool p4_cipher_payload(struct p4_packet *packet, bool encrypts, uint8_t *data, uint64_t *length, uint64_t position,
     uint64_t offset, struct p4_cipher_words words)
 {
@@ -158,14 +158,14 @@ static inline bool p4_cipher_frame(struct p4_packet *packet, struct p4_frame *fr
     return true;
 }
 
-/* The same for a packet that may be copied: others may have its bytes, too, so it gets its own. */
+/* The same for a packet that may have been copied: it first gets its own copy of the bytes. */
 static inline bool p4_cipher_packet(struct p4_packet *packet, bool encrypts, uint64_t offset, struct p4_cipher_words words)
 {
     p4_packet_own(packet);
     return p4_cipher_payload(packet, encrypts, packet->own.bytes, &packet->length, packet->position, offset, words);
 }
 
-/* Encrypts and decrypts all that was asked for. */
+/* Encrypts and decrypts all waiting payloads. */
 static inline void p4_cipher_all(void)
 {
     struct p4_cipher *cipher = p4_cipher_of_thread;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* About half of the second-level cache of today's processors. */
+/* About half of the second-level cache of current CPUs. */
 size_t p4_ahead_bytes = 256 << 10;
 
 static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;
@@ -278,7 +278,7 @@ size_t p4_table_footprint(const struct p4_table *table)
     case P4_EXACT:
         return table->hash ? table->hash->bytes : 0;
     case P4_DIRECT:
-        /* Each prefix has at least a cache line of the first level, as long as there are so many. */
+        /* Each prefix touches at least one cache line of the first level, up to the size of the first level. */
         return table->key_bits < 16 && table->count * 64 > (size_t)4 << table->key_bits ? (size_t)4 << table->key_bits : table->count * 64;
     case P4_TRIE:
         return table->control ? table->control->arena.used * 64 : 0;

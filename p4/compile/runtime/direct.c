@@ -1,11 +1,11 @@
-/* Changes of direct tables (DIR-24-8). Each result is known with the length of the prefix that it is from, so that a
-   prefix is written only where no longer one is. */
+/* Changes of direct tables (DIR-24-8). The prefix length of each result is stored, so that a prefix is written only
+   where there is no longer prefix. */
 #include "control.h"
 #include "prefix.h"
 
 #include <stdlib.h>
 
-/* So many groups may wait until no worker can see them. */
+/* Maximum number of groups that wait until no worker can see them. */
 #define WAITING 4096u
 
 static unsigned first_bits(const struct p4_table *table)
@@ -64,7 +64,7 @@ static void release(void *owner, uint64_t group)
     control->free_groups[control->free_group_count++] = (uint32_t)group;
 }
 
-/* Writes a result to the places that have one of the same prefix, or, when it enters, of a shorter one. */
+/* Writes a result to the places that have one of the same prefix length or, for an insertion, of a shorter one. */
 static inline void fill(uint32_t *results, uint8_t *lengths, size_t count, bool enters, unsigned of, uint32_t result, unsigned length)
 {
     for (size_t i = 0; i < count; i++)
@@ -74,7 +74,7 @@ static inline void fill(uint32_t *results, uint8_t *lengths, size_t count, bool 
         }
 }
 
-/* The group behind a place of the first level, which becomes one. */
+/* The group behind a place of the first level; creates it if there is none. */
 static bool group_of(struct p4_control *control, size_t place, uint32_t *group)
 {
     uint32_t now = control->direct.first[place];
@@ -98,7 +98,7 @@ static bool group_of(struct p4_control *control, size_t place, uint32_t *group)
     return true;
 }
 
-/* The first level has the result again, when no prefix goes beyond it. */
+/* Replaces a group by a result in the first level, once no prefix extends beyond it. */
 static void without_group(struct p4_table *table, size_t place, uint32_t group, uint64_t prefix)
 {
     struct p4_control *control = table->control;

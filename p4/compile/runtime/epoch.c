@@ -1,4 +1,4 @@
-/* Workers and what waits for them. */
+/* Workers, and memory that waits for them. */
 #include "epoch.h"
 #include "memory.h"
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* So many things wait at most; then changes of tables wait for the workers. */
+/* Maximum number of waiting releases; then changes of tables wait for the workers. */
 #define MOST_WAITING 65536
 
 struct retired {
@@ -17,7 +17,7 @@ struct retired {
 
 uint64_t p4_epoch = 1;
 static struct p4_worker workers[P4_WORKERS];
-/* A ring, the oldest first. */
+/* A ring, the oldest release first. */
 static struct retired *waiting;
 static size_t first, count, room;
 
@@ -46,7 +46,7 @@ uint64_t p4_taken_out(void)
 static uint64_t earliest(void)
 {
     uint64_t least = UINT64_MAX;
-    /* What was taken out is seen to be gone by all who come inside later. */
+    /* Workers that come inside later must see what was removed. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (size_t i = 0; i < P4_WORKERS; i++) {
         uint64_t seen = __atomic_load_n(&workers[i].seen, __ATOMIC_ACQUIRE);

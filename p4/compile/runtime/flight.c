@@ -1,4 +1,4 @@
-/* Switches as they are made, configured and ended, and the memory of packets on their way. */
+/* Creation, configuration and end of switches, and the memory of packets in flight. */
 #include "flight.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void p4_flight_end(struct p4_switch *machine, struct flight *flight)
     machine->spare = flight;
 }
 
-/* Buffers of the usual size are kept for the next packets. */
+/* Buffers of the usual size are kept for later packets. */
 #define USUAL_BYTES 2048
 
 struct buffer *p4_buffer_new(struct p4_switch *machine, const uint8_t *bytes, size_t length)

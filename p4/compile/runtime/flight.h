@@ -1,4 +1,4 @@
-/* Packets on their way through a switch, and what a switch consists of. */
+/* Packets in flight through a switch, and the state of a switch. */
 #ifndef P4_FLIGHT_H
 #define P4_FLIGHT_H
 
@@ -6,17 +6,17 @@
 
 struct buffer {
     size_t references, length;
-    /* Of the size that most have; the next one that nobody uses. */
+    /* True for a buffer of the usual size; next links unused buffers. */
     bool usual;
     struct buffer *next;
     uint8_t bytes[];
 };
 
-/* A packet on its way, and what of it is not in its program. */
+/* A packet in flight, and its state outside of the program. */
 struct flight {
     struct buffer *buffer;
     uint64_t origin, port, replica, kind, truncate;
-    /* As a copy of egress it leaves with so many bytes at most; 0 is any number. */
+    /* Maximum length in bytes, for a copy made by egress; 0 means no limit. */
     uint32_t longest;
     bool egress, truncates;
     struct flight *next;
@@ -35,7 +35,7 @@ struct sent {
 
 struct target {
     uint64_t number, replica, port;
-    /* Of copies, in bytes; 0 is any length. */
+    /* Maximum length of copies, in bytes; 0 means no limit. */
     uint32_t longest;
     bool group;
 };

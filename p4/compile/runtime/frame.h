@@ -1,25 +1,25 @@
-/* Packets as compiled programs get them: in place, and laid out as DPDK has them. */
+/* Packets that compiled programs process in place, with DPDK's memory layout. */
 #ifndef P4_FRAME_H
 #define P4_FRAME_H
 
 #include <stdint.h>
 
-/* A packet in memory that others own, in one segment. There is room for P4_HEADROOM bytes before it, and P4_SLACK bytes behind it
-   can be read and written. The layout is that of DPDK's struct rte_mbuf, which packets in Namehop have wherever they lie: so nothing of a packet is
-   copied to give it to a program, and back. */
+/* A packet of one segment in memory that the caller owns. There are P4_HEADROOM bytes of room in front of it, and
+   P4_SLACK readable and writable bytes behind it. The layout is that of DPDK's struct rte_mbuf, which all packets in
+   Namehop have, so packets are passed to a program and back without copying. */
 #define P4_HEADROOM 128
 struct p4_frame {
     /* First byte of its memory. */
     uint8_t *storage;
     uint64_t owner;
-    /* Where it begins in its storage. */
+    /* Offset of the packet in its storage. */
     uint16_t offset;
     uint16_t references, segments;
-    /* Where it came in, and where it leaves; P4_DROPPED when it does not. */
+    /* Ingress port, then egress port; P4_DROPPED if it does not leave. */
     uint16_t port;
     uint64_t flags;
     uint32_t type;
-    /* Bytes in all segments, and in this one, which are the same. */
+    /* Bytes in all segments, and in this one; both are the same. */
     uint32_t whole_length;
     uint16_t length;
 };

@@ -1,4 +1,4 @@
-/* Hash tables as one thread changes them while others read. */
+/* Hash tables: one thread changes them while others read. */
 #include "hash.h"
 #include "epoch.h"
 #include "memory.h"
@@ -11,7 +11,7 @@
 
 uint64_t p4_seed = UINT64_C(0x51ed270b7f4a7c15);
 
-/* Where an entry is. */
+/* Position of an entry. */
 struct spot {
     uint64_t home, bucket;
     unsigned slot;
@@ -37,7 +37,7 @@ static uint8_t mark_of(const uint8_t *bucket, unsigned slot)
     return bucket[slot];
 }
 
-/* Changes the mark of one slot, or of two slots at once. */
+/* Changes the marks of one slot, or of two slots at once. */
 static void set_marks(uint8_t *bucket, unsigned one, uint8_t mark, unsigned other, uint8_t other_mark)
 {
     uint64_t head = p4_bucket_head(bucket);
@@ -46,7 +46,7 @@ static void set_marks(uint8_t *bucket, unsigned one, uint8_t mark, unsigned othe
     __atomic_store_n((uint64_t *)bucket, head, __ATOMIC_RELEASE);
 }
 
-/* One entry more, or one less, went on from here. Too many to be counted stay so. */
+/* Changes the number of entries that continued from this bucket to the next. The counter saturates and then stays. */
 static void went_on(uint8_t *bucket, int change)
 {
     uint64_t head = p4_bucket_head(bucket), passed = head >> 56;
@@ -66,7 +66,7 @@ struct p4_hash *p4_hash_new(const struct p4_shape *shape, uint64_t room)
     if (!hash)
         return NULL;
     hash->mask = buckets - 1;
-    /* Values may be read a few bytes too far. */
+    /* Reads of values may extend some bytes too far. */
     hash->bytes = buckets * shape->bucket_bytes + 64;
     hash->buckets = p4_region_new(hash->bytes);
     if (!hash->buckets) {
@@ -125,7 +125,7 @@ void *p4_hash_find(const struct p4_hash *hash, const struct p4_shape *shape, con
     return value_at(bucket_at(hash, shape, spot.bucket), shape, spot.slot);
 }
 
-/* Slots that nobody can see any more are empty again. */
+/* Makes slots that no worker can see any more empty again. */
 static void drain(struct p4_hash *hash, const struct p4_shape *shape)
 {
     uint64_t reached = 0;
@@ -159,7 +159,8 @@ static void bury(struct p4_hash *hash, uint64_t bucket, unsigned slot)
         (struct p4_dead){p4_taken_out(), bucket & hash->mask, slot};
 }
 
-/* Writes an entry into an empty slot and gives where; its mark is still to be set, as is that of buckets on the way. */
+/* Writes an entry into an empty slot and returns its position. The caller still has to set its mark and update the
+   buckets that it passed. */
 static struct spot place(struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key, const void *value)
 {
     uint64_t home = p4_home(p4_key_hash(key, shape->words), hash->mask);
@@ -213,7 +214,7 @@ static bool make_room(struct p4_hash **at, const struct p4_shape *shape)
         drain(hash, shape);
     if (hash && (hash->count + hash->dead_count + 1) * 4 > (hash->mask + 1) * shape->slots * 3 &&
         hash->dead_count * 4 > hash->count) {
-        /* Waiting for a batch makes more room than memory would. */
+        /* Waiting for a batch frees slots without taking more memory. */
         p4_synchronize();
         drain(hash, shape);
     }
@@ -255,7 +256,7 @@ bool p4_hash_replace(struct p4_hash **at, const struct p4_shape *shape, const ui
         return true;
     }
     publish(*at, shape, key, &new);
-    /* A worker that has passed the new place already must still find the old one. */
+    /* A worker that has already passed the new position must still find the old one. */
     p4_synchronize();
     take_out(*at, shape, &old);
     return true;

@@ -1,9 +1,10 @@
-/* Hash tables whose keys and values lie in the buckets, read without locks while one thread changes them.
+/* Hash tables with keys and values in the buckets, read without locks while one thread changes them.
 
-   A bucket is a cache line, or two where only one entry has room in one, or as many as an entry takes. Its first word has a mark of 8 bits for each slot
-   (0 is empty, 1 is taken out), and in the highest byte how many entries went on to the next bucket (255 stays). The keys of all slots
-   follow, then the values of all. A slot is written before its mark is, and used again only when no worker can see what was in it: so
-   what a mark leads to never changes, except for the first word of the value, or the whole of a short one, which changes as a whole. */
+   A bucket is a cache line; or two, if only one entry fits into one; or as many as an entry needs. Its first word
+   has a mark of 8 bits for each slot (0 is empty, 1 is removed), and in the highest byte the number of entries that
+   continued to the next bucket (255 stays). Then come the keys of all slots, then the values of all slots. A slot is
+   written before its mark is set, and reused only when no worker can see its old content. So what a mark refers to
+   never changes, except for the first word of the value, or the whole of a short value, which changes atomically. */
 #ifndef P4_HASH_H
 #define P4_HASH_H
 
@@ -11,16 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How entries lie in memory. A value has 2 or 4 bytes, or is a word of 8 with further words behind. */
+/* Memory layout of entries. A value has 2 or 4 bytes, or is a word of 8 bytes followed by further words. */
 struct p4_shape {
-    /* Of a key, in words of 64 bits; of a value, in bytes; slots of a bucket, and its bytes. */
+    /* Words of a key (64 bits each), bytes of a value, slots of a bucket, bytes of a bucket. */
     uint32_t words, value_bytes, slots, bucket_bytes;
 };
 
 #define P4_MOST_SLOTS 7
 
-/* The shape for keys of so many words and values of so many bytes, as the compiler makes it: a line, or two where only one entry has room
-   in one. */
+/* The shape for these keys and values, as the compiler chooses it: one cache line, or two if only one entry fits
+   into one. */
 static inline struct p4_shape p4_shape_of(uint32_t words, uint32_t value_bytes)
 {
     struct p4_shape shape = {.words = words, .value_bytes = value_bytes};
@@ -33,10 +34,11 @@ static inline struct p4_shape p4_shape_of(uint32_t words, uint32_t value_bytes)
 
 struct p4_hash {
     uint8_t *buckets;
-    /* Number of buckets less one; they are a power of two. */
+    /* Number of buckets, a power of two, minus one. */
     uint64_t mask;
     size_t bytes;
-    /* For the one that changes it: entries, and slots taken out that cannot be used yet, the oldest first. */
+    /* For the thread that changes the table: number of entries, and removed slots that cannot be reused yet, the
+       oldest first. */
     uint64_t count;
     struct p4_dead { uint64_t epoch, bucket, slot; } *dead;
     size_t dead_first, dead_count, dead_room;
@@ -44,7 +46,8 @@ struct p4_hash {
 
 extern uint64_t p4_seed;
 
-/* Goes on with the hash of the words behind these, which is that of a longer key with the same beginning: a key begins with its last word. */
+/* Continues a hash with further words. A longer key with the same beginning starts with the same hash: a key begins
+   with its last word. */
 static inline uint64_t p4_key_hash_on(uint64_t hash, const uint64_t *key, unsigned words)
 {
     for (unsigned i = words; i-- > 0;) {
@@ -104,7 +107,7 @@ static inline const uint8_t *p4_value_at(const uint8_t *bucket, unsigned slot, u
     return bucket + 8 + slots * words * 8 + slot * value_bytes;
 }
 
-/* The value of a key in one bucket; NULL when it is not there. */
+/* The value of a key in one bucket; NULL if it is not there. */
 static inline const uint8_t *p4_bucket_find(const uint8_t *bucket, uint64_t head, uint8_t mark, const uint64_t *key,
     unsigned words, unsigned value_bytes, unsigned slots)
 {
@@ -121,22 +124,24 @@ static inline bool p4_goes_on(uint64_t head)
     return head >> 56 != 0;
 }
 
-/* The rest is for the one that changes the table. */
+/* The rest is for the thread that changes the table. */
 
-/* An empty table with room for some entries. NULL when there is no memory. */
+/* Makes an empty table with room for this many entries. Returns NULL if there is no memory. */
 struct p4_hash *p4_hash_new(const struct p4_shape *shape, uint64_t room);
 void p4_hash_free(struct p4_hash *hash);
-/* Frees it when no worker can see it. */
+/* Frees the table when no worker can see it. */
 void p4_hash_retire(struct p4_hash *hash);
-/* The value of a key; NULL when there is none. Its first word, or all of a short one, may be changed with one store. */
+/* The value of a key; NULL if there is none. Its first word, or the whole of a short value, may be changed with one
+   store. */
 void *p4_hash_find(const struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key);
-/* Adds a key that is not there. The table may become another one, which is published. False when there is no memory. */
+/* Adds a new key. The table may be replaced by a larger one, which is published. Returns false if there is no
+   memory. */
 bool p4_hash_insert(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const void *value);
-/* Gives a key that is there another value, as a whole. False when there is no memory. */
+/* Replaces the whole value of an existing key. Returns false if there is no memory. */
 bool p4_hash_replace(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const void *value);
-/* Takes a key out. False when it is not there. */
+/* Removes a key. Returns false if it does not exist. */
 bool p4_hash_delete(struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key);
-/* Calls a function with all keys and values. */
+/* Calls a function with each key and value. */
 typedef void p4_hash_each(void *with, const uint64_t *key, const void *value);
 void p4_hash_all(const struct p4_hash *hash, const struct p4_shape *shape, p4_hash_each *each, void *with);
 

@@ -12,14 +12,14 @@ extern const char namehop_p4_description[];
 
 struct p4_host_worker {
     unsigned batch;
-    /* The batch is chosen by measuring. */
+    /* True if the batch size is chosen by measuring. */
     bool automatic;
     struct p4_tuner tuner;
     struct p4_listener listener;
-    /* Of a straight program. */
+    /* For a straight program. */
     struct p4_worker *worker;
     struct p4_packet *packets;
-    /* Of another one. */
+    /* For any other program. */
     struct p4_switch *machine;
 };
 
@@ -27,7 +27,7 @@ static const struct p4_program *const program = &namehop_p4_program;
 
 static uint64_t began;
 
-/* The clock is read without a system call. */
+/* Reads the clock without a system call. */
 static uint64_t ticks(void)
 {
     struct timespec now;
@@ -39,7 +39,7 @@ static bool start(unsigned workers)
 {
     began = ticks();
     p4_several = workers > 1;
-    /* Nobody is to know which keys share a bucket. */
+    /* The seed is secret, so that nobody can construct keys that share a bucket. */
     return getentropy(&p4_seed, sizeof p4_seed) == 0;
 }
 
@@ -89,7 +89,7 @@ static void worker_free(struct p4_host_worker *worker)
     free(worker);
 }
 
-/* Takes frames through the program in batches of the size that the worker has now. */
+/* Processes frames in batches of the worker's current size. */
 static void process_batches(struct p4_host_worker *worker, struct p4_frame *const *frames, size_t count)
 {
     if (worker->machine) {
@@ -129,7 +129,7 @@ static bool tuned(const struct p4_host_worker *worker, struct p4_tuned *tuned)
     return worker->automatic;
 }
 
-/* Straight programs do not copy packets, so they have no use for sessions and groups. */
+/* Straight programs do not copy packets, so they ignore sessions and groups. */
 static void mirror(struct p4_host_worker *worker, uint64_t session, bool group, uint64_t target, uint32_t longest)
 {
     if (worker->machine)
@@ -233,7 +233,7 @@ static bool value_set(size_t place, const uint64_t *rows, size_t count, size_t w
     return true;
 }
 
-/* The program is another object, so what it has is looked at when it is loaded. */
+/* Filled by namehop_p4_host: the program is in another object file, so its fields are not constant expressions. */
 static struct p4_host host;
 
 __attribute__((visibility("default"))) const struct p4_host *namehop_p4_host(void)

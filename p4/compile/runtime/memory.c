@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
-/* Smaller regions are ordinary memory. */
+/* Smaller regions use ordinary memory. */
 #define SMALL ((size_t)64 << 10)
 
 void *p4_memory_again(void *before, size_t bytes)
@@ -31,7 +31,7 @@ void *p4_memory(size_t bytes)
     return memory;
 }
 
-/* Regions of less than a huge page begin at any page, larger ones at a huge page. */
+/* Regions smaller than a huge page are aligned to a page, larger ones to a huge page. */
 static size_t rounded(size_t bytes)
 {
     size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096;
@@ -58,7 +58,7 @@ void *p4_region_new(size_t bytes)
         munmap(region, before);
     if (extra - before)
         munmap(region + before + whole, extra - before);
-    /* Without huge pages all works as well, only slower. */
+    /* Without huge pages everything works too, but slower. */
     (void)madvise(region + before, whole, MADV_HUGEPAGE);
     return region + before;
 }

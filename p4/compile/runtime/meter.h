@@ -1,29 +1,29 @@
-/* Meters, and reports to the control plane: what compiled programs do that depends on more than the packet.
+/* Meters and digests: operations of compiled programs that depend on more than the packet.
 
-   A meter has two token buckets (RFC 2698, color-blind). A bucket is held as the time at which it will be full: the time that
-   passes fills it with no further work, and one number changes when tokens are taken, so that several threads need no lock. */
+   A meter has two token buckets (RFC 2698, color-blind). A bucket is stored as the time at which it will be full. So
+   it refills without further work, and taking tokens changes a single number, so several threads need no lock. */
 #ifndef P4_METER_H
 #define P4_METER_H
 
 #include "p4.h"
 
-/* Ticks in a second. */
+/* Ticks per second. */
 #define P4_TICKS UINT64_C(64000000000)
-/* Fractions of a tick in the cost of one packet or byte. */
+/* Fraction bits of the cost of one packet or byte. */
 #define P4_COST_BITS 24
 
 enum { P4_GREEN, P4_YELLOW, P4_RED };
 
 struct p4_bucket {
-    /* What one packet or byte costs, in fractions of a tick. */
+    /* Cost of one packet or byte, in fractions of a tick. */
     uint64_t cost;
-    /* How long an empty bucket takes to be full, in ticks. */
+    /* Time in which an empty bucket becomes full, in ticks. */
     uint64_t limit;
     /* When it will be full, in ticks. */
     uint64_t full;
 };
 
-/* Gives green as long as it is not set. */
+/* Gives green while it is not set. */
 struct p4_meter_cell {
     struct p4_bucket peak, committed;
     uint64_t is_set;
@@ -32,7 +32,7 @@ struct p4_meter_cell {
 /* The time of this batch, in ticks since the program was loaded. */
 extern __thread uint64_t p4_now;
 
-/* So many packets or bytes in a second, and at most so many at once. */
+/* Sets a rate in packets or bytes per second, and a burst size. */
 static inline void p4_bucket_set(struct p4_bucket *bucket, uint64_t rate, uint64_t burst)
 {
     unsigned __int128 cost = ((unsigned __int128)P4_TICKS << P4_COST_BITS) / (rate ? rate : 1);
@@ -56,7 +56,7 @@ static inline bool p4_bucket_take(struct p4_bucket *bucket, uint64_t amount)
     return true;
 }
 
-/* The color for a packet, as v1model numbers it. */
+/* The color of a packet, with v1model's numbers. */
 static inline uint8_t p4_meter(struct p4_meter_cell *cells, uint64_t count, uint64_t index, uint64_t amount)
 {
     if (index >= count || !cells[index].is_set)
@@ -66,7 +66,7 @@ static inline uint8_t p4_meter(struct p4_meter_cell *cells, uint64_t count, uint
     return p4_bucket_take(&cells[index].committed, amount) ? P4_GREEN : P4_YELLOW;
 }
 
-/* What is told of reports, in this thread; nobody is when it is NULL. The bits of p4_data are the report. */
+/* Receiver of this thread's digests; NULL for none. The bits of p4_data are the digest. */
 typedef void p4_digest(void *owner, uint64_t number, const uint8_t *bytes, size_t length);
 struct p4_listener {
     p4_digest *digest;

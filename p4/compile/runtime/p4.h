@@ -1,5 +1,5 @@
-/* What compiled programs and the programs that run them have in common: packets in flight, bits, arithmetic.
-   No function here allocates memory but p4_grow. */
+/* Shared declarations of compiled programs and of the code that runs them: packets in flight, bits, arithmetic. No
+   function here allocates memory except p4_grow. */
 #ifndef P4_H
 #define P4_H
 
@@ -10,22 +10,22 @@
 
 #include "frame.h"
 
-/* Functions that are always, and never, written where they are called. */
+/* Functions that are always inlined, and never inlined. */
 #ifndef P4_IN_PLACE
 #define P4_IN_PLACE inline __attribute__((always_inline))
 #endif
 #define P4_APART __attribute__((noinline))
-/* The largest number of packets in a batch: sets of them are bits of a word. */
+/* Maximum number of packets in a batch: sets of packets are the bits of a word. */
 #define P4_BATCH 64
-/* Number of an action that stands for none. */
+/* The action number that stands for no action. */
 #define P4_NONE 255
-/* How many rounds of loops a packet may take, and how many states a parser may pass. */
+/* Maximum number of loop iterations of a packet, and of states that a parser passes. */
 #define P4_STEPS 1000000u
 #define P4_STATES 100000u
-/* Bytes that can be read behind the end of packets and entries. */
+/* Readable bytes behind the end of packets and entries. */
 #define P4_SLACK 16
 
-/* Bits in network order that grow at their end. */
+/* Bits in network byte order, appended at the end. */
 struct p4_sink {
     uint8_t *bytes;
     size_t capacity;
@@ -37,26 +37,26 @@ struct p4_entry;
 struct p4_hash;
 struct p4_tuples;
 
-/* So many bits of values for an action have room beside its number in a word. */
+/* Maximum number of bits of action data that fit into a word beside the action number. */
 #define P4_SMALL 56
 
-/* Where a lookup is. */
+/* State of a lookup. */
 struct p4_cursor {
-    /* The memory that the next step looks at. */
+    /* The memory that the next step reads. */
     const uint8_t *place;
     const struct p4_hash *table;
-    /* Of a hash table: the hash of the key. */
+    /* Hash tables: the hash of the key. */
     uint64_t hash;
-    /* Of a trie: what the place is. */
+    /* Tries: the word that describes the current position. */
     uint64_t word;
-    /* Of a table of tuples. */
+    /* Tables of tuples. */
     const struct p4_tuples *tuples;
     const struct p4_entry *best;
     uint32_t tuple;
 };
 
-/* What a lookup has found: values for the action, the first one in the highest bits; values
-   of more than P4_SMALL bits are in data. */
+/* Result of a lookup: the action data, the first one in the highest bits; action data of more than P4_SMALL bits is
+   in data. */
 struct p4_found {
     uint64_t value;
     const uint8_t *data;
@@ -64,9 +64,10 @@ struct p4_found {
     bool hit;
 };
 
-/* A packet in flight; the program's own state follows it in memory. What every lookup needs is last, beside that. */
+/* A packet in flight; the program's own state follows it in memory. The fields that every lookup needs come last,
+   next to that state. */
 struct p4_packet {
-    /* As it came in, with P4_SLACK bytes behind. */
+    /* As received, with P4_SLACK bytes behind. */
     const uint8_t *data;
     /* In bytes. */
     uint64_t length;
@@ -78,25 +79,25 @@ struct p4_packet {
     bool checksum_error;
     bool clones, resubmits, recirculates, truncates;
     bool clone_listed, resubmit_listed, recirculate_listed;
-    /* Lists of fields have numbers of 8 bits. */
+    /* Numbers of field lists have 8 bits. */
     uint8_t clone_list, resubmit_list, recirculate_list;
-    /* By so many bytes it has become longer behind its end. */
+    /* Number of bytes that were added at its end. */
     uint8_t grown;
     uint64_t clone_session, truncate_length;
     struct p4_sink output;
-    /* Where its bytes are when the program has changed the payload, and others have the same packet. */
+    /* Holds its bytes if the program has changed the payload of a packet that has copies. */
     struct p4_sink own;
-    /* In bits: how much of it is parsed. */
+    /* Parsed length, in bits. */
     uint64_t position;
     struct p4_cursor cursor;
 };
 
-/* Makes room for more bits. False when there is no memory; the packet is lost then. */
+/* Makes room for more bits. Returns false if there is no memory; the packet is then lost. */
 bool p4_grow(struct p4_sink *sink, uint64_t bits);
-/* Hashes data, by the number of the algorithm in HashAlgorithm; the lowest 64 bits of the result. */
+/* Hashes data with an algorithm of HashAlgorithm; returns the lowest 64 bits of the result. */
 uint64_t p4_hash(const struct p4_sink *data, uint64_t algorithm);
 uint64_t p4_random(void);
-/* Data to be hashed; in each thread one packet at a time puts them together. */
+/* Data to be hashed; in each thread, one packet at a time uses it. */
 extern __thread struct p4_sink p4_data;
 
 static inline uint64_t p4_mask(unsigned width)
@@ -111,7 +112,7 @@ static inline uint64_t p4_load(const uint8_t *bytes)
     return __builtin_bswap64(word);
 }
 
-/* Up to 64 bits from a place that is counted in bits. */
+/* Up to 64 bits at an offset in bits. */
 static inline uint64_t p4_get(const uint8_t *bytes, uint64_t bit, unsigned width)
 {
     unsigned shift = bit & 7;
@@ -125,7 +126,7 @@ static inline uint64_t p4_get(const uint8_t *bytes, uint64_t bit, unsigned width
     return word >> (64 - width);
 }
 
-/* A value for an action, from the word of an entry. */
+/* Action data from the word of an entry. */
 static inline uint64_t p4_argument(uint64_t value, unsigned bit, unsigned width)
 {
     return width == 0 ? 0 : value << bit >> (64 - width);
@@ -174,7 +175,7 @@ static inline int64_t p4_sar(int64_t value, uint64_t count)
     return value >> (count >= 63 ? 63 : count);
 }
 
-/* What has no result gives zero. */
+/* An undefined result is zero. */
 static inline uint64_t p4_div(uint64_t left, uint64_t right)
 {
     return right ? left / right : 0;
@@ -214,7 +215,7 @@ static inline int64_t p4_clamp(__int128 value, unsigned width)
     return value >= limit ? (int64_t)(limit - 1) : value < -limit ? (int64_t)-limit : (int64_t)value;
 }
 
-/* The checksum for a sum of words of 32 bits. */
+/* The checksum for a sum of 32-bit words. */
 static inline uint64_t p4_folded(uint64_t sum)
 {
     sum = (sum & 0xffffffff) + (sum >> 32);
@@ -224,10 +225,10 @@ static inline uint64_t p4_folded(uint64_t sum)
     return (uint16_t)~sum;
 }
 
-/* Of a header that is not in the packet; the longest header is P4_LONGEST_HEADER bytes long. */
+/* Content of headers that are not in the packet; the longest header has P4_LONGEST_HEADER bytes. */
 #define P4_LONGEST_HEADER 8192
 extern const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
-/* The result of a table of prefixes that has none. */
+/* The result of a prefix table without results. */
 extern const uint32_t p4_no_result;
 
 static inline void p4_request_truncate(struct p4_packet *packet, uint64_t length)
@@ -241,7 +242,7 @@ static inline void p4_begin_data(void)
     p4_data.length = 0;
 }
 
-/* Makes room for whole bytes at the end, which is at a byte. NULL when there is none. */
+/* Makes room for whole bytes at the end, which must be at a byte boundary. Returns NULL if there is no memory. */
 static inline uint8_t *p4_put_bytes(struct p4_sink *sink, size_t bytes)
 {
     uint8_t *at;
@@ -269,7 +270,7 @@ static inline void p4_store(uint8_t *to, uint64_t word, unsigned bytes)
     }
 }
 
-/* What follows the parsed headers. */
+/* Appends the packet's content behind the parsed headers. */
 static inline bool p4_put_rest(struct p4_sink *sink, const struct p4_packet *packet)
 {
     uint64_t bit = packet->position, end = packet->length * 8;
@@ -288,10 +289,10 @@ static inline bool p4_put_rest(struct p4_sink *sink, const struct p4_packet *pac
     return true;
 }
 
-/* Gives a packet bytes that nobody else has, with P4_SLACK bytes behind that can be written. */
+/* Gives a packet its own copy of its bytes, with P4_SLACK writable bytes behind. */
 void p4_packet_own(struct p4_packet *packet);
 
-/* How many cells, and what is in them. */
+/* An array of cells. */
 struct p4_cells {
     const char *name;
     void *cells;
@@ -303,7 +304,7 @@ struct p4_counter_cell {
     uint64_t packets, bytes;
 };
 
-/* Whether several threads process packets. */
+/* True if several threads process packets. */
 extern bool p4_several;
 
 static inline void p4_count(struct p4_counter_cell *cell, uint64_t bytes)
@@ -317,8 +318,8 @@ static inline void p4_count(struct p4_counter_cell *cell, uint64_t bytes)
     }
 }
 
-/* A value set: members that the control plane gives it. Each has four words for each word of the values that are compared: which
-   bits matter, what they are, and the bounds of a range. */
+/* The members of a value set, from the control plane. A member has four words for each word of the compared values:
+   mask, value, and the two bounds of a range. */
 struct p4_members {
     uint64_t count;
     uint64_t rows[];
@@ -326,10 +327,10 @@ struct p4_members {
 
 struct p4_value_set {
     const char *name;
-    /* Of a value. */
+    /* Words of a value. */
     uint32_t words;
     uint64_t size;
-    /* NULL when it is empty. */
+    /* NULL if it is empty. */
     const struct p4_members *members;
 };
 
@@ -351,12 +352,13 @@ static inline bool p4_in_set(const struct p4_value_set *set, const uint64_t *val
 
 struct p4_table;
 
-/* A part of the pipeline, for the packets of a set. Gives those that are not lost. */
+/* A part of the pipeline, for a set of packets. Returns the set without the packets that are lost. */
 typedef uint64_t p4_part(struct p4_packet **packets, uint64_t set);
 
-/* In a part, the function for one packet runs from a stage to the next one, which it returns, or to its end, which is 0. */
+/* The function of a part for one packet runs from one stage to the next, and returns the number of that stage, or 0
+   at its end. */
 
-/* A set, which is empty afterwards. */
+/* Returns a set and empties it. */
 static inline uint64_t p4_taken(uint64_t *set)
 {
     uint64_t taken = *set;
@@ -375,7 +377,7 @@ static inline uint64_t p4_taken(uint64_t *set)
             left &= ~(UINT64_C(1) << lane); \
     }
 
-/* Takes their lookups to the end, step by step: all packets have the first one before any has the second. */
+/* Completes their lookups step by step: each packet makes the first step before any packet makes the second. */
 #define P4_LOOK(STAGE, STEP) \
     for (uint64_t looking = waiting[STAGE]; looking;) \
         for (uint64_t rest = looking; rest; rest &= rest - 1) { \
@@ -388,7 +390,7 @@ static inline uint64_t p4_taken(uint64_t *set)
 
 enum { P4_PARSER, P4_VERIFY, P4_INGRESS, P4_EGRESS, P4_COMPUTE, P4_DEPARSER, P4_PARTS };
 
-/* Headers as they have become, in front of what was not parsed. False when there is no room. */
+/* Writes the output headers in front of the unparsed rest. Returns false if there is no room. */
 static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame *frame)
 {
     size_t before = packet->position / 8, after = packet->output.length / 8;
@@ -403,7 +405,7 @@ static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame 
     return true;
 }
 
-/* What a compiled program shows to the one that runs it. */
+/* The interface of a compiled program to the code that runs it. */
 struct p4_program {
     uint32_t version;
     const char *name;
@@ -417,7 +419,7 @@ struct p4_program {
     size_t counter_count;
     const struct p4_cells *meters;
     size_t meter_count;
-    /* Kinds of data that it reports to the control plane. */
+    /* Number of digest types. */
     size_t digest_count;
     struct p4_value_set *value_sets;
     size_t value_set_count;
@@ -425,23 +427,23 @@ struct p4_program {
     void (*clear)(struct p4_packet *packet);
     void (*begin_ingress)(struct p4_packet *packet, uint64_t port, uint64_t kind);
     void (*begin_egress)(struct p4_packet *packet, uint64_t port, uint64_t replica, uint64_t kind);
-    /* Puts the outcome of the parser and of checksums into the standard metadata. */
+    /* Write the results of the parser and of checksums to the standard metadata. */
     void (*after_parser)(struct p4_packet *packet);
     void (*after_verify)(struct p4_packet *packet);
     uint64_t (*egress_spec)(const struct p4_packet *packet);
     uint64_t (*multicast_group)(const struct p4_packet *packet);
     uint64_t (*ingress_port)(const struct p4_packet *packet);
-    /* Metadata that a copy starts with: the fields of a list. */
+    /* Initial metadata of a copy: the fields of a field list. */
     void (*preserve)(struct p4_packet *to, const struct p4_packet *from, uint64_t list, bool listed);
-    /* Registers are to be seen in the order of packets, so they go one at a time. */
+    /* Packets must access registers in order, so they go one at a time. */
     bool one_at_a_time;
     uint32_t batch;
-    /* The batch is to be chosen by measuring: see tune.h. */
+    /* Choose the batch size by measuring: see tune.h. */
     bool automatic;
-    /* Takes up to P4_BATCH frames through all parts, in place, with as much memory for packets, which was zero at first. NULL
-       when the program copies packets, sends them round, or has fields across bytes. */
+    /* Takes up to P4_BATCH frames through all parts, in place, with one packet's memory per frame, which must be
+       zero at first. NULL if the program copies or recirculates packets, or has fields across byte boundaries. */
     void (*burst)(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count);
-    /* The same with packets in turns, one lookup each: for comparison. NULL when it was not compiled. */
+    /* The same in G-Opt's order, one lookup per turn: for comparison. NULL if it was not compiled. */
     void (*in_turns)(struct p4_packet *packets, struct p4_frame *const *frames, unsigned count);
 };
 

@@ -1,5 +1,5 @@
-/* Runs a compiled program with commands from a file and writes what comes out, one line each. The process is the child
-   of one that wants to survive whatever the program does. */
+/* Runs a compiled program with commands from a file and prints the output, one line each. It runs as a child
+   process, so that the parent survives any failure of the program. */
 #include "switch.h"
 
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ static void lost(void *owner, uint64_t number)
     printf("lost %llu\n", (unsigned long long)number);
 }
 
-/* Packets that go through the function for frames: memory for them and their room, and their numbers. */
+/* Packets for the function for frames: memory for them and their room, and their numbers. */
 static struct {
     bool used;
     unsigned batch, count;
@@ -80,7 +80,7 @@ static void direct_end(void)
     direct.packets = NULL;
 }
 
-/* Chooses how packets go from now on. */
+/* Chooses how packets are processed from now on. */
 static void direct_start(bool wanted, unsigned batch)
 {
     size_t bytes = program->packet_bytes * P4_BATCH;
@@ -113,7 +113,7 @@ static unsigned digit(char c)
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
 }
 
-/* Bytes in hexadecimal digits; "-" is none. */
+/* Parses bytes in hexadecimal digits; "-" stands for none. */
 static size_t bytes_of(char **rest, uint8_t **bytes)
 {
     static uint8_t *memory[4];
@@ -136,7 +136,7 @@ static struct p4_table *table(char **rest)
     return program->tables[place];
 }
 
-/* An entry of a table is added, modified or deleted. */
+/* Adds, modifies or deletes an entry of a table. */
 static void change(char **rest, enum p4_outcome (*change)(struct p4_table *, const struct p4_new_entry *))
 {
     char why[256];
@@ -278,8 +278,8 @@ static void dump(const char *word, const struct p4_cells *list, size_t count)
         }
 }
 
-/* Arguments: the program, the commands, then the batch sizes: with "n" behind those without prefetching, "d" where
-   packets are to go straight through, when they can, and "s" where small tables count as small. */
+/* Arguments: the program, the commands, then the batch sizes. A suffix "n" means without prefetching, "d" straight
+   through in one function if possible, and "s" that small tables count as small. */
 int main(int count, char **arguments)
 {
     char *line = NULL;
@@ -289,7 +289,7 @@ int main(int count, char **arguments)
     const char *const *entries;
     if (count < 4)
         fail("usage: player PROGRAM COMMANDS BATCH[n][d][s]...");
-    /* Nobody is to know which keys share a bucket. */
+    /* The seed is secret, so that nobody can construct keys that share a bucket. */
     if (getentropy(&p4_seed, sizeof p4_seed))
         fail("there are no random numbers");
     library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);

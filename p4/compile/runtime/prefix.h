@@ -1,18 +1,18 @@
-/* Lookups of the longest prefix. Keys begin at the highest bit of their last word.
+/* Longest-prefix lookups. Keys begin at the highest bit of their last word.
 
-   A result is a word of 32 bits: 0 is none; with P4_INLINE the action is in bits 22 to 29 and what the entry has for it
-   in the bits below, the highest first; otherwise it is the number of a value in the table of values. */
+   A result is a word of 32 bits. 0 is no result. With P4_INLINE, bits 22 to 29 are the action and the bits below are
+   its data, the highest first. Otherwise it is the number of a value in the table of values. */
 #ifndef P4_PREFIX_H
 #define P4_PREFIX_H
 
 #include "table.h"
 
 #define P4_INLINE UINT32_C(0x40000000)
-/* How many bits an entry may have for the action, to lie in the result. */
+/* Maximum number of bits of action data that fit into a result. */
 #define P4_INLINE_BITS 22
 /* In the first level of a direct table: the result is in a group of the second level. */
 #define P4_GROUP UINT32_C(0x80000000)
-/* The first level of a direct table is for so many bits at most, a group for the 8 bits that follow. */
+/* Maximum number of bits of the first level of a direct table; a group covers the 8 bits that follow. */
 #define P4_FIRST_BITS 24
 
 static inline void p4_result(const struct p4_table *table, struct p4_found *found, uint32_t result, unsigned data_bits)
@@ -28,8 +28,9 @@ static inline void p4_result(const struct p4_table *table, struct p4_found *foun
     }
 }
 
-/* A direct table has a result for each key of up to 16 bits that has to fit exactly. For prefixes (DIR-24-8) it has a result for all values of the first 24 bits, or a group of 256 for the next 8.
-   P. Gupta, S. Lin, N. McKeown: Routing lookups in hardware at memory access speeds, INFOCOM 1998, section 2. */
+/* Exact keys of up to 16 bits: a direct table has a result for each key. Prefixes (DIR-24-8): it has a result for
+   each value of the first 24 bits, or a group of 256 results for the next 8 bits. P. Gupta, S. Lin, N. McKeown:
+   Routing lookups in hardware at memory access speeds, INFOCOM 1998, section 2. */
 static P4_IN_PLACE void p4_direct_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned bits, bool together)
 {
     unsigned first_bits = bits < P4_FIRST_BITS ? bits : P4_FIRST_BITS;
@@ -52,19 +53,20 @@ static P4_IN_PLACE bool p4_direct_step(const struct p4_table *table, struct p4_c
     return true;
 }
 
-/* A trie with path compression. A place in it is a word: nothing, a leaf, or an inner node, which has a place for each
-   value of some bits of the key. Bits on which no entry below differs are skipped and not compared, since leaves have
-   whole prefixes, and all that may fit a key which comes there: also the shorter ones around. So what a lookup finds was
-   put there with one store. */
+/* A trie with path compression. A position in it is a word: nothing, a leaf, or an inner node, which has one place
+   for each value of some bits of the key. Bits that are equal in all entries below are skipped and not compared,
+   because leaves contain whole prefixes. A leaf contains all prefixes that may match a key that arrives there,
+   including shorter ones. So the whole content that a lookup finds was published with one store. */
 enum p4_trie_tag { P4_TRIE_NONE, P4_TRIE_NARROW, P4_TRIE_WIDE, P4_TRIE_INNER };
 
-/* Bits 0-1 the tag, 2-7 how many bits an inner node looks at, 8-23 the first of them, 24-63 the cache line. */
+/* Bits 0-1: the tag; 2-7: the number of key bits of an inner node; 8-23: the first of these bits; 24-63: the cache
+   line. */
 static inline uint64_t p4_trie_word(enum p4_trie_tag tag, unsigned stride, unsigned bit, uint64_t line)
 {
     return tag | stride << 2 | (uint64_t)bit << 8 | line << 24;
 }
 
-/* In leaves entries stand with the longest prefix first. Where no prefix has more than 64 bits: */
+/* Entries of a leaf, the longest prefix first. If all prefixes have at most 64 bits: */
 struct p4_narrow {
     uint64_t key;
     uint32_t result;
@@ -72,7 +74,7 @@ struct p4_narrow {
     uint16_t last;
 };
 
-/* Otherwise; the words of the key follow, the one with the first bits first. */
+/* Otherwise: followed by the words of the key, the word with the first bits first. */
 struct p4_wide {
     uint32_t result;
     uint16_t length;

@@ -1,10 +1,10 @@
-/* Results of tables of prefixes: values that lie in the result itself, or in a table of values, each of them once. */
+/* Results of prefix tables: values inside the result, or in a table of values without duplicates. */
 #include "control.h"
 #include "prefix.h"
 
 #include <stdlib.h>
 
-/* So many values may wait until no worker can see them. */
+/* Maximum number of values that wait until no worker can see them. */
 #define WAITING 65536u
 
 void p4_value_make(const struct p4_table *table, uint8_t action, const uint8_t *data, uint64_t *value)
@@ -37,7 +37,7 @@ static bool start(struct p4_table *table)
     control->values = p4_region_new(control->value_region);
     control->values_used = 1;
     control->known_shape = p4_shape_of((uint32_t)(stride(table) / 8), 8);
-    /* Workers come to values by results, which are published later. */
+    /* Workers reach values through results, which are published later. */
     table->values = control->values;
     return control->values != NULL;
 }

@@ -1,10 +1,10 @@
-/* Bits that grow, random numbers, and the hash functions of v1model. */
+/* Growing bit strings, random numbers, and the hash functions of v1model. */
 #include "switch.h"
 #include "meter.h"
 
 #include <stdlib.h>
 
-/* The longest output of a packet, in bytes. */
+/* Maximum output of a packet, in bytes. */
 #define LONGEST (64u << 20)
 
 const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
@@ -79,7 +79,7 @@ static uint16_t word_at(const uint8_t *bytes, size_t length, size_t place)
 uint64_t p4_hash(const struct p4_sink *data, uint64_t algorithm)
 {
     size_t length = (data->length + 7) / 8;
-    /* Bits behind the end of the last byte are zero. */
+    /* Clear the bits behind the end in the last byte. */
     if (data->length & 7)
         data->bytes[length - 1] &= (uint8_t)(0xff00 >> (data->length & 7));
     switch (algorithm) {

@@ -1,16 +1,16 @@
-/* The way of packets through a compiled program: ingress, traffic manager, egress, and the ways back. Packets go in
-   batches; what they lead to (copies, packets that go round again) makes the next batches, so that all that comes of one
-   packet leaves in the order in which it would have left alone. */
+/* The path of packets through a compiled program: ingress, traffic manager, egress, and resubmission, recirculation
+   and cloning. Packets go in batches. Copies and recirculated packets form the next batches. The packets that result
+   from one packet leave in the order in which they would have left alone. */
 #include "flight.h"
 
-/* How often one packet may be copied or sent back, all copies together. */
+/* Maximum number of rounds of one packet, over all of its copies. */
 #define ROUNDS 1000
 #define DROP_PORT 511
 
-/* instance_type, as the behavioural model numbers it. */
+/* instance_type, with the numbers of the behavioural model. */
 enum { NORMAL = 0, INGRESS_CLONE = 1, EGRESS_CLONE = 2, RECIRCULATED = 4, REPLICATED = 5, RESUBMITTED = 6 };
 
-/* The packet as it came in. */
+/* Starts with the packet as received. */
 static void begin(struct flight *flight)
 {
     struct p4_packet *packet = flight->packet;
@@ -29,7 +29,7 @@ static void without_requests(struct p4_packet *packet)
     packet->clones = packet->resubmits = packet->recirculates = packet->truncates = false;
 }
 
-/* Runs a part for the packets of a set. Gives those that are not lost. */
+/* Runs a part for a set of packets. Returns the set without the packets that are lost. */
 static uint64_t run(struct p4_switch *machine, unsigned part, struct flight **lanes, uint64_t set)
 {
     struct p4_packet *packets[P4_BATCH];
@@ -38,7 +38,7 @@ static uint64_t run(struct p4_switch *machine, unsigned part, struct flight **la
     return machine->program->parts[part](packets, set);
 }
 
-/* How many bytes copies of a session have at most; 0 is any number. */
+/* Maximum length of copies of a session, in bytes; 0 means no limit. */
 static uint32_t longest_copy(const struct p4_switch *machine, uint64_t session)
 {
     uint32_t longest = 0;
@@ -81,7 +81,7 @@ static void lose(struct p4_switch *machine, struct flight *flight)
     p4_flight_end(machine, flight);
 }
 
-/* The first three parts. */
+/* Runs the first three parts. */
 static uint64_t parsed_and_processed(struct p4_switch *machine, struct flight **lanes, uint64_t set, bool whole)
 {
     const struct p4_program *program = machine->program;
@@ -96,7 +96,8 @@ static uint64_t parsed_and_processed(struct p4_switch *machine, struct flight **
     return run(machine, P4_INGRESS, lanes, set);
 }
 
-/* A copy of the packet as it came in, cut where its session says so before it is parsed. False when it is lost. */
+/* Makes a copy of the packet as received, truncated to the session's limit before it is parsed. Returns false if it
+   is lost. */
 static bool ingress_clone(struct p4_switch *machine, struct flight *flight)
 {
     const struct p4_program *program = machine->program;
@@ -187,7 +188,7 @@ static void send(struct p4_switch *machine, struct flight *flight, const uint8_t
     machine->out[machine->out_count++] = (struct sent){flight->origin, flight->port, start, length};
 }
 
-/* The packet is complete: it leaves, or goes round again. */
+/* The packet is complete: it leaves, or is recirculated. */
 static void after_deparser(struct p4_switch *machine, struct flight *flight)
 {
     const struct p4_program *program = machine->program;
@@ -222,7 +223,7 @@ static void after_deparser(struct p4_switch *machine, struct flight *flight)
     p4_flight_end(machine, flight);
 }
 
-/* Runs up to P4_BATCH flights. What comes of them is in the next list. */
+/* Runs up to P4_BATCH flights. The resulting flights are in the next list. */
 static void chunk(struct p4_switch *machine, struct flight **lanes, size_t count)
 {
     const struct p4_program *program = machine->program;
@@ -301,7 +302,7 @@ void p4_switch_flush(struct p4_switch *machine)
         machine->next.count = 0;
     }
     p4_outside(machine->worker);
-    /* In the order of the packets that came in. */
+    /* Send in the order of the received packets. */
     for (uint64_t origin = machine->number < P4_BATCH ? 0 : machine->number - P4_BATCH; origin < machine->number; origin++)
         for (size_t i = 0; i < machine->out_count; i++) {
             const struct sent *sent = &machine->out[i];

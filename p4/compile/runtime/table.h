@@ -1,8 +1,8 @@
-/* Tables, and how packets look up keys in them: a start, which asks for memory, and steps, each of which looks at memory that
-   the one before asked for. Entries may change while lookups are under way; see epoch.h.
+/* Tables, and lookups in them. A lookup has a start, which prefetches memory, and steps; each step reads the memory
+   that the previous one has prefetched. Entries may change during lookups; see epoch.h.
 
-   There are four kinds, by what the keys are matched with: exact, direct (one prefix of up to 32 bits, or few exact bits), trie (a prefix
-   behind exact keys), and tuples (all others). */
+   There are four kinds of tables: exact; direct (one prefix of up to 32 bits, or few exact bits); trie (a prefix
+   behind exact keys); and tuples (all others). */
 #ifndef P4_TABLE_H
 #define P4_TABLE_H
 
@@ -12,7 +12,7 @@
 
 enum p4_kind { P4_EXACT, P4_DIRECT, P4_TRIE, P4_TUPLES };
 
-/* What decides between entries: the larger priority, the longer prefix, the older one. */
+/* Precedence of entries: larger priority, then longer prefix, then older entry. */
 struct p4_order {
     int64_t priority;
     uint64_t age;
@@ -22,7 +22,7 @@ struct p4_order {
 /* An entry of a table of tuples. */
 struct p4_entry {
     struct p4_order order;
-    /* Entries with the same key and mask, the best one first. */
+    /* The next entry with the same key and mask, the best one first. */
     struct p4_entry *next;
     /* The first and the last value of each range. */
     const uint64_t *ranges;
@@ -35,17 +35,17 @@ struct p4_tuple {
     uint64_t mask[];
 };
 
-/* All tuples of a table, those that may hold a better entry first. Never changes; there is a new one instead. */
+/* All tuples of a table, sorted by their best possible entry. Immutable; a change makes a new list. */
 struct p4_tuples {
     uint32_t count;
     struct p4_listed {
         struct p4_tuple *tuple;
-        /* No entry in it is better. */
+        /* No entry in the tuple is better than this. */
         struct p4_order best;
     } list[];
 };
 
-/* A key that is matched by range: its place in the key. */
+/* A range key: its position in the key. */
 struct p4_range {
     uint32_t bit, width;
 };
@@ -59,11 +59,11 @@ struct p4_direct {
 struct p4_table {
     const char *name;
     enum p4_kind kind;
-    /* Bits of all keys, and of those that are exact. */
+    /* Bits of all keys, and of the exact ones. */
     uint32_t key_bits, exact_bits;
-    /* How many entries there may be. */
+    /* Maximum number of entries. */
     uint64_t size;
-    /* Of the values of the largest action, in bits. */
+    /* Bits of data of the action with the most data. */
     uint32_t data_bits;
     uint32_t action_count;
     const uint32_t *argument_bits;
@@ -71,30 +71,31 @@ struct p4_table {
     uint32_t range_count;
     /* Of an exact table, or of each tuple. */
     struct p4_shape shape;
-    /* What lookups begin with; one of them is used. */
+    /* Start of lookups; one of them is used. */
     struct p4_hash *hash;
     struct p4_tuples *tuples;
     struct p4_direct *direct;
     uint64_t root;
-    /* Values that have no room in the entries of direct tables and tries. */
+    /* Values that do not fit into the entries of direct tables and tries. */
     const uint8_t *values;
     const uint8_t *lines;
-    /* What a key gets that has no entry. */
+    /* The value for keys that match no entry. */
     const uint64_t *otherwise;
-    /* It is so large that packets have to wait for memory; whether that is asked for ahead; and how large it is, in bytes. */
+    /* True if the table is so large that packets have to wait for memory; true if it is prefetched; and its size in
+       bytes. */
     bool large, ahead;
     uint64_t footprint;
-    /* A table of DPDK that is looked up instead, in comparisons: see bench/dpdk_tables.h. */
+    /* A DPDK table that replaces it, in comparisons: see bench/dpdk_tables.h. */
     void *other;
-    /* For the one that changes it. */
+    /* For the thread that changes the table. */
     uint64_t count;
     struct p4_control *control;
 };
 
-/* Of values that lie in a table of values, in bytes. */
+/* Size of a value in a table of values, in bytes. */
 #define P4_VALUE_STRIDE(data_bits) (((data_bits) <= P4_SMALL ? 8 : 8 + ((data_bits) + 7) / 8 + P4_SLACK + 7) / 8 * 8)
 
-/* Whether lookups find what they need in the caches, whichever table they are in. */
+/* True if all tables are small enough for the caches. */
 static inline bool p4_all_small(struct p4_table *const *tables, size_t count)
 {
     bool large = false;
@@ -103,7 +104,7 @@ static inline bool p4_all_small(struct p4_table *const *tables, size_t count)
     return !large;
 }
 
-/* Asks for memory that the next step looks at, when packets go together, so that others have their turn meanwhile. */
+/* Prefetches the memory that the next step reads, if packets go together, so that other packets run meanwhile. */
 static inline void p4_fetch(const struct p4_table *table, const void *place, size_t bytes, bool together)
 {
 #ifdef P4_NO_PREFETCH
@@ -119,8 +120,8 @@ static inline void p4_fetch(const struct p4_table *table, const void *place, siz
 #endif
 }
 
-/* A value is a word, with the number of the action in the lowest byte. What the entry has for the action is in the other
-   bits, the highest first, when it has room there (P4_SMALL bits); otherwise in the bytes that follow. */
+/* A value is a word with the action number in the lowest byte. The action data is in the other bits, the highest
+   first, if it fits there (P4_SMALL bits); otherwise it is in the bytes that follow. */
 static inline void p4_hit(struct p4_found *found, const uint64_t *value)
 {
     found->value = __atomic_load_n(value, __ATOMIC_ACQUIRE);
@@ -129,11 +130,11 @@ static inline void p4_hit(struct p4_found *found, const uint64_t *value)
     found->hit = true;
 }
 
-/* Actions that a table may have when its values have 2 bytes. */
+/* Maximum number of actions of a table with values of 2 bytes. */
 #define P4_ACTIONS_OF_TWO 16
 
-/* A value in an exact table has 2 or 4 bytes where they suffice: the shorter, the more entries a cache line has. It is then the highest bits
-   of the word that a longer one has, with the action in the lowest bits. */
+/* A value in an exact table has only 2 or 4 bytes if they are enough, so that more entries fit into a cache line. It
+   is then the highest bits of the word that a longer value would have, with the action in the lowest bits. */
 static inline void p4_hit_exact(struct p4_found *found, const uint8_t *value, unsigned value_bytes)
 {
     if (value_bytes == 2) {
@@ -163,8 +164,8 @@ static inline void p4_missed(const struct p4_table *table, struct p4_found *foun
     found->data = (const uint8_t *)(value + 1);
 }
 
-/* Starts the lookup of a key in a table of exact keys. So many words of the key were the whole key of the lookup before with this cursor, and
-   are not hashed again. */
+/* Starts the lookup of a key in an exact table. The first hashed words were the whole key of the previous lookup
+   with this cursor, and are not hashed again. */
 static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
     unsigned words, unsigned hashed, unsigned bucket_bytes, bool together)
 {
@@ -177,7 +178,8 @@ static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_c
     p4_fetch(table, cursor->place, bucket_bytes, together);
 }
 
-/* Goes on to the next bucket. False when that is where the lookup began: in a small table entries may have gone on from every bucket. */
+/* Goes on to the next bucket. Returns false if the lookup began there: in a small table, entries may have continued
+   from every bucket. */
 static P4_IN_PLACE bool p4_next_bucket(const struct p4_table *table, struct p4_cursor *cursor, unsigned bucket_bytes, bool together)
 {
     const struct p4_hash *hash = cursor->table;
@@ -189,7 +191,7 @@ static P4_IN_PLACE bool p4_next_bucket(const struct p4_table *table, struct p4_c
     return true;
 }
 
-/* Looks into one bucket. True when the lookup has come to its end. */
+/* Searches one bucket. Returns true if the lookup has ended. */
 static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
     const uint64_t *key, unsigned words, unsigned value_bytes, unsigned slots, unsigned bucket_bytes, bool together)
 {
@@ -259,7 +261,7 @@ static inline bool p4_in_ranges(const struct p4_table *table, const struct p4_en
     return true;
 }
 
-/* Looks into one bucket of one tuple. True when the lookup has come to its end. */
+/* Searches one bucket of one tuple. Returns true if the lookup has ended. */
 static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
     const uint64_t *key, unsigned words, unsigned slots, unsigned bucket_bytes, bool together)
 {
@@ -273,7 +275,7 @@ static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_c
     const uint64_t *first;
     for (unsigned i = 0; i < words; i++)
         masked[i] = key[i] & tuple->mask[i];
-    /* The value of a tuple's table is a pointer to the first entry. */
+    /* The value in a tuple's hash table is a pointer to the first entry. */
     first = (const uint64_t *)(const void *)p4_bucket_find(cursor->place, head, p4_mark(cursor->hash), masked, words, 8, slots);
     if (first) {
         const struct p4_entry *entry = (const struct p4_entry *)(uintptr_t)__atomic_load_n(first, __ATOMIC_ACQUIRE);

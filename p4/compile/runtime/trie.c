@@ -1,18 +1,18 @@
-/* Changes of tries. A leaf is never changed: there is a new one, and one store puts it in the place of the old. When a
-   prefix is in several leaves, all are made before the first is put in place, so that nothing is half done when
-   memory ends. When the number of rules has doubled or halved, the whole trie is made anew, with strides that fit. */
+/* Changes of tries. A leaf is never modified: a new one replaces it with one store. If a prefix is in several
+   leaves, all new leaves are made before the first one is stored, so that a lack of memory leaves nothing half done.
+   When the number of rules has doubled or halved, the whole trie is rebuilt, with suitable strides. */
 #include "trie.h"
 
 #include <stdlib.h>
 
-/* The trie is not made anew for fewer changes. */
+/* The trie is not rebuilt after fewer changes than this. */
 #define FEW_CHANGES 64u
 
 struct store {
     uint64_t *place, new;
 };
 
-/* What is to happen to a prefix, and what has to be stored then. */
+/* A change of a prefix, and the stores that it needs. */
 struct job {
     struct p4_table *table;
     const struct p4_wide *rule;
@@ -78,7 +78,8 @@ static bool change_leaf(struct job *job, uint64_t *place)
     return made;
 }
 
-/* A rule differs from all below an inner node in a bit before that of the node: a node above it is for that bit. */
+/* A rule differs from all rules below an inner node in a bit before the bits of the node: adds a node above it for
+   that bit. */
 static bool split(struct job *job, uint64_t *place, unsigned bit)
 {
     struct p4_table *table = job->table;
@@ -90,7 +91,7 @@ static bool split(struct job *job, uint64_t *place, unsigned bit)
         key[i] = job->rule->key[words - 1 - i];
     list[count] = rules;
     copy_rule(list[count++], job->rule, words);
-    /* The shorter ones that fit both sides. */
+    /* The shorter rules that match both sides. */
     for (;;) {
         uint32_t result = p4_rule_around(table, key, length, &length);
         if (!result)
@@ -157,7 +158,7 @@ static void gather(void *with, const uint64_t *key, const void *value)
     all->list[all->count++] = rule;
 }
 
-/* Makes the trie anew from the rules. When there is no memory for two, it stays as it is. */
+/* Rebuilds the trie from the rules. If there is no memory for a second one, the trie stays as it is. */
 static void build_again(struct p4_table *table)
 {
     struct p4_control *control = table->control;
@@ -183,7 +184,7 @@ static bool start(struct p4_table *table)
     struct p4_control *control = table->control;
     if (control->arena.base)
         return true;
-    /* Leaves, inner nodes and what waits; twice, for a trie that is made anew. */
+    /* Room for leaves, inner nodes and waiting memory, twice because of rebuilding. */
     if (!p4_arena_new(&control->arena, ((size_t)64 << 20) + table->size * (256 + 32 * words_of(table))))
         return false;
     table->lines = control->arena.base;
@@ -206,7 +207,7 @@ static bool attempt(struct job *job)
         return true;
     for (size_t i = 0; i < job->count; i++) {
         uint64_t new = job->stores[i].new, old = *job->stores[i].place;
-        /* Of a split the old part stays. */
+        /* After a split, the old part stays. */
         if (tag(new) == P4_TRIE_INNER && tag(old) == P4_TRIE_INNER) {
             uint64_t *places = at(job->table, new);
             places[0] = places[0] == old ? P4_TRIE_NONE : places[0];
@@ -230,7 +231,7 @@ bool p4_trie_set(struct p4_table *table, const uint64_t *prefix, unsigned length
     struct job job = {.table = table, .rule = rule, .enters = new, .leaves = result == 0};
     bool made = attempt(&job);
     if (!made) {
-        /* Perhaps there is enough when all is back that workers still see. */
+        /* There may be enough memory once workers no longer see what was removed. */
         p4_synchronize();
         made = attempt(&job);
     }

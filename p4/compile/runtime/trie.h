@@ -1,4 +1,4 @@
-/* The parts of tries as changes see them. */
+/* Internal declarations for changes of tries. */
 #ifndef P4_TRIE_H
 #define P4_TRIE_H
 
@@ -11,7 +11,8 @@ static inline unsigned words_of(const struct p4_table *table)
     return (table->key_bits + 63) / 64;
 }
 
-/* Before the places of an inner node stands what all keys below begin with, the word with the first bits first. */
+/* Size of the head of an inner node, in front of its places. The head holds the common beginning of all keys below,
+   the word with the first bits first. */
 static inline size_t head_bytes(unsigned words)
 {
     return (words * 8 + 63) / 64 * 64;
@@ -42,7 +43,7 @@ static inline const uint64_t *inner_key(const struct p4_table *table, uint64_t w
     return (const uint64_t *)((const uint8_t *)at(table, word) - head_bytes(words_of(table)));
 }
 
-/* How many of the first bits are the same, at most so many. */
+/* Number of equal leading bits, up to `most`. */
 static inline unsigned common(const uint64_t *one, const uint64_t *other, unsigned most)
 {
     unsigned bit = 0;
@@ -56,7 +57,7 @@ static inline unsigned common(const uint64_t *one, const uint64_t *other, unsign
     return bit < most ? bit : most;
 }
 
-/* Up to 32 bits of a key whose first word has the first bits. */
+/* Up to 32 bits of a key; its first word has the first bits. */
 static inline uint32_t bits_at(const uint64_t *key, unsigned bit, unsigned count)
 {
     uint64_t bits = key[bit / 64] << (bit % 64);
@@ -67,15 +68,15 @@ static inline uint32_t bits_at(const uint64_t *key, unsigned bit, unsigned count
 
 /* The places of an inner node that a prefix covers. */
 void p4_trie_covered(const uint64_t *key, unsigned length, unsigned bit, unsigned stride, size_t *first, size_t *count);
-/* Bytes of a leaf, and how many entries it has. */
+/* Size of a leaf in bytes, and its number of entries. */
 size_t p4_trie_leaf_bytes(const struct p4_table *table, uint64_t word, size_t *entries);
-/* Gives a part back that nobody sees, and all below it. */
+/* Frees a part that no worker sees, and everything below it. */
 void p4_trie_give_back(struct p4_table *table, uint64_t word);
-/* The rules of a leaf, with room for more, in one block of memory that is the caller's. */
+/* The rules of a leaf, with room for more, in one block of memory that the caller frees. */
 struct p4_wide **p4_trie_listed(const struct p4_table *table, uint64_t word, size_t more, size_t *count);
-/* An inner node without anything below it. 0 when there is no memory. */
+/* Makes an inner node without children. Returns 0 if there is no memory. */
 uint64_t p4_trie_inner(struct p4_table *table, const uint64_t *key, unsigned bit, unsigned stride);
-/* Makes the part of a trie for some rules; nobody sees it yet. False when there is no memory. */
+/* Builds the part of a trie for some rules, without publishing it. Returns false if there is no memory. */
 bool p4_trie_build(struct p4_table *table, struct p4_wide **list, size_t count, uint64_t *word);
 
 #endif

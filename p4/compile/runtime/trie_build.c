@@ -1,9 +1,9 @@
-/* Parts of tries: leaves and inner nodes in memory, and how they are made of rules. */
+/* Construction of tries: leaves and inner nodes in memory, built from rules. */
 #include "trie.h"
 
 #include <stdlib.h>
 
-/* A leaf with more entries becomes an inner node: so many narrow ones are a cache line. */
+/* Maximum number of entries of a leaf, before it becomes an inner node: this many narrow entries fill a cache line. */
 #define LEAF 4u
 #define MOST_STRIDE 18u
 
@@ -79,7 +79,7 @@ static uint64_t leaf(struct p4_table *table, struct p4_wide **list, size_t count
 {
     unsigned words = words_of(table);
     bool narrow = true;
-    /* The longest first: the lists are short or nearly in order. */
+    /* Sorts by length, the longest first; the lists are short or nearly sorted. */
     for (size_t i = 1; i < count; i++) {
         struct p4_wide *moved = list[i];
         size_t to = i;
@@ -131,8 +131,8 @@ static const struct p4_wide *longest_of(struct p4_wide *const *list, size_t coun
     return longest;
 }
 
-/* The first bit at which two rules differ, none of which ends before it. UINT32_MAX when each is the beginning of the
-   next. */
+/* The first bit at which two rules differ that both extend beyond it. Returns UINT32_MAX if each rule is a prefix of
+   the next. */
 static unsigned first_difference(struct p4_wide *const *list, size_t count)
 {
     const struct p4_wide *longest = longest_of(list, count);

@@ -1,13 +1,13 @@
-/* Choosing the size of batches: see tune.h. */
+/* Choice of the batch size: see tune.h. */
 #include "tune.h"
 
 #include <stdlib.h>
 
 const uint32_t p4_sizes[P4_SIZES] = {1, 2, 4, 8, 16, 32, 64};
 
-/* A size that is dearer than the best one by less than this share is as good. */
+/* A size that costs more than the best one by less than this share is as good. */
 #define AS_GOOD 0.02f
-/* Bursts between two looks at the size of tables, and packets after which all is measured anew. */
+/* Bursts between two checks of the tables' size, and packets after which everything is measured again. */
 #define LOOK_BURSTS 256
 #define ANEW_PACKETS (UINT64_C(1) << 26)
 
@@ -63,7 +63,7 @@ static void choose(struct p4_tuner *tuner)
     tuner->tuned.choices++;
 }
 
-/* The next size, and after the last one the next turn. */
+/* The next size; after the last one, the next round. */
 static void next(struct p4_tuner *tuner)
 {
     if (++tuner->size < P4_SIZES)

@@ -1,8 +1,8 @@
-/* How many packets go through a stage together, chosen by measuring on the packets that come: no packet waits for it or is lost.
-
-   Sizes of batches take turns, a burst each, so that what changes meanwhile changes for all of them. Bursts of
-   less than P4_MEASURED packets are not measured, and none says anything of a larger size. Of sizes that cost about the same the smallest is taken, since packets leave it
-   soonest. It is measured anew when tables have become twice as large or half as large, and now and then. */
+/* Chooses the batch size by measuring the packets that arrive, without delaying or losing any. Sizes take turns, one
+   burst each, so that changes of load affect all of them. Bursts of fewer than P4_MEASURED packets are not measured,
+   and a burst says nothing about sizes larger than itself. Among sizes with about the same cost, the smallest is
+   chosen, because packets leave it soonest. The size is measured again when tables have doubled or halved, and from
+   time to time. */
 #ifndef P4_TUNE_H
 #define P4_TUNE_H
 
@@ -10,22 +10,22 @@
 
 #include <time.h>
 
-/* How many sizes are tried. */
+/* Number of sizes that are tried. */
 #define P4_SIZES 7
 extern const uint32_t p4_sizes[P4_SIZES];
-/* How often each has its turn. */
+/* How often each size is measured. */
 #define P4_TURNS 15
 #define P4_MEASURED 32
-/* What is used before anything was measured. */
+/* Batch size before the first measurement. */
 #define P4_USUAL_BATCH 32
 
-/* What was measured last. */
+/* Result of the last measurement. */
 struct p4_tuned {
-    /* Packets in a batch now. */
+    /* Current batch size in packets. */
     uint32_t batch;
-    /* How often it was chosen by measuring. */
+    /* How often a size was chosen by measuring. */
     uint32_t choices;
-    /* Cycles per packet with each size, the median; 0 where bursts were too short. */
+    /* Cycles per packet for each size, the median; 0 if bursts were too short. */
     float cycles[P4_SIZES];
 };
 
@@ -33,20 +33,20 @@ struct p4_tuner {
     struct p4_tuned tuned;
     struct p4_table *const *tables;
     size_t table_count;
-    /* Trials under way, and whether this burst is one: the turn (the first one of each size only fills caches), the size, and what was
-       measured. */
+    /* State of a measurement: whether one is in progress, whether this burst is measured, the round (the first one
+       of each size only fills caches), the size, and the samples. */
     bool trying, measuring;
     unsigned turn, size;
     float samples[P4_SIZES][P4_TURNS];
     unsigned sample_counts[P4_SIZES];
-    /* Bytes of tables when it was measured, and packets and bursts since. */
+    /* Bytes of tables at the last measurement, and packets and bursts since then. */
     uint64_t footprint, packets, bursts;
 };
 
 void p4_tuner_start(struct p4_tuner *tuner, struct p4_table *const *tables, size_t table_count);
-/* The batch for a burst of so many packets. The worker is inside. */
+/* The batch size for a burst of count packets. The worker must be inside. */
 unsigned p4_tuner_batch(struct p4_tuner *tuner, size_t count);
-/* What the burst took, in cycles. */
+/* Records the cycles that the burst took. */
 void p4_tuner_took(struct p4_tuner *tuner, size_t count, uint64_t cycles);
 
 /* A clock that is read in a few cycles and counts at a constant rate. */
@@ -65,7 +65,7 @@ static inline uint64_t p4_cycles(void)
 #endif
 }
 
-/* The clock while a burst is measured; it is not read for others. */
+/* The clock while a burst is measured; it is not read for other bursts. */
 static inline uint64_t p4_tuner_clock(const struct p4_tuner *tuner)
 {
     return tuner->measuring ? p4_cycles() : 0;

@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-/* Ranges become sets of prefixes, as long as an entry has no more parts than so many; other ranges are compared. */
+/* Maximum number of parts of an entry up to which ranges are expanded to prefixes; otherwise, ranges are compared. */
 #define MOST_PARTS 1024u
-/* An entry of several parts makes no more sets of masks than this in its table; else it has one part, and all its ranges are compared.
-   What is left is for entries that cannot be without a set of their own. */
+/* Entries of several parts may create at most this many sets of masks in a table; beyond that, an entry has one
+   part, and all its ranges are compared. The remaining sets are for entries that cannot do without their own set. */
 #define MOST_TUPLES_OF_RANGES (P4_MOST_TUPLES / 2)
 /* A range of 64 bits has no more prefixes than this. */
 #define MOST_PREFIXES 128u
@@ -16,7 +16,7 @@ struct prefixes {
     struct { uint64_t value, mask; } list[MOST_PREFIXES];
 };
 
-/* The prefixes of a range, each as large as can be. */
+/* Splits a range into prefixes, each as large as possible. */
 static void prefixes_of(uint64_t first, uint64_t last, unsigned width, struct prefixes *to)
 {
     uint64_t all = p4_mask(width);
@@ -34,7 +34,7 @@ static void prefixes_of(uint64_t first, uint64_t last, unsigned width, struct pr
     }
 }
 
-/* Puts bits into a key. */
+/* Writes bits into a key. */
 static void put_bits(uint64_t *key, uint32_t bit, uint32_t width, uint64_t value)
 {
     key[bit / 64] |= value << (bit % 64);
@@ -42,13 +42,13 @@ static void put_bits(uint64_t *key, uint32_t bit, uint32_t width, uint64_t value
         key[bit / 64 + 1] |= value >> (64 - bit % 64);
 }
 
-/* What is done with each part of an entry: its key and mask. */
+/* Operation on a part of an entry: its key and mask. */
 typedef enum p4_outcome part(struct p4_table *table, const struct p4_new_entry *given, const uint64_t *key, const uint64_t *mask);
 
 struct parts {
     struct p4_table *table;
     const struct p4_new_entry *given;
-    /* One for each range, empty when the range is compared. */
+    /* One list per range; empty if the range is compared. */
     struct prefixes *ranges;
     part *each;
     uint64_t limit, done;
@@ -83,7 +83,8 @@ static enum p4_outcome each_part(struct parts *parts, uint32_t range, const uint
     return P4_OK;
 }
 
-/* Does something with the first parts of an entry that has so many at most, and says with how many. */
+/* Splits an entry into at most `most` parts, applies an operation to the first `limit` of them, and sets done to
+   their number. */
 static enum p4_outcome all_parts(struct p4_table *table, const struct p4_new_entry *given, uint64_t most, part *each, uint64_t limit,
     uint64_t *done)
 {
@@ -93,7 +94,7 @@ static enum p4_outcome all_parts(struct p4_table *table, const struct p4_new_ent
     parts.ranges = p4_memory(table->range_count * sizeof *parts.ranges);
     for (uint32_t i = 0; i < table->range_count; i++) {
         struct prefixes *list = &parts.ranges[i];
-        /* An empty range fits nothing; it is compared. */
+        /* An empty range matches nothing; it is compared. */
         if (given->ranges[2 * i] <= given->ranges[2 * i + 1])
             prefixes_of(given->ranges[2 * i], given->ranges[2 * i + 1], table->ranges[i].width, list);
         if (count * list->count > most)
@@ -120,7 +121,7 @@ static void release_tuple(void *owner, uint64_t what)
     free(tuple);
 }
 
-/* Puts a list of tuples in the place of the one that there is. */
+/* Replaces the list of tuples. */
 static void publish(struct p4_table *table, struct p4_tuples *new)
 {
     struct p4_tuples *old = table->tuples;
@@ -142,7 +143,7 @@ static struct p4_tuples *tuples_copy(const struct p4_table *table, uint32_t coun
     return new;
 }
 
-/* The place of the tuple with a mask; the number of tuples when there is none. */
+/* The index of the tuple with a mask; the number of tuples if there is none. */
 static uint32_t tuple_of(const struct p4_table *table, const uint64_t *mask)
 {
     uint32_t count = table->tuples ? table->tuples->count : 0;
@@ -157,7 +158,7 @@ static bool same_ranges(const struct p4_table *table, const struct p4_entry *ent
     return table->range_count == 0 || memcmp(entry->ranges, given->ranges, table->range_count * 16) == 0;
 }
 
-/* The pointer to an entry in its list; NULL when it is not there. */
+/* The pointer to an entry in its list; NULL if it is not there. */
 static struct p4_entry **find(const struct p4_table *table, const struct p4_tuple *tuple, const struct p4_new_entry *given,
     const uint64_t *key)
 {
@@ -186,7 +187,7 @@ static struct p4_entry *entry_new(const struct p4_table *table, const struct p4_
     return entry;
 }
 
-/* Lists tuples in order again, after one has become better or is new. */
+/* Restores the order of tuples after one has improved or is new. */
 static void move_up(struct p4_tuples *list, uint32_t place)
 {
     for (; place > 0 && p4_better(&list->list[place].best, &list->list[place - 1].best); place--) {
@@ -290,7 +291,7 @@ static enum p4_outcome is_there(struct p4_table *table, const struct p4_new_entr
     return found ? P4_OK : P4_ABSENT;
 }
 
-/* How many parts an entry of the table may have: all, or one. None when the entry is not there. */
+/* The number of parts that an entry of the table may have: all, or one; 0 if the entry does not exist. */
 static uint64_t parts_of(struct p4_table *table, const struct p4_new_entry *entry)
 {
     uint64_t done;

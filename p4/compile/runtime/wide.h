@@ -1,5 +1,5 @@
-/* Integers of more than 64 bits: words, the lowest one first, always with room for one more bit. Signed ones are extended
-   to all words. P4_WIDE(K) makes the type wK of K words and its functions. */
+/* Integers of more than 64 bits: words, the lowest one first, always with room for one more bit. Signed integers are
+   sign-extended to all words. P4_WIDE(K) defines the type wK of K words and its functions. */
 #ifndef P4_WIDE_H
 #define P4_WIDE_H
 
@@ -39,7 +39,7 @@ static inline bool p4_wide_put(struct p4_sink *sink, const uint64_t *words, unsi
     } \
     static inline w##K w##K##_u(uint64_t value) { return w##K##_load(&value, 1, false); } \
     static inline w##K w##K##_s(int64_t value) { uint64_t word = (uint64_t)value; return w##K##_load(&word, 1, true); } \
-    /* The value, or the largest word when it does not fit into one. */ \
+    /* The value, or the largest word if it does not fit into one. */ \
     static inline uint64_t w##K##_word(w##K a) \
     { \
         for (unsigned i = 1; i < K; i++) if (a.w[i]) return ~UINT64_C(0); \
@@ -121,7 +121,7 @@ static inline bool p4_wide_put(struct p4_sink *sink, const uint64_t *words, unsi
         bool x = a.w[K - 1] >> 63, y = b.w[K - 1] >> 63; \
         return x != y ? x : w##K##_lt(a, b); \
     } \
-    /* What has no result gives zero. */ \
+    /* An undefined result is zero. */ \
     static inline w##K w##K##_divide(w##K a, w##K b, bool remainder) \
     { \
         w##K quotient = w##K##_u(0), rest = w##K##_u(0); \

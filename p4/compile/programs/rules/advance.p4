@@ -1,4 +1,4 @@
-// advance passes over bits, which then are not part of the packet any more.
+// advance skips bits, which are then no longer part of the packet.
 #include <core.p4>
 #include <v1model.p4>
 

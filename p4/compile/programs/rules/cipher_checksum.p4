@@ -1,4 +1,4 @@
-// Checksums over payloads see them as they are by then.
+// Checksums over payloads use the current payload, encrypted or not.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

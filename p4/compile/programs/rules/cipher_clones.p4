@@ -1,4 +1,4 @@
-// A clone of ingress has the payload as it came in, one of egress as egress left it.
+// An ingress clone has the payload as received; an egress clone has it as egress left it.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

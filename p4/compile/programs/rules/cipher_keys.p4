@@ -1,4 +1,5 @@
-// Packets of a batch may have different keys; what an action does afterwards has its values. Counters count the bytes by then.
+// Packets of a batch may have different keys; action data is still correct after the encryption. Counters count the
+// bytes after it.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

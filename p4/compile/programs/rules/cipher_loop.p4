@@ -1,4 +1,4 @@
-// It may be called in loops, functions, actions and controls, with arguments of any kind.
+// Encryption works in loops, functions, actions and controls, with arguments of any kind.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

@@ -1,4 +1,4 @@
-// Each copy has a payload of its own.
+// Each copy has its own payload.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

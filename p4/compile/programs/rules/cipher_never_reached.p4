@@ -1,4 +1,5 @@
-// Without lookups, and with encryption that no packet comes to, packets go one after the other and see a register in their order.
+// If a program has no lookups, and its encryption is never reached, packets go one by one and access a register in
+// order.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

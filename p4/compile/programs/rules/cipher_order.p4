@@ -1,4 +1,4 @@
-// Packets come to registers in their order, also behind encryption that not all of them have.
+// Packets access registers in order, even after encryption that only some of them reach.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

@@ -1,4 +1,4 @@
-// A packet that is resubmitted begins as it came in; one that goes round again, as it was.
+// A resubmitted packet starts as received; a recirculated one keeps the payload that it had.
 #include <core.p4>
 #include <v1model.p4>
 #include <namehop.p4>

@@ -1,4 +1,4 @@
-// A clone of ingress is the packet as it came in.
+// An ingress clone is the packet as received.
 #include <core.p4>
 #include <v1model.p4>
 

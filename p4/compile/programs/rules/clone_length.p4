@@ -1,4 +1,4 @@
-// A clone of ingress is cut when it is made, one of egress when it leaves.
+// An ingress clone is truncated when it is made, an egress clone when it leaves.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A control gets constants when it is made.
+// A control gets constants when it is constructed.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Variables of a control start anew with each packet.
+// Variables of a control are initialized for each packet.
 #include <core.p4>
 #include <v1model.p4>
 

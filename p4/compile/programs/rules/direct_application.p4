@@ -1,4 +1,4 @@
-// A control can be applied without an instance of a name.
+// A control can be applied without a named instance.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A counter of entries counts each packet that an entry matches, whether its action calls count or not.
+// A direct counter counts each packet that matches an entry, even if its action does not call count.
 #include <core.p4>
 #include <v1model.p4>
 

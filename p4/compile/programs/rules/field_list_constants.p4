@@ -1,4 +1,4 @@
-// Lists of fields, and ranks of entries, are named by constants and members of enums as well as by numbers.
+// Field lists and entry priorities can be given by constants and enum members as well as by numbers.
 #include <core.p4>
 #include <v1model.p4>
 

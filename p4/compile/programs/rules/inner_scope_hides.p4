@@ -1,4 +1,4 @@
-// A name of an inner block hides that of the outer one.
+// A name in an inner block hides the same name in the outer one.
 #include <core.p4>
 #include <v1model.p4>
 

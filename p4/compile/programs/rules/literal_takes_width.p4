@@ -1,4 +1,4 @@
-// A number without width takes that of the other operand.
+// A number without a width takes the width of the other operand.
 #include <core.p4>
 #include <v1model.p4>
 

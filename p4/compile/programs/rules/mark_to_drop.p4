@@ -1,4 +1,4 @@
-// A packet that is marked is dropped.
+// A packet that is marked for dropping is dropped.
 #include <core.p4>
 #include <v1model.p4>
 

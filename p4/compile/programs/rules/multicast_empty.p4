@@ -1,4 +1,4 @@
-// A group that nobody made sends nothing.
+// A group that was never created sends nothing.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Fields of the list that is named keep their values.
+// The fields of the given field list keep their values.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Entries whose ranges together would take more sets of masks than a table has are there nevertheless.
+// Entries with ranges that would need more sets of masks than a table supports can still be added.
 #include <core.p4>
 #include <v1model.p4>
 

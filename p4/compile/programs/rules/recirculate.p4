@@ -1,4 +1,4 @@
-// A packet that is recirculated comes in again as it went out.
+// A recirculated packet comes in again as it was sent.
 #include <core.p4>
 #include <v1model.p4>
 

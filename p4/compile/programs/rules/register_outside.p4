@@ -1,4 +1,4 @@
-// Reading outside of a register gives zero; writing does nothing.
+// Reading outside of a register gives zero; writing there does nothing.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A packet that is resubmitted comes in again as it came.
+// A resubmitted packet comes in again as received.
 #include <core.p4>
 #include <v1model.p4>
 

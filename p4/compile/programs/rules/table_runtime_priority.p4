@@ -1,4 +1,4 @@
-// Of entries that the control plane adds the largest priority wins.
+// Among entries that the control plane adds, the largest priority wins.
 #include <core.p4>
 #include <v1model.p4>
 

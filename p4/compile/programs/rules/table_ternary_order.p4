@@ -1,4 +1,4 @@
-// Of several constant entries the first wins.
+// Among several constant entries, the first wins.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,5 +1,5 @@
-/* Runs a compiled program between two rings of DPDK, in several ways that take turns, and writes how many cycles a packet
-   took: one JSON object a line. All ways have to give the same packets. */
+/* Runs a compiled program between two DPDK rings, in several variants that take turns, and prints the cycles per
+   packet, one JSON object per line. All variants must output the same packets. */
 #include "bench.h"
 #include "tune.h"
 
@@ -13,30 +13,31 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Packets between two looks at the clock. */
+/* Packets per measurement. */
 #define CHUNK 4096u
 #define MOST_ROUNDS 10000u
 
 enum kind {
-    /* A program in batches; in batches of a size that it chooses; its packets in turns. */
+    /* A compiled program: with fixed batches, with batches of a size that it chooses, and with packets in turns. */
     COMPILED,
     TUNED,
     IN_TURNS,
-    /* Loops written by hand: on tables of DPDK, and as published elsewhere. */
+    /* Hand-written loops: on DPDK's tables, and as published elsewhere. */
     BY_HAND,
     PUBLISHED,
-    /* DPDK's own engine for P4. */
+    /* DPDK's own P4 engine. */
     ENGINE,
-    /* From one ring to the other, and nothing else. */
+    /* From one ring to the other, without processing. */
     RINGS,
 };
 
 enum prefetch { NEVER, BY_SIZE, ALWAYS };
 
-/* So many packets are on their way through SWX at a time. */
+/* Number of packets in flight in SWX. */
 #define SWX 16
 
-/* A way to process packets: how many are taken from the ring at a time, and how many of these go through a stage together. */
+/* A variant: burst is the number of packets taken from the ring at a time, batch the number that go through a stage
+   together. */
 struct way {
     const char *name;
     enum kind kind;
@@ -52,7 +53,7 @@ static struct rte_mbuf *packets[CHUNK];
 static struct p4_packet *memory;
 static struct p4_worker *worker;
 static struct p4_tuner tuner;
-/* Whether there is a program for SWX. */
+/* True if there is an SWX program. */
 static bool swx;
 
 void fail(const char *what)
@@ -86,7 +87,7 @@ static const struct p4_program *load(const char *path)
     return program;
 }
 
-/* Writes the packets of a round anew, for random entries, and puts them into the input. */
+/* Writes the packets of a round again, for random entries, and enqueues them into the input. */
 static void refill(uint64_t round, uint64_t entries)
 {
     for (unsigned i = 0; i < CHUNK; i++) {
@@ -101,7 +102,7 @@ static void refill(uint64_t round, uint64_t entries)
         fail("the ring is too short");
 }
 
-/* Programs take packets of DPDK as they are. */
+/* Programs process DPDK's packets without conversion. */
 #define SAME(FIELD, OTHER) \
     static_assert(offsetof(struct p4_frame, FIELD) == offsetof(struct rte_mbuf, OTHER), "struct p4_frame is not laid out as struct rte_mbuf")
 SAME(storage, buf_addr);
@@ -110,7 +111,7 @@ SAME(port, port);
 SAME(whole_length, pkt_len);
 SAME(length, data_len);
 
-/* Takes a burst through a compiled program. */
+/* Processes a burst with a compiled program. */
 static void compiled(const struct way *way, unsigned batch, struct rte_mbuf **burst, unsigned count)
 {
     void (*take)(struct p4_packet *, struct p4_frame *const *, unsigned) =
@@ -146,13 +147,13 @@ static void process(const struct way *way, struct rte_mbuf **burst, unsigned cou
     p4_quiet(worker);
 }
 
-/* All packets from the input to the output. Gives the cycles that it took. */
+/* Processes all packets of the input into the output. Returns the cycles taken. */
 static uint64_t run(const struct way *way)
 {
     struct rte_mbuf *burst[MOST_BURST];
     unsigned count;
     uint64_t start = rte_rdtsc_precise();
-    /* The engine has a loop of its own, which leaves nothing for the one below. */
+    /* The engine has its own loop, after which the input of the loop below is empty. */
     if (way->kind == ENGINE)
         swx_forward(CHUNK);
     while ((count = rte_ring_dequeue_burst(input, (void **)burst, way->burst, NULL)) > 0) {
@@ -164,7 +165,7 @@ static uint64_t run(const struct way *way)
     return rte_rdtsc_precise() - start;
 }
 
-/* Puts what SWX has sent by its ports into the output, in the order in which it came. */
+/* Moves the packets that SWX has sent from its ports to the output, in their original order. */
 static void gather(void)
 {
     swx_collect(packets, CHUNK);
@@ -172,7 +173,7 @@ static void gather(void)
         fail("the ring is too short");
 }
 
-/* What came out: all ports, and all bytes of packets that are not dropped. */
+/* Digest of the output: all ports, and all bytes of packets that are not dropped. */
 static uint64_t drain(uint64_t *dropped)
 {
     struct rte_mbuf *out[CHUNK];
@@ -203,7 +204,7 @@ static void report(struct way *way, unsigned rounds)
         way->cycles[rounds / 10], way->cycles[rounds - 1 - rounds / 10]);
 }
 
-/* Whether there is anything to measure. */
+/* True if this variant can be measured. */
 static bool exists(const struct way *way)
 {
     switch (way->kind) {
@@ -232,8 +233,8 @@ static void set_prefetch(const struct way *way)
         p4_prefetch(way->program->tables, way->program->table_count, way->prefetch != NEVER);
 }
 
-/* Arguments: workload, entries (0 for those of the paper), rounds, program; program with tables of DPDK, and one for SWX,
-   or "-"; then those for DPDK's environment. */
+/* Arguments: workload, entries (0 for the paper's number), rounds, program; program with DPDK's tables, and program
+   for SWX, or "-"; then the arguments of DPDK's environment. */
 int main(int given, char **arguments)
 {
     if (given < 7)
@@ -246,7 +247,7 @@ int main(int given, char **arguments)
     uint64_t entries = strtoull(arguments[2], NULL, 10), dropped = 0;
     unsigned rounds = (unsigned)strtoul(arguments[3], NULL, 10);
     entries = entries ? entries : workload->entries;
-    /* Ports are as many as there are. */
+    /* The number of ports is fixed. */
     if (workload->entries == PORTS)
         entries = PORTS;
     if (rounds == 0 || rounds > MOST_ROUNDS)
@@ -329,14 +330,15 @@ int main(int given, char **arguments)
         {rings, RINGS, NULL, 256, 0, NEVER, NULL},
     };
     unsigned count = sizeof ways / sizeof *ways;
-    /* In fewer rounds a way would get the packets that another one has just had, and find what they need in the caches. */
+    /* With fewer rounds, a variant would get packets that another one has just processed, and find their data in the
+       caches. */
     if (rounds < 2 * count)
         rounds = 2 * count;
     for (size_t i = 0; i < count; i++)
         ways[i].cycles = p4_memory(rounds * sizeof *ways[i].cycles);
     p4_inside(worker);
-    /* Each way gets the packets of all rounds, and no two the same ones close to each other: what one has brought into the
-       caches is no help for the next. */
+    /* Each variant gets the packets of all rounds, and no two variants get the same packets shortly after one
+       another, so that no variant benefits from cache contents of another. */
     uint64_t *digests = p4_memory(rounds * sizeof *digests);
     for (unsigned round = 0; round < rounds; round++) {
         for (size_t i = 0; i < count; i++) {

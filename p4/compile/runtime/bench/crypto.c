@@ -1,4 +1,4 @@
-/* Programs that do what DPDK's example l2fwd-crypto does: packets leave by the partner of their port, encrypted. */
+/* Programs equivalent to DPDK's example l2fwd-crypto: packets leave on the partner of their port, encrypted. */
 #include "bench.h"
 
 #include <rte_cryptodev.h>
@@ -7,16 +7,17 @@
 
 /* Ethernet, and IPv4 without options. */
 #define HEADERS 34
-/* What IPv4 carries in frames of 64 bytes, which end with a checksum of 4 that is not in memory, and in longer ones. */
+/* IPv4 payload lengths: in frames of 64 bytes (which end with a checksum of 4 bytes that is not in memory), and in
+   longer ones. */
 #define SHORT_BYTES 26
 #define MIDDLE_BYTES 256
 #define LONG_BYTES 1024
 #define BLOCK 16
 #define DEVICE "crypto_aesni_mb"
-/* Operations that wait at a device; as in l2fwd-crypto. */
+/* Number of operations that can wait at a device, as in l2fwd-crypto. */
 #define DESCRIPTORS 2048
 #define OPERATIONS 8191
-/* Behind an operation is its initialization vector. */
+/* The initialization vector follows the operation. */
 #define IV_OFFSET (sizeof(struct rte_crypto_op) + sizeof(struct rte_crypto_sym_op))
 
 static const uint8_t session_of_program[2 * BLOCK] =
@@ -98,7 +99,7 @@ uint32_t crypto_packet_1024(uint8_t *to, uint64_t entry, uint64_t random)
     return packet_of(to, LONG_BYTES, random * PORTS + entry);
 }
 
-/* Prepares an operation for what IPv4 carries in a packet, with zeros up to whole blocks. */
+/* Prepares an operation for the IPv4 payload of a packet, padded with zeros to whole blocks. */
 static bool prepare(struct rte_crypto_op *operation, struct rte_mbuf *packet)
 {
     const uint8_t *data = rte_pktmbuf_mtod(packet, const uint8_t *);
@@ -122,7 +123,8 @@ static bool prepare(struct rte_crypto_op *operation, struct rte_mbuf *packet)
     return true;
 }
 
-/* As l2fwd-crypto with AES-CBC and a driver in software: a burst goes to the device, and what comes back from it is forwarded. */
+/* Like l2fwd-crypto with AES-CBC and a software driver: sends a burst to the device, and forwards what the device
+   returns. */
 void crypto_by_hand(struct rte_mbuf **packets, unsigned count)
 {
     struct rte_crypto_op *burst[HAND];

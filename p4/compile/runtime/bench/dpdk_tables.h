@@ -1,5 +1,5 @@
-/* The same lookups in tables of DPDK, one key after the other, as compilers without tables of their own do them: a
-   lookup gives a number, and what the entry has for the action is in an array. Takes the place of prefix.h. */
+/* The same lookups in DPDK's tables, one key after the other, as compilers without their own tables do them: a
+   lookup returns a number, the index of the action data in an array. Replaces prefix.h. */
 #ifndef P4_DPDK_TABLES_H
 #define P4_DPDK_TABLES_H
 

@@ -1,9 +1,9 @@
-/* Programs that do what DPDK's examples l2fwd and l3fwd (with exact matches) do. */
+/* Programs equivalent to DPDK's examples l2fwd and l3fwd (with exact matches). */
 #include "bench.h"
 
 #include <rte_hash.h>
 
-/* Ports and their partners: as many as there are, whatever is asked for. */
+/* Ports and their partners: their number is fixed. */
 
 static uint16_t partners[PORTS];
 
@@ -39,7 +39,7 @@ void l2fwd_by_hand(struct rte_mbuf **packets, unsigned count)
     }
 }
 
-/* Flows of IPv4: addresses, protocol and ports. */
+/* IPv4 flows: addresses, protocol and ports. */
 
 static struct p4_table *flows;
 
@@ -80,7 +80,7 @@ void flows_fill_swx(uint64_t entries)
         uint64_t words[2];
         uint8_t key[13];
         flow(i, words);
-        /* As the specification copies them out of packets: each in the processor's order. */
+        /* In host byte order, as the specification copies them from packets. */
         uint32_t addresses[2] = {(uint32_t)(words[1] >> 8), (uint32_t)(words[1] << 24 | words[0] >> 40)};
         uint16_t ports[2] = {(uint16_t)(words[0] >> 16), (uint16_t)words[0]};
         memcpy(key, addresses, sizeof addresses);
@@ -102,7 +102,7 @@ uint32_t flows_packet(uint8_t *to, uint64_t entry, uint64_t random)
     return 60;
 }
 
-/* As DPDK's l3fwd with exact matches. */
+/* Like DPDK's l3fwd with exact matches. */
 void flows_by_hand(struct rte_mbuf **packets, unsigned count)
 {
     uint64_t keys[HAND][2];

@@ -1,11 +1,12 @@
-/* Lookups of names as G-Opt's NDN application does them, for comparison: Kalia et al., "Raising the Bar for Using GPUs in Software Packet
-   Processing" (NSDI 2015), section 5.
+/* Lookups of names as in G-Opt's NDN application, for comparison: Kalia et al., "Raising the Bar for Using GPUs in
+   Software Packet Processing" (NSDI 2015), section 5.
 
-   A hash table has all prefixes of all names. A prefix is in one of two buckets of 8 slots of 16 bytes; only its hash is kept, not its
-   name, so two names with the same hash are one. A lookup begins with two components and takes one more each time, until there is none or
-   the prefix is one that no other begins with; the whole prefix is hashed anew each time. A prefix of one component comes last. Of the
-   packets of a batch each goes on until it asks for a bucket, then it is the turn of the next one. Of a bucket, which is two cache lines,
-   the first one is fetched ahead. */
+   A hash table holds all prefixes of all names. A prefix is in one of two buckets of 8 slots of 16 bytes. Only its
+   hash is stored, not its name, so two names with the same hash are the same. A lookup begins with two components
+   and adds one at a time, until there are none left or the prefix is marked as terminal, that is, no other prefix
+   begins with it. The whole prefix is hashed again each time. A prefix of one component is looked up last. The
+   packets of a batch take turns: each runs until it prefetches a bucket. A bucket is two cache lines; only the first
+   one is prefetched. */
 #include "bench.h"
 
 #include <rte_prefetch.h>
@@ -27,10 +28,10 @@ struct bucket {
 
 static struct bucket *buckets;
 static uint64_t mask;
-/* Which bits of a hash are the number of a bucket. */
+/* Which bits of a hash are the bucket number. */
 static unsigned shift;
 
-/* Of the first components of a name. Zero stands for an empty slot. */
+/* Hash of the first components of a name. Zero marks an empty slot. */
 static uint64_t hash_of(const uint64_t *components, unsigned count)
 {
     uint64_t hash = p4_key_hash(components, count);
@@ -55,7 +56,7 @@ static struct slot *find(struct bucket *bucket, uint64_t hash)
     return NULL;
 }
 
-/* NULL when both buckets are full. */
+/* Returns NULL if both buckets are full. */
 static struct slot *slot_for(uint64_t hash)
 {
     uint64_t place = place_of(hash), second = other(place, hash);
@@ -71,7 +72,7 @@ static struct slot *slot_for(uint64_t hash)
     return slot;
 }
 
-/* False when an entry finds no room. */
+/* Returns false if there is no room for an entry. */
 static bool fill(uint64_t entries)
 {
     for (uint64_t entry = 0; entry < entries; entry++) {
@@ -103,7 +104,8 @@ void gopt_fill(uint64_t entries)
     buckets = p4_region_new(count * sizeof *buckets);
     if (!buckets)
         fail("there is no memory for the table of G-Opt");
-    /* Nothing is moved to make room, so an entry in some ten million may find none; with other bits of the hashes there is. */
+    /* Entries are never moved to make room, so about one entry in ten million may find none; then other bits of the
+       hashes are tried. */
     for (shift = 0; !fill(entries); shift++) {
         if (shift == 8)
             fail("the table of G-Opt is full");
@@ -111,14 +113,14 @@ void gopt_fill(uint64_t entries)
     }
 }
 
-/* Where a packet is in its lookup. */
+/* State of a packet's lookup. */
 struct turn {
     uint64_t name[MOST_COMPONENTS], hash, place;
     unsigned count, components, second;
     int port;
 };
 
-/* Asks for a bucket of the prefix of so many components. */
+/* Prefetches a bucket of the prefix with this many components. */
 static void ask(struct turn *turn, unsigned count)
 {
     turn->components = count;
@@ -128,7 +130,7 @@ static void ask(struct turn *turn, unsigned count)
     rte_prefetch0(&buckets[turn->place]);
 }
 
-/* False when the lookup has come to its end. */
+/* Makes one step. Returns false if the lookup has ended. */
 static bool go_on(struct turn *turn)
 {
     const struct slot *slot = find(&buckets[turn->place], turn->hash);

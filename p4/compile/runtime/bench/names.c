@@ -1,8 +1,9 @@
-/* Names of one to seven components, and packets for them. As many have each number of components as of the ten million URLs that G-Opt was
-   measured with; no two have the same first two components, so each of three and more needs entries of its own for its beginnings. */
+/* Names of one to seven components, and packets for them. The number of components is distributed as in the ten
+   million URLs that G-Opt was measured with. No two names have the same first two components, so each name of three
+   or more components needs its own entries for its prefixes. */
 #include "bench.h"
 
-/* The action of an entry which is only the beginning of longer ones, in ndn.p4. */
+/* The action in ndn.p4 of an entry that is only a prefix of longer ones. */
 #define LOOK_LONGER 2
 
 static const char *const tables[MOST_COMPONENTS] = {"names_of_one", "names_of_two", "names_of_three", "names_of_four", "names_of_five",
@@ -10,7 +11,8 @@ static const char *const tables[MOST_COMPONENTS] = {"names_of_one", "names_of_tw
 
 unsigned components(uint64_t entry)
 {
-    /* URLs with as many components; those with six and more are counted together there, and are halved here. */
+    /* Number of URLs with each number of components; URLs with six and more are counted together in the source, and
+       are split in half here. */
     static const uint64_t urls[MOST_COMPONENTS] = {974, 7086509, 1888029, 259022, 16980, 785, 785};
     uint64_t all = 0, chosen;
     unsigned count = 0;
@@ -53,7 +55,7 @@ uint64_t names_fill(const struct p4_program *ours, uint64_t entries)
 
 bool names_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
 {
-    /* So many of a thousand entries, with those that are beginnings of others. */
+    /* Entries per thousand with each number of components, including prefixes of other entries. */
     static const unsigned share[MOST_COMPONENTS] = {2, 1000, 240, 35, 5, 3, 3};
     uint64_t key[MOST_COMPONENTS];
     struct p4_table *of[MOST_COMPONENTS];
@@ -73,7 +75,7 @@ bool names_fill_dpdk(const struct p4_program *theirs, uint64_t entries)
     return true;
 }
 
-/* Half of the packets have a component more than the entry, where there is room. */
+/* Half of the packets have one component more than the entry, if there is room. */
 uint32_t names_packet(uint8_t *to, uint64_t entry, uint64_t random)
 {
     uint64_t key[MOST_COMPONENTS];

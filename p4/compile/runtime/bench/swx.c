@@ -1,5 +1,5 @@
-/* DPDK's own engine for P4, SWX (rte_swx_pipeline), between the rings of the measurement. It runs the C text that it makes of a
-   specification; DPDK 22.11 has no other way to take one. */
+/* DPDK's own P4 engine, SWX (rte_swx_pipeline), between the rings of the benchmark. It runs the C code that it
+   generates from a specification; DPDK 22.11 has no other way to load one. */
 #include "bench.h"
 
 #include <rte_lcore.h>
@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Instructions between two looks at whether packets are left: those of some nine packets. */
+/* Instructions between two checks for remaining packets: those of about nine packets. */
 #define STEPS 64
 
 static struct rte_swx_pipeline *pipeline;
 static struct rte_ring *input;
-/* A ring for each port: the engine does not write into a packet by which port it leaves. */
+/* One ring per port, because the engine does not write the egress port into a packet. */
 static struct rte_ring *leaving[PORTS];
 
 bool swx_start(const char *library, struct rte_ring *from, unsigned packets)
@@ -36,7 +36,7 @@ bool swx_start(const char *library, struct rte_ring *from, unsigned packets)
     rewind(ports);
     outcome = rte_swx_pipeline_build_from_lib(&pipeline, "measured", library, ports, (int)rte_socket_id());
     fclose(ports);
-    /* Tables that cannot be made are ENODEV there: the memory for them is missing. */
+    /* The function returns ENODEV if there is no memory for a table. */
     if (outcome == -ENOMEM || outcome == -ENODEV)
         return false;
     if (outcome != 0)
@@ -88,7 +88,8 @@ void swx_forward(unsigned count)
 {
     while (!rte_ring_empty(input))
         rte_swx_pipeline_run(pipeline, STEPS);
-    /* Some are still on their way, or wait at a port for others: the second of two calls without a packet between sends them. */
+    /* Some packets are still in flight, or wait at a port for others: the second of two calls without a packet in
+       between sends them. */
     for (unsigned turn = 0; left() < count; turn++) {
         rte_swx_pipeline_run(pipeline, STEPS);
         rte_swx_pipeline_flush(pipeline);
@@ -105,7 +106,7 @@ void swx_collect(struct rte_mbuf **packets, unsigned count)
     for (unsigned port = 0; port < PORTS; port++) {
         while (rte_ring_dequeue(leaving[port], &packet) == 0)
             ((struct rte_mbuf *)packet)->port = (uint16_t)port;
-        /* The next round writes to the same memory, as much of it as there is in the ring of the other ways. */
+        /* Like the single ring of the other variants, the next round then writes to the same memory. */
         rte_ring_reset(leaving[port]);
     }
 }

@@ -1,4 +1,4 @@
-/* Writes the C text that DPDK's engine for P4 (SWX) makes of a specification. */
+/* Writes the C code that DPDK's P4 engine (SWX) generates from a specification. */
 #include <rte_swx_pipeline.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* The programs of the paper: their tables, and packets for them. Sizes are those of the paper, section 4.1. */
+/* The programs of the paper: their tables, and packets for them. Sizes are from section 4.1 of the paper. */
 #include "bench.h"
 
 #include <rte_hash.h>
@@ -46,7 +46,7 @@ bool add(struct p4_table *table, const uint64_t *key, const uint64_t *mask, unsi
     return add_as(table, 0, key, mask, prefix, entry);
 }
 
-/* Other programs may have room. */
+/* Other programs may still fit. */
 static void dpdk_has_no_room(void)
 {
     missing("DPDK has no room for its table: set more huge pages aside (sysctl vm.nr_hugepages=2048), or none of them, so that "
@@ -98,7 +98,7 @@ uint64_t get_big(const uint8_t *from, unsigned bytes)
     return value;
 }
 
-/* Layer 2: each address is that of a sender and of a receiver. */
+/* Layer 2: each address is both a sender and a receiver. */
 
 static struct p4_table *senders, *receivers;
 
@@ -152,7 +152,7 @@ static uint32_t l2_packet(uint8_t *to, uint64_t entry, uint64_t random)
     return 60;
 }
 
-/* As DPDK's l3fwd with exact matches: lookups of a whole burst at once. */
+/* Like DPDK's l3fwd with exact matches: looks up a whole burst at once. */
 static void l2_by_hand(struct rte_mbuf **packets, unsigned count)
 {
     uint64_t from[HAND], to[HAND];
@@ -174,7 +174,7 @@ static void l2_by_hand(struct rte_mbuf **packets, unsigned count)
         packets[i]->port = known[i] < 0 || found[i] < 0 ? UINT16_MAX : (uint16_t)(((const uint64_t *)receivers->values)[found[i]] >> 55);
 }
 
-/* IPv4: more than half of the prefixes have 24 bits, as in tables of the Internet. */
+/* IPv4: more than half of the prefixes have 24 bits, as in Internet routing tables. */
 
 static struct p4_table *routes4;
 
@@ -224,7 +224,7 @@ uint32_t ipv4_packet(uint8_t *to, uint64_t entry, uint64_t random)
     return 60;
 }
 
-/* What l3fwd changes in a packet. */
+/* Sets the addresses that l3fwd sets in a packet. */
 void new_addresses(uint8_t *data, uint32_t port)
 {
     uint64_t to = __builtin_bswap64((UINT64_C(0x020100000000) | port) << 16), from = __builtin_bswap64((UINT64_C(0x020000000000) | port) << 16);

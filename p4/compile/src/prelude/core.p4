@@ -1,4 +1,5 @@
-// What every architecture has. The names and signatures are those of the language specification, appendix on core.p4.
+// Declarations common to all architectures. Names and signatures are from the language specification, appendix on
+// core.p4.
 
 #define _CORE_P4_
 

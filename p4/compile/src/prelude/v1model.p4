@@ -1,5 +1,5 @@
-// The architecture of the behavioural model's simple switch. With V1MODEL_VERSION 20200408 or newer, indices of counters,
-// meters and registers have a type of their own.
+// The architecture of the behavioural model's simple switch. With V1MODEL_VERSION 20200408 or newer, indices of
+// counters, meters and registers have their own type.
 
 #define _V1_MODEL_P4_
 #include <core.p4>
