@@ -338,7 +338,8 @@ impl PortQueue for NicQueue {
         let mut sent = 0;
         while sent < frames.len() {
             let count = (frames.len() - sent).min(BURST);
-            // SAFETY: `frames` holds `count` mbufs from index `sent`; the mbufs that the driver takes are forgotten below.
+            // SAFETY: `frames` holds `count` mbufs from index `sent`; the mbufs that the driver takes are forgotten
+            // below.
             let taken = unsafe {
                 let first = frames.as_mut_ptr().add(sent).cast();
                 ffi::namehop_nic_send(self.card.number, self.number, first, count as u16)

@@ -84,17 +84,17 @@ impl Diagnostics {
         &mut self.list[last]
     }
 
-    /// Number of errors, including those that were not kept.
+    /// Number of errors, also beyond the limit.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Number of warnings, including those that were not kept.
+    /// Number of warnings, also beyond the limit.
     pub fn warnings(&self) -> usize {
         self.warnings
     }
 
-    /// True if there are so many errors that compilation should stop.
+    /// True if the limit on errors is reached and compilation should stop.
     pub fn is_full(&self) -> bool {
         self.errors >= MAX_ERRORS
     }

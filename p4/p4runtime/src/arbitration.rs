@@ -238,7 +238,7 @@ impl Arbiter {
         Err(Status::not_found(format!("there is no {role}: open a stream in it, or leave the role out")))
     }
 
-    /// True if role and election id are those of a primary controller.
+    /// True if role and election id belong to a primary controller.
     pub fn is_primary(&self, role: &Role, election_id: Option<Uint128>) -> bool {
         let state = self.state();
         let primary = state.roles.get(role).and_then(|standing| state.clients.get(&standing.primary?));

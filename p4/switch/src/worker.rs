@@ -3,7 +3,7 @@
 //!
 //! Each queue belongs to one worker. Packets of one flow come through one queue, so they stay in order. A worker sends
 //! on its own queue of a port. If it has none, the worker with the port's first queue sends for it. A worker never
-//! waits for a batch to fill: a batch is whatever has arrived.
+//! waits for a batch to fill: a batch is the packets that have arrived.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

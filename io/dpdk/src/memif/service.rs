@@ -37,7 +37,7 @@ const LONG_LOOK: Duration = Duration::from_secs(1);
 /// Maximum number of incomplete handshakes. The oldest one is closed for a new one.
 const MAX_HANDSHAKES: usize = 32;
 
-/// Reason for closing a connection whose peer violates the protocol.
+/// Reason for closing a connection after a protocol violation of the peer.
 const DISORDER: &str = "the rings are not in order";
 
 /// Commands to the thread.

@@ -153,7 +153,7 @@ fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
         interface: 0,
         attach_kind: ATTACH_XDP,
     };
-    // SAFETY: the attributes have the type of this command; the pointer leads to `count` instructions, and the license ends
-    // with a zero byte.
+    // SAFETY: the attributes have the type of this command; the pointer leads to `count` instructions, and the license
+    // ends with a zero byte.
     unsafe { bpf_descriptor(PROGRAM_LOAD, &load) }
 }

@@ -23,7 +23,8 @@ const NO_SOURCES: &str = "DPDK's engine for P4, whose C text needs private heade
 ///
 /// # Errors
 ///
-/// Fails if the sources are not those of the installed DPDK, or if the C code cannot be generated or compiled.
+/// Fails if the sources belong to another DPDK than the installed one, or if the C code cannot be generated or
+/// compiled.
 pub(super) fn prepare(
     workshop: &Workshop,
     name: &str,

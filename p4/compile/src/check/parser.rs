@@ -74,7 +74,7 @@ impl<'a> Checker<'a> {
         Some(self.parsers.len() - 1)
     }
 
-    /// The fields of a value set's members: those of a struct or tuple, or one value.
+    /// The fields of a value set's members: the fields of a struct or tuple, or one value.
     fn set_fields(&mut self, ty: Ty, span: Span) -> Vec<(Arc<str>, Ty, Arc<str>)> {
         let exact: Arc<str> = "exact".into();
         let fields: Vec<_> = match (self.types.structure(ty), self.types.components(ty)) {

@@ -152,7 +152,7 @@ impl<'a> Asked<'a> {
         self.cells("meter", self.description.meters.iter().map(|meter| (&*meter.path, meter.size)))
     }
 
-    /// Finds the object among those of its kind.
+    /// Finds the object among all of its kind.
     fn cells<'d>(&self, kind: &str, all: impl Iterator<Item = (&'d str, u64)> + Clone) -> Result<Cells, String> {
         let Asked { name, index, .. } = *self;
         let refused = |reason| format!("{kind}: {reason}");

@@ -146,7 +146,7 @@ pub fn describe(
 ) -> Result<Description, String> {
     let table = |table: &ir::Table| {
         let shape = table;
-        // The actions of group members are those of the entries of their table.
+        // Group members have the same actions as the entries of their table.
         let table = table.members_of.map_or(table, |main| &compiled.tables[main]);
         let unit = switch.unit(table.owner.0)?;
         let control = unit.control()?;

@@ -110,7 +110,7 @@ impl Running {
         })))
     }
 
-    /// The default action of a table, if its metadata match those of the request.
+    /// The default action of a table, if its metadata match the request.
     fn default_entry(&self, number: usize, asked: &Notes) -> Option<Entity> {
         let state = self.control.state();
         let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };

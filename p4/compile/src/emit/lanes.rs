@@ -29,7 +29,7 @@ static void in_turns(struct p4_packet *packets, struct p4_frame *const *frames, 
 /// Maximum number of stages, and of characters, with which the function for one packet is inlined into each stage.
 const MOST_INLINE: (usize, usize) = (8, 40_000);
 
-/// Local variables of the functions for one packet, besides those of the program.
+/// Local variables of the functions for one packet, besides the program's variables.
 const LOCALS: &str = "    uint8_t *const data = p4_frame_data(frame);\n    uint64_t length = frame->length;\n    \
     struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)data;\n    (void)length;\n    \
     (void)found;\n    (void)came_in;\n";
@@ -42,7 +42,7 @@ pub(super) fn is_long(body: &str) -> bool {
 /// Declarations, statements, and the number of stages after the first one.
 type Body = (String, String, usize);
 
-/// A program whose packets go straight through.
+/// The code of a program that packets pass straight through.
 pub(super) struct Lanes {
     /// For packets that go together from lookup to lookup.
     pub staged: Option<Body>,

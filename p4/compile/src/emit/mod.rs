@@ -88,7 +88,7 @@ struct Emitter<'a> {
     ends: Vec<End>,
     /// Set if all parts are one: how packets are interleaved.
     fused: Option<Order>,
-    /// Stages after the first one, those of them that are preceded by encryption, and checksums, so far.
+    /// Stages after the first one, the stages preceded by encryption, and checksums, so far.
     stages: usize,
     ciphers: BTreeSet<usize>,
     sums: usize,

@@ -44,7 +44,7 @@ impl<'p> Switch<'p> {
         bits
     }
 
-    /// The values of all arguments, including those that are only written to.
+    /// The values of all arguments, including arguments that are only written to.
     fn inputs(&mut self, frame: &mut Frame, arguments: &'p [Argument]) -> Run<Vec<Value>> {
         (0..arguments.len()).map(|place| self.input_value(frame, arguments, place)).collect()
     }

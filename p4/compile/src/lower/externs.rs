@@ -48,7 +48,7 @@ impl<'p> Lowerer<'p> {
         Ok(())
     }
 
-    /// The current values of all arguments, including those that are written to.
+    /// The current values of all arguments, including arguments that are written to.
     fn inputs(&mut self, arguments: &'p [Argument]) -> Lower<Vec<Option<Expr>>> {
         let mut list = Vec::new();
         for argument in arguments {

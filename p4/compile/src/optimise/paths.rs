@@ -12,7 +12,7 @@ use crate::ir::{Label, Program, State, Statement};
 const MOST_STATEMENTS: usize = 2000;
 const MOST_STAGES: usize = 8;
 
-/// Statements that run next: a list from an index on, then those of `after`.
+/// Statements that run next: a list from an index on, then `after`.
 struct Rest {
     list: Rc<Vec<Statement>>,
     from: usize,

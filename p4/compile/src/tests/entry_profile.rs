@@ -1,4 +1,4 @@
-//! Actions of entries of a random table: their own, or those of a member, a group or a set of an action profile.
+//! Actions of entries of a random table: their own, or the actions of a member, a group or a set of an action profile.
 
 use std::collections::BTreeMap;
 

@@ -38,6 +38,7 @@ unsafe extern "C" fn lost(owner: *mut c_void, _number: u64) {
 
 unsafe extern "C" fn digest(owner: *mut c_void, number: u64, bytes: *const u8, length: usize) {
     // The pointer may be invalid for a digest without fields.
+    // SAFETY: as above.
     let bytes = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(bytes, length) } };
     // SAFETY: as above.
     unsafe { (*owner.cast::<Outcome>()).digests.put(number as u32, bytes) };
