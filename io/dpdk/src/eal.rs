@@ -2,9 +2,9 @@
 //!
 //! If enough huge pages are free, the EAL allocates at start all huge pages that packets need, so that they are still
 //! available when further ports are opened. Otherwise it uses ordinary memory, which needs no privileges. The EAL
-//! creates no files, opens no telemetry socket and does not pin the thread that starts it. It probes PCI devices only
-//! with [`Devices::Pci`], and then takes only the devices that are opened. Its log goes to `tracing` under the target
-//! `namehop_dpdk`.
+//! leaves no files behind, opens no telemetry socket and does not pin the thread that starts it. It probes PCI devices
+//! only with [`Devices::Pci`], and then takes only the devices that are opened. Its log goes to `tracing` under the
+//! target `namehop_dpdk`.
 
 use std::ffi::{CString, c_char};
 use std::fmt;

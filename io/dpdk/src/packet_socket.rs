@@ -154,7 +154,7 @@ impl PortQueue for PacketQueue {
         }
     }
 
-    /// A lower bound: more than half of the frames that wait.
+    /// A lower bound, at least half of the frames that wait; 0 if they are fewer than a burst.
     fn waiting(&self) -> usize {
         self.ring.waiting()
     }

@@ -259,7 +259,7 @@ impl Program {
     /// Makes the engine of one worker. `batch` is the batch size; 0 selects the program's own.
     ///
     /// # Errors
-    /// Fails if there are already as many engines as workers.
+    /// Fails if there are too many engines.
     pub fn engine(&self, batch: u32, pool: &BufferPool) -> Result<Engine, String> {
         Engine::new(self.host, batch, pool, Arc::clone(&self.digests))
     }

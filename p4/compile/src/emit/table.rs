@@ -21,7 +21,7 @@ const BITS_OF_FOUR: u32 = 24;
 /// Size of a cache line, and of the head of a bucket, in bytes.
 const LINE: u32 = 64;
 const HEAD: u32 = 8;
-/// Maximum number of slots of a bucket: the head has this many tags.
+/// Maximum number of slots of a bucket: the head has this many marks.
 const MOST_SLOTS: u32 = 7;
 
 /// Memory layout of a table's buckets: see `runtime/hash.h`.
