@@ -298,7 +298,7 @@ impl PortQueue for MemifQueue {
             has_news |= connection.has_more();
         }
         if has_news {
-            // Frames may have come before the peer was asked to signal them.
+            // Frames or a new connection may have come before the bell was armed.
             self.link.tell_worker();
         }
     }

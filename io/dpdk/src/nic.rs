@@ -234,7 +234,7 @@ impl NicPort {
     /// one queue, or if the card spreads such frames over all queues.
     ///
     /// # Errors
-    /// Fails if the card does not support it. The frames then arrive as before.
+    /// Fails if the card does not support the rule or has no room for it. The frames then arrive as before.
     pub fn steer(&self, flow: Flow) -> Result<Option<u16>, DpdkError> {
         let is_spread = self.spreads && matches!(flow.origin, Origin::Udp { .. });
         if self.card.steered.len() < 2 || is_spread {

@@ -63,7 +63,7 @@ impl Rules {
     /// counts the flows of each queue. Returns the queue.
     ///
     /// # Errors
-    /// Fails if the card does not support the rule.
+    /// Fails if the card does not support the rule or has no room for it.
     pub(crate) fn add(&mut self, number: u16, flow: Flow, steered: &[AtomicUsize]) -> Result<u16, DpdkError> {
         if let Some(rule) = self.0.iter().find(|rule| rule.flow == flow) {
             return Ok(rule.queue);

@@ -198,7 +198,7 @@ impl Connection {
     }
 
     /// Copies frames from the front into the ring, as many as fit. Returns how many frames are done, and how many of
-    /// these were dropped because they would not even fit into an empty ring.
+    /// these were dropped because they would never fit.
     pub(super) fn send(&mut self, frames: &[PacketBuffer]) -> Result<(usize, usize), Violation> {
         let (regions, direction) = (self.regions.as_slice(), &mut self.send);
         let mut free = direction.theirs().wrapping_add(direction.lead()).wrapping_sub(direction.count);
@@ -220,7 +220,7 @@ impl Connection {
             ask_for(direction, free, AHEAD, frames.get(done + usize::from(AHEAD)));
             match copy_out(regions, direction, free, frame.bytes())? {
                 Some(used) => free -= used,
-                // It does not fit even into an empty ring.
+                // It does not fit into an empty ring, or needs more than MAX_PIECES buffers.
                 None if free == direction.slots() || usize::from(free) >= MAX_PIECES => lost += 1,
                 None => break,
             }

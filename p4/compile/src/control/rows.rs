@@ -33,7 +33,7 @@ pub struct Rows {
     data_bytes: Vec<usize>,
     words: Vec<u64>,
     index: HashTable<u32>,
-    /// Randomly seeded. The standard library's hasher took an eighth of the time to load entries.
+    /// Has its own seed. The standard library's hasher took an eighth of the time to load entries.
     hasher: DefaultHashBuilder,
     free: Vec<u32>,
 }

@@ -146,7 +146,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The checksum of values: the sum of their 16-bit words, added in 64-bit steps (RFC 1071, section 2).
+    /// The checksum of values: the sum of their 16-bit words, computed on the 32-bit halves of 64-bit words (RFC 1071,
+    /// section 2).
     pub(super) fn sum(&mut self, values: &[Expr]) -> String {
         self.sums += 1;
         let name = format!("sum${}", self.sums);
