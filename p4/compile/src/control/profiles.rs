@@ -16,7 +16,7 @@ use crate::interpret::table::{Match, RuntimeEntry};
 use crate::lower;
 use crate::value::Value;
 
-/// An action with its arguments, by its full name, because tables that share a profile number actions differently.
+/// An action with its arguments, by its full name, because tables that share a profile may number actions differently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionOf {
     pub path: String,
