@@ -11,15 +11,15 @@ use utoipa::ToSchema;
 use crate::nfd::numbers::{cs_flags, face_flags};
 use crate::nfd::{Code, ControlParameters, FieldSet};
 
-/// When a face goes away.
+/// When a face is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistency {
     /// After some time without traffic, or when the connection fails.
     OnDemand,
-    /// When it is destroyed, or the router ends.
+    /// By a command, or when the router ends.
     Persistent,
-    /// When it is destroyed: it is there again after a restart.
+    /// By a command. The router creates it again after a restart.
     Permanent,
 }
 
@@ -37,7 +37,7 @@ impl From<Persistency> for FacePersistency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PitTokens {
-    /// As soon as the peer has shown that it knows PIT tokens.
+    /// Once the peer has shown that it supports PIT tokens.
     Auto,
     /// Always.
     On,
@@ -55,27 +55,27 @@ impl From<PitTokens> for PitTokenMode {
     }
 }
 
-/// Properties of a face that can be chosen. Those that are left out stay as they are, or are the router's choice.
+/// Configurable properties of a face. Absent ones keep their values, or the router chooses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaceProperties {
-    /// When the face goes away.
+    /// When the face is closed.
     pub persistency: Option<Persistency>,
-    /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    /// Send IncomingFaceId, and obey NextHopFaceId.
     pub local_fields: Option<bool>,
-    /// NDNLPv2 link reliability.
+    /// Use NDNLPv2 link reliability.
     pub reliability: Option<bool>,
-    /// NDNLPv2 congestion marking.
+    /// Use NDNLPv2 congestion marking.
     pub congestion_marking: Option<bool>,
-    /// IDLE packets of NDNLPv2 are sent now and then, over UDP sockets.
+    /// Send NDNLPv2 IDLE packets periodically, on UDP sockets.
     pub keep_alive: Option<bool>,
     /// When Interests carry this router's PIT token.
     pub pit_tokens: Option<PitTokens>,
-    /// Least time that the queue must be too long before packets are marked.
+    /// Time for which the queue must exceed the threshold before packets are marked.
     pub congestion_interval_ns: Option<u64>,
     /// Queue length from which packets are marked.
     pub congestion_threshold_bytes: Option<u64>,
-    /// Largest frame.
+    /// Maximum size of a frame.
     pub mtu_bytes: Option<u64>,
 }
 
@@ -121,17 +121,17 @@ pub fn explain_refused(refused: &ControlParameters) -> Vec<&'static str> {
     .collect()
 }
 
-/// Settings of the Content Store. Those that are left out stay as they are.
+/// Settings of the Content Store. Absent ones keep their values.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CsSettings {
-    /// Most Data that it holds, as far as its memory (`capacity_bytes` in the configuration) suffices.
+    /// Maximum number of Data packets, as far as its memory (`capacity_bytes` in the configuration) allows.
     pub capacity_packets: Option<u64>,
-    /// Data is taken in.
+    /// Admit Data.
     pub admit: Option<bool>,
-    /// Interests are answered.
+    /// Answer Interests.
     pub serve: Option<bool>,
-    /// What enters and what leaves, with settings: `lru`, `filter:threshold=3`.
+    /// The policy with settings: `lru`, `filter:threshold=3`.
     pub policy: Option<String>,
 }
 

@@ -73,35 +73,36 @@ pub struct WorkerStatus {
     pub queues: Vec<QueueStatus>,
 }
 
-/// One receive queue of a port and the transmit queue beside it.
+/// A receive queue of a port and its transmit queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct QueueStatus {
     /// URI of the port.
     pub port: String,
-    /// Number of the queue on its port.
+    /// Index of the queue on its port.
     pub queue: u64,
-    /// Frames received, whatever became of them.
+    /// Frames received, including discarded ones.
     pub received_frames: u64,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Faces whose frames the network card puts into this queue by a rule (rte_flow).
+    /// Faces that the network card steers to this queue by a rule (rte_flow).
     pub steered_faces: u64,
 }
 
-/// What a worker and the others hand to each other.
+/// Packets exchanged between a worker and the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct HandoverCounters {
-    /// Packets from other workers.
+    /// Packets received from other workers.
     pub handed_in: u64,
-    /// Packets to other workers.
+    /// Packets passed to other workers.
     pub handed_out: u64,
-    /// Packets that were marked as congested because they, or others in the same receive queue, had waited too long for this worker.
+    /// Packets marked as congested because they, or others in the same receive queue, had waited too long for this
+    /// worker.
     pub congestion_marks: u64,
-    /// Interests that were to go to another worker and found no room.
+    /// Interests dropped for lack of room in the ring to another worker.
     pub dropped_interests: u64,
-    /// Data of which the same is true.
+    /// Data dropped for lack of room in the ring to another worker.
     pub dropped_data: u64,
-    /// Nacks of which the same is true.
+    /// Nacks dropped for lack of room in the ring to another worker.
     pub dropped_nacks: u64,
 }
 

@@ -7,48 +7,48 @@ use super::CsDiskView;
 use crate::nfd::numbers::cs_flags;
 use crate::nfd::{ControlParameters, CsInfo, CsPolicyCounters};
 
-/// Settings and use of the Content Store.
+/// Settings and counters of the Content Store.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsInfoView {
-    /// Most Data that it holds.
+    /// Capacity in Data packets.
     pub capacity_packets: u64,
-    /// What enters and what leaves, with settings that are not the usual ones; `null` where the forwarder does not tell.
+    /// The policy, with settings that differ from their defaults; `null` if the forwarder does not report it.
     #[schema(required)]
     pub policy: Option<String>,
-    /// Data that it holds.
+    /// Current number of Data packets.
     pub entries: u64,
-    /// Data is taken in.
+    /// True if Data is admitted.
     pub admit: bool,
-    /// Interests are answered.
+    /// True if Interests are answered.
     pub serve: bool,
-    /// Interests answered.
+    /// Interests that hit.
     pub hits: u64,
-    /// Interests that it could not answer.
+    /// Interests that missed.
     pub misses: u64,
-    /// Hits by lookups, 0 to 1; `null` before the first lookup.
+    /// Hits per lookup, 0 to 1; `null` before the first lookup.
     #[schema(required)]
     pub hit_ratio: Option<f64>,
-    /// What it did under each policy that it had since the router started; empty where the forwarder does not tell.
+    /// Counters of each policy in use since the router started; empty if the forwarder does not report them.
     pub by_policy: Vec<CsPolicyView>,
-    /// The second tier; absent when there is none.
+    /// The second tier; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<CsDiskView>,
 }
 
-/// What the Content Store did under one policy.
+/// Counters of the Content Store under one policy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsPolicyView {
-    /// The policy, with any settings.
+    /// Name of the policy; its counters cover all settings.
     pub policy: String,
-    /// Interests answered.
+    /// Interests that hit.
     pub hits: u64,
-    /// Interests that it could not answer.
+    /// Interests that missed.
     pub misses: u64,
-    /// Data that entered.
+    /// Data inserted.
     pub insertions: u64,
-    /// Data that left to make room.
+    /// Data evicted.
     pub evictions: u64,
-    /// Data that the policy did not let in.
+    /// Data rejected by the policy.
     pub rejections: u64,
 }
 
@@ -77,34 +77,34 @@ impl From<CsInfo> for CsInfoView {
     }
 }
 
-/// Data removed by a command.
+/// Data erased by a command.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsErasureView {
-    /// Under this prefix.
+    /// Prefix of the Data.
     pub prefix: String,
-    /// Packets.
+    /// Number of packets.
     pub erased: u64,
 }
 
-/// Settings of the Content Store after a command changed some.
+/// Settings of the Content Store after a command.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsConfigView {
-    /// Most Data that it holds.
+    /// Capacity in Data packets.
     #[schema(required)]
     pub capacity_packets: Option<u64>,
-    /// Data is taken in.
+    /// True if Data is admitted.
     #[schema(required)]
     pub admit: Option<bool>,
-    /// Interests are answered.
+    /// True if Interests are answered.
     #[schema(required)]
     pub serve: Option<bool>,
-    /// What enters and what leaves; `null` where the forwarder does not tell.
+    /// The policy; `null` if the forwarder does not report it.
     #[schema(required)]
     pub policy: Option<String>,
-    /// What was asked for, when the forwarder does not give all of it.
+    /// The requested capacity, if the forwarder does not provide all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_capacity_packets: Option<u64>,
-    /// What to do about that.
+    /// How to get the requested capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }

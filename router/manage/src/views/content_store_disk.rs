@@ -11,37 +11,37 @@ use crate::nfd::CsDisk;
 pub struct CsDiskView {
     /// `starting`, `working`, `stalled` or `failed`.
     pub state: String,
-    /// Bytes for packets.
+    /// Capacity for packets.
     pub capacity_bytes: u64,
-    /// Of these, those that were written at some time.
+    /// Part of the capacity that was ever written.
     pub used_bytes: u64,
-    /// Data that left memory for the disk.
+    /// Data moved from memory to the disk.
     pub stored: u64,
-    /// Data that left memory and did not go to the disk, because that was behind or did not work.
+    /// Data evicted from memory without being written, because the disk was behind or did not work.
     pub not_stored: u64,
     /// Lookups that found their Data.
     pub hits: u64,
-    /// Lookups that did not, although the index had the name.
+    /// Lookups that did not find their Data, although the index had the name.
     pub misses: u64,
     /// Lookups that took longer than `read_timeout_ms`.
     pub timeouts: u64,
-    /// Lookups that were not made, because too many were under way.
+    /// Lookups skipped because too many were in progress.
     pub busy: u64,
-    /// Interests that wait for the disk now.
+    /// Interests that are waiting for the disk.
     pub waiting: u64,
-    /// Requests to read.
+    /// Read requests.
     pub reads: u64,
-    /// Requests to write, each with the packets that came together.
+    /// Write requests, each with a batch of packets.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
     /// Requests that ended with an error.
     pub errors: u64,
-    /// Packets that were damaged on the disk.
+    /// Packets found damaged on the disk.
     pub checksum_failures: u64,
-    /// Times that the disk did not answer for a second.
+    /// Number of times that the disk did not answer for one second.
     pub stalls: u64,
-    /// Workers that have erased Data of which the disk does not know yet; the state file does until then.
+    /// Workers with erasures of Data that the disk has not recorded yet; the state file records them until then.
     pub erasing_workers: u64,
 }
 

@@ -8,16 +8,16 @@ use crate::server::DispatchEntry;
 /// An entry of the name dispatch table.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DispatchEntryView {
-    /// Its number.
+    /// Index of the entry.
     pub entry: u64,
-    /// The worker that its names belong to.
+    /// The worker that owns its names.
     pub worker: u64,
-    /// The one that they belonged to before; `null` when that was long ago, or never.
+    /// The previous owner; `null` if the entry was not moved recently.
     #[schema(required)]
     pub former_worker: Option<u64>,
-    /// Whether names with more components have entries of their own, because one worker alone should not have them all.
+    /// True if names with more components have entries of their own, to spread them over several workers.
     pub divided: bool,
-    /// Packets a second, estimated from samples of the last seconds.
+    /// Packets per second, estimated from samples of the last seconds.
     pub packets_per_s: u64,
 }
 
@@ -28,11 +28,11 @@ impl From<DispatchEntry> for DispatchEntryView {
     }
 }
 
-/// Names that were given to a worker.
+/// Names that were moved to a worker.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DispatchMoveView {
-    /// One of them.
+    /// One of the names.
     pub name: String,
-    /// The worker.
+    /// Index of the worker.
     pub worker: u64,
 }

@@ -11,11 +11,11 @@ use crate::nfd::{Code, ControlParameters, FaceStatus};
 /// A face with all its properties and packet counts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FaceView {
-    /// Number.
+    /// Id of the face.
     pub face_id: u64,
-    /// Address of the peer.
+    /// Remote address.
     pub remote_uri: String,
-    /// Address of this end.
+    /// Local address.
     pub local_uri: String,
     /// `local` or `non-local`.
     pub scope: &'static str,
@@ -23,26 +23,27 @@ pub struct FaceView {
     pub persistency: &'static str,
     /// `point-to-point`, `multi-access` or `ad-hoc`.
     pub link_type: &'static str,
-    /// Whether its link carries packets; null where the router does not say.
+    /// True if the link is up; `null` if the router does not report it.
     #[schema(required)]
     pub is_up: Option<bool>,
-    /// Time until it is closed if nothing comes.
+    /// Time until the face is closed if no packet arrives; `null` if it does not expire.
     #[schema(required)]
     pub expiration_ms: Option<u64>,
-    /// Largest frame.
+    /// Maximum size of a frame; `null` if there is no limit.
     #[schema(required)]
     pub mtu_bytes: Option<u64>,
-    /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    /// True if the router sends IncomingFaceId and obeys NextHopFaceId.
     pub local_fields: bool,
-    /// NDNLPv2 link reliability.
+    /// True if NDNLPv2 link reliability is used.
     pub reliability: bool,
-    /// NDNLPv2 congestion marking.
+    /// True if NDNLPv2 congestion marking is used.
     pub congestion_marking: bool,
-    /// IDLE packets of NDNLPv2 are sent now and then.
+    /// True if NDNLPv2 IDLE packets are sent periodically.
     pub keep_alive: bool,
-    /// When Interests carry this router's PIT token: `on`, `off`, or `auto`, which is once the peer has shown that it knows PIT tokens.
+    /// When Interests carry this router's PIT token: `on`, `off`, or `auto` (once the peer has shown that it supports
+    /// PIT tokens).
     pub pit_tokens: &'static str,
-    /// Least time that the queue must be too long before packets are marked.
+    /// Time for which the queue must exceed the threshold before packets are marked.
     #[schema(required)]
     pub congestion_interval_ns: Option<u64>,
     /// Queue length from which packets are marked.
@@ -107,40 +108,41 @@ fn pit_tokens(flags: u64) -> &'static str {
     }
 }
 
-/// What a command did to a face: the properties that the answer names.
+/// Properties of a face in the response to a command.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ChangedFaceView {
-    /// Number.
+    /// Id of the face.
     #[schema(required)]
     pub face_id: Option<u64>,
-    /// Address of the peer.
+    /// Remote address.
     #[schema(required)]
     pub remote_uri: Option<String>,
-    /// Address of this end.
+    /// Local address.
     #[schema(required)]
     pub local_uri: Option<String>,
-    /// Whether the command made it or found it; `null` after other commands.
+    /// True if the command created the face, false if the face existed; `null` for other commands.
     #[schema(required)]
     pub created: Option<bool>,
     /// `on-demand`, `persistent` or `permanent`.
     #[schema(required)]
     pub persistency: Option<&'static str>,
-    /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    /// True if the router sends IncomingFaceId and obeys NextHopFaceId.
     #[schema(required)]
     pub local_fields: Option<bool>,
-    /// NDNLPv2 link reliability.
+    /// True if NDNLPv2 link reliability is used.
     #[schema(required)]
     pub reliability: Option<bool>,
-    /// NDNLPv2 congestion marking.
+    /// True if NDNLPv2 congestion marking is used.
     #[schema(required)]
     pub congestion_marking: Option<bool>,
-    /// IDLE packets of NDNLPv2 are sent now and then.
+    /// True if NDNLPv2 IDLE packets are sent periodically.
     #[schema(required)]
     pub keep_alive: Option<bool>,
-    /// When Interests carry this router's PIT token: `on`, `off`, or `auto`, which is once the peer has shown that it knows PIT tokens.
+    /// When Interests carry this router's PIT token: `on`, `off`, or `auto` (once the peer has shown that it supports
+    /// PIT tokens).
     #[schema(required)]
     pub pit_tokens: Option<&'static str>,
-    /// Largest frame.
+    /// Maximum size of a frame.
     #[schema(required)]
     pub mtu_bytes: Option<u64>,
 }

@@ -5,52 +5,52 @@ use utoipa::ToSchema;
 
 use crate::server::{LatencyCounts, LatencyStatus};
 
-/// Times of a sample of packets from reception to transmission, to one percent.
+/// Times of a sample of packets from reception to transmission, in steps of one percent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LatencyView {
-    /// One in so many packets is measured on average; 0 when none is.
+    /// On average, one packet in this many is measured; 0 if the measurement is off.
     pub one_in: u64,
-    /// For how long, in seconds.
+    /// Duration of the measurement, in seconds.
     pub seconds: f64,
-    /// Interests that the Content Store could not answer, Interests that it answered, and Data.
+    /// Interests that missed in the Content Store, Interests that hit, and Data.
     pub ways: Vec<LatencyWayView>,
 }
 
-/// Times of packets of one kind. `null` without packets.
+/// Times of packets of one kind; `null` without packets.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LatencyWayView {
     /// `cs_miss`, `cs_hit` or `data`.
     pub way: String,
-    /// Packets that were measured.
+    /// Packets measured.
     pub packets: u64,
     /// Mean, in microseconds.
     #[schema(required)]
     pub mean_us: Option<f64>,
-    /// Half of the packets took no longer, in microseconds.
+    /// Median, in microseconds.
     #[schema(required)]
     pub p50_us: Option<f64>,
-    /// 90 % of the packets took no longer.
+    /// 90th percentile, in microseconds.
     #[schema(required)]
     pub p90_us: Option<f64>,
-    /// 99 % of the packets took no longer.
+    /// 99th percentile, in microseconds.
     #[schema(required)]
     pub p99_us: Option<f64>,
-    /// 99.9 % of the packets took no longer.
+    /// 99.9th percentile, in microseconds.
     #[schema(required)]
     pub p999_us: Option<f64>,
-    /// The longest time, in microseconds.
+    /// Maximum, in microseconds.
     #[schema(required)]
     pub max_us: Option<f64>,
-    /// The whole distribution, in order of time.
+    /// The whole distribution, in ascending order of time.
     pub distribution: Vec<LatencyStepView>,
 }
 
 /// A step of the distribution.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LatencyStepView {
-    /// In microseconds.
+    /// Upper bound of the step, in microseconds.
     pub up_to_us: f64,
-    /// Packets that took so long and longer than the step before it.
+    /// Packets that took longer than the previous step, and no longer than this one.
     pub packets: u64,
 }
 

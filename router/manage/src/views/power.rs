@@ -5,31 +5,31 @@ use utoipa::ToSchema;
 
 use crate::server::{PowerPart, PowerStatus};
 
-/// Power over the last second or so, and energy since the start of the router.
+/// Power over about the last second, and energy since the start of the router.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PowerView {
-    /// `measured` by the processors' counters, or `estimated` with the description of a server.
+    /// `measured` with the counters of the CPUs, or `estimated` with the model of a server.
     pub source: String,
-    /// The server whose description it was estimated with; `null` when measured.
+    /// The server model of the estimate; `null` if measured.
     #[schema(required)]
     pub server: Option<String>,
     /// Power of all parts.
     pub watts: f64,
-    /// Energy of all parts, whoever used it, for each packet that the router forwarded; `null` without packets.
+    /// Energy of all parts, including that used by other programs, per forwarded packet; `null` without packets.
     #[schema(required)]
     pub nanojoules_per_packet: Option<u64>,
-    /// Parts of the computer; none is part of another.
+    /// Parts of the host; none contains another.
     pub parts: Vec<PowerPartView>,
 }
 
-/// A part of the computer.
+/// A part of the host.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PowerPartView {
-    /// As the operating system calls it (`package-0`, `dram-0`), or the model (`cpu`, `memory`, `nic`, `chassis`).
+    /// Name given by the operating system (`package-0`, `dram-0`) or by the model (`cpu`, `memory`, `nic`, `chassis`).
     pub name: String,
-    /// Its power.
+    /// Power of the part.
     pub watts: f64,
-    /// Its energy since the start of the router.
+    /// Energy of the part since the start of the router.
     pub joules: f64,
 }
 

@@ -14,18 +14,18 @@ use crate::nfd::{FibEntry, Route, StrategyChoice};
 pub struct RouteView {
     /// Prefix.
     pub prefix: String,
-    /// Face that it leads to.
+    /// Id of the next hop's face.
     pub face_id: u64,
-    /// Address of that face's peer. In lists only.
+    /// Remote address of the face. In lists only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_uri: Option<String>,
-    /// Who made it: `app`, `client`, `static`, `nlsr` and so on, or a number.
+    /// Origin: `app`, `client`, `static`, `nlsr` and so on, or a number.
     pub origin: String,
     /// Lower is better.
     pub cost: u64,
-    /// `child-inherit`, `capture`, both with a comma between them, `none`, or other bits as a number.
+    /// `child-inherit`, `capture`, both separated by a comma, `none`, or other bits as a number.
     pub flags: String,
-    /// Time that remains; `null` when it does not expire.
+    /// Remaining lifetime; `null` if the route does not expire.
     #[schema(required)]
     pub expires_ms: Option<u64>,
 }
@@ -48,9 +48,9 @@ impl RouteView {
 /// One next hop of a FIB entry.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct NextHopView {
-    /// Face.
+    /// Id of the face.
     pub face_id: u64,
-    /// Address of its peer; `null` when the face has gone.
+    /// Remote address of the face; `null` if the face no longer exists.
     #[schema(required)]
     pub remote_uri: Option<String>,
     /// Lower is better.
@@ -62,7 +62,7 @@ pub struct NextHopView {
 pub struct FibView {
     /// Prefix.
     pub prefix: String,
-    /// Where its Interests go, best first.
+    /// Next hops of its Interests, lowest cost first.
     pub nexthops: Vec<NextHopView>,
 }
 

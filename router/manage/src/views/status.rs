@@ -10,26 +10,26 @@ use super::{CsDiskView, PowerView};
 use crate::nfd::{CsDisk, DropCount, GeneralStatus, ReadvertiseStatus};
 use crate::server::{HandoverCounters, PowerStatus, QueueStatus, WorkerStatus};
 
-/// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
+/// Version, uptime, table sizes, packet counts, dropped packets by reason, and the status of readvertising.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StatusView {
     /// Program and version.
     pub version: String,
-    /// When the router started.
+    /// Start of the router.
     pub start_time_unix_ms: u64,
-    /// When it answered.
+    /// Time of the answer.
     pub current_time_unix_ms: u64,
-    /// What lies between these.
+    /// Time between start and answer.
     pub uptime_s: f64,
-    /// Entries of the table of names.
+    /// Entries of the name table.
     pub name_tree_entries: u64,
     /// FIB prefixes.
     pub fib_entries: u64,
-    /// Pending Interests.
+    /// PIT entries.
     pub pit_entries: u64,
     /// Strategy measurements.
     pub measurements_entries: u64,
-    /// Data in the Content Store.
+    /// Content Store entries.
     pub cs_entries: u64,
     /// Interests received.
     pub in_interests: u64,
@@ -43,27 +43,27 @@ pub struct StatusView {
     pub out_data: u64,
     /// Nacks sent.
     pub out_nacks: u64,
-    /// Pending Interests that ended with Data.
+    /// PIT entries satisfied by Data.
     pub satisfied_interests: u64,
-    /// Pending Interests that ended without.
+    /// PIT entries that ended without Data.
     pub unsatisfied_interests: u64,
-    /// Discarded packets by layer, then by reason, those of faces that are gone included; `null` where the forwarder does not
-    /// tell.
+    /// Dropped packets by layer and reason, including those of destroyed faces; `null` if the forwarder does not report
+    /// them.
     #[schema(required)]
     pub drops: Option<BTreeMap<String, BTreeMap<String, u64>>>,
-    /// The same by face, of faces that exist.
+    /// Dropped packets of existing faces.
     #[schema(required)]
     pub face_drops: Option<Vec<FaceDropView>>,
-    /// Who is told of the routes; `null` where the forwarder does not tell.
+    /// Status of readvertising; `null` if the forwarder does not report it.
     #[schema(required)]
     pub readvertise: Option<Vec<ReadvertiseView>>,
-    /// What each worker does, by number; `null` where the forwarder does not tell.
+    /// Status of each worker, by index; `null` if the forwarder does not report it.
     #[schema(required)]
     pub workers: Option<Vec<WorkerView>>,
-    /// What the computer takes of power; `null` where that is neither measured nor estimated.
+    /// Power of the host; `null` if it is neither measured nor estimated.
     #[schema(required)]
     pub power: Option<PowerView>,
-    /// The second tier of the Content Store; `null` where there is none.
+    /// The second tier of the Content Store; `null` if there is none.
     #[schema(required)]
     pub cs_disk: Option<CsDiskView>,
 }
@@ -83,39 +83,39 @@ pub struct OwnDatasets<'a> {
     pub cs_disk: Option<CsDisk>,
 }
 
-/// Packets discarded on a face for one reason.
+/// Packets dropped on a face for one reason.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FaceDropView {
-    /// The face.
+    /// Id of the face.
     pub face_id: u64,
     /// `engine` or `link`.
     pub layer: String,
     /// Stable name in kebab case.
     pub reason: String,
-    /// Packets.
+    /// Number of packets.
     pub count: u64,
 }
 
 /// One worker.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WorkerView {
-    /// Number of the processor it is pinned to; `null` when it is not.
+    /// Number of the CPU that it is pinned to; `null` if it is not pinned.
     #[schema(required)]
     pub processor: Option<usize>,
-    /// Share of the time since its start in which it had something to do, from 0 to 1.
+    /// Share of the time since its start that it spent on work, from 0 to 1.
     pub busy_share: f64,
-    /// Packets that it has forwarded.
+    /// Packets forwarded.
     pub packets: u64,
-    /// Its pending Interests.
+    /// Entries in its PIT.
     pub pit_entries: u64,
     /// Data in its Content Store.
     pub cs_entries: u64,
-    /// Entries of the name dispatch table, out of 65536, that lead to it; 0 when there is only one worker.
+    /// Entries of the name dispatch table, out of 65536, that it owns; 0 if there is only one worker.
     pub dispatch_entries: u64,
-    /// What it and the others hand to each other.
+    /// Packets exchanged with other workers.
     #[serde(flatten)]
     pub handover: HandoverCounters,
-    /// The queues of ports that it has.
+    /// The port queues that it serves.
     pub queues: Vec<QueueStatus>,
 }
 
@@ -135,30 +135,30 @@ impl From<&WorkerStatus> for WorkerView {
     }
 }
 
-/// A routing daemon or a gateway that is told of routes.
+/// A routing daemon or a gateway to which routes are announced.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReadvertiseView {
     /// `daemon` or `gateway`.
     pub destination: String,
-    /// Where its commands go.
+    /// Name prefix of its commands.
     pub command_prefix: String,
-    /// Is there a route to it?
+    /// True if there is a route to it.
     pub is_available: bool,
-    /// Faces that lead there.
+    /// Faces through which it is reached.
     pub face_ids: Vec<u64>,
-    /// Prefixes that it knows of.
+    /// Prefixes that are announced to it, and accepted.
     pub announced_prefixes: u64,
-    /// Prefixes that it is to be told of.
+    /// Prefixes still to be announced.
     pub waiting_prefixes: u64,
-    /// Prefixes that it has refused.
+    /// Prefixes that it refused.
     pub refused_prefixes: u64,
-    /// Prefixes that are gone and that it is to forget.
+    /// Prefixes still to be withdrawn.
     pub withdrawing_prefixes: u64,
-    /// Prefixes for which there was no room.
+    /// Prefixes left out because there were too many.
     pub left_out_prefixes: u64,
-    /// Commands so far, by how they ended.
+    /// Commands so far, by outcome.
     pub commands: ReadvertiseCommandsView,
-    /// What went wrong last.
+    /// The last command that failed.
     #[schema(required)]
     pub last_error: Option<ReadvertiseErrorView>,
 }
@@ -170,22 +170,22 @@ pub struct ReadvertiseCommandsView {
     pub announced: u64,
     /// Withdrawals that were accepted.
     pub withdrawn: u64,
-    /// Answers of any other status.
+    /// Commands answered with any other status.
     pub refused: u64,
-    /// Nacks.
+    /// Commands that came back as a Nack.
     pub nack: u64,
-    /// No answer.
+    /// Commands that were not answered.
     pub timed_out: u64,
 }
 
 /// A command that failed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReadvertiseErrorView {
-    /// The prefix.
+    /// The prefix of the command.
     pub prefix: String,
-    /// In words.
+    /// The reason, as text.
     pub reason: String,
-    /// How long ago.
+    /// Age of the failure.
     pub age_s: f64,
 }
 

@@ -6,14 +6,14 @@ use utoipa::ToSchema;
 
 use crate::nfd::LoadedStrategy;
 
-/// A strategy that can be chosen.
+/// An available strategy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StrategyView {
     /// Name with version.
     pub strategy: String,
-    /// Whether it is a program that was loaded, or one of the router's own.
+    /// True for a loaded program, false for a built-in strategy.
     pub loaded: bool,
-    /// What it does, in a line.
+    /// Summary, one line.
     pub summary: String,
     /// Its parameters.
     pub parameters: Vec<ParameterView>,
@@ -44,15 +44,15 @@ impl From<LoadedStrategy> for StrategyView {
 /// A parameter, `key~value` in the name of a strategy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ParameterView {
-    /// What stands before the `~`.
+    /// Text before the `~`.
     pub key: String,
-    /// The value when none is given.
+    /// Default value.
     pub default: String,
-    /// Least value.
+    /// Minimum value.
     pub min: String,
-    /// Greatest value.
+    /// Maximum value.
     pub max: String,
-    /// What it means, with its unit.
+    /// Meaning, with its unit.
     pub meaning: String,
 }
 

@@ -5,30 +5,30 @@ use utoipa::ToSchema;
 
 use crate::nfd::{TracedPacket, TracedStep};
 
-/// What was decided about one packet.
+/// The decisions about one packet.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct TracedPacketView {
     /// Seconds since the first packet of the trace.
     pub time_s: f64,
-    /// The worker that had it.
+    /// Index of the worker that processed the packet.
     pub worker: u64,
-    /// Where it came in; `null` when nothing came in.
+    /// Id of the incoming face; `null` if no packet came in.
     #[schema(required)]
     pub face: Option<u64>,
     /// `interest`, `data`, `nack`, `pending` or `timeout`.
     pub subject: String,
-    /// Its name.
+    /// Name of the packet.
     pub name: String,
-    /// What was decided, in order.
+    /// The decisions, in order.
     pub steps: Vec<TracedStepView>,
 }
 
-/// A step of it.
+/// One decision.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct TracedStepView {
-    /// What it has to do with: `packet`, `pit`, `cs`, `fib`, `strategy`, `send` or `drop`.
+    /// Stage of forwarding: `packet`, `pit`, `cs`, `fib`, `strategy`, `send` or `drop`.
     pub stage: String,
-    /// In words.
+    /// The decision, as text.
     pub text: String,
 }
 

@@ -14,12 +14,12 @@ use crate::server::RouterEnds;
 /// Content-Type of all answers.
 const JSON: &str = "application/json";
 
-/// What is wrong with a request.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct ErrorView {
     /// What is wrong.
     error: String,
-    /// What to do about it; `null` where `error` says that, or nothing can be done.
+    /// What to do about it; `null` if `error` says so, or nothing can be done.
     #[schema(required)]
     hint: Option<String>,
 }

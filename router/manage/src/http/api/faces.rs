@@ -20,34 +20,34 @@ use crate::views::{ChangedFaceView, FaceView};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FacesQuery {
-    /// Only faces to this address.
+    /// Only faces with this remote address.
     remote: Option<String>,
-    /// Only faces from this address.
+    /// Only faces with this local address.
     local: Option<String>,
-    /// Only faces whose remote or local address has this scheme.
+    /// Only faces with this scheme in their remote or local address.
     scheme: Option<String>,
-    /// Faces of a page: 1 to 1000, which is the default.
+    /// Maximum number of faces in a page: 1 to 1000; default 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(pattern = "^[0-9]{1,20}$")]
     after: Option<String>,
 }
 
-/// A face to be made.
+/// A face to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewFace {
-    /// Remote address with numbers in place of names and with a port, such as `udp4://192.0.2.1:6363`.
+    /// Remote address, numeric and with a port, such as `udp4://192.0.2.1:6363`.
     uri: String,
-    /// Local address, for faces that need one: `dev://INTERFACE`, for instance.
+    /// Local address, for faces that need one, such as `dev://INTERFACE`.
     local_uri: Option<String>,
-    /// Its properties.
+    /// Properties of the face.
     #[serde(flatten)]
     properties: FaceProperties,
 }
 
-/// List faces with their packet counts, by number
+/// List faces with their packet counts, in order of their ids
 #[utoipa::path(get, operation_id = "list_faces", path = "/faces", tag = "faces", params(FacesQuery),
     responses((status = 200, description = "As `namehop face list --json`, in pages", body = Page<FaceView>)))]
 pub(super) async fn list(State(api): State<Api>, Query(query): Query<FacesQuery>) -> Result<Response, Failure> {
@@ -78,7 +78,7 @@ pub(super) async fn show(State(api): State<Api>, id: InPath) -> Result<Response,
     answer::view(StatusCode::OK, &FaceView::from(find(&api, id.face_id()?).await?))
 }
 
-/// Create a face, or find the one that exists
+/// Create a face, or return the existing one
 #[utoipa::path(post, operation_id = "create_face", path = "/faces", tag = "faces", request_body = NewFace,
     responses((status = 201, description = "It was created", body = ChangedFaceView),
               (status = 200, description = "It exists, and was not changed", body = ChangedFaceView)))]
@@ -96,7 +96,7 @@ pub(super) async fn create(State(api): State<Api>, JsonBody(face): JsonBody<NewF
     answer::view(StatusCode::CREATED, &ChangedFaceView::new(done, Some(true)))
 }
 
-/// Change properties of a face, all of those given or none
+/// Change properties of a face, all of them or none
 #[utoipa::path(patch, operation_id = "change_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     request_body = FaceProperties,
     responses((status = 200, description = "As `namehop face update --json`", body = ChangedFaceView)))]
@@ -113,7 +113,7 @@ pub(super) async fn change(
     answer::view(StatusCode::OK, &ChangedFaceView::new(answer::done(response)?, None))
 }
 
-/// Destroy a face, with its routes
+/// Destroy a face and its routes
 #[utoipa::path(delete, operation_id = "destroy_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, minimum = 1, description = "Number of the face")),
     responses((status = 204, description = "It is gone")))]
 pub(super) async fn destroy(State(api): State<Api>, id: InPath) -> Result<Response, Failure> {

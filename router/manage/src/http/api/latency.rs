@@ -13,11 +13,11 @@ use crate::nfd::{ControlParameters, decode_items};
 use crate::server::LatencyStatus;
 use crate::views::LatencyView;
 
-/// How many packets are to be measured.
+/// The share of packets to measure.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LatencySample {
-    /// One in so many, on average; 0 ends the measurement.
+    /// On average, one packet in this many is measured; 0 stops the measurement.
     one_in: u32,
 }
 
@@ -30,9 +30,9 @@ pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
     answer::view(StatusCode::OK, &LatencyView::from(&status))
 }
 
-/// Measure how long packets stay in the router, from now on, or end that
+/// Start or stop measuring how long packets stay in the router
 ///
-/// What was measured before is forgotten.
+/// Earlier measurements are discarded.
 #[utoipa::path(post, operation_id = "sample_latency", path = "/latency", tag = "status", request_body = LatencySample,
     responses((status = 200, description = "As `namehop latency --json`: nothing yet", body = LatencyView)))]
 pub(super) async fn sample(

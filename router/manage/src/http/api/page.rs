@@ -21,12 +21,12 @@ const MIN_PORTION: usize = 16;
 const MAX_PORTION: usize = 256;
 const MAX_PORTIONS: usize = 256;
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct Page<T> {
-    /// What is in it. May be nothing although there are further pages.
+    /// Items of the page. May be empty although further pages follow.
     pub(super) items: Vec<T>,
-    /// To be given as `after`, for the next page; `null` when this is the last.
+    /// Value of `after` for the next page; `null` on the last page.
     #[schema(required)]
     pub(super) next: Option<String>,
 }

@@ -23,12 +23,12 @@ use crate::views::{FibView, RouteView};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FibQuery {
-    /// Only those under this name.
+    /// Only entries under this name.
     prefix: Option<String>,
-    /// About how many entries a page has: 1 to 1000, which is the default. Some more may come, or fewer.
+    /// Approximate number of entries in a page: 1 to 1000; default 1000. A page may have a few more, or fewer.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(pattern = "^[0-9]{1,20}$")]
     after: Option<String>,
 }
@@ -38,40 +38,40 @@ pub(super) struct FibQuery {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RoutesQuery {
-    /// Only those under this name.
+    /// Only routes under this name.
     prefix: Option<String>,
-    /// Only those to this face.
+    /// Only routes to this face.
     face_id: Option<u64>,
-    /// Only those that this one made: `app`, `client`, `static`, `nlsr` and so on, or a number.
+    /// Only routes of this origin: `app`, `client`, `static`, `nlsr` and so on, or a number.
     #[param(pattern = "^(app|autoreg|client|autoconf|nlsr|prefixann|static|[0-9]{1,19})$")]
     origin: Option<String>,
-    /// About how many routes a page has: 1 to 1000, which is the default. Some more may come, or fewer.
+    /// Approximate number of routes in a page: 1 to 1000; default 1000. A page may have a few more, or fewer.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[param(pattern = "^[0-9]{1,20}$")]
     after: Option<String>,
 }
 
-/// A route to be added.
+/// A route to add.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewRoute {
     /// Prefix.
     prefix: String,
-    /// Face that it leads to.
+    /// Id of the next hop's face.
     #[schema(minimum = 1)]
     face_id: u64,
-    /// Who makes it: `app`, `client`, `static` (which is the default, and outlives a restart), `nlsr` and so on, or a number.
+    /// Origin: `app`, `client`, `static` (the default, which survives a restart), `nlsr` and so on, or a number.
     #[schema(pattern = "^(app|autoreg|client|autoconf|nlsr|prefixann|static|[0-9]{1,19})$")]
     origin: Option<String>,
-    /// Lower is better; 0 when absent.
+    /// Lower is better; default 0.
     #[serde(default)]
     cost: u64,
-    /// `child-inherit` (the default), `capture`, both with a comma between them, or `none`.
+    /// `child-inherit` (the default), `capture`, both separated by a comma, or `none`.
     #[schema(pattern = "^(child-inherit|capture|none|[0-9]{1,19})(,(child-inherit|capture|none|[0-9]{1,19}))*$")]
     flags: Option<String>,
-    /// Time until it disappears; never when absent.
+    /// Lifetime; unlimited if absent.
     expires_ms: Option<u64>,
 }
 
@@ -82,17 +82,18 @@ pub(super) struct NewRoute {
 pub(super) struct RouteQuery {
     /// Prefix.
     prefix: String,
-    /// Face that it leads to.
+    /// Id of the next hop's face.
     #[param(minimum = 1)]
     face_id: u64,
-    /// Who made it; `static` when absent.
+    /// Origin; default `static`.
     #[param(pattern = "^(app|autoreg|client|autoconf|nlsr|prefixann|static|[0-9]{1,19})$")]
     origin: Option<String>,
 }
 
 /// List FIB entries with their next hops, in the order of the table
 ///
-/// Every entry that is there from the first page to the last is listed; some twice, when the table grows meanwhile.
+/// Every entry that exists from the first page to the last is listed. Some are listed twice if the table grows
+/// meanwhile.
 #[utoipa::path(get, operation_id = "list_fib", path = "/fib", tag = "prefixes", params(FibQuery),
     responses((status = 200, description = "As `namehop fib list --json`, in pages", body = Page<FibView>)))]
 pub(super) async fn fib(State(api): State<Api>, Query(query): Query<FibQuery>) -> Result<Response, Failure> {

@@ -8,7 +8,7 @@ use crate::nfd::names::module;
 use crate::nfd::{CsInfo, GeneralStatus, decode_items};
 use crate::views::{OwnDatasets, StatusView};
 
-/// Version, uptime, table sizes, packet counts, and every discarded packet by reason
+/// Show version, uptime, table sizes, packet counts, and dropped packets by reason
 #[utoipa::path(get, operation_id = "show_status", path = "/status", tag = "status", responses((status = 200, description = "As `namehop status --json`", body = StatusView)))]
 pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
     let _turn = api.turn().await;

@@ -20,22 +20,23 @@ use crate::views::{StrategyChoiceView, StrategyView};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ChoicesQuery {
-    /// Only those under this name.
+    /// Only choices under this name.
     prefix: Option<String>,
-    /// Choices of a page: 1 to 1000, which is the default.
+    /// Maximum number of choices in a page: 1 to 1000; default 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     after: Option<String>,
 }
 
-/// A choice.
+/// A strategy choice.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewChoice {
     /// Prefix.
     prefix: String,
-    /// Name of the strategy, with parameters if wanted; one without '/' at its start stands under `/localhost/nfd/strategy`.
+    /// Name of the strategy, optionally with parameters. A name without a leading '/' is under
+    /// `/localhost/nfd/strategy`.
     strategy: String,
 }
 
@@ -53,18 +54,18 @@ pub(super) struct ChoiceQuery {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct LoadQuery {
-    /// Name of the strategy, in place of the one in the file.
+    /// Name of the strategy, instead of the one in the file.
     name: Option<String>,
 }
 
-/// A program that was loaded.
+/// A loaded program.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct LoadedView {
     /// Name of the strategy.
     name: String,
 }
 
-/// List strategy choices, in the order of their prefixes
+/// List strategy choices, in order of their prefixes
 #[utoipa::path(get, operation_id = "list_strategies", path = "/strategies", tag = "strategies", params(ChoicesQuery),
     responses((status = 200, description = "As `namehop strategy list --json`, in pages", body = Page<StrategyChoiceView>)))]
 pub(super) async fn chosen(State(api): State<Api>, Query(query): Query<ChoicesQuery>) -> Result<Response, Failure> {
@@ -113,7 +114,7 @@ pub(super) async fn unset(State(api): State<Api>, Query(choice): Query<ChoiceQue
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// List the strategies that can be chosen: those of the router, and loaded ones
+/// List the available strategies: built-in and loaded ones
 #[utoipa::path(get, operation_id = "list_available_strategies", path = "/strategies/available", tag = "strategies",
     responses((status = 200, description = "All of them", body = Vec<StrategyView>)))]
 pub(super) async fn available(State(api): State<Api>) -> Result<Response, Failure> {
@@ -125,8 +126,8 @@ pub(super) async fn available(State(api): State<Api>) -> Result<Response, Failur
 
 /// Load a strategy, or replace a loaded one
 ///
-/// The body is an eBPF object file that clang has made from C. The router verifies it and compiles it. Prefixes that have chosen a
-/// strategy of this name go over to the new one.
+/// The body is an eBPF object file, compiled by clang from C. The router verifies it and compiles it to native code if
+/// possible. Prefixes that have chosen a strategy of this name switch to the new one.
 #[utoipa::path(post, operation_id = "load_strategy", path = "/strategies/loaded", tag = "strategies", params(LoadQuery),
     request_body(content = FileBody, content_type = "application/octet-stream", description = "The object file"),
     responses((status = 200, description = "It is loaded", body = LoadedView)))]

@@ -14,28 +14,28 @@ use crate::requests::CsSettings;
 use crate::server::DispatchEntry;
 use crate::views::{CsConfigView, CsErasureView, CsInfoView, DispatchEntryView, DispatchMoveView};
 
-/// Data to be erased.
+/// Data to erase.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Erasure {
-    /// Under this prefix.
+    /// Prefix of the Data.
     prefix: String,
-    /// Packets at most; all when absent.
+    /// Maximum number of packets; unlimited if absent.
     #[schema(minimum = 1)]
     count: Option<u64>,
 }
 
-/// Names to be given to another worker.
+/// Names to move to another worker.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Move {
-    /// One of them. Names with the same first components (two, unless configured otherwise) go with it.
+    /// One of the names. Names with the same first components (two by default) move with it.
     name: String,
-    /// Number of the worker.
+    /// Index of the worker.
     worker: u64,
 }
 
-/// Show capacity, policy, entries of the Content Store, and what it did under each policy
+/// Show capacity, policy and entries of the Content Store, and its counters for each policy
 #[utoipa::path(get, operation_id = "show_cs", path = "/cs", tag = "tables", responses((status = 200, description = "As `namehop cs info --json`", body = CsInfoView)))]
 pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
     let infos: Vec<CsInfo> = decode_items(&api.inside.dataset(module::CS, "info").await?)?;
@@ -43,7 +43,7 @@ pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
     answer::view(StatusCode::OK, &CsInfoView::from(info))
 }
 
-/// Change capacity or policy, or switch admitting and serving on or off
+/// Change capacity or policy, or enable or disable admitting and serving
 #[utoipa::path(post, operation_id = "configure_cs", path = "/cs", tag = "tables", request_body = CsSettings,
     responses((status = 200, description = "As `namehop cs config --json`", body = CsConfigView)))]
 pub(super) async fn configure_cs(
@@ -57,7 +57,7 @@ pub(super) async fn configure_cs(
     answer::view(StatusCode::OK, &CsConfigView::new(&done, settings.capacity_packets))
 }
 
-/// Remove Data under a prefix from the Content Store
+/// Erase Data under a prefix from the Content Store
 #[utoipa::path(post, operation_id = "erase_cs", path = "/cs/erase", tag = "tables", request_body = Erasure,
     responses((status = 200, description = "As `namehop cs erase --json`", body = CsErasureView)))]
 pub(super) async fn erase_cs(
@@ -83,7 +83,7 @@ pub(super) async fn erase_cs(
     }
 }
 
-/// List the entries of the name dispatch table that had packets in the last seconds, those with most first
+/// List the entries of the name dispatch table that had packets in the last seconds, busiest first
 #[utoipa::path(get, operation_id = "list_ndt", path = "/ndt", tag = "tables",
     responses((status = 200, description = "As `namehop ndt list --json`: 1024 of them at most", body = Vec<DispatchEntryView>)))]
 pub(super) async fn ndt(State(api): State<Api>) -> Result<Response, Failure> {
@@ -92,7 +92,7 @@ pub(super) async fn ndt(State(api): State<Api>) -> Result<Response, Failure> {
     answer::view(StatusCode::OK, &entries)
 }
 
-/// Give the names with the same first components as this one to another worker
+/// Move the names with the same first components as this one to another worker
 #[utoipa::path(post, operation_id = "move_name", path = "/ndt/move", tag = "tables", request_body = Move,
     responses((status = 200, description = "As `namehop ndt move --json`", body = DispatchMoveView)))]
 pub(super) async fn move_name(State(api): State<Api>, JsonBody(wanted): JsonBody<Move>) -> Result<Response, Failure> {

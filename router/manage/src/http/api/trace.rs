@@ -25,25 +25,25 @@ const MAX_SECONDS: f64 = 20.0;
 /// Interval of reads from the trace.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Packets to be traced.
+/// Packets to trace.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTrace {
-    /// Packets with names under this prefix. With names under /localhost, which are commands to this router, only if the prefix is
-    /// under /localhost, too.
+    /// Traces packets with names under this prefix. Names under /localhost, which are commands to this router, are
+    /// traced only if the prefix is under /localhost, too.
     name: String,
-    /// The answer comes after so many packets: 1 to 1000; 10 if not given.
+    /// Number of packets after which the answer is sent: 1 to 1000; default 10.
     #[schema(minimum = 1, maximum = 1000)]
     count: Option<u64>,
-    /// It comes after so many seconds, however few packets there were: 0 to 20; 5 if not given.
+    /// Seconds after which the answer is sent, even with fewer packets: 0 to 20; default 5.
     #[schema(minimum = 0, maximum = 20)]
     seconds: Option<f64>,
 }
 
-/// Show what the router decides about packets, step by step
+/// Show the decisions of the router about packets, step by step
 ///
-/// The answer comes when there were enough packets, or when the time is over. One trace runs at a time. That of a client who goes away ends
-/// after 10 seconds.
+/// The answer is sent when there are enough packets, or when the time is over. One trace runs at a time. If its client
+/// disconnects, it ends after 10 seconds.
 #[utoipa::path(post, operation_id = "trace_packets", path = "/trace", tag = "status", request_body = NewTrace,
     responses((status = 200, description = "As `namehop trace --json`, as one list", body = Vec<TracedPacketView>)))]
 pub(super) async fn trace(State(api): State<Api>, JsonBody(wanted): JsonBody<NewTrace>) -> Result<Response, Failure> {
