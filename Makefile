@@ -8,8 +8,9 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
 INSTALLED = $(or $(PROGRAM),target/release/namehop)
-# The compiler of P4 programs, beside it where there is one.
-INSTALLED_P4 = $(or $(wildcard $(dir $(INSTALLED))namehop-p4),target/release/namehop-p4)
+# The programs that it executes, beside it if they exist there.
+OTHER_PROGRAMS = namehop-p4 namehop-lab
+INSTALLED_OTHERS = $(foreach program,$(OTHER_PROGRAMS),$(or $(wildcard $(dir $(INSTALLED))$(program)),target/release/$(program)))
 # Where shells look for what completes commands, below PREFIX/share.
 COMPLETIONS = bash-completion/completions/namehop zsh/site-functions/_namehop fish/vendor_completions.d/namehop.fish
 SHELL_OF_bash-completion/completions/namehop = bash
@@ -39,8 +40,8 @@ setup-deb:
 setup-cost:
 	@scripts/setup.sh cost
 
-build: setup ## build target/release/namehop and target/release/namehop-p4
-	cargo build --release --locked --package namehop --package namehop-p4
+build: setup ## build the programs namehop, namehop-p4 and namehop-lab in target/release
+	cargo build --release --locked --package namehop $(addprefix --package ,$(OTHER_PROGRAMS))
 
 release: setup ## build target/guided/release/namehop for packages: profile-guided, takes two builds and a minute of runs
 	@scripts/release.sh
@@ -111,12 +112,12 @@ cost-test: setup-cost ## instructions and cache misses of packets, which may not
 cost-record: setup-cost ## record what cost-test compares with, in lab/bench/packet-costs.toml
 	$(PACKET_COST) record
 
-target/release/namehop-p4:
-	cargo build --release --locked --package namehop-p4
+$(addprefix target/release/,$(OTHER_PROGRAMS)):
+	cargo build --release --locked --package $(notdir $@)
 
-install: $(if $(PROGRAM),$(INSTALLED_P4),build) ## install the programs (PROGRAM=FILE for another router than that of 'make build'), the service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
+install: $(if $(PROGRAM),$(INSTALLED_OTHERS),build) ## install the programs (PROGRAM=FILE for another router than that of 'make build'), the service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
 	install -D -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/namehop
-	install -D -m 755 $(INSTALLED_P4) $(DESTDIR)$(PREFIX)/bin/namehop-p4
+	install -m 755 $(INSTALLED_OTHERS) $(DESTDIR)$(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	install -D -m 644 router/daemon/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
@@ -130,7 +131,7 @@ install: $(if $(PROGRAM),$(INSTALLED_P4),build) ## install the programs (PROGRAM
 	install -m 644 sdk/strategies/*.c $(DESTDIR)$(PREFIX)/share/doc/namehop/strategies
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/bin/namehop-p4 $(DESTDIR)$(PREFIX)/include/namehop_strategy.h $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,namehop $(OTHER_PROGRAMS)) $(DESTDIR)$(PREFIX)/include/namehop_strategy.h $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/namehop.1 $(DESTDIR)$(PREFIX)/share/man/man1/namehop-*.1
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop

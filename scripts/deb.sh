@@ -18,7 +18,7 @@ mkdir -p "$stage/DEBIAN"
 umask 022
 make --no-print-directory install PROGRAM="$program" PREFIX=/usr DESTDIR="$stage" >/dev/null
 
-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$stage/usr/bin/namehop" "$stage/usr/bin/namehop-p4"
+strip --strip-unneeded --remove-section=.comment --remove-section=.note "$stage"/usr/bin/*
 gzip -9n "$stage"/usr/share/man/man1/*.1
 
 # Settings of the package are a file of its own, which an upgrade does not overwrite.
@@ -42,7 +42,7 @@ END
 
 # dpkg-shlibdeps wants a source package's control file, which may be empty.
 mkdir -p "$out/debian" && : >"$out/debian/control"
-depends=$(cd "$out" && dpkg-shlibdeps -O -e"$stage/usr/bin/namehop" -e"$stage/usr/bin/namehop-p4" 2>/dev/null | sed 's/^shlibs:Depends=//')
+depends=$(cd "$out" && dpkg-shlibdeps -O -e"$stage/usr/bin/namehop" -e"$stage/usr/bin/namehop-p4" -e"$stage/usr/bin/namehop-lab" 2>/dev/null | sed 's/^shlibs:Depends=//')
 [ -n "$depends" ] || { echo "deb: dpkg-shlibdeps does not know the libraries of $program" >&2; exit 1; }
 # DPDK loads this plugin by name when the first port is opened: no program is linked with it, and all packet memory needs it.
 depends=$(sed -E 's/librte-mempool([0-9]+)( \([^)]*\))?/&, librte-mempool-ring\1\2/' <<<"$depends")

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds the program for packages: profile-guided, so that the compiler knows which way packets take.
+# Builds the router for packages: profile-guided, so that the compiler knows which paths packets take.
 #
 #   scripts/release.sh
 #
 # Three steps: a build that counts, runs of it under the loads that routers meet, and the build that uses the counts. It takes
-# two release builds and a minute of runs; the result is target/guided/release/namehop. The runs take 2 GB of memory.
+# two release builds and a minute of runs; the results are namehop and namehop-lab in target/guided/release. The runs take 2 GB of
+# memory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,7 +29,7 @@ command -v "$profdata" >/dev/null 2>&1 || {
 }
 
 # With a target of its own, build scripts and macros are built without counting.
-build() { RUSTFLAGS="${RUSTFLAGS:-} $1" cargo build --release --locked --package namehop --target "$host" --target-dir "$folder"; }
+build() { RUSTFLAGS="${RUSTFLAGS:-} $1" cargo build --release --locked --package namehop --package namehop-lab --target "$host" --target-dir "$folder"; }
 
 rm -rf "$profiles" "$merged"
 say "building the program that counts"
@@ -79,5 +80,5 @@ router=
 say "building the program that uses the counts"
 build "-Cprofile-use=$merged"
 mkdir -p "$folder/release"
-cp "$counting" "$folder/release/namehop"
-say "done: $folder/release/namehop"
+cp "$counting" "$counting-lab" "$folder/release/"
+say "done: $folder/release/namehop and $folder/release/namehop-lab"

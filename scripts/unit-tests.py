@@ -26,7 +26,7 @@ LONGEST = [
     "namehop-bench lib",
     "namehop-fuzz-checks deterministic",
     "namehop-traffic lib",
-    "namehop command",
+    "namehop-lab command",
     "namehop-p4 run",
     "namehop-face socket_reachability",
 ]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use namehop_engine::flow::{BlockTicks, FlowBlock};
 use namehop_engine::schedule::ScheduleKind;
-use namehop_simulate::workload::WorkloadShape;
 use namehop_store::PolicyKind;
+use namehop_traffic::workload::WorkloadShape;
 use serde::{Serialize, Serializer};
 
 use crate::schedule::EngineParameters;

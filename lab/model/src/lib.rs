@@ -9,21 +9,19 @@
 //! | [`prefetch`] | what prefetching saves, and what useless prefetches cost | Takemasa et al. (2017) 6.5, 6.7 |
 //! | [`cache`] | hit and insertion rate of Filter, cycles per packet by cache policy | Takemasa (2019) 5.1 and 5.3 |
 //! | [`plan`] | the limiting resource for a given traffic, and the hosts needed | equations of throughput, Little |
-//! | [`batch`] | cycles per packet by batch size, and the best size | APSys 2017, section 3 (title in the module) |
-//! | [`power`] | power of a router on a server, by device; parameters of other servers | Takemasa (2019) 6 |
+//! | [`router`] | load that a rate of Interests causes on a server | Takemasa (2019) 6.4 |
 //! | [`theil_sen`] | slope of a line through points, robust against outliers | Shi et al. (2020) 7.4 |
 //!
 //! All functions are total: input without meaning gives 0, infinity or NaN, as floating-point division does, never a
 //! panic.
 #![forbid(unsafe_code)]
 
-pub mod batch;
 pub mod cache;
 pub mod hash_table;
 pub mod patricia;
 pub mod pipeline;
 pub mod plan;
-pub mod power;
 pub mod prefetch;
+pub mod router;
 pub mod theil_sen;
 pub mod throughput;

@@ -6,8 +6,8 @@ use namehop_bench::schedule::EngineMeasurements;
 use namehop_bench::sweep::{Sweep, SweepFigures, SweepMeasurements};
 use namehop_engine::schedule::ScheduleKind;
 use namehop_simulate::run::{Outcome, Plan, Source, run};
-use namehop_simulate::workload::{Workload, WorkloadShape};
 use namehop_table::table_memory_by_pages;
+use namehop_traffic::workload::{Workload, WorkloadShape};
 
 use crate::caching::compared;
 use crate::items::{ITEMS, Item, Needs};

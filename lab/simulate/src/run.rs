@@ -10,7 +10,7 @@ use namehop_table::TableError;
 
 use crate::store::{Counts, SimulatedStore, store};
 use crate::trace::{Trace, TraceError};
-use crate::workload::Workload;
+use namehop_traffic::workload::Workload;
 
 /// Requests per chunk handed to the threads.
 const CHUNK: usize = 1 << 16;
@@ -193,7 +193,7 @@ mod tests {
     use namehop_store::PolicyKind;
 
     use super::*;
-    use crate::workload::{WorkloadKind, WorkloadShape};
+    use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 
     fn outcomes(threads: usize) -> Vec<Outcome> {
         let shape = WorkloadShape { objects: 20_000, ..WorkloadShape::published(WorkloadKind::Web) };

@@ -1,6 +1,6 @@
 //! How a worker chose its batch size, compared with the batch model's prediction.
 
-use namehop_model::batch::{Processing, cheapest};
+use crate::batch_model::{Processing, cheapest};
 use serde::Serialize;
 
 /// Measured cost of a packet for one batch size.
@@ -21,7 +21,7 @@ pub struct BatchReport {
     pub choices: u32,
     /// Results of the last measurement.
     pub measured: Vec<Measured>,
-    /// Best batch size according to the model fitted to every second measured size: see `namehop_model::batch`.
+    /// Best batch size according to the model fitted to every second measured size: see `crate::batch_model`.
     pub model_batch: Option<u32>,
     /// How many per cent more the model's choice cost, when measured, than the cheapest size.
     pub model_loss_percent: Option<f64>,

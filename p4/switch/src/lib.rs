@@ -3,10 +3,12 @@
 //! * [`program`]: a program that `namehop p4 compile` made, loaded into this process as a table of C functions.
 //! * [`ports`]: where packets come from and go to.
 //! * `worker`: threads that move packets from ports through the program to ports.
+//! * [`batch_model`]: the size of a batch that costs least, by the equations of a paper.
 //! * [`Switch`]: all of these together, with their counters.
 //!
 //! Only [`program`] and [`cells`] contain `unsafe` code: they call C.
 
+pub mod batch_model;
 mod batches;
 pub mod cells;
 pub mod controller;

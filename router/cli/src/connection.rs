@@ -1,6 +1,10 @@
 //! Connections to the forwarder, and execution of asynchronous code.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use clap::Args;
 use namehop_traffic::client_conf;
@@ -65,4 +69,27 @@ pub async fn interrupted() {
         }
         () = terminate => {}
     }
+}
+
+/// Sets `stop` on SIGINT or SIGTERM, from a thread that ends with the process.
+pub fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let stop = Arc::clone(stop);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (listens, when_it_listens) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let mut interrupted = pin!(interrupted());
+            // The first poll installs the signal handlers. Before that, a signal would end the process.
+            let has_come = poll_fn(|context| Poll::Ready(interrupted.as_mut().poll(context).is_ready())).await;
+            // Fails only if the caller has returned.
+            let _ = listens.send(());
+            if !has_come {
+                interrupted.await;
+            }
+        });
+        stop.store(true, Ordering::Relaxed);
+    });
+    // Fails only if the thread panicked, which is reported anyway.
+    let _ = when_it_listens.recv();
+    Ok(())
 }

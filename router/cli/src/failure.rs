@@ -46,14 +46,17 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Creates a failure of this kind.
     pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
         Self { kind, message: message.to_string() }
     }
 
+    /// Creates a failure of a command.
     pub fn failed(message: impl fmt::Display) -> Self {
         Self::new(Kind::Failed, message)
     }
 
+    /// Creates a failure for invalid arguments.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(Kind::Usage, message)
     }

@@ -54,6 +54,7 @@ pub struct Table {
 }
 
 impl Table {
+    /// Creates a table without rows, with these column titles.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let columns = columns.iter().map(|&(title, align)| (title.to_owned(), align)).collect();
         Self { columns, rows: Vec::new() }
@@ -97,6 +98,7 @@ impl Table {
         text
     }
 
+    /// Prints the table to standard output.
     pub fn print(&self) -> Result<(), Failure> {
         print(&self.render())
     }

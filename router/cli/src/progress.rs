@@ -55,9 +55,9 @@ impl Progress {
         Progress::new(STEP)
     }
 
-    /// Shows a step of a measurement.
-    pub fn show(&self, step: namehop_bench::progress::Progress) {
-        let length = (step.total > 0).then_some(step.total);
+    /// Shows a step of a measurement: `done` of `total` units, or a step of unknown length if `total` is 0.
+    pub fn show(&self, what: String, done: u64, total: u64) {
+        let length = (total > 0).then_some(total);
         if self.bar.length() != length {
             match length {
                 Some(length) => self.bar.set_length(length),
@@ -65,8 +65,8 @@ impl Progress {
             }
             set_template(&self.bar, if length.is_some() { STEPS } else { STEP });
         }
-        self.bar.set_position(step.done);
-        self.bar.set_message(step.what);
+        self.bar.set_position(done);
+        self.bar.set_message(what);
     }
 }
 
@@ -108,16 +108,14 @@ fn line(bar: &ProgressBar) -> String {
 
 #[cfg(test)]
 mod tests {
-    use namehop_bench::progress::Progress as Step;
-
     use super::*;
 
     #[test]
     fn lines_say_what_is_done_and_how_far_it_is() {
         let progress = Progress { bar: ProgressBar::hidden(), lines: None };
-        progress.show(Step { what: "filling the FIB".to_owned(), done: 1_250_000, total: 5_000_000 });
+        progress.show("filling the FIB".to_owned(), 1_250_000, 5_000_000);
         assert!(line(&progress).ends_with(", filling the FIB, 25 %"), "{}", line(&progress));
-        progress.show(Step::of("measuring"));
+        progress.show("measuring".to_owned(), 0, 0);
         assert!(line(&progress).ends_with("ms, measuring"), "{}", line(&progress));
     }
 }

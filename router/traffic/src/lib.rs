@@ -17,3 +17,4 @@ pub mod target;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod transport;
+pub mod workload;

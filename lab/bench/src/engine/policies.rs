@@ -6,8 +6,8 @@
 use namehop_engine::counters::EngineCounters;
 use namehop_engine::flow::BlockTicks;
 use namehop_engine::schedule::{Burst, Naive, Schedule, ScheduleKind, Timed};
-use namehop_simulate::workload::Workload as Requested;
 use namehop_store::PolicyKind;
+use namehop_traffic::workload::Workload as Requested;
 
 use super::requests::{Requests, Work};
 use super::rig::Rig;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use namehop_dpdk::{Devices, Eal};
 use namehop_engine::flow::FlowBlock;
 use namehop_simulate::run::{Plan, Source, run};
-use namehop_simulate::workload::{Workload, WorkloadKind, WorkloadShape};
 use namehop_store::PolicyKind;
+use namehop_traffic::workload::{Workload, WorkloadKind, WorkloadShape};
 
 use super::*;
 use crate::counters::CounterFigures;

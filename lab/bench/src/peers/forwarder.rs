@@ -68,12 +68,11 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    pub(super) fn start(spec: &ForwarderSpec, processors: &[usize]) -> Result<Forwarder, PeersError> {
+    pub(super) fn start(spec: &ForwarderSpec, program: &Path, processors: &[usize]) -> Result<Forwarder, PeersError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         match &spec.way {
-            Way::ThisProgram => {
-                let program = std::env::current_exe()?.to_string_lossy().into_owned();
-                let words = [&program, "run", "--config", "{folder}/namehop.toml"].map(str::to_owned);
+            Way::Namehop => {
+                let words = [&program.to_string_lossy(), "run", "--config", "{folder}/namehop.toml"].map(str::to_owned);
                 Self::run(spec, &words, true, processors, runtime)
             }
             Way::Command(words) => Self::run(spec, words, false, processors, runtime),

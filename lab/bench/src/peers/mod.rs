@@ -20,6 +20,7 @@ mod spec;
 mod tests;
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -51,6 +52,8 @@ pub struct PeersParameters {
     pub turn: Duration,
     /// Number of turns of each forwarder in each case.
     pub turns: usize,
+    /// The program of the forwarder `namehop`.
+    pub program: PathBuf,
     /// CPUs of the forwarders; `None` for all except the CPUs of the load.
     pub processors: Option<Vec<usize>>,
 }
@@ -116,7 +119,7 @@ fn measure_here(
     let mut forwarders = Vec::new();
     for spec in &parameters.forwarders {
         on_progress(Progress::of(format!("starting {}", spec.name)));
-        let forwarder = Forwarder::start(spec, &processors.forwarders)?;
+        let forwarder = Forwarder::start(spec, &parameters.program, &processors.forwarders)?;
         forwarder.check_listeners(&parameters.axes.sockets)?;
         forwarders.push(forwarder);
     }

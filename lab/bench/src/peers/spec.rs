@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 /// Default port of forwarders.
 const USUAL_PORT: u16 = 6363;
-/// Command that stands for this program.
-const THIS_PROGRAM: &str = "namehop";
+/// Command that stands for the Namehop router.
+const NAMEHOP: &str = "namehop";
 const SOCKET_SCHEME: &str = "unix://";
 const COPY: &str = "{copy:";
 
@@ -22,8 +22,8 @@ pub struct ForwarderSpec {
 /// Ways to obtain a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Start this program with a generated configuration.
-    ThisProgram,
+    /// Start the Namehop router with a generated configuration.
+    Namehop,
     /// Run a command with arguments and placeholders.
     Command(Vec<String>),
     /// Attach to a running forwarder.
@@ -60,7 +60,7 @@ impl FromStr for ForwarderSpec {
         let words = words.ok_or_else(|| SpecError::NoCommand(text.to_owned()))?;
         let program = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = name.unwrap_or(program);
-        let way = if words == [THIS_PROGRAM] { Way::ThisProgram } else { Way::Command(words) };
+        let way = if words == [NAMEHOP] { Way::Namehop } else { Way::Command(words) };
         Ok(ForwarderSpec { name, way })
     }
 }

@@ -46,8 +46,8 @@ fn a_hit_needs_names_that_repeat() {
 #[test]
 fn forwarders_are_commands_or_sockets() {
     let spec = |text: &str| text.parse::<ForwarderSpec>().expect(text);
-    assert_eq!(spec("namehop"), ForwarderSpec { name: "namehop".to_owned(), way: Way::ThisProgram });
-    assert_eq!(spec("new=namehop").way, Way::ThisProgram);
+    assert_eq!(spec("namehop"), ForwarderSpec { name: "namehop".to_owned(), way: Way::Namehop });
+    assert_eq!(spec("new=namehop").way, Way::Namehop);
     let command = spec("other='/opt/a b/fw' run --set x=y {copy:fw.yml}");
     assert_eq!(command.name, "other");
     assert_eq!(

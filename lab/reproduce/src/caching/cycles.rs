@@ -1,7 +1,7 @@
 //! Average cycles per request, from rates and from the published cycles of blocks.
 
 use namehop_model::cache::BlockCosts;
-use namehop_simulate::workload::WorkloadKind;
+use namehop_traffic::workload::WorkloadKind;
 
 use super::{ARITHMETIC, rates};
 use crate::ReproduceError;

@@ -74,8 +74,8 @@ pub(crate) fn figure_5_4(_: &mut Context<'_>) -> Result<Report, ReproduceError> 
 mod tests {
     use namehop_model::cache::{FilterModel, FilterRates};
     use namehop_simulate::run::{Plan, Source, run};
-    use namehop_simulate::workload::{Workload, WorkloadKind, WorkloadShape};
     use namehop_store::{PolicyChoice, PolicyKind, Tuning};
+    use namehop_traffic::workload::{Workload, WorkloadKind, WorkloadShape};
 
     /// Compares the model with the router's policies over requests of the model's kind. The form that follows misses is
     /// compared in all cases. The published form is compared with the published settings only (a history as long as the

@@ -16,8 +16,8 @@ pub(crate) mod filter;
 pub(crate) mod rates;
 
 use namehop_model::cache::FilterModel;
-use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
 use namehop_store::{PolicyChoice, PolicyKind, Tuning};
+use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 
 use crate::published::{self, Published};
 

@@ -2,8 +2,8 @@
 
 use namehop_model::cache::FilterModel;
 use namehop_simulate::run::Outcome;
-use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
 use namehop_store::PolicyKind;
+use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 
 use super::{CAPACITY, compared, web_model};
 use crate::ReproduceError;

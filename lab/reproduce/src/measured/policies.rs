@@ -5,8 +5,8 @@ use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::{EngineMeasurements, EngineParameters};
 use namehop_engine::flow::FlowBlock;
 use namehop_engine::schedule::ScheduleKind;
-use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
 use namehop_store::PolicyKind;
+use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 
 use super::Measured;
 use crate::{ReproduceError, Settings};

@@ -1,7 +1,7 @@
 //! Power of chassis (6.3.2), memory (figure 6.5) and network cards (figure 6.6).
 
-use namehop_model::power::servers::PublishedServer;
-use namehop_model::power::{memory, nic};
+use namehop_power::servers::PublishedServer;
+use namehop_power::{memory, nic};
 
 use super::measured_servers;
 use crate::ReproduceError;

@@ -1,4 +1,4 @@
-//! Power of routers: chapter 6 of Takemasa's thesis (2019), from the model in `namehop_model::power`.
+//! Power of routers: chapter 6 of Takemasa's thesis (2019), from the model in `namehop_power`.
 //!
 //! `processors` has tables 6.1 to 6.3 and figures 6.1 to 6.4; `devices` has chassis, memory and network cards;
 //! `routers` has the costs of packets and the case study.
@@ -7,7 +7,7 @@ mod devices;
 mod processors;
 mod routers;
 
-use namehop_model::power::servers::{self, PublishedServer};
+use namehop_power::servers::{self, PublishedServer};
 
 pub(crate) use devices::{chassis, figure_6_5, figure_6_6};
 pub(crate) use processors::{

@@ -1,8 +1,8 @@
 //! Power of CPUs: tables 6.1 to 6.3, figures 6.1 to 6.4 and the lines of 6.3.3.
 
-use namehop_model::power::cpu::FrequencyCurve;
-use namehop_model::power::least_squares::r_squared;
-use namehop_model::power::servers::PublishedServer;
+use namehop_power::cpu::FrequencyCurve;
+use namehop_power::least_squares::r_squared;
+use namehop_power::servers::PublishedServer;
 
 use super::measured_servers;
 use crate::ReproduceError;

@@ -2,10 +2,10 @@
 //! 6.10).
 
 use namehop_model::cache::BlockCosts;
-use namehop_model::power::least_squares::least_of;
-use namehop_model::power::router::{Router, Traffic, interests_per_second};
-use namehop_model::power::server::{Load, Power, Server};
-use namehop_model::power::servers;
+use namehop_model::router::{Router, Traffic, interests_per_second};
+use namehop_power::least_squares::least_of;
+use namehop_power::server::{Load, Power, Server};
+use namehop_power::servers;
 
 use crate::ReproduceError;
 use crate::caching::ARITHMETIC;
@@ -261,7 +261,7 @@ pub(crate) fn figure_6_10(_: &mut Context<'_>) -> Result<Report, ReproduceError>
 
 #[cfg(test)]
 mod tests {
-    use namehop_model::power::router::{FILTER_CYCLES, TABLE_5_1};
+    use namehop_model::router::{FILTER_CYCLES, TABLE_5_1};
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Published values on the power of routers: Takemasa (2019), chapter 6.
 //!
-//! The parameters of tables 6.1 to 6.3 and the constants of 6.3.4, 6.3.5 and 6.5.1 are in `namehop_model::power`,
+//! The parameters of tables 6.1 to 6.3 and the constants of 6.3.4, 6.3.5 and 6.5.1 are in `namehop_power`,
 //! because the model uses them. [`PublishedCore`] returns them as published values.
 
-use namehop_model::power::servers::PublishedServer;
-use namehop_model::power::{memory, nic};
+use namehop_power::servers::PublishedServer;
+use namehop_power::{memory, nic};
 
 use super::{Published, printed};
 
@@ -40,7 +40,7 @@ impl PublishedCore {
 /// Values that the thesis prints about a server outside its table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerText {
-    /// The server's name in `namehop_model::power::servers`.
+    /// The server's name in `namehop_power::servers`.
     pub name: &'static str,
     /// CPU model.
     pub processor: &'static str,

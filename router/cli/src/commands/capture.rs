@@ -12,11 +12,11 @@ use namehop_manage::nfd::{CaptureStream, CapturedFrame, ControlParameters, FaceQ
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 use tokio::time::{Instant, sleep};
 
-use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::pcapng::PcapngWriter;
+use crate::signing::CommandSigningArgs;
 use crate::units::parse_duration;
 
 /// Pause after a poll that returned no frames.

@@ -10,11 +10,11 @@ use namehop_manage::views::{CsConfigView, CsDiskView, CsErasureView, CsInfoView,
 use namehop_store::PolicyChoice;
 use namehop_wire::Name;
 
-use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table, or_dash, properties};
+use crate::signing::CommandSigningArgs;
 use crate::units::{parse_switch, show_switch};
 
 /// Show, configure and erase the cache

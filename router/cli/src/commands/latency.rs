@@ -8,11 +8,11 @@ use namehop_manage::server::LatencyStatus;
 use namehop_manage::views::{LatencyView, LatencyWayView};
 use tokio::time::{Instant, sleep_until};
 
-use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
+use crate::signing::CommandSigningArgs;
 use crate::units::{parse_duration, show_duration};
 
 /// The dataset is fresh for one second: an earlier query would return the same values.

@@ -6,22 +6,9 @@ use crate::connection::ConnectionArgs;
 use crate::failure::{EXIT_CODES, Failure};
 
 mod announce;
-mod bench;
-mod bench_disk;
-#[cfg(feature = "dpdk")]
-mod bench_engine;
-mod bench_fib;
-#[cfg(feature = "dpdk")]
-mod bench_idle;
-#[cfg(feature = "dpdk")]
-mod bench_links;
-mod bench_memory;
-#[cfg(feature = "dpdk")]
-mod bench_peers;
-mod cache;
 mod capture;
 mod cat;
-mod completions;
+pub mod completions;
 mod config;
 mod cs;
 mod face;
@@ -29,22 +16,18 @@ mod fetching;
 mod fib;
 mod key;
 mod latency;
-mod manual;
+pub mod manual;
 mod ndt;
-mod p4;
+mod other_programs;
 mod ping;
-mod plan;
-mod power;
 mod prefixes;
 mod publishing;
 mod put;
-mod reproduce;
 mod route;
 mod route_file;
 mod run;
 mod serve;
 mod setup;
-mod signing;
 mod status;
 mod strategy;
 mod trace;
@@ -84,12 +67,12 @@ enum CliCommand {
     Cat(cat::CatArgs),
     Traffic(traffic::TrafficArgs),
     Key(key::KeyArgs),
-    Bench(bench::BenchArgs),
-    Cache(cache::CacheArgs),
-    Power(power::PowerArgs),
-    Plan(Box<plan::PlanArgs>),
-    Reproduce(reproduce::ReproduceArgs),
-    P4(p4::P4Args),
+    Bench(other_programs::BenchArgs),
+    Cache(other_programs::CacheArgs),
+    Power(other_programs::PowerArgs),
+    Plan(other_programs::PlanArgs),
+    Reproduce(other_programs::ReproduceArgs),
+    P4(other_programs::P4Args),
     Completions(completions::CompletionsArgs),
     Manual(manual::ManualArgs),
 }
@@ -121,7 +104,7 @@ impl Cli {
             CliCommand::Cat(args) => args.run(connection),
             CliCommand::Traffic(args) => args.run(connection),
             CliCommand::Key(args) => args.run(),
-            CliCommand::Bench(args) => args.run(connection),
+            CliCommand::Bench(args) => args.run(),
             CliCommand::Cache(args) => args.run(),
             CliCommand::Power(args) => args.run(),
             CliCommand::Plan(args) => args.run(),
@@ -134,7 +117,7 @@ impl Cli {
 }
 
 /// Enables logging to standard error if `RUST_LOG` is set. The router sets up its own log.
-fn log_if_asked() {
+pub fn log_if_asked() {
     if std::env::var_os("RUST_LOG").is_some() {
         // Fails only if a subscriber is already set.
         let _ = tracing_subscriber::fmt()
@@ -187,21 +170,8 @@ mod tests {
             "namehop ping /a --count 4 --interval 100ms",
             "namehop put /a/b --file x --freshness 10s --segment-size 4000 --exit-after 1m",
             "namehop cat /a/b --output y --congestion aimd",
-            "namehop bench sockets --in-flight 128 --payload 1000 --duration 5s --pid 1 --json",
-            "namehop bench memory --area 8GiB --time 1s --json",
-            "namehop cache simulate --workload web --policy fifo,filter:threshold=3 --capacity 1%,1000 --json",
-            "namehop cache simulate --trace a.txt --format lines --capacity 10 --optimum --requests 10",
-            "namehop cache model --capacity 1000 -q 10 --alpha 1 -N 100 --compare",
-            "namehop power model --server a.toml --rate 0..58Gbit/s,7Mpps --steps 4 --hit-rate 0.2,0.3 --svg a.svg --json",
-            "namehop plan --machine e5-2699v4 --rate 100Gbit/s --prefixes 10000000 --links 400Gbit/s --svg a.svg --json",
-            "namehop plan --engine a --memory b -r 1Mpps --hit-rate 30% --round-trip 10ms --load 0.5 --ram 1GiB",
-            "namehop power fit a.csv --name a --devices 2 --json",
-            "namehop power server e5620",
             "namehop capture --face 300 --name /a --sample 0.5 --count 9 --snaplen 100 --duration 1s -w -",
             "namehop latency --sample 1024 --watch --interval 5s --json",
-            "namehop reproduce all --prefixes 1000000 --svg figures --json",
-            "namehop bench fib --fib 1000 --text a --snapshot b --grow --json",
-            "namehop bench disk --path /tmp/x --size 1GiB --payload 100 --in-flight 2 --duration 1s --json",
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
             "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",
@@ -227,28 +197,18 @@ mod tests {
             "namehop ping /a --count 0",
             "namehop cs erase / --count 0",
             "namehop put /a --signing-key a.key",
-            "namehop cache simulate --workload web",
-            "namehop cache simulate --workload web --trace x --capacity 1",
-            "namehop cache model --capacity 0",
-            "namehop power model --rate 5",
             "namehop traffic consumer /a --rate 1 --window 1",
             "namehop traffic producer /a --silent --payload 1",
             "namehop traffic fetch",
             "namehop traffic fileserver /a",
             "namehop traffic fileserver /a . --threads 0",
             "namehop traffic fetch /a --discard --into b",
-            "namehop plan --machine a",
-            "namehop plan --engine a --rate 1Mpps",
-            "namehop plan --machine a --engine b --memory c --rate 1Mpps",
-            "namehop power fit",
             "namehop capture --face 300",
             "namehop capture --sample 0 -w a",
             "namehop capture --sample 1.5 -w a",
             "namehop capture --snaplen 0 -w a",
             "namehop latency --sample -1",
             "namehop latency --interval 2s",
-            "namehop power fit a.csv --devices 0",
-            "namehop reproduce patricia --list",
             "namehop setup --apply --undo",
             "namehop setup --huge-pages much",
         ] {

@@ -5,11 +5,11 @@ use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_manage::views::{DispatchEntryView, DispatchMoveView};
 use namehop_wire::Name;
 
-use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
+use crate::signing::CommandSigningArgs;
 
 /// Feature that other forwarders lack, as named in error messages.
 const TABLE: &str = "a name dispatch table";

@@ -9,9 +9,9 @@ use namehop_traffic::endpoint::Endpoint;
 use namehop_wire::Name;
 
 use super::announce::AnnounceArgs;
-use super::signing::SigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
 use crate::failure::{Failure, Kind};
+use crate::signing::SigningArgs;
 use crate::units::parse_duration;
 
 /// Pauses between attempts to reconnect: the first one, which doubles, and the longest.

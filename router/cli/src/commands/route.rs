@@ -12,11 +12,11 @@ use namehop_wire::Name;
 
 use super::prefixes::PrefixArgs;
 use super::route_file;
-use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table, or_dash};
+use crate::signing::CommandSigningArgs;
 use crate::units::{milliseconds, parse_duration, show_expiry};
 
 /// List, add and remove routes

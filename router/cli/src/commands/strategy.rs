@@ -13,12 +13,12 @@ use namehop_manage::views::{ParameterView, StrategyChoiceView, StrategyView};
 use namehop_wire::Name;
 
 use super::prefixes::PrefixArgs;
-use super::signing::CommandSigningArgs;
 use crate::api::{Api, ApiArgs};
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
+use crate::signing::CommandSigningArgs;
 
 /// List and choose forwarding strategies
 #[derive(Args, Debug)]

@@ -11,11 +11,11 @@ use namehop_manage::views::TracedPacketView;
 use namehop_wire::Name;
 use tokio::time::{Instant, sleep};
 
-use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output;
+use crate::signing::CommandSigningArgs;
 
 /// Pause between polls of the router.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,7 +1,6 @@
 //! Tests of the `namehop` binary.
 
 mod management;
-mod measure;
 mod setup;
 mod signed;
 mod support;

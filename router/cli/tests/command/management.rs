@@ -95,10 +95,6 @@ fn traffic_flows_through_the_router() {
     put.wait_for("segments");
     scene.run("cat /test/object --output fetched").ok();
     assert!(std::fs::read(scene.path("fetched")).unwrap() == content);
-    let line = format!("bench sockets --duration 500ms --warm-up 100ms --json --pid {}", scene.router_pid());
-    let report = scene.run(&line).json();
-    assert!(report["exchanges"].as_u64().unwrap() > 500, "{report}");
-    assert_eq!((&report["timeouts"], &report["nacks"]), (&0.into(), &0.into()));
 }
 
 #[test]

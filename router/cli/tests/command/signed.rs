@@ -99,20 +99,6 @@ fn producers_register_with_the_authorized_key() {
 }
 
 #[test]
-fn the_load_generator_registers_with_the_authorized_key() {
-    let scene = scene();
-    let line = "bench sockets --duration 200ms --warm-up 50ms --in-flight 8 --json";
-    for refused in [line.to_owned(), format!("{line} {STRANGER}")] {
-        let error = scene.run(&refused).failed(1);
-        assert!(error.contains("403") && error.contains("--signing-key"), "{refused}: {error}");
-    }
-    let report = scene.run(&format!("{line} {OPERATOR}")).json();
-    assert!(report["exchanges"].as_u64().unwrap() > 50, "{report}");
-    let udp = scene.run("face list --scheme udp4 --json").json();
-    assert_eq!(udp.as_array().unwrap().len(), 0);
-}
-
-#[test]
 fn wrong_files_are_named() {
     let scene = scene();
     for (options, code, parts) in [

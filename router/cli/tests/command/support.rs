@@ -123,14 +123,6 @@ impl Scene {
         self.directory.path().join(name)
     }
 
-    /// Returns the process id of the router.
-    pub fn router_pid(&self) -> u32 {
-        match &self.forwarder {
-            Some(Forwarder::Router(child)) => child.id(),
-            _ => panic!("this scene has no router"),
-        }
-    }
-
     /// Waits until the prefix is registered at the loopback forwarder.
     pub fn wait_for_route(&self, prefix: &str) {
         let Some(Forwarder::Loopback(loopback, ..)) = &self.forwarder else {

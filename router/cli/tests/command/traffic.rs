@@ -72,16 +72,6 @@ fn producers_take_their_registration_back_when_they_end() {
 }
 
 #[test]
-fn the_load_generator_reports_rates() {
-    let scene = Scene::with_loopback();
-    let line = "bench sockets --duration 400ms --warm-up 100ms --in-flight 16 --payload 500 --json";
-    let report = scene.run(&format!("{line} --pid {}", std::process::id())).json();
-    assert!(report["exchanges"].as_u64().unwrap() > 50, "{report}");
-    assert!(report["rtt_p99_us"].as_f64() >= report["rtt_p50_us"].as_f64());
-    assert!(report["forwarder_cpu_us_per_exchange"].is_number());
-}
-
-#[test]
 fn exit_codes_tell_what_happened() {
     let alone = Scene::empty();
     let error = alone.run("ping /test -c 1").failed(3);
@@ -89,7 +79,6 @@ fn exit_codes_tell_what_happened() {
         error.contains("namehop run") && error.contains("nfd.sock") && error.contains("NDN_CLIENT_TRANSPORT"),
         "{error}"
     );
-    alone.run("bench sockets --duration 1s").failed(3);
     alone.run("status").failed(3);
     alone.run("--transport nonsense status").failed(2);
     alone.run("ping").failed(2);
@@ -98,7 +87,6 @@ fn exit_codes_tell_what_happened() {
     alone.run_with_open_input("put /test").failed(3);
     let error = alone.run("serve /test --size 8790").failed(2);
     assert!(error.contains("namehop put"), "{error}");
-    alone.run("bench sockets --lifetime 0").failed(2);
 
     let scene = Scene::with_loopback();
     std::fs::write(scene.path("nothing"), "").unwrap();

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use namehop_power::description::read_server;
 use nix::unistd::geteuid;
 
 use namehop_manage::authentication::{TrustConfig, TrustError, TrustStore};
@@ -19,7 +20,6 @@ use namehop_wire::security::SecurityError;
 
 use super::fault::Fault;
 use super::{AutoPath, Config, Trust};
-use crate::power::read_server;
 use crate::{api_token, paths};
 
 impl Config {

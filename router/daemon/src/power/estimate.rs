@@ -1,12 +1,12 @@
 //! Estimates power with the model, from the work of the workers: for hosts without energy counters.
 
 use namehop_manage::server::WorkerStatus;
-use namehop_model::power::router::TABLE_3_1;
-use namehop_model::power::server::{Load, Power, Server};
+use namehop_power::memory::BYTES_PER_PACKET;
+use namehop_power::server::{Load, Power, Server};
 
 /// Bytes of memory traffic for each packet: the mean of an Interest that misses and a Data in the thesis (table 3.1).
 /// The router does not measure its own; memory is a small part of the power.
-const MEMORY_BYTES_PER_PACKET: f64 = (TABLE_3_1.interest_miss.bytes + TABLE_3_1.data.bytes) / 2.0;
+const MEMORY_BYTES_PER_PACKET: f64 = (BYTES_PER_PACKET[0] + BYTES_PER_PACKET[2]) / 2.0;
 
 /// The work of all workers since their start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -57,7 +57,7 @@ pub fn energies(power: &Power, elapsed_s: f64) -> [(&'static str, u64); 4] {
 mod tests {
     use std::time::Duration;
 
-    use namehop_model::power::servers;
+    use namehop_power::servers;
 
     use super::*;
 

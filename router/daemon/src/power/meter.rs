@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use namehop_manage::server::{PowerPart, PowerStatus};
-use namehop_model::power::server::Server;
+use namehop_power::server::Server;
 
 use super::estimate::{Work, energies, estimate};
 use super::powercap::{Powercap, PowercapError};

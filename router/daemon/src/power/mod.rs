@@ -2,12 +2,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `description` | the server description of the model: a published one or a file |
 //! | `powercap` | the energy counters of Linux |
 //! | `estimate` | the model, applied to the work of the workers |
 //! | `meter` | both, read once a second |
 
-mod description;
 mod estimate;
 mod meter;
 mod powercap;
@@ -15,9 +13,8 @@ mod powercap;
 use std::path::Path;
 use std::time::Instant;
 
+use namehop_power::description::read_server;
 use tracing::warn;
-
-pub use description::{DescriptionError, read_server};
 
 use crate::config;
 use crate::control::Control;

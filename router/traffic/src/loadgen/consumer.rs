@@ -8,7 +8,7 @@ mod order;
 use std::io;
 use std::time::{Duration, Instant};
 
-use namehop_simulate::zipf::Draws;
+use crate::workload::zipf::Draws;
 use namehop_wire::lp::NackReason;
 
 use self::order::SendingOrder;

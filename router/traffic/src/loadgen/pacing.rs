@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use namehop_simulate::zipf::Draws;
+use crate::workload::zipf::Draws;
 
 use super::LoadError;
 use crate::segmented::{CongestionControl, WindowKind};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use namehop_simulate::zipf::Draws;
+use crate::workload::zipf::Draws;
 use namehop_wire::Name;
 use namehop_wire::lp::NackReason;
 

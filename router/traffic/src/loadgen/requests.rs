@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use namehop_simulate::workload::{Workload, WorkloadShape};
-use namehop_simulate::zipf::{Draws, Zipf};
+use crate::workload::zipf::{Draws, Zipf};
+use crate::workload::{Workload, WorkloadShape};
 use namehop_wire::Name;
 
 use super::LoadError;

@@ -11,12 +11,12 @@ use namehop_manage::nfd::{Code, ControlParameters, FaceStatus, names::module};
 use namehop_manage::requests::{FaceProperties, Persistency, PitTokens};
 use namehop_manage::views::{ChangedFaceView, FaceView};
 
-use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
 use crate::printable;
+use crate::signing::CommandSigningArgs;
 use crate::units::{parse_bytes, parse_duration, parse_switch};
 use view::{describe, print_changed};
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::Args;
 use namehop_face::FaceUri;
-use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
 use namehop_traffic::loadgen::{
     ConsumerConfig, ConsumerPlan, DataShape, LinkAddress, LinkUri, Names, Pacing, Pattern, ProducerConfig, Reply,
     ReplyKind, ReplyPattern,
 };
 use namehop_traffic::segmented::WindowKind;
 use namehop_traffic::target::TransportUri;
+use namehop_traffic::workload::{WorkloadKind, WorkloadShape};
 use namehop_wire::Name;
 use namehop_wire::lp::NackReason;
 use serde::de::Error;

@@ -10,12 +10,11 @@ use namehop_traffic::loadgen::{Session, SessionConfig};
 
 use super::plan::{ConsumerEntry, Plan, ProducerEntry};
 use super::report::Report;
-use crate::commands::bench::stop_when_interrupted;
-use crate::commands::signing::CommandSigningArgs;
-use crate::connection::ConnectionArgs;
+use crate::connection::{ConnectionArgs, stop_when_interrupted};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use crate::progress::Progress;
+use crate::signing::CommandSigningArgs;
 use crate::units::parse_duration;
 
 /// Interval of progress updates.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use namehop_model::power::servers;
+use namehop_power::servers;
 
 use super::super::powercap::tests::FakePowercap;
 use super::*;
