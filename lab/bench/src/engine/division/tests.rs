@@ -21,7 +21,10 @@ fn what_is_misplaced_is_handed_over_and_nothing_else_is() {
     assert_eq!(figures.iter().map(|figures| figures.case).collect::<Vec<_>>(), cases);
     for (figures, expected) in figures.iter().zip([0.0, 0.0, 0.5]) {
         assert!((figures.handed_over - expected).abs() < 0.1, "{figures:?}");
-        assert!(figures.lost == 0 && figures.packet_ns > 50.0 && figures.mpps > 0.0, "{figures:?}");
+        assert!(figures.packet_ns > 50.0 && figures.mpps > 0.0, "{figures:?}");
+        // On a busy host a ring overflows while the thread of its worker does not run.
+        let packets = figures.mpps * 1e6 * parameters.time.as_secs_f64();
+        assert!((figures.lost as f64) < packets / 100.0, "{figures:?}");
         let spreads = [figures.handover, figures.moved, figures.beyond_moved, figures.floor];
         for spread in spreads {
             assert_eq!(spread.is_some(), expected > 0.0, "{figures:?}");
