@@ -52,8 +52,10 @@ run: setup ## build target/quick/namehop, in half of the time of 'make build', a
 
 test: setup-test check unit-test model-test system-test ## all checks and tests (what continuous integration runs)
 
-check: setup ## formatting and lints
+check: setup ## formatting, lints, the order of folders, crates and modules, and a count of roundabout words
 	cargo fmt --all --check
+	scripts/house.py
+	scripts/words.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package namehop --no-default-features --locked -- -D warnings
 

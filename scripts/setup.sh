@@ -2,7 +2,7 @@
 # Installs what building (and, with "test" or "cost", testing) Namehop needs and the machine lacks. Does nothing when all is
 # there.
 #
-#   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
+#   scripts/setup.sh build    C compiler, Python, DPDK with its headers, Rust toolchain
 #   scripts/setup.sh test     the above, clang, the library that encrypts in P4 programs, Python with python-ndn and PyNDN, Node.js with NDNts and ndn-js, tools that make links, and those that look at the service
 #   scripts/setup.sh cost     the first, and valgrind, which counts instructions
 #   scripts/setup.sh nic      those of the tests, and a virtual machine: QEMU, and Debian's kernel, which is unpacked and not installed
@@ -90,12 +90,13 @@ setup_build() {
     # cargo fetches the libraries over HTTPS.
     [ -e /etc/ssl/certs/ca-certificates.crt ] || ! have apt-get || apt_install ca-certificates
     have pkg-config || apt_install pkg-config
+    # For scripts/*.py. The tests need a virtual environment besides.
+    have python3 || apt_install python3 python3-venv
     pkg-config --exists 'libdpdk >= 22.11' || apt_install libdpdk-dev
     setup_rust
 }
 
 setup_python() {
-    have python3 || apt_install python3 python3-venv
     if [ ! -x $venv/bin/python ]; then
         python3 -m venv $venv 2>/dev/null || { rm -rf $venv; apt_install python3-venv; python3 -m venv $venv; }
     fi

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Checks the order of folders, crates and modules against docs/architecture.md. `make check` runs it.
+
+* A folder uses only the folders that `FOLDERS` lists for it.
+* In a folder, a crate uses only crates above it in the table "Folders and crates", in its tests too.
+* The modules of a crate form no circle, except those in `CIRCLES`, which remain to be removed.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# What each folder may use besides itself.
+FOLDERS = {"core": [], "io": ["core"], "router": ["core", "io"], "p4": ["core", "io"], "lab": ["core", "io", "router", "p4"]}
+# Uses that remain to be removed.
+EXCEPTIONS = {("core/engine", "io/disk")}
+# Circles of modules that remain to be removed.
+CIRCLES = {
+    ("core/ebpf", "instruction verify"),
+    ("core/engine", "counters engine pcct pipelines schedule trace"),
+    ("core/packet", "buffer pool raw"),
+    ("core/wire", "builder security"),
+    ("io/disk", "report shared"),
+    ("io/disk", "device file start"),
+    ("io/face", "encapsulation uri"),
+    ("io/face", "link_service registry"),
+    ("router/daemon", "api_token config logging paths state supervise worker"),
+    ("router/daemon", "memory_budget ports startup"),
+    ("router/manage", "metrics nfd readvertise server"),
+    ("router/setup", "detect plan step"),
+    ("p4/compile", "diagnostics source syntax"),
+    ("p4/compile", "control p4info stf"),
+    ("p4/compile", "command_line compile_command"),
+    ("lab/bench", "policy schedule"),
+    (
+        "lab/reproduce",
+        "caching context engine_figures engine_tables estimates items links lookups power prefetches programs throughput",
+    ),
+}
+
+
+def documented_crates():
+    """Paths of the crates in the order of the table in docs/architecture.md."""
+    section = (ROOT / "docs/architecture.md").read_text().split("\n## Folders and crates")[1].split("\n## ")[0]
+    crates, folder = [], None
+    for line in section.splitlines():
+        if cells := re.match(r"\| `(\w+)/` \|", line):
+            folder = cells[1]
+        elif cells := re.match(r"\| +\| `(\w+)` \|", line):
+            crates.append(f"{folder}/{cells[1]}")
+    return crates
+
+
+def manifests():
+    """Manifest of each crate by its path."""
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).iterdir()) if (path / "Cargo.toml").is_file()]
+    return {str(path.relative_to(ROOT)): tomllib.loads((path / "Cargo.toml").read_text()) for path in paths}
+
+
+def wrong_uses(crates, order):
+    """Pairs of crates of which the first uses the second against the order."""
+    by_name = {manifest["package"]["name"]: path for path, manifest in crates.items()}
+    for path, manifest in crates.items():
+        tables = [manifest, *manifest.get("target", {}).values()]
+        kinds = ("dependencies", "dev-dependencies", "build-dependencies")
+        used = {by_name[name] for table in tables for kind in kinds for name in table.get(kind, {}) if name in by_name}
+        for other in sorted(used - {path}):
+            folder, of_other = path.split("/")[0], other.split("/")[0]
+            is_allowed = order.index(other) < order.index(path) if folder == of_other else of_other in FOLDERS[folder]
+            if not is_allowed:
+                yield path, other
+
+
+def uses_of_modules(source):
+    """Which top-level modules of a crate use which, by paths that begin with `crate::`. Tests are left out."""
+    modules = {path.stem for path in source.iterdir()} - {"lib", "main", "tests", "testing"}
+    uses = {module: set() for module in modules}
+    for file in source.rglob("*.rs"):
+        inner = file.relative_to(source)
+        module = inner.parts[0].removesuffix(".rs")
+        if module not in modules or "test" in str(inner):
+            continue
+        text = re.split(r"\n#\[cfg\(test\)\]\nmod tests", file.read_text())[0]
+        text = re.sub(r"//[^\n]*", "", text)
+        for path in re.findall(r"\bcrate::(\{[^;]*?\}|\w+)", text):
+            names = re.findall(r"(?:^\{|,)\s*(\w+)", path) if path.startswith("{") else [path]
+            uses[module] |= {name for name in names if name in modules} - {module}
+    return uses
+
+
+def circles(uses):
+    """Sets of modules that use each other, directly or by way of others."""
+    reach = {module: set(used) for module, used in uses.items()}
+    for between in reach:
+        for module in reach:
+            if between in reach[module]:
+                reach[module] |= reach[between]
+    of_each = (frozenset(other for other in reach if other in reach[module] and module in reach[other]) for module in reach)
+    return {circle for circle in of_each if circle}
+
+
+def main():
+    crates, order = manifests(), documented_crates()
+    wrong = [f"docs/architecture.md and the folders differ: {path}" for path in sorted(set(order) ^ set(crates))]
+    if not wrong:
+        found = set(wrong_uses(crates, order))
+        wrong += [f"{path} uses {other}, which is not above it in docs/architecture.md" for path, other in sorted(found - EXCEPTIONS)]
+        wrong += [f"{path}: scripts/house.py lists a use that is gone: {other}" for path, other in sorted(EXCEPTIONS - found)]
+    found = {(path, " ".join(sorted(circle))) for path in crates for circle in circles(uses_of_modules(ROOT / path / "src"))}
+    wrong += [f"{path}: a circle of modules: {names}" for path, names in sorted(found - CIRCLES)]
+    wrong += [f"{path}: scripts/house.py lists a circle that is gone: {names}" for path, names in sorted(CIRCLES - found)]
+    print("\n".join(wrong), end="\n" if wrong else "")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
