@@ -5,7 +5,7 @@
 //! label of its running program, and a handler of fatal signals appends that label as a line to a file opened in
 //! advance. The next start reads the file and does not load these programs.
 
-#![expect(unsafe_code, reason = "signal handlers are set and run in a process that may be damaged")]
+#![expect(unsafe_code, reason = "installs signal handlers, which run in a process that may be corrupted")]
 
 use std::cell::Cell;
 use std::io;

@@ -38,7 +38,7 @@ impl Code {
     /// Prepares a program for the interpreter. `label` identifies it if it ends the process: see [`blame`].
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     pub fn new(program: Verified, label: &str) -> Self {
-        Code { reason: Some("native code is made for x86-64 only".into()), ..Code::interpreted(program, label) }
+        Code { reason: Some("native code is supported on x86-64 only".into()), ..Code::interpreted(program, label) }
     }
 
     /// Prepares a program for the interpreter.
@@ -66,7 +66,7 @@ impl Code {
     /// `context` points to as many bytes as the program's interface says, nothing else uses them until the program
     /// ends, and helpers may be called with it.
     #[inline]
-    #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
+    #[expect(unsafe_code, reason = "the contract is the caller's; nothing here checks it")]
     pub unsafe fn run(&self, context: *mut u8) -> u64 {
         let _running = blame::running(&self.label);
         // SAFETY: the program is verified, and the caller guarantees the rest.
@@ -87,5 +87,5 @@ impl fmt::Debug for Code {
 }
 
 #[cfg(test)]
-#[expect(unsafe_code, reason = "programs are run")]
+#[expect(unsafe_code, reason = "the tests run programs")]
 mod tests;

@@ -65,7 +65,7 @@ pub enum Operand {
 }
 
 /// Arithmetic with two operands.
-#[expect(missing_docs, reason = "named by what they do")]
+#[expect(missing_docs, reason = "the names say what the variants do")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
     Add,
@@ -83,7 +83,7 @@ pub enum Arithmetic {
 }
 
 /// Comparisons of a register with an operand.
-#[expect(missing_docs, reason = "named by what they do")]
+#[expect(missing_docs, reason = "the names say what the variants do")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     Equal,
@@ -238,7 +238,7 @@ fn decode_one(program: &[Instruction], at: usize) -> Result<Operation, &'static 
         _ if code == LOAD_CONSTANT => {
             let second = program.get(at + 1).ok_or("the second half of the instruction is missing")?;
             if source != 0 {
-                return Err("global variables and maps are not available to programs; use the scratch memory");
+                return Err("global variables and maps are not available to programs: use the scratch memory");
             }
             if (second.code, second.destination, second.source, second.offset, offset) != (0, 0, 0, 0, 0) {
                 return Err("malformed instruction");
@@ -325,7 +325,7 @@ fn arithmetic(
         (
             Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned,
             Operand::Constant(distance),
-        ) if distance >= bits => Err("shift by more bits than there are"),
+        ) if distance >= bits => Err("shift by more bits than the operand has"),
         _ => Ok(Operation::Arithmetic { kind, is_wide, destination, operand }),
     }
 }
@@ -336,9 +336,7 @@ fn jump(instruction: &Instruction, at: usize, right: Operand) -> Result<Operatio
     match code {
         0x05 => Ok(Operation::Jump { target }),
         0x85 => match source {
-            0 => usize::try_from(immediate)
-                .map(|helper| Operation::Call { helper })
-                .map_err(|_| "there is no such helper"),
+            0 => usize::try_from(immediate).map(|helper| Operation::Call { helper }).map_err(|_| "no such helper"),
             PSEUDO_CALL => Err("calls of other functions are not available: mark them `static inline` with \
                      `__attribute__((always_inline))`"),
             _ => Err("no such instruction"),

@@ -28,7 +28,7 @@ impl<'data> ObjectFile<'data> {
     /// If the file is too large, not an ELF file, or for another CPU.
     pub fn parse(bytes: &'data [u8]) -> Result<Self, Refusal> {
         if bytes.len() > MAX_BYTES {
-            return Err(Refusal::whole(format!("the file has {} bytes, {MAX_BYTES} are allowed", bytes.len())));
+            return Err(Refusal::whole(format!("the file has {} bytes, at most {MAX_BYTES} are allowed", bytes.len())));
         }
         let file = ElfFile64::<Endianness>::parse(bytes)
             .map_err(|error| Refusal::whole(format!("not an object file: {error}")))?;
@@ -36,7 +36,7 @@ impl<'data> ObjectFile<'data> {
             return Err(Refusal::whole("not an eBPF object file: compile with `clang -target bpf`"));
         }
         if !file.is_little_endian() {
-            return Err(Refusal::whole("the program is for the other byte order: compile with `clang -target bpfel`"));
+            return Err(Refusal::whole("the program has the wrong byte order: compile with `clang -target bpfel`"));
         }
         Ok(ObjectFile { file })
     }
@@ -48,7 +48,7 @@ impl<'data> ObjectFile<'data> {
     pub fn section(&self, name: &str) -> Result<&'data [u8], Refusal> {
         let Some(section) = self.file.section_by_name(name) else { return Ok(&[]) };
         if section.relocations().next().is_some() {
-            return Err(Refusal::whole(format!("section {name} holds addresses")));
+            return Err(Refusal::whole(format!("section {name} has relocations, which are not supported")));
         }
         section.data().map_err(|error| Refusal::whole(format!("section {name}: {error}")))
     }
@@ -58,10 +58,11 @@ impl<'data> ObjectFile<'data> {
     /// # Errors
     /// If there is no such section, or it refers to something other than a helper.
     pub fn program(&self, name: &str, helpers: &[Helper]) -> Result<Vec<Instruction>, Refusal> {
-        let section =
-            self.file.section_by_name(name).filter(|section| section.kind() == SectionKind::Text).ok_or_else(|| {
-                Refusal::whole(format!("there is no program: its function must be in section {name}"))
-            })?;
+        let section = self
+            .file
+            .section_by_name(name)
+            .filter(|section| section.kind() == SectionKind::Text)
+            .ok_or_else(|| Refusal::whole(format!("no program found: its function must be in section {name}")))?;
         let data = section.data().map_err(|error| Refusal::whole(format!("section {name}: {error}")))?;
         let (encoded, rest) = data.as_chunks::<INSTRUCTION_BYTES>();
         if !rest.is_empty() {
@@ -80,7 +81,7 @@ impl<'data> ObjectFile<'data> {
             if instruction.code != CALL || instruction.source != PSEUDO_CALL {
                 return Err(Refusal::at(
                     at,
-                    format!("global variable {symbol_name}: programs have none; use the scratch memory"),
+                    format!("global variable {symbol_name}: programs cannot have any; use the scratch memory"),
                 ));
             }
             if !symbol.is_undefined() {

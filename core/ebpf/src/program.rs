@@ -49,7 +49,7 @@ impl Helper {
     ///
     /// # Safety
     /// Called with `arguments` of any value, the function must be sound, and return what `returned` says.
-    #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
+    #[expect(unsafe_code, reason = "the contract is the caller's; nothing here checks it")]
     pub const unsafe fn new(
         name: &'static str,
         arguments: &'static [Argument],

@@ -125,7 +125,7 @@ fn long_programs_do_the_same_in_all_forms() {
             }
         }
     }
-    assert!(passed > count / 2 && refused > count / 20, "{passed} passed, {refused} were refused");
+    assert!(passed > count / 2 && refused > count / 20, "{passed} programs passed, {refused} were refused");
 }
 
 #[test]
@@ -136,10 +136,12 @@ fn loops_are_refused() {
         let program = long_program(&mut random, Shape { instructions: 1_000, has_loops: true });
         match verify(&program, &INTERFACE) {
             Err(Refusal { reason, .. }) if reason.contains("loop back") => loops += 1,
-            other => drop(other.map(|verified| compare_forms(&program, &verified, &[3; BYTES]).expect("the same"))),
+            other => drop(other.map(|verified| {
+                compare_forms(&program, &verified, &[3; BYTES]).expect("all forms have the same result")
+            })),
         }
     }
-    assert!(loops > 100, "{loops} loops");
+    assert!(loops > 100, "only {loops} programs were refused for a loop");
 }
 
 proptest! {
@@ -164,8 +166,8 @@ const RECORD: &str = "NAMEHOP_TEST_RECORD";
 #[test]
 fn a_program_that_ends_the_process_is_named() {
     if let Some(file) = std::env::var_os(RECORD) {
-        let file = std::fs::File::options().append(true).open(file).expect("the parent has made it");
-        crate::blame::record_in(file.into()).expect("handlers are set");
+        let file = std::fs::File::options().append(true).open(file).expect("the parent has created the file");
+        crate::blame::record_in(file.into()).expect("signal handlers can be installed");
         run(&Code::new(verified(&[op(0xB7, 0, 0, 0, 0), EXIT]), "harmless"), &mut [0; BYTES]);
         let faulty = [op(0xB7, 1, 0, 0, 0), op(0x72, 1, 0, 0, 0), op(0xB7, 0, 0, 0, 0), EXIT];
         // SAFETY: the process is meant to be ended by the program.
@@ -175,13 +177,13 @@ fn a_program_that_ends_the_process_is_named() {
         return;
     }
     let file = tempfile::NamedTempFile::new().expect("a file");
-    let status = std::process::Command::new(std::env::current_exe().expect("this test"))
+    let status = std::process::Command::new(std::env::current_exe().expect("the path of this test binary"))
         .args(["--exact", "code::tests::a_program_that_ends_the_process_is_named", "--nocapture"])
         .env(RECORD, file.path())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .status()
-        .expect("the child runs");
+        .expect("the child process starts");
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     // In a build with debug assertions the interpreter itself detects the address and aborts.
     assert!(matches!(signal, Some(nix::libc::SIGSEGV | nix::libc::SIGABRT)), "{status}");

@@ -106,7 +106,7 @@ impl Assembler {
 
     /// Places a label at the current end of the code. Each label is placed once.
     pub fn place(&mut self, label: Label) {
-        debug_assert!(self.labels[label.0].is_none(), "a label is placed once");
+        debug_assert!(self.labels[label.0].is_none(), "a label must be placed once");
         self.labels[label.0] = Some(self.bytes.len());
     }
 
@@ -116,9 +116,9 @@ impl Assembler {
     /// If a label was never placed, or is too far away.
     pub fn finish(mut self) -> Result<Vec<u8>, &'static str> {
         for &(at, label) in &self.jumps {
-            let target = self.labels[label.0].ok_or("a jump to a label that was not placed")?;
+            let target = self.labels[label.0].ok_or("jump to a label that was not placed")?;
             // Displacements count from the end of the jump, which is the end of the displacement.
-            let displacement = i32::try_from(target as i64 - (at as i64 + 4)).map_err(|_| "a jump that is too far")?;
+            let displacement = i32::try_from(target as i64 - (at as i64 + 4)).map_err(|_| "jump target is too far")?;
             self.bytes[at..at + 4].copy_from_slice(&displacement.to_le_bytes());
         }
         Ok(self.bytes)

@@ -33,7 +33,7 @@ pub fn check(program: &Verified, translation: &Translation) -> Result<(), String
     let Translation { bytes: code, starts } = translation;
     let operations = program.operations();
     if starts.len() != operations.len() + 1 || starts.last() != Some(&code.len()) {
-        return Err("the code does not end with the program".to_owned());
+        return Err("the code does not end where the program ends".to_owned());
     }
     let frame = Frame::of(program, &decoded(code, 0..starts[0])?)?;
     for (at, operation) in operations.iter().enumerate() {
@@ -58,7 +58,7 @@ fn decoded(code: &[u8], span: std::ops::Range<usize>) -> Result<Vec<Decoded>, St
         at = instruction.end;
         instructions.push(instruction);
     }
-    if at == span.end { Ok(instructions) } else { Err(format!("an instruction goes on behind {}", span.end)) }
+    if at == span.end { Ok(instructions) } else { Err(format!("an instruction extends past {}", span.end)) }
 }
 
 /// The frame that the prologue set up.
@@ -83,13 +83,13 @@ impl Frame {
             _ => 0,
         };
         if reserved < i32::from(program.stack_bytes()) {
-            return Err(format!("{reserved} bytes of stack where {} are used", program.stack_bytes()));
+            return Err(format!("{reserved} bytes of stack are reserved, expected {}", program.stack_bytes()));
         }
         let mut pushed = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Pushes(register) if PRESERVED.contains(&register) => pushed.push(register),
-                other => return Err(format!("{other:?} in the prologue")),
+                other => return Err(format!("unexpected {other:?} in the prologue")),
             }
         }
         // The return address and RBP take 16 bytes.
@@ -141,7 +141,7 @@ impl Checker<'_> {
             }
             (Operation::Exit, _) => match self.frame.is_left_by(self.instructions) {
                 true => Ok(()),
-                false => Err("this is no epilogue".to_owned()),
+                false => Err("not an epilogue".to_owned()),
             },
             (Operation::Arithmetic { destination, .. }, _)
             | (Operation::Negate { destination, .. }, _)
@@ -151,7 +151,7 @@ impl Checker<'_> {
     }
 
     fn expect(&self, found: &[Effect], expected: &[Effect]) -> Result<(), String> {
-        if found == expected { Ok(()) } else { Err(format!("{found:?} where {expected:?} belongs")) }
+        if found == expected { Ok(()) } else { Err(format!("found {found:?}, expected {expected:?}")) }
     }
 
     /// Checks that unreachable code sets a result and ends the program. The second half of an instruction has no
@@ -160,7 +160,7 @@ impl Checker<'_> {
         match self.instructions {
             [] => Ok(()),
             [first, rest @ ..] if first.effect == Effect::Writes(RAX) && self.frame.is_left_by(rest) => Ok(()),
-            _ => Err("code that no path reaches does not end the program".to_owned()),
+            _ => Err("unreachable code does not end the program".to_owned()),
         }
     }
 
@@ -191,7 +191,7 @@ impl Checker<'_> {
                 Effect::Compares => {}
                 Effect::Branches { target } => self.follow(self.ahead(next, target)?, held, destination)?,
                 Effect::Jumps { target } => next = self.ahead(next, target)?,
-                other => return Err(format!("{other:?} inside arithmetic")),
+                other => return Err(format!("unexpected {other:?} inside arithmetic")),
             }
         }
         let is_kept = |&register: &Number| held[usize::from(register)] == Some(register);
@@ -206,7 +206,7 @@ impl Checker<'_> {
     /// the code.
     fn ahead(&self, next: usize, target: usize) -> Result<usize, String> {
         let is_before = |index: &usize| self.instructions[*index - 1].end == target;
-        (next..=self.instructions.len()).find(is_before).ok_or_else(|| format!("a jump to {target} inside arithmetic"))
+        (next..=self.instructions.len()).find(is_before).ok_or_else(|| format!("jump to {target} inside arithmetic"))
     }
 
     /// Checks that the program may write this register.

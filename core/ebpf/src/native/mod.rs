@@ -36,9 +36,9 @@ impl NativeCode {
     /// If the translation fails its check, or the system does not allow executable pages.
     pub fn new(program: &Verified) -> Result<Self, String> {
         let translation = translate::translate(program)?;
-        check::check(program, &translation).map_err(|fault| format!("the translation fails its check: {fault}"))?;
+        check::check(program, &translation).map_err(|fault| format!("the translated code fails its check: {fault}"))?;
         let pages = Pages::new(&translation.bytes)
-            .map_err(|error| format!("the system does not let the router run code that it has translated: {error}"))?;
+            .map_err(|error| format!("the kernel does not allow the router to execute translated code: {error}"))?;
         // SAFETY: the pages start with a function of this type.
         let entry = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Entry>(pages.start().as_ptr()) };
         Ok(NativeCode { entry, bytes: translation.bytes.len(), _pages: Arc::new(pages) })

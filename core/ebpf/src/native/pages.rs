@@ -61,6 +61,6 @@ impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: the mapping was made in `new`, and its code runs only while a clone of the owner lives.
         let unmapped = unsafe { munmap(self.start, self.bytes.get()) };
-        debug_assert!(unmapped.is_ok(), "unmapping what was mapped");
+        debug_assert!(unmapped.is_ok(), "unmaps the pages that this type mapped");
     }
 }

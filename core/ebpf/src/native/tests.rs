@@ -15,7 +15,7 @@ const EXIT: Instruction = op(0x95, 0, 0, 0, 0);
 fn translated(program: &[Instruction]) -> (Verified, Translation) {
     let verified = verify(program, &INTERFACE).expect("harmless");
     let translation = translate(&verified).expect("translated");
-    check(&verified, &translation).expect("the translation is right");
+    check(&verified, &translation).expect("the translation passes the check");
     (verified, translation)
 }
 
@@ -32,7 +32,11 @@ fn all_changes_are_found(verified: &Verified, translation: &Translation, bytes: 
             let mut changed = Translation { bytes: translation.bytes.clone(), starts: translation.starts.clone() };
             changed.bytes[at] ^= flipped;
             let verdict = check(verified, &changed);
-            assert!(verdict.is_err(), "byte {at} of {:02X?} is changed by {flipped:#04X}", translation.bytes);
+            assert!(
+                verdict.is_err(),
+                "byte {at} of {:02X?}, changed by {flipped:#04X}, passes the check",
+                translation.bytes
+            );
         }
     }
 }
@@ -94,7 +98,7 @@ fn a_division_that_does_not_put_registers_back_is_found() {
                 let mut changed = Translation { bytes: translation.bytes.clone(), starts: translation.starts.clone() };
                 // Another three-byte instruction: xor ebx, ebx with a prefix.
                 changed.bytes[place..place + 3].copy_from_slice(&[0x40, 0x31, 0xDB]);
-                check(&verified, &changed).expect_err("a register of the program is lost");
+                check(&verified, &changed).expect_err("code that loses a register is refused");
             }
         }
     }
@@ -108,7 +112,7 @@ fn code_of_long_programs_passes() {
         let program = long_program(&mut random, Shape { instructions, has_loops: false });
         if let Ok(verified) = verify(&program, &INTERFACE) {
             let translation = translate(&verified).expect("translated");
-            check(&verified, &translation).expect("the translation is right");
+            check(&verified, &translation).expect("the translation passes the check");
         }
     }
 }

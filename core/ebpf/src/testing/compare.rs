@@ -12,7 +12,7 @@ pub const BYTES: usize = (CONTEXT_BYTES + MEMORY_BYTES) as usize;
 ///
 /// # Panics
 /// If `memory` does not have [`BYTES`] bytes.
-#[expect(unsafe_code, reason = "a program is run")]
+#[expect(unsafe_code, reason = "runs a program")]
 pub fn run(code: &Code, memory: &mut [u8]) -> u64 {
     assert_eq!(memory.len(), BYTES);
     // SAFETY: the memory is as large as the interface says, followed by the helper's memory.
@@ -40,7 +40,7 @@ pub fn compare_forms(instructions: &[Instruction], program: &Verified, memory: &
         let mut memory = memory.to_vec();
         let result = run(&code, &mut memory);
         if Outcome::Ended(result) != expected || memory != interpreter.memory {
-            return Err(format!("{form}: {result:#x} where {expected:?} is right, of {instructions:?}"));
+            return Err(format!("{form}: result {result:#x}, expected {expected:?}, of {instructions:?}"));
         }
     }
     Ok(())

@@ -106,7 +106,7 @@ impl Interpreter {
                 for index in 0..bytes {
                     let address = address.wrapping_add(u64::from(index));
                     value[usize::from(index)] = match self.place(address)? {
-                        Place::Stack(place) => self.stack[place].ok_or("the stack is not written")?,
+                        Place::Stack(place) => self.stack[place].ok_or("the stack was not written there")?,
                         Place::Memory(place) => self.memory[place],
                     };
                 }
@@ -120,7 +120,7 @@ impl Interpreter {
                     match self.place(address.wrapping_add(u64::from(index)))? {
                         Place::Stack(place) => self.stack[place] = Some(byte),
                         Place::Memory(place) if place < WRITABLE.start as usize => {
-                            return Err("this part of the context cannot be changed".to_owned());
+                            return Err("this part of the context is read-only".to_owned());
                         }
                         Place::Memory(place) => self.memory[place] = byte,
                     }
@@ -152,7 +152,7 @@ impl Interpreter {
                 }
                 mixed
             }
-            _ => return Err("wrong call".to_owned()),
+            _ => return Err("invalid call".to_owned()),
         };
         self.registers[1..=5].fill(None);
         self.set(0, result);

@@ -87,7 +87,7 @@ pub fn long_program(random: &mut Random, shape: Shape) -> Vec<Instruction> {
     for (block, start) in blocks.iter().zip(&starts) {
         for &(at, target) in &block.jumps {
             let distance = starts[target] as i64 - (start + at) as i64 - 1;
-            program[start + at].offset = i16::try_from(distance).expect("programs are shorter than jumps can be");
+            program[start + at].offset = i16::try_from(distance).expect("jumps reach every instruction");
         }
     }
     program

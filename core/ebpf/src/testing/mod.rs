@@ -33,7 +33,7 @@ extern "C" fn mix(first: u64, second: u64, third: u64, fourth: u64, fifth: u64) 
 }
 
 // SAFETY: the functions accept all numbers, and tests put the memory after the context.
-#[expect(unsafe_code, reason = "the functions bear all numbers, and tests put the memory where they say it is")]
+#[expect(unsafe_code, reason = "the functions accept all numbers, and tests put the memory where the context says")]
 static HELPERS: [Helper; 3] = unsafe {
     [
         Helper::new("add", &[Argument::Context, Argument::Number, Argument::Number], Returned::Number, add),

@@ -86,7 +86,7 @@ impl Verified {
     /// # Safety
     /// The caller is responsible for everything that the program does.
     #[cfg(any(test, feature = "testing"))]
-    #[expect(unsafe_code, reason = "nothing here checks what the caller promises")]
+    #[expect(unsafe_code, reason = "the contract is the caller's; nothing here checks it")]
     pub unsafe fn unchecked(
         instructions: &[Instruction],
         interface: &'static Interface,
@@ -106,7 +106,7 @@ pub fn verify(instructions: &[Instruction], interface: &'static Interface) -> Re
     }
     if instructions.len() > MAX_INSTRUCTIONS {
         return Err(Refusal::whole(format!(
-            "the program has {} instructions, {MAX_INSTRUCTIONS} are allowed",
+            "the program has {} instructions, at most {MAX_INSTRUCTIONS} are allowed",
             instructions.len()
         )));
     }
@@ -153,7 +153,7 @@ fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
             continue;
         };
         match operations.get(next) {
-            None => return Err(Refusal::at(at, "the program goes on behind its end")),
+            None => return Err(Refusal::at(at, "the program runs past its end")),
             Some(None) => return Err(Refusal::at(at, "jump into the middle of an instruction")),
             Some(Some(_)) => {}
         }
@@ -166,7 +166,8 @@ fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
                 return Err(Refusal::at(
                     at,
                     format!(
-                        "loop back to instruction {next}: unroll it, with `#pragma unroll` and a constant number of rounds"
+                        "loop back to instruction {next}: unroll it with `#pragma unroll` and a constant number of \
+                         iterations"
                     ),
                 ));
             }
@@ -176,7 +177,7 @@ fn order(operations: &[Option<Operation>]) -> Result<Vec<usize>, Refusal> {
     if let Some(at) =
         marks.iter().zip(operations).position(|(mark, operation)| *mark == Mark::New && operation.is_some())
     {
-        return Err(Refusal::at(at, "no path leads here"));
+        return Err(Refusal::at(at, "unreachable instruction"));
     }
     done.reverse();
     Ok(done)

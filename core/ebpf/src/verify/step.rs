@@ -41,9 +41,7 @@ pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> 
                 Region::Context | Region::Memory(_) => Value::Number(Range::of_bytes(bytes)),
             };
             if value == Value::Unusable {
-                return Err(
-                    "what is read from the stack was not written before, or only a part of an address".to_owned()
-                );
+                return Err("stack read of bytes that were not written before, or of part of an address".to_owned());
             }
             state.set(destination, value);
         }
@@ -53,7 +51,7 @@ pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> 
             store(state, region, span, bytes, value, interface)?;
         }
         Operation::Call { helper } => {
-            let helper = interface.helpers.get(helper).ok_or("there is no such helper")?;
+            let helper = interface.helpers.get(helper).ok_or("no such helper")?;
             call(state, helper)?;
         }
         Operation::Jump { .. } | Operation::Branch { .. } | Operation::Exit => {}
@@ -113,7 +111,7 @@ pub fn exit(state: &State) -> Result<(), String> {
 
 fn usable(value: Value, what: &str) -> Result<Value, String> {
     match value {
-        Value::Unusable => Err(format!("the {what} is not set on every way to here")),
+        Value::Unusable => Err(format!("the {what} is not set on every path to this instruction")),
         value => Ok(value),
     }
 }
@@ -136,7 +134,7 @@ fn calculate(kind: Arithmetic, is_wide: bool, left: Value, right: Value) -> Resu
         (Value::Number(range), Value::Address { region, min, max }) if is_wide && kind == Arithmetic::Add => {
             move_address(kind, region, min, max, range)
         }
-        _ => Err("addresses can only be moved, by adding and subtracting numbers".to_owned()),
+        _ => Err("addresses allow only addition and subtraction of numbers".to_owned()),
     }
 }
 
@@ -149,10 +147,10 @@ fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range)
     let (min, max) = match kind {
         Arithmetic::Add => (min.saturating_add(least), max.saturating_add(greatest)),
         Arithmetic::Subtract => (min.saturating_sub(greatest), max.saturating_sub(least)),
-        _ => return Err("addresses can only be moved, by adding and subtracting numbers".to_owned()),
+        _ => return Err("addresses allow only addition and subtraction of numbers".to_owned()),
     };
     if min < -FARTHEST || max > FARTHEST {
-        return Err(format!("the address may leave {region}: limit the index before, with `if` or `&`"));
+        return Err(format!("the address may leave {region}: limit the index first, with `if` or `&`"));
     }
     Ok(Value::Address { region, min, max })
 }
@@ -161,9 +159,8 @@ fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range)
 /// `bytes` bytes.
 fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Result<(Region, Span), String> {
     let Value::Address { region, min, max } = usable(address, "address")? else {
-        return Err(
-            "a number is no address: memory is accessed through the context and what helpers give back".to_owned()
-        );
+        return Err("a number is not an address: access memory through the context or a pointer that a helper returns"
+            .to_owned());
     };
     let (min, max) = (min + i64::from(offset), max + i64::from(offset) + i64::from(bytes));
     let size = match region {
@@ -172,7 +169,7 @@ fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Resu
         Region::Memory(memory) => i64::from(memory.bytes),
     };
     if min < 0 || max > size {
-        return Err(format!("bytes {min} to {} of {region}, which has {size}", max - 1));
+        return Err(format!("access to bytes {min} to {} of {region}, which has {size}", max - 1));
     }
     if region == Region::Stack && max - min != i64::from(bytes) {
         return Err("the stack cannot be indexed by a variable".to_owned());
@@ -189,7 +186,7 @@ fn store(
     interface: &Interface,
 ) -> Result<(), String> {
     if matches!(value, Value::Address { .. }) && (region != Region::Stack || bytes != 8 || span.start % 8 != 0) {
-        return Err("addresses can only be kept on the stack, whole and aligned".to_owned());
+        return Err("addresses can be stored only on the stack, whole and aligned".to_owned());
     }
     match region {
         Region::Stack => state.store_to_stack(span.start, bytes, value),
@@ -201,7 +198,7 @@ fn store(
         }
         Region::Memory(memory) => {
             if !memory.is_writable {
-                return Err("what this helper gives back cannot be changed".to_owned());
+                return Err("the memory that this helper returns cannot be changed".to_owned());
             }
         }
     }

@@ -47,27 +47,27 @@ fn harmless_programs_pass() {
 fn hostile_programs_are_refused_with_the_reason() {
     let table: &[(&str, &[Instruction], &str)] = &[
         ("empty", &[], "no instructions"),
-        ("no end", &[ZERO], "behind its end"),
+        ("no end", &[ZERO], "past its end"),
         ("loop", &[ZERO, op(0x05, 0, 0, -2, 0)], "loop back"),
-        ("loop on itself", &[op(0x05, 0, 0, -1, 0)], "loop back"),
-        ("loop on a condition", &[ZERO, op(0x15, 0, 0, -2, 5), EXIT], "loop back"),
+        ("loop to itself", &[op(0x05, 0, 0, -1, 0)], "loop back"),
+        ("conditional loop", &[ZERO, op(0x15, 0, 0, -2, 5), EXIT], "loop back"),
         ("jump before the start", &[op(0x05, 0, 0, -5, 0), EXIT], "out of the program"),
-        ("jump behind the end", &[ZERO, op(0x05, 0, 0, 90, 0), EXIT], "behind its end"),
+        ("jump past the end", &[ZERO, op(0x05, 0, 0, 90, 0), EXIT], "past its end"),
         (
             "jump into a constant",
             &[op(0x05, 0, 0, 1, 0), op(0x18, 0, 0, 0, 0), op(0, 0, 0, 0, 0), EXIT],
             "into the middle",
         ),
         ("half a constant", &[ZERO, op(0x18, 0, 0, 0, 0)], "second half"),
-        ("instructions nobody reaches", &[ZERO, EXIT, ZERO, EXIT], "no path leads here"),
+        ("unreachable instructions", &[ZERO, EXIT, ZERO, EXIT], "unreachable instruction"),
         ("no result", &[EXIT], "result in register 0"),
         ("an address as result", &[op(0xBF, 0, 1, 0, 0), EXIT], "an address where a number"),
-        ("a register that is not set", &[op(0xBF, 0, 5, 0, 0), EXIT], "not set on every way"),
-        ("set on one way only", &[op(0x71, 2, 1, 0, 0), op(0x15, 2, 0, 1, 0), ZERO, EXIT], "not set on every way"),
+        ("a register that is not set", &[op(0xBF, 0, 5, 0, 0), EXIT], "not set on every path"),
+        ("set on one path only", &[op(0x71, 2, 1, 0, 0), op(0x15, 2, 0, 1, 0), ZERO, EXIT], "not set on every path"),
         ("before the context", &[op(0x71, 0, 1, -1, 0), EXIT], "bytes -1 to -1 of the context"),
-        ("behind the context", &[op(0x79, 0, 1, 57, 0), EXIT], "bytes 57 to 64 of the context, which has 64"),
-        ("writes what it may not", &[op(0x7A, 1, 0, 9, 0), ZERO, EXIT], "cannot be changed"),
-        ("behind the memory", &[CALL_MEMORY, op(0x71, 0, 0, 32, 0), EXIT], "bytes 32 to 32 of the memory"),
+        ("past the context", &[op(0x79, 0, 1, 57, 0), EXIT], "bytes 57 to 64 of the context, which has 64"),
+        ("write to a read-only field", &[op(0x7A, 1, 0, 9, 0), ZERO, EXIT], "cannot be changed"),
+        ("past the memory", &[CALL_MEMORY, op(0x71, 0, 0, 32, 0), EXIT], "bytes 32 to 32 of the memory"),
         ("above the stack", &[op(0x7A, 10, 0, 0, 0), ZERO, EXIT], "of the stack"),
         ("below the stack", &[op(0x7A, 10, 0, -520, 0), ZERO, EXIT], "of the stack"),
         ("reads the stack unwritten", &[op(0x79, 0, 10, -8, 0), EXIT], "not written before"),
@@ -78,9 +78,9 @@ fn hostile_programs_are_refused_with_the_reason() {
             &[op(0x7B, 10, 1, -8, 0), op(0x72, 10, 0, -8, 0), op(0x79, 2, 10, -8, 0), ZERO, EXIT],
             "part of an address",
         ),
-        ("a number as address", &[op(0xB7, 2, 0, 0, 4096), op(0x71, 0, 2, 0, 0), EXIT], "a number is no address"),
+        ("a number as address", &[op(0xB7, 2, 0, 0, 4096), op(0x71, 0, 2, 0, 0), EXIT], "a number is not an address"),
         (
-            "an index without limit",
+            "an index without a limit",
             &[op(0x79, 2, 1, 0, 0), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
             "may leave",
         ),
@@ -90,7 +90,7 @@ fn hostile_programs_are_refused_with_the_reason() {
             "bytes 0 to 64",
         ),
         (
-            "a signed limit only",
+            "only a signed limit",
             &[op(0x79, 2, 1, 0, 0), ZERO, op(0x65, 2, 0, 2, 63), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
             "may leave",
         ),
@@ -117,13 +117,13 @@ fn hostile_programs_are_refused_with_the_reason() {
             ],
             "indexed by a variable",
         ),
-        ("two addresses", &[op(0xBF, 2, 1, 0, 0), op(0x0F, 1, 2, 0, 0), ZERO, EXIT], "only be moved"),
-        ("multiplies an address", &[op(0x27, 1, 0, 0, 2), ZERO, EXIT], "only be moved"),
-        ("cuts an address", &[op(0xBC, 1, 1, 0, 0), ZERO, EXIT], "an address where a number"),
-        ("shows an address", &[op(0x7B, 1, 1, 16, 0), ZERO, EXIT], "only be kept on the stack"),
+        ("two addresses", &[op(0xBF, 2, 1, 0, 0), op(0x0F, 1, 2, 0, 0), ZERO, EXIT], "only addition and subtraction"),
+        ("multiplies an address", &[op(0x27, 1, 0, 0, 2), ZERO, EXIT], "only addition and subtraction"),
+        ("truncates an address", &[op(0xBC, 1, 1, 0, 0), ZERO, EXIT], "an address where a number"),
+        ("stores an address outside of the stack", &[op(0x7B, 1, 1, 16, 0), ZERO, EXIT], "stored only on the stack"),
         ("compares addresses", &[ZERO, op(0x1D, 1, 10, 0, 0), EXIT], "only be compared with zero"),
         (
-            "different things in one register",
+            "different kinds of value in one register",
             &[
                 op(0x71, 2, 1, 0, 0),
                 op(0xBF, 3, 10, 0, 0),
@@ -132,7 +132,7 @@ fn hostile_programs_are_refused_with_the_reason() {
                 op(0x71, 0, 3, 0, 0),
                 EXIT,
             ],
-            "not set on every way",
+            "not set on every path",
         ),
         (
             "another context for a helper",
@@ -152,11 +152,11 @@ fn hostile_programs_are_refused_with_the_reason() {
             "must be the context",
         ),
         ("a number as context", &[op(0xB7, 1, 0, 0, 64), CALL_MEMORY, EXIT], "must be the context"),
-        ("no argument", &[op(0xB7, 2, 0, 0, 0), CALL_ADD, EXIT], "argument 3 of add"),
+        ("missing argument", &[op(0xB7, 2, 0, 0, 0), CALL_ADD, EXIT], "argument 3 of add"),
         (
             "uses an argument after the call",
             &[op(0xB7, 2, 0, 0, 0), op(0xB7, 3, 0, 0, 0), CALL_ADD, op(0x71, 0, 1, 0, 0), EXIT],
-            "not set on every way",
+            "not set on every path",
         ),
         ("no such helper", &[op(0x85, 0, 0, 0, 3), EXIT], "no such helper"),
         ("a negative helper", &[op(0x85, 0, 0, 0, -1), EXIT], "no such helper"),
@@ -169,7 +169,7 @@ fn hostile_programs_are_refused_with_the_reason() {
         ("32-bit jump on an address", &[ZERO, op(0x16, 1, 0, 0, 0), EXIT], "in 64 bits"),
         ("common bits of an address", &[ZERO, op(0x45, 1, 0, 0, 0), EXIT], "only be compared with zero"),
         (
-            "a limit of the lower half",
+            "a limit on the lower half",
             &[op(0x79, 2, 1, 0, 0), ZERO, op(0x26, 2, 0, 2, 63), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
             "may leave",
         ),
@@ -262,7 +262,7 @@ proptest! {
                 let mut faults = Vec::new();
                 let outcome = Interpreter::new(memory).run(&operations, |interpreter, at| {
                     let Some(state) = known.get(at).and_then(Option::as_ref) else {
-                        return faults.push(format!("instruction {at} was taken to be out of reach"));
+                        return faults.push(format!("instruction {at} is reachable, but was taken to be unreachable"));
                     };
                     for register in 0..11_u8 {
                         let (value, real) = (state.value(register), interpreter.register(usize::from(register)));
@@ -286,7 +286,7 @@ proptest! {
         let program: Vec<Instruction> = bytes.into_iter().map(Instruction::from_bytes).collect();
         prop_assert!(program.iter().all(|instruction| Instruction::from_bytes(instruction.to_bytes()) == *instruction));
         if verify(&program, &INTERFACE).is_ok() {
-            let operations = decode(&program).expect("it was decoded before");
+            let operations = decode(&program).expect("the program was decoded before");
             let outcome = Interpreter::new(memory).run(&operations, |_, _| {});
             prop_assert!(matches!(outcome, Outcome::Ended(_)), "{outcome:?}");
         }
@@ -301,5 +301,5 @@ fn many_of_the_random_programs_pass() {
         let choices = vec(any::<u8>(), 0..60).new_tree(&mut runner).expect("bytes").current();
         passed += usize::from(verify(&program_from(&choices), &INTERFACE).is_ok());
     }
-    assert!(passed > 50, "{passed} of 512: the other tests test nothing");
+    assert!(passed > 50, "only {passed} of 512 programs passed, so the other tests prove little");
 }

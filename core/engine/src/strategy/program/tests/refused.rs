@@ -9,7 +9,7 @@ fn hostile_programs_are_refused_with_the_reason() {
         ("NAMEHOP_PROGRAM(context) { return ((char *)context)[200]; }", "of the context, which has"),
         ("NAMEHOP_PROGRAM(context) { return context->parameters[context->event]; }", "may leave"),
         ("NAMEHOP_PROGRAM(context) { context->ingress = 1; return 0; }", "cannot be changed"),
-        ("NAMEHOP_PROGRAM(context) { return *(namehop_u64 *)context->now_ns; }", "a number is no address"),
+        ("NAMEHOP_PROGRAM(context) { return *(namehop_u64 *)context->now_ns; }", "a number is not an address"),
         ("NAMEHOP_PROGRAM(context) { namehop_prefix_scratch(context)[8] = 1; return 0; }", "of the memory of a helper"),
         (
             "NAMEHOP_PROGRAM(context) { *(namehop_u64 *)namehop_out_record(context, 0) = 1; return 0; }",
