@@ -96,7 +96,7 @@ mod tests {
         for place in 0..40 {
             let mut changed = text;
             changed[place] = 1;
-            assert_ne!(KEY.hash(&changed), KEY.hash(&text), "byte {place}");
+            assert_ne!(KEY.hash(&changed), KEY.hash(&text), "the hash must depend on byte {place}");
         }
         assert_ne!(DispatchKey::new(1, 2).hash(&text), KEY.hash(&text));
         assert_ne!(DispatchKey::random().hash(&text), DispatchKey::random().hash(&text));

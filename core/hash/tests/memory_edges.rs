@@ -19,7 +19,7 @@ struct Island {
 
 impl Island {
     fn new() -> Self {
-        let length = NonZeroUsize::new(3 * PAGE_BYTES).expect("not zero");
+        let length = NonZeroUsize::new(3 * PAGE_BYTES).expect("the length is not zero");
         // SAFETY: new memory at an address that the system chooses; the middle part is made accessible.
         unsafe {
             let mapped = mmap_anonymous(None, length, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE).expect("memory");

@@ -90,7 +90,7 @@ mod tests {
         );
         assert_eq!(Checksum::new().bytes(&[0xFF, 0xFF]).finish(), [0, 0]);
         assert_eq!(Checksum::new().bytes(&[0xFF, 0xFF]).finish_udp(), [0xFF, 0xFF]);
-        assert!(!Checksum::new().is_whole(), "zeros have no checksum");
+        assert!(!Checksum::new().is_whole(), "zero bytes must not count as a valid checksum");
     }
 
     proptest! {

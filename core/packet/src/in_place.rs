@@ -36,7 +36,7 @@ pub fn extract_in_place<T, N: Copy>(list: &mut Vec<T>, positions: &[(u32, N)], m
     let mut next = 0;
     for &(position, note) in positions {
         let position = position as usize;
-        assert!((next..length).contains(&position), "positions ascend, and are in the list");
+        assert!((next..length).contains(&position), "positions must ascend and be inside the list");
         // SAFETY: `position` is in the list, and the item is read only once and not kept below.
         take(unsafe { base.add(position).read() }, note);
         next = position + 1;
@@ -86,7 +86,7 @@ mod tests {
             assert_eq!(taken, positions);
             assert!(list.iter().map(|item| **item).eq((0..7).filter(of_chosen(false))));
             drop(list);
-            assert!(all.iter().all(|item| Rc::strong_count(item) == 1), "each item was dropped once");
+            assert!(all.iter().all(|item| Rc::strong_count(item) == 1), "each item must be dropped once");
         }
     }
 

@@ -103,18 +103,19 @@ pub fn buffers_follow_the_model(pool: &BufferPool) {
 pub fn limits_hold(pool: &BufferPool, small: usize, large: usize) {
     assert_eq!(pool.limits(), (small, large));
     assert_eq!(pool.in_use(), 0);
-    let mut held: Vec<_> = (0..small + large).map(|_| pool.allocate(100).expect("a large one stands in")).collect();
+    let mut held: Vec<_> =
+        (0..small + large).map(|_| pool.allocate(100).expect("a large buffer replaces a small one")).collect();
     assert!(pool.allocate(100).is_none());
     assert!(pool.allocate(SMALL_BYTES + 1).is_none());
     assert_eq!(pool.in_use(), small + large);
     held.clear();
     assert_eq!(pool.in_use(), 0);
     let whole = vec![7; LARGE_BYTES];
-    assert_eq!(pool.copy_of(&whole).expect("the largest").bytes(), whole);
+    assert_eq!(pool.copy_of(&whole).expect("a buffer of the largest size").bytes(), whole);
     assert!(pool.allocate(LARGE_BYTES + 1).is_none());
     let clone = pool.clone();
-    let one = clone.allocate(1).expect("from the clone");
-    assert_eq!(pool.in_use(), 1, "a clone is the same pool");
+    let one = clone.allocate(1).expect("a buffer from the clone");
+    assert_eq!(pool.in_use(), 1, "a clone must share the pool");
     drop(one);
 }
 

@@ -87,7 +87,7 @@ macro_rules! policies {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum PolicyKind {
             $(
-                #[doc = concat!("[`", stringify!($admission), "`] enters, and leaves by [`", stringify!($eviction), "`]; written `", $name, "`.")]
+                #[doc = concat!("[`", stringify!($admission), "`] admits, [`", stringify!($eviction), "`] evicts; written `", $name, "`.")]
                 $policy,
             )*
         }

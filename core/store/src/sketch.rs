@@ -167,10 +167,10 @@ mod tests {
         let mut too_high = 0;
         for (&name, &count) in &exact {
             let estimate = u32::from(sketch.estimate(mix(name)));
-            assert!(estimate >= count.min(MOST.into()), "{name}: {estimate} instead of {count}");
+            assert!(estimate >= count.min(MOST.into()), "{name}: estimate {estimate} is below the count {count}");
             too_high += usize::from(estimate > count.min(MOST.into()));
         }
-        assert!(too_high * 50 < exact.len(), "{too_high} of {}", exact.len());
+        assert!(too_high * 50 < exact.len(), "{too_high} of {} estimates are too high", exact.len());
         assert_eq!(sketch.samples, 0);
     }
 
@@ -186,7 +186,7 @@ mod tests {
         others.iter().for_each(|&other| sketch.count(other));
         assert_eq!(sketch.estimate(name), 7);
         sketch.count(others[0]);
-        assert_eq!(sketch.estimate(name), 3, "without being touched meanwhile");
+        assert_eq!(sketch.estimate(name), 3, "a sample must halve counters that were not touched meanwhile");
         sketch.count(name);
         assert_eq!(sketch.estimate(name), 4);
     }
@@ -208,7 +208,7 @@ mod tests {
                 let word = row as usize * ROW_WORDS + place as usize / WORD_COUNTERS;
                 let value = |words: [u64; WORDS]| words[word] >> (place as usize % WORD_COUNTERS * 4) & 15;
                 let expected = value(before).checked_shr(missed).unwrap_or(0);
-                assert_eq!(value(sketch.lines[0].0), expected, "counter {counter} after {missed}");
+                assert_eq!(value(sketch.lines[0].0), expected, "counter {counter} after {missed} missed samples");
             }
         }
     }

@@ -127,8 +127,8 @@ fn random_evictions_are_even() {
     (0..8).for_each(|id| policy.admitted(id, &Arrival::fresh(0)));
     let mut evictions = [0_u32; 8];
     for _ in 0..80_000 {
-        let victim = policy.victim().expect("not empty");
-        assert_eq!(policy.victim(), Some(victim), "it stays the same until it leaves");
+        let victim = policy.victim().expect("a victim, because the store is not empty");
+        assert_eq!(policy.victim(), Some(victim), "the victim must stay the same until it is evicted");
         evictions[victim as usize] += 1;
         policy.evicted(victim);
         policy.admitted(victim, &Arrival::fresh(0));
@@ -152,7 +152,7 @@ fn a_counter_of_the_filter_stays_right_when_it_is_full() {
     for _ in 0..2 {
         filter.requested(2);
     }
-    assert!(!filter.admits(1), "none of the last requests was for it");
+    assert!(!filter.admits(1), "none of the recent requests was for this name");
     assert!(filter.admits(2));
 }
 
@@ -177,7 +177,7 @@ fn names_read_back() {
         assert_eq!(kind.name().to_uppercase().parse(), Ok(kind));
         assert_eq!(Policy::of(kind, &Parameters::new(1, 1)).expect("memory").kind(), kind);
     }
-    let error = "best".parse::<PolicyKind>().expect_err("no such policy").to_string();
+    let error = "best".parse::<PolicyKind>().expect_err("the policy is unknown").to_string();
     assert!(
         error.starts_with("unknown content store policy 'best', expected 'tinylfu-clock', 'lru', 'fifo', "),
         "{error}"

@@ -142,7 +142,7 @@ impl<T> Arena<T> {
     /// If the index was never allocated.
     #[inline]
     pub fn free(&mut self, index: u32) {
-        assert!(index < self.made && self.free_count < self.capacity, "free of a slot that is not given out");
+        assert!(index < self.made && self.free_count < self.capacity, "free of a slot that is not allocated");
         #[cfg(debug_assertions)]
         assert!(std::mem::replace(&mut self.given_out[index as usize], false), "double free of slot {index}");
         // SAFETY: the stack has `capacity` elements and `free_count` is below that.
@@ -246,7 +246,7 @@ impl<T> IndexMut<u32> for Arena<T> {
 
 #[cold]
 fn never_given_out(index: u32) -> ! {
-    panic!("slot {index} was never given out")
+    panic!("slot {index} was never allocated")
 }
 
 impl<T> Drop for Arena<T> {

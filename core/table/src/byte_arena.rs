@@ -185,7 +185,7 @@ impl ByteArena {
         let (word, bit) = (&mut chunk.taken[position / 64], 1 << (position % 64));
         assert!(
             *word & bit != 0 && position < usize::from(chunk.slots) && unit % units == 0,
-            "free of a slot that is not given out"
+            "free of a slot that is not allocated"
         );
         *word &= !bit;
         let was_full = chunk.used == chunk.slots;
@@ -294,7 +294,7 @@ impl ByteArena {
         let offset = slot as usize * UNIT_BYTES;
         assert!(
             length <= self.capacity_bytes() && offset <= self.capacity_bytes() - length,
-            "slot outside of the arena"
+            "slot is outside of the arena"
         );
         touched::note_bytes(self.memory.base().as_ptr().wrapping_add(offset), length);
         offset

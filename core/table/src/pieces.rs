@@ -86,7 +86,7 @@ mod tests {
                 let pieces = &pieces;
                 scope.spawn(move || {
                     for _ in 0..250 {
-                        let piece = pieces.take().expect("a piece for each");
+                        let piece = pieces.take().expect("a piece for each thread");
                         assert_eq!(piece.addr().get() % PIECE_ALIGNMENT, 0);
                         // SAFETY: the piece has at least 200 bytes and belongs to this thread.
                         let bytes = unsafe { std::slice::from_raw_parts_mut(piece.as_ptr(), 200) };

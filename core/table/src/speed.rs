@@ -105,13 +105,13 @@ mod tests {
     #[test]
     fn memory_is_slower_than_caches_and_faster_when_asked_for_ahead() {
         let measured = MemorySpeed::measure();
-        assert!(measured.is_some() || !cfg!(target_arch = "x86_64"), "measured on every x86-64 processor");
+        assert!(measured.is_some() || !cfg!(target_arch = "x86_64"), "every x86-64 CPU must allow the measurement");
         let Some(speed) = measured else { return };
         // The fastest memory takes some 50 ns, the third-level cache of a large CPU 20 to 30 ns; emulators are slow.
         assert!((15.0..100_000.0).contains(&speed.latency_ns), "{speed:?}");
         assert!(speed.line_ns > 0.1 && speed.line_ns < speed.latency_ns, "{speed:?}");
         let area_bytes = LINES * SPACING * size_of::<CacheLine>();
-        assert!(crate::table_memory().iter().all(|memory| memory.bytes != area_bytes), "the memory is given back");
+        assert!(crate::table_memory().iter().all(|memory| memory.bytes != area_bytes), "the memory must be released");
     }
 
     #[test]

@@ -45,7 +45,7 @@ mod notes {
     /// If `operation` counts lines, too.
     pub fn touched_lines<R>(operation: impl FnOnce() -> R) -> (Vec<usize>, R) {
         let counting = TOUCHED.with_borrow_mut(|touched| touched.replace(Vec::new()).is_some());
-        assert!(!counting, "lines are being counted already");
+        assert!(!counting, "line counting is already active on this thread");
         let result = operation();
         (TOUCHED.take().unwrap_or_default(), result)
     }

@@ -27,7 +27,7 @@ impl<'a> RandomWalk<'a> {
     /// If fewer than two lines would be linked, or more than 2^32.
     pub fn link(lines: &'a mut [CacheLine], spacing: usize) -> Self {
         let bits = (lines.len() / spacing).max(1).ilog2();
-        assert!((1..=32).contains(&bits), "a walk has 2 to 2^32 lines");
+        assert!((1..=32).contains(&bits), "a walk must have 2 to 2^32 lines");
         let count = 1usize << bits;
         let order = Permutation::new(bits, 0x006c_696e_6573);
         let lines = &mut lines[..count * spacing];
@@ -71,7 +71,7 @@ impl<'a> RandomWalk<'a> {
     /// # Panics
     /// If `in_flight` is 0 or more than [`MAX_IN_FLIGHT`].
     pub fn sweep(&self, in_flight: usize, start: u64) -> Sweep<'a> {
-        assert!((1..=MAX_IN_FLIGHT).contains(&in_flight), "1 to {MAX_IN_FLIGHT} lines can be in flight");
+        assert!((1..=MAX_IN_FLIGHT).contains(&in_flight), "1 to {MAX_IN_FLIGHT} lines must be in flight");
         let mut sweep = Sweep { walk: *self, ring: [0; MAX_IN_FLIGHT], in_flight, oldest: 0, position: mix(start) };
         for slot in 0..in_flight {
             sweep.ask(slot, 0);
@@ -127,7 +127,7 @@ mod tests {
             let mut seen = vec![false; 2048];
             let mut at = 0;
             for _ in 0..2048 {
-                assert!(!std::mem::replace(&mut seen[at as usize / spacing], true), "line {at} twice");
+                assert!(!std::mem::replace(&mut seen[at as usize / spacing], true), "line {at} is visited twice");
                 assert_eq!(at % spacing as u64, 0);
                 at = walk.next(at);
             }

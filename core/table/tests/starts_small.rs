@@ -44,17 +44,17 @@ fn tables_get_huge_pages_after_a_few_uses_and_keep_what_is_in_them() {
         };
         use_some(&mut lines, 0..20);
         let taken = own_kilobytes().saturating_sub(before);
-        assert!(taken < 1_000, "{taken} kB for 20 uses on {pages:?}");
+        assert!(taken < 1_000, "{taken} kB are resident after 20 uses on {pages:?}");
         use_some(&mut lines, 20..2_000);
         while !is_memory_ready() {
             std::thread::yield_now();
         }
         let taken = own_kilobytes().saturating_sub(before);
-        assert!(taken >= LINES * 64 / 1024, "{taken} kB after many uses on {pages:?}: not ready as a whole");
+        assert!(taken >= LINES * 64 / 1024, "only {taken} kB are resident after many uses on {pages:?}");
         for number in 0..2_000 {
             // Few lines, if any, were written twice.
             let found = lines[hash(number) as usize % LINES].0[0];
-            assert!(found > number as u64, "line of {number} on {pages:?}: {found}");
+            assert!(found > number as u64, "line of number {number} on {pages:?} holds {found}");
             let is_there = |index: u32| index == number as u32;
             assert_eq!(table.find(hash(number), is_there), Some(number as u32), "{pages:?}");
         }

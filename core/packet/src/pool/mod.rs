@@ -166,7 +166,11 @@ mod tests {
         let first = pool.copy_of(b"first").expect("buffer");
         let address = first.bytes().as_ptr();
         drop(first);
-        assert_eq!(pool.copy_of(b"again").expect("buffer").bytes().as_ptr(), address, "last in, first out");
+        assert_eq!(
+            pool.copy_of(b"again").expect("buffer").bytes().as_ptr(),
+            address,
+            "the buffer freed last must be allocated first"
+        );
         // All of them; then this thread keeps a full magazine, and the rest are available to other threads.
         let all: Vec<_> = (0..8_193).map(|_| pool.allocate(1).expect("buffer")).collect();
         assert!(pool.allocate(1).is_none());
@@ -174,9 +178,9 @@ mod tests {
         drop(all);
         assert_eq!(pool.in_use(), 0);
         let others = || (0..8_193).map_while(|_| pool.allocate(1)).collect::<Vec<_>>();
-        let held = thread::scope(|scope| scope.spawn(others).join().expect("it ends"));
+        let held = thread::scope(|scope| scope.spawn(others).join().expect("the thread ends without a panic"));
         let kept = 8_193 - held.len();
-        assert!((32..=64).contains(&kept), "{kept} are kept here");
+        assert!((32..=64).contains(&kept), "{kept} buffers are kept by this thread, expected 32 to 64");
         assert_eq!(pool.in_use(), held.len());
         // The other thread has ended, and its magazine with it.
         drop(held);
@@ -230,7 +234,7 @@ mod tests {
             drop(pool);
             assert_eq!((Arc::strong_count(&witness), held.bytes()), (2, &b"packet"[..]));
             // In another thread, because its magazine ends with it.
-            thread::scope(|scope| scope.spawn(|| drop(held)).join().expect("it ends"));
+            thread::scope(|scope| scope.spawn(|| drop(held)).join().expect("the thread ends without a panic"));
             // This thread may still have a magazine, until it uses another pool.
             drop(BufferPool::new(4_096, 1).allocate(1));
             assert_eq!(Arc::strong_count(&witness), 1);

@@ -23,7 +23,9 @@ fn drained(policy: &mut Policy) -> Vec<u32> {
 fn changed(store: &mut Store, choice: PolicyChoice) {
     store.policy.change_to(newer(choice));
     assert_eq!(store.policy.choice(), choice);
-    let Progress::Done(Some(older)) = store.policy.go_on(usize::MAX, arrival) else { panic!("not done") };
+    let Progress::Done(Some(older)) = store.policy.go_on(usize::MAX, arrival) else {
+        panic!("the change is not completed")
+    };
     assert!(older.is_empty());
 }
 
@@ -59,7 +61,7 @@ proptest! {
         left.sort_unstable();
         left.dedup();
         prop_assert_eq!(left.len(), count);
-        prop_assert!(matches!(store.policy.go_on(1, arrival), Progress::Done(None)), "there is no change any more");
+        prop_assert!(matches!(store.policy.go_on(1, arrival), Progress::Done(None)), "no change may be in progress");
     }
 
     /// Packets enter the newer policy in the order in which the older one would have evicted them.

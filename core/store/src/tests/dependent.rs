@@ -97,8 +97,8 @@ fn hands_go_far() {
     assert!((2.0..4.0).contains(&fifo), "{fifo}");
     let clock_pro = eviction(PolicyKind::ClockPro);
     let clock = eviction(PolicyKind::Clock);
-    println!("lines of an eviction: CLOCK {clock}, CLOCK-Pro {clock_pro} (published 16.6)");
-    assert!(clock > 2.0 && clock_pro > clock, "{clock} {clock_pro}");
+    println!("cache lines touched by an eviction: CLOCK {clock}, CLOCK-Pro {clock_pro} (published 16.6)");
+    assert!(clock > 2.0 && clock_pro > clock, "CLOCK {clock}, CLOCK-Pro {clock_pro}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn lines_are_as_noted() {
             differing.push((kind, counted));
         }
     }
-    assert!(differing.is_empty(), "counted otherwise: {differing:#?}");
+    assert!(differing.is_empty(), "the measured line counts differ: {differing:#?}");
 }
 
 /// Returns the bytes of all lines that a policy touches while its store fills and is used, per packet of the store.
@@ -159,10 +159,10 @@ fn memory_is_as_documented() {
         let numbers: Vec<f64> = text.split(" to ").map(|number| number.trim().parse().expect("a number")).collect();
         let (least, most) = (numbers[0], numbers[numbers.len() - 1]);
         let bytes = bytes_per_packet(kind);
-        println!("{kind}: {bytes:.1} bytes per packet, {text} documented");
+        println!("{kind}: {bytes:.1} bytes per packet, documented {text}");
         // Which counters Filter touches depends on the names.
         let least = if kind == PolicyKind::Filter { 0.0 } else { least };
         // Numbers of buckets are powers of two.
-        assert!((0.9 * least..1.1 * most).contains(&bytes), "{kind}: {bytes} instead of{text} bytes");
+        assert!((0.9 * least..1.1 * most).contains(&bytes), "{kind}: {bytes} bytes per packet, documented{text} bytes");
     }
 }

@@ -134,7 +134,7 @@ impl Store {
         let mut evicted = None;
         if is_full {
             let victim = self.policy.victim().expect("a full store has a victim");
-            let name = *self.slots.iter().find(|(_, slot)| **slot == victim).expect("in the store").0;
+            let name = *self.slots.iter().find(|(_, slot)| **slot == victim).expect("the victim is in the store").0;
             self.policy.evicted(victim);
             self.slots.remove(&name);
             evicted = Some(name);

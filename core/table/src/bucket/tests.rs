@@ -127,10 +127,10 @@ fn capacity_is_kept_for_the_worst_hashes_and_then_it_is_full() {
     for capacity in [0usize, 1, 7, 8, 9, 100, 1000] {
         let mut table = BucketTable::new(capacity, PageRequest::Ordinary).expect("memory");
         for index in 0..capacity as u32 {
-            assert_eq!(table.insert(42, index), Ok(()), "{index} of {capacity}");
+            assert_eq!(table.insert(42, index), Ok(()), "entry {index} of {capacity}");
         }
         let extra = (0..20).take_while(|_| table.insert(42, 0).is_ok()).count();
-        assert!(extra <= SLOTS + 6, "{extra} more than {capacity}");
+        assert!(extra <= SLOTS + 6, "{extra} entries above the capacity {capacity}");
         assert_eq!(table.insert(42, 0), Err(TableFull));
         assert_eq!(table.len(), capacity + extra);
         // Freed overflow buckets are used again.
@@ -164,6 +164,6 @@ fn well_mixed_hashes_overflow_rarely() {
         useless += table.candidates(hash).filter(|&found| found != index).count();
         assert_eq!(table.find(hash, |found| found == index), Some(index));
     }
-    assert!(useless <= 2, "{useless} wrong candidates");
+    assert!(useless <= 2, "{useless} false candidates");
     assert_eq!(table.iter().count(), capacity);
 }

@@ -74,7 +74,7 @@ fn every_length_gets_a_slot_that_fits_and_wastes_little() {
         let slot_bytes = ByteArena::slot_bytes(length).expect("fits");
         assert!(slot_bytes >= length);
         if length > 2048 {
-            assert!(slot_bytes * 4 <= (length + UNIT_BYTES) * 5, "{length} in {slot_bytes}");
+            assert!(slot_bytes * 4 <= (length + UNIT_BYTES) * 5, "{length} bytes in a slot of {slot_bytes} bytes");
         } else {
             assert!(slot_bytes < length.max(1) + UNIT_BYTES);
         }
@@ -97,7 +97,7 @@ fn small_slots_fill_a_chunk_completely() {
 }
 
 #[test]
-#[should_panic(expected = "not given out")]
+#[should_panic(expected = "not allocated")]
 fn double_free_is_caught() {
     let mut arena = ByteArena::new(1, Growth::AtOnce, PageRequest::Ordinary).expect("memory");
     let (slot, _other) = (arena.allocate(100).expect("room"), arena.allocate(100));

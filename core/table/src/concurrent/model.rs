@@ -51,7 +51,7 @@ fn model_an_entry_that_makes_room_for_a_link_is_found() {
         let mut table = full_bucket();
         let reader = spawn_reader(table.reader());
         table.insert(HASH, 8).expect("room");
-        let found = reader.join().expect("no panic");
+        let found = reader.join().expect("the reader ends without a panic");
         assert!((0..8).all(|index| found.contains(&index)), "{found:?}");
         assert_eq!(table.candidates(HASH).count(), 9);
     });
@@ -70,7 +70,7 @@ fn model_entries_stay_while_an_overflow_bucket_is_unlinked_and_used_elsewhere() 
         assert!(table.remove(HASH, 8) && table.remove(HASH, 7));
         assert_eq!(table.statistics().overflow_buckets, 0);
         table.insert(OTHER_HOME, 28).expect("room");
-        let found = reader.join().expect("no panic");
+        let found = reader.join().expect("the reader ends without a panic");
         assert!((0..7).all(|index| found.contains(&index)), "{found:?}");
     });
 }
@@ -81,7 +81,7 @@ fn model_a_replaced_entry_is_found_as_either() {
         let mut table = full_bucket();
         let reader = spawn_reader(table.reader());
         assert!(table.replace(HASH, 3, 30));
-        let found = reader.join().expect("no panic");
+        let found = reader.join().expect("the reader ends without a panic");
         assert!(found.contains(&3) != found.contains(&30), "{found:?}");
     });
 }
@@ -93,8 +93,8 @@ fn model_entries_stay_while_the_table_grows() {
         let mut qsbr = Qsbr::new();
         let reader = spawn_reader(table.reader());
         table.start_growth(40).expect("memory");
-        qsbr.retire(table.grow_step(usize::MAX, &LowBits).expect("room").expect("all was moved"));
-        let mut found = reader.join().expect("no panic");
+        qsbr.retire(table.grow_step(usize::MAX, &LowBits).expect("room").expect("all chains are moved"));
+        let mut found = reader.join().expect("the reader ends without a panic");
         found.sort_unstable();
         assert_eq!(found, [0, 1, 2, 3, 4, 5, 6, 7]);
         qsbr.reclaim(drop);
@@ -109,13 +109,13 @@ fn model_entries_stay_while_the_table_is_changed_between_the_steps_of_its_growth
         table.insert(OTHER_HOME, 20).expect("room");
         table.start_growth(40).expect("memory");
         let reader = spawn_reader(table.reader());
-        assert!(table.grow_step(1, &LowBits).expect("room").is_none(), "one of two chains was moved");
+        assert!(table.grow_step(1, &LowBits).expect("room").is_none(), "one of two chains is moved");
         // Changes in the chain that was moved, and in the chain that was not.
         table.insert(HASH, 8).expect("room");
         assert!(table.remove(HASH, 3) && table.replace(HASH, 5, 15));
         assert!(table.replace(OTHER_HOME, 20, 21));
-        let retired = table.grow_step(1, &LowBits).expect("room").expect("all was moved");
-        let found = reader.join().expect("no panic");
+        let retired = table.grow_step(1, &LowBits).expect("room").expect("all chains are moved");
+        let found = reader.join().expect("the reader ends without a panic");
         assert!([0, 1, 2, 4, 6, 7].iter().all(|index| found.contains(index)), "{found:?}");
         assert!(found.contains(&5) || found.contains(&15), "{found:?}");
         drop(retired);

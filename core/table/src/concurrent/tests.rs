@@ -33,7 +33,7 @@ impl GrowthEntries for LowBits {
 fn grow(table: &mut ConcurrentBucketTable, capacity: usize, hash_of: fn(u32) -> u64) -> RetiredBuckets {
     table.start_growth(capacity).expect("memory");
     let retired = table.grow_step(usize::MAX, &LowBits(hash_of)).expect("room");
-    retired.expect("all was moved")
+    retired.expect("all chains are moved")
 }
 
 /// Returns one of few hashes, with few different low bits and tags. The index determines the hash that it was

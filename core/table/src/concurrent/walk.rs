@@ -128,7 +128,7 @@ mod tests {
                 }
             }
             let seen: HashSet<u32> = seen.into_iter().collect();
-            assert_eq!(seen, (0..100).map(|index| index * 7).collect(), "grown after {steps} steps");
+            assert_eq!(seen, (0..100).map(|index| index * 7).collect(), "the table grew after {steps} steps");
         }
     }
 }

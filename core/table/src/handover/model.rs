@@ -32,7 +32,7 @@ fn model_items_arrive_once_and_in_order_through_a_ring_that_is_filled_again() {
             }
         }
         sender.publish();
-        let (mut received, mut receiver) = receiving.join().expect("no panic");
+        let (mut received, mut receiver) = receiving.join().expect("the thread ends without a panic");
         receiver.receive(usize::MAX, |item| received.push(*item));
         assert_eq!(received, sent);
         assert!(receiver.is_empty());
@@ -53,7 +53,7 @@ fn model_what_is_left_is_dropped_whoever_ends_first() {
         });
         receiver.receive(1, |item| assert_eq!(*item, 7));
         drop(receiver);
-        sending.join().expect("no panic");
+        sending.join().expect("the thread ends without a panic");
         assert_eq!(Arc::strong_count(&item), 1);
     });
 }

@@ -17,8 +17,8 @@ fn a_full_ring_gives_items_back_and_the_last_places_can_be_kept_free() {
     assert_eq!(sender.push(2, 0), Ok(()));
     assert_eq!(sender.push(3, 0), Ok(()));
     assert_eq!(sender.push(4, 0), Err(4));
-    assert!(!sender.push_with(0, || panic!("there is no place for it")));
-    assert!(receiver.is_empty(), "nothing is published");
+    assert!(!sender.push_with(0, || panic!("called for a full ring")));
+    assert!(receiver.is_empty(), "items are invisible until they are published");
     assert!(sender.publish() && !sender.publish());
     assert_eq!(receiver.len(), 4);
     let mut received = Vec::new();
@@ -26,7 +26,11 @@ fn a_full_ring_gives_items_back_and_the_last_places_can_be_kept_free() {
     assert!(sender.push_with(2, || 4));
     assert_eq!(sender.push(5, 2), Err(5));
     sender.publish();
-    assert_eq!(receiver.receive(9, |item| received.push(item)), 1, "what it knew of before it looked again");
+    assert_eq!(
+        receiver.receive(9, |item| received.push(item)),
+        1,
+        "the receiver first takes the items that it knows of"
+    );
     assert_eq!(receiver.receive(9, |item| received.push(item)), 1);
     assert_eq!(received, [0, 1, 2, 3, 4]);
 }
@@ -77,7 +81,7 @@ fn many_items_pass_between_two_threads_in_order() {
             thread::yield_now();
         }
     }
-    sending.join().expect("no panic");
+    sending.join().expect("the sender ends without a panic");
     assert!(receiver.is_empty());
 }
 

@@ -89,7 +89,7 @@ pub struct UnknownHugePages(pub String);
 
 impl fmt::Display for UnknownHugePages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no pages are called '{}', expected ", self.0)?;
+        write!(f, "unknown kind of pages '{}', expected ", self.0)?;
         for (position, known) in HugePages::ALL.iter().enumerate() {
             let separator = if position == 0 { "" } else { ", " };
             write!(f, "{separator}'{known}'")?;
@@ -146,10 +146,10 @@ mod tests {
         for pages in HugePages::ALL {
             assert_eq!(pages.to_string().parse(), Ok(pages));
         }
-        let error = "4KiB".parse::<HugePages>().expect_err("no such pages");
+        let error = "4KiB".parse::<HugePages>().expect_err("the name is unknown");
         assert_eq!(
             error.to_string(),
-            "no pages are called '4KiB', expected 'auto', '1GiB', '2MiB', 'transparent', 'off'"
+            "unknown kind of pages '4KiB', expected 'auto', '1GiB', '2MiB', 'transparent', 'off'"
         );
     }
 

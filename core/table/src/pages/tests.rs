@@ -42,7 +42,7 @@ fn a_request_for_ordinary_pages_gets_them() {
     let mapping = Mapping::new(need(8 * MEBIBYTE), PageRequest::Ordinary).expect("memory");
     assert_eq!(mapping.kind(), PageKind::Ordinary);
     let mapping = Mapping::new(need(100), PageRequest::Large).expect("memory");
-    assert_eq!(mapping.kind(), PageKind::Ordinary, "too small for anything else");
+    assert_eq!(mapping.kind(), PageKind::Ordinary, "a small table must use ordinary pages");
 }
 
 #[test]
@@ -62,14 +62,18 @@ fn pages_from_the_pool_are_used_as_long_as_there_are_some() {
             assert_eq!(check(need(4 * MEBIBYTE), pages), PageKind::Huge2M);
             assert_eq!(check(need(3 * MEBIBYTE + 1), pages), PageKind::Huge2M);
         }
-        assert_eq!(check(need(4 * MEBIBYTE), HugePages::OneGiB), without, "a mostly empty page");
+        assert_eq!(
+            check(need(4 * MEBIBYTE), HugePages::OneGiB),
+            without,
+            "no 1 GiB page may be used for a small table"
+        );
         // Only the part that an enlargeable table is sized for takes pages from the pool.
         let free = free_in_pool(2048);
         let enlargeable = MemoryNeed { expected_bytes: 6 * MEBIBYTE, ..need(40 * MEBIBYTE) };
         assert_eq!(check(enlargeable, HugePages::TwoMiB), PageKind::Huge2M);
         let mapping = Mapping::with_pages(MemoryNeed { bytes: 1 << 36, ..enlargeable }, HugePages::TwoMiB);
         assert_eq!(mapping.expect("memory").kind(), PageKind::Huge2M);
-        assert!(free_in_pool(2048) + 16 >= free, "given back");
+        assert!(free_in_pool(2048) + 16 >= free, "the pages must return to the pool");
     } else {
         assert_eq!(check(need(100 * MEBIBYTE), HugePages::TwoMiB), without);
     }
@@ -103,7 +107,7 @@ fn impossible_requests_fail_without_harm() {
 
 #[test]
 fn what_there_is_is_known_by_name_and_in_sum() {
-    struct Rarity(#[expect(dead_code, reason = "only its name matters")] u64);
+    struct Rarity(#[expect(dead_code, reason = "only the name of the type is used")] u64);
     let find = |contents| table_memory().into_iter().find(|memory| memory.contents == contents);
     let need = MemoryNeed::entries::<Rarity>(3 * MEBIBYTE);
     let contents = need.contents;
@@ -127,7 +131,10 @@ fn what_was_touched_ahead_is_there_when_it_is_needed() {
     const BYTES: usize = 3 << 20;
     let faults = || getrusage(UsageWho::RUSAGE_THREAD).expect("usage").minor_page_faults();
     let mapping = Mapping::with_pages(need(BYTES), HugePages::Off).expect("memory");
-    assert!(!mapping.range.touch(BYTES, 1 << 20) && !mapping.range.touch(usize::MAX - 5000, 4096), "not inside");
+    assert!(
+        !mapping.range.touch(BYTES, 1 << 20) && !mapping.range.touch(usize::MAX - 5000, 4096),
+        "a range outside of the mapping must be refused"
+    );
     if !mapping.range.touch(100, BYTES - 100) {
         // The system is too old for the advice.
         return;
@@ -176,7 +183,7 @@ fn memory_of_others_that_lies_in_the_gap_is_left_alone() {
             None
         });
         assert!(replaced.is_none());
-        let theirs = theirs.expect("was called");
+        let theirs = theirs.expect("the closure is called");
         // SAFETY: mapped by this test, and not unmapped.
         assert_eq!(unsafe { theirs.read() }, 77);
         unmap(theirs.cast(), PAGE);
@@ -194,7 +201,7 @@ fn what_is_put_in_the_gap_is_part_of_the_range() {
         unsafe { mmap_anonymous(Some(start), NonZeroUsize::new(4 * PAGE)?, READ_AND_WRITE, flags) }.ok()
     });
     let mapping = replaced.expect("room in the gap").keep(PageKind::Ordinary);
-    assert!(mapping.range.touch(0, 8 * PAGE), "mapped from start to end");
+    assert!(mapping.range.touch(0, 8 * PAGE), "the range must be mapped from start to end");
     // Memory elsewhere, as from a system that takes the address as a hint, is unmapped.
     let elsewhere = Reserved::new(PAGE, 1).expect("address space");
     let address = elsewhere.mapped;

@@ -61,11 +61,11 @@ fn check(reading: fn(&World, &mut QsbrReader)) {
         if world.replace(&mut qsbr) {
             RECLAIMED.fetch_add(1, Ordering::Relaxed);
         }
-        thread.join().expect("no panic");
+        thread.join().expect("the reader ends without a panic");
         qsbr.reclaim(|thing| world.bury(thing));
-        assert_eq!(qsbr.pending(), 0, "the reader is gone");
+        assert_eq!(qsbr.pending(), 0, "no reader is left");
     });
-    assert!(RECLAIMED.load(Ordering::Relaxed) > before, "it never was possible");
+    assert!(RECLAIMED.load(Ordering::Relaxed) > before, "no interleaving reclaimed the object at once");
 }
 
 #[test]

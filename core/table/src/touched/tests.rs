@@ -34,7 +34,7 @@ fn what_is_touched_twice_counts_once() {
 }
 
 #[test]
-#[should_panic(expected = "counted already")]
+#[should_panic(expected = "already active")]
 fn only_one_counts() {
     count_lines(|| count_lines(|| ()));
 }
@@ -62,7 +62,7 @@ fn a_bucket_is_one_line() {
     assert_eq!(lines(|| table.guess(HASH)), 1);
     assert_eq!(lines(|| table.replace(HASH, 8, 80)), 2);
     assert_eq!(lines(|| table.remove(HASH, 80)), 2);
-    assert_eq!(lines(|| table.remove(HASH, 0)), 1, "no chain any more");
+    assert_eq!(lines(|| table.remove(HASH, 0)), 1, "the chain must be gone");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_concurrent_bucket_is_one_line() {
 
     assert_eq!(lines(|| table.insert(HASH, 8)), 2);
     assert_eq!(find(0), 1);
-    assert_eq!(find(LINK_SLOT as u32), 2, "the entry that made room for the link");
+    assert_eq!(find(LINK_SLOT as u32), 2, "the entry that was moved for the link");
     assert_eq!(find(8), 2);
     assert_eq!(miss(), 2);
     assert_eq!(lines(|| table.replace(HASH, 8, 80)), 2);
@@ -110,17 +110,17 @@ fn a_growing_table_is_changed_in_both_arrays_where_it_was_moved() {
     let mut table = ConcurrentBucketTable::new(100, PAGES).expect("memory");
     let reader = table.reader();
     table.start_growth(200).expect("memory");
-    assert_eq!(lines(|| table.insert(HASH, 0)), 1, "not moved");
+    assert_eq!(lines(|| table.insert(HASH, 0)), 1, "the chain is not moved yet");
     // The home buckets of the low bits 0 and 1.
     assert_eq!(lines(|| table.grow_step(2, &SameHash).is_ok()), 2 + 1);
     assert_eq!(lines(|| table.prefetch(HASH)), 0);
     assert_eq!(lines(|| table.insert(HASH, 1)), 2);
     assert_eq!(lines(|| table.replace(HASH, 1, 10)), 2);
     assert_eq!(lines(|| table.remove(HASH, 10)), 2);
-    assert_eq!(lines(|| table.remove(HASH, 10)), 1, "none there");
+    assert_eq!(lines(|| table.remove(HASH, 10)), 1, "the newer array has no such entry");
     // SAFETY: the growth is not completed.
-    assert_eq!(unsafe { lines(|| reader.candidates(HASH).count()) }, 1, "readers see one array");
-    assert_eq!(lines(|| table.insert(HASH + 1, 2)), 1, "not moved");
+    assert_eq!(unsafe { lines(|| reader.candidates(HASH).count()) }, 1, "readers must use one array");
+    assert_eq!(lines(|| table.insert(HASH + 1, 2)), 1, "the chain is not moved yet");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn an_arena_touches_entries_only() {
     assert_eq!(arena.allocate(), Some(1));
     assert_eq!(lines(|| arena.prefetch(1)), 0);
     assert_eq!(lines(|| arena.get(1).copied()), 3);
-    assert_eq!(lines(|| arena.get_mut(2).is_some()), 0, "never given out");
+    assert_eq!(lines(|| arena.get_mut(2).is_some()), 0, "a slot that was never allocated");
     assert_eq!(lines(|| arena.free(1)), 1);
     assert_eq!(lines(|| arena.allocate()), 1);
 }
