@@ -9,7 +9,7 @@
 
 NAMEHOP_STRATEGY("lowest-rtt", 1, "shortest round-trip time among the four cheapest next hops", NAMEHOP_ON(NAMEHOP_INTEREST),
                  NAMEHOP_SUPPRESSES | NAMEHOP_MEASURES);
-NAMEHOP_PARAMETER(0, "probe-every", 100, 2, 1000000, "all four next hops are asked for one Interest of so many");
+NAMEHOP_PARAMETER(0, "probe-every", 100, 2, 1000000, "one in this many Interests is sent to all four next hops");
 
 #define CANDIDATES 4
 

@@ -3,9 +3,9 @@
  */
 #include "namehop_strategy.h"
 
-NAMEHOP_STRATEGY("fastroute-ebpf", 1, "the next hop that answered first when all were asked",
+NAMEHOP_STRATEGY("fastroute-ebpf", 1, "the next hop that was fastest in the last probe of all next hops",
                  NAMEHOP_ON(NAMEHOP_INTEREST) | NAMEHOP_ON(NAMEHOP_DATA) | NAMEHOP_ON(NAMEHOP_NACK), NAMEHOP_SUPPRESSES);
-NAMEHOP_PARAMETER(0, "probe-every", 1024, 1, 4294967295, "all next hops are asked for one Interest of so many");
+NAMEHOP_PARAMETER(0, "probe-every", 1024, 1, 4294967295, "one in this many Interests is sent to all next hops");
 
 /* Words of the prefix. */
 #define FASTEST 0

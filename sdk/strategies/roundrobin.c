@@ -3,7 +3,7 @@
  */
 #include "namehop_strategy.h"
 
-NAMEHOP_STRATEGY("roundrobin-ebpf", 1, "next hops take turns", NAMEHOP_ON(NAMEHOP_INTEREST), NAMEHOP_SUPPRESSES);
+NAMEHOP_STRATEGY("roundrobin-ebpf", 1, "next hops in round-robin order", NAMEHOP_ON(NAMEHOP_INTEREST), NAMEHOP_SUPPRESSES);
 
 NAMEHOP_PROGRAM(context)
 {

@@ -3,7 +3,7 @@
  */
 #include "namehop_strategy.h"
 
-NAMEHOP_STRATEGY("sequential-ebpf", 1, "lowest-cost next hop; each retransmission goes to the following one",
+NAMEHOP_STRATEGY("sequential-ebpf", 1, "lowest-cost next hop; each retransmission goes to the next one by cost",
                  NAMEHOP_ON(NAMEHOP_INTEREST), NAMEHOP_SUPPRESSES);
 
 NAMEHOP_PROGRAM(context)

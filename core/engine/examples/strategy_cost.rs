@@ -66,7 +66,7 @@ impl Load {
         for name in names {
             let interest = InterestBuilder::new(name.clone()).nonce(NONCE).build()?;
             let place = interest.windows(4).rposition(|bytes| bytes == NONCE.to_be_bytes());
-            nonces_at.push(place.ok_or("no nonce")?);
+            nonces_at.push(place.ok_or("the Interest has no nonce")?);
             interests.push(interest);
             data.push(DataBuilder::new(name).content([0; 100]).sign(&DigestSigner)?);
         }
@@ -98,7 +98,7 @@ impl Load {
                 });
             }
             spent += self.process(&mut burst, &mut out);
-            assert_eq!(out.len(), BURST, "all Data went back");
+            assert_eq!(out.len(), BURST, "all Data must be returned");
             out.clear();
         }
         spent
@@ -117,7 +117,7 @@ impl Load {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:<12} {:>14} {:>14} {:>7}", "STRATEGY", "BUILT IN (ns)", "PROGRAM (ns)", "RATIO");
     for argument in std::env::args().skip(1) {
-        let (name, file) = argument.split_once('=').ok_or("give <strategy>=<object file>")?;
+        let (name, file) = argument.split_once('=').ok_or("usage: strategy_cost <strategy>=<object file>...")?;
         let program = StrategyProgram::load(&std::fs::read(file)?, None)?;
         let mut registry = StrategyRegistry::default();
         let program_name = program.versioned_name();

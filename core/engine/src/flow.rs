@@ -181,7 +181,7 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let before = clock.interruptions();
         clock.lap(FlowBlock::Admission);
-        assert_eq!(clock.interruptions(), before + 1, "a millisecond is no block");
+        assert_eq!(clock.interruptions(), before + 1, "a block of 1 ms must count as an interruption");
     }
 
     /// Empty laps take what `of_empty_lap` returns, to a few ticks.

@@ -46,9 +46,15 @@ fn an_engine_takes_no_more_than_it_says() {
             };
             let EngineMemory { pit, content_store, dead_nonces, .. } = config.memory();
             let (said, made) = (pit + content_store + dead_nonces, made_bytes(&config));
-            assert!(said >= made, "{kind:?} {pit_capacity} {capacity_packets}: {said} said, {made} made");
+            assert!(
+                said >= made,
+                "{kind:?} {pit_capacity} {capacity_packets}: {said} bytes predicted, {made} allocated"
+            );
             // At most a third more, for policies with less state than others.
-            assert!(said <= made + made / 3, "{kind:?} {pit_capacity} {capacity_packets}: {said} said, {made} made");
+            assert!(
+                said <= made + made / 3,
+                "{kind:?} {pit_capacity} {capacity_packets}: {said} bytes predicted, {made} allocated"
+            );
         }
     }
 }

@@ -58,7 +58,7 @@ impl Filling {
     fn wait_until_ready() {
         let start = Instant::now();
         while !is_memory_ready() {
-            assert!(start.elapsed() < Duration::from_secs(60), "memory does not become ready");
+            assert!(start.elapsed() < Duration::from_secs(60), "memory must become ready within 60 s");
             thread::sleep(Duration::from_micros(20));
         }
     }
@@ -110,7 +110,7 @@ fn filling_cache_and_pit_takes_next_to_no_page_faults() {
         if filling.engine.cs_info().entries >= 25_000 {
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "the cache does not grow");
+        assert!(start.elapsed() < Duration::from_secs(60), "the cache must grow within 60 s");
     }
     assert!(filling.faults <= 100, "{} page faults while the cache was filled", filling.faults);
     filling.faults = 0;

@@ -61,8 +61,8 @@ fn memory_is_bounded_and_the_oldest_go_first() {
             let is_old = number - other >= 8 + 3;
             let found = list.contains(hash(other), Timestamp(u64::from(number) * UNIT_NS / 4));
             // Among hashes of one unit the order is undefined: there are four.
-            assert!(!is_new || found, "{other} of {number}");
-            assert!(!is_old || !found, "{other} of {number}");
+            assert!(!is_new || found, "hash {other} must be found after {number}");
+            assert!(!is_old || !found, "hash {other} must be forgotten after {number}");
         }
     }
     assert_eq!(list.len(Timestamp(1000 * UNIT_NS / 4)), 8);
@@ -78,7 +78,7 @@ fn a_full_list_forgets_few() {
         }
         let now = Timestamp(u64::from(fill) * 1000);
         let lost = (0..fill).filter(|&number| !list.contains(hash(number), now)).count();
-        assert!(lost as f64 <= f64::from(fill) * most_lost, "{lost} of {fill}");
+        assert!(lost as f64 <= f64::from(fill) * most_lost, "{lost} of {fill} hashes are lost");
         assert_eq!(list.forgotten_early(), lost as u64);
         assert_eq!(list.len(now), fill as usize - lost);
         assert!((fill..3 * fill).all(|number| !list.contains(hash(number), now)));
@@ -121,15 +121,15 @@ proptest! {
                 let age = model.get(&number).map(|&time| now - time);
                 match age {
                     Some(age) if age <= LIFETIME_NS => {
-                        prop_assert!(found, "{} forgotten after {} ns", number, age);
+                        prop_assert!(found, "hash {} is forgotten after {} ns", number, age);
                         live.0 += 1;
                     }
                     Some(age) if age < LIFETIME_NS + UNIT_NS => live.1 += 1,
-                    _ => prop_assert!(!found, "{} found after {:?} ns", number, age),
+                    _ => prop_assert!(!found, "hash {} is found after {:?} ns", number, age),
                 }
             }
             let length = list.len(Timestamp(now));
-            prop_assert!((live.0..=live.0 + live.1).contains(&length), "{} not in {:?}", length, live);
+            prop_assert!((live.0..=live.0 + live.1).contains(&length), "length {} is not in {:?}", length, live);
         }
     }
 }

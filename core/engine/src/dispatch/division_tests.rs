@@ -66,7 +66,7 @@ fn name_of_another(table: &NameDispatch) -> (Name, Name, u8) {
     divide(table, &prefix, 2..3);
     let owner = owner_of(&prefix);
     let mut names = (0..).map(|number| prefix.clone().append_generic(format!("n{number}")));
-    let name = names.find(|name| owner_of(name) != owner).expect("some are");
+    let name = names.find(|name| owner_of(name) != owner).expect("a name with another owner");
     (prefix, name, owner)
 }
 
@@ -91,14 +91,15 @@ fn data_is_offered_to_the_owner_of_the_undivided_prefix_for_a_while() {
     // The same table without a division.
     let table = table(2);
     let (index, packet) = (entry(&table, &prefix), data(&name));
-    assert_eq!(owners(&table, &packet), Owners::one(owner), "its Interest is pending there");
-    assert!(!table.count_pending(prefix.value()), "all Data comes to it");
+    assert_eq!(owners(&table, &packet), Owners::one(owner), "the Interest is pending at the owner");
+    assert!(!table.count_pending(prefix.value()), "the owner gets all Data already");
     assert!(table.divide_entry(index));
     let now = owners(&table, &packet);
     assert!(now.owner != owner && now.others == [owner].into_iter().collect());
     assert_eq!(owners(&table, &interest(&name)), Owners::one(now.owner));
     // The entry may be moved in the meantime.
-    let third = (0..WORKERS as u8).find(|&third| third != owner && third != now.owner).expect("four workers");
+    let third =
+        (0..WORKERS as u8).find(|&third| third != owner && third != now.owner).expect("a worker that owns neither");
     assert!(table.move_entry(index, third));
     assert_eq!(owners(&table, &packet).others, [owner, third].into_iter().collect());
     assert!(table.forget_former_owner(index));
@@ -123,7 +124,7 @@ proptest! {
         components in 1..4_usize,
         before in prop::collection::vec((names(), prop::option::of(0..WORKERS as u8)), 0..6),
         after in prop::collection::vec((names(), prop::option::of(0..WORKERS as u8)), 0..6),
-        asked in names().prop_filter("an Interest has a name", |name| !name.is_empty()),
+        asked in names().prop_filter("an Interest must have a name", |name| !name.is_empty()),
         below in names(),
         exactly: bool,
         by_digest: bool,
@@ -149,7 +150,10 @@ proptest! {
             change(step);
         });
         let Owners { owner, others } = owners(&table, &packet);
-        prop_assert!(owner == by || others.iter().any(|other| other == by), "{by} asked, {owner} and {others:?} get it");
+        prop_assert!(
+            owner == by || others.iter().any(|other| other == by),
+            "worker {by} has the Interest, but {owner} and {others:?} get the Data"
+        );
         if is_counted {
             table.uncount_pending(asked.value());
         }

@@ -81,7 +81,11 @@ fn data_and_nacks_follow_tokens_of_this_router_alone() {
         let expected = if usize::from(worker) < WORKERS { worker } else { by_name };
         let of_data = LinkFields { pit_token, ..LinkFields::default() };
         assert_eq!(table.owners(&data(&name), &of_data), Some(Owners::one(expected)), "worker {worker}");
-        assert_eq!(table.owners(&interest(&name), &of_data), Some(Owners::one(by_name)), "the token is the peer's");
+        assert_eq!(
+            table.owners(&interest(&name), &of_data),
+            Some(Owners::one(by_name)),
+            "the token of an Interest is the peer's"
+        );
         let of_nack = LinkFields { pit_token, nack: Some(NackReason::NO_ROUTE), ..LinkFields::default() };
         assert_eq!(table.owners(&interest(&name), &of_nack), Some(Owners::one(expected)), "worker {worker}");
     }
@@ -106,7 +110,7 @@ fn divided(table: &NameDispatch) -> (Name, u8, u8) {
         let long = owner(table, &interest(&name));
         (name, short, long)
     });
-    with_owners.into_iter().find(|(_, short, long)| short != long).expect("some are")
+    with_owners.into_iter().find(|(_, short, long)| short != long).expect("a name with two owners")
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn a_moved_entry_has_a_former_owner_for_a_while() {
     let new = (long + 1) % WORKERS as u8;
     assert!(!table.move_entry(index, long) && !table.move_entry(index, WORKERS as u8));
     assert!(table.move_entry(index, new));
-    assert!(!table.move_entry(index, long), "it stays until the former owner is forgotten");
+    assert!(!table.move_entry(index, long), "the entry must stay until the former owner is forgotten");
     let of = |packet: &[u8]| table.owners(packet, &LinkFields::default());
     assert_eq!(of(&interest(&name)), Some(Owners::one(new)));
     assert_eq!(of(&data(&name)), Some(Owners { owner: new, others: set(&[long]) }));

@@ -54,7 +54,7 @@ impl fmt::Display for UnsolicitedPolicy {
 
 /// The error that no policy for unsolicited Data has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy '{0}' for unsolicited Data, expected {names}", names = UnsolicitedPolicy::ALL.map(UnsolicitedPolicy::name).join(", "))]
+#[error("unknown policy '{0}' for unsolicited Data, expected one of {names}", names = UnsolicitedPolicy::ALL.map(UnsolicitedPolicy::name).join(", "))]
 pub struct UnknownUnsolicitedPolicy(pub String);
 
 impl FromStr for UnsolicitedPolicy {
@@ -182,7 +182,7 @@ impl Default for EngineConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
     /// The memory for the tables cannot be allocated.
-    #[error("memory for the tables: {0}")]
+    #[error("cannot allocate the tables: {0}")]
     Table(#[from] TableError),
 }
 

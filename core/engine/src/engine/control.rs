@@ -174,7 +174,10 @@ impl<S: Schedule> Engine<S> {
         for pit in self.core.pcct.all_slots() {
             let slot = self.core.pcct.slot(pit);
             if slot.timer_at > slot.expiry {
-                return Err(format!("{pit:?} ends at {:?}, watched at {:?}", slot.expiry, slot.timer_at));
+                return Err(format!(
+                    "{pit:?} expires at {:?}, but its timer is due at {:?}",
+                    slot.expiry, slot.timer_at
+                ));
             }
         }
         Ok(())

@@ -76,7 +76,7 @@ impl<'a> Route<'a> {
         let name = NameRef::from_value(pcct.name(pit.entry)).unwrap_or_default();
         let delegation = NameRef::from_value(pcct.delegation(pit.entry)).unwrap_or_default();
         let hashed = hash_prefixes(key, name.value(), name_hashes);
-        debug_assert!(hashed.is_ok(), "a name in the table is too deep");
+        debug_assert!(hashed.is_ok(), "names in the table must not be too deep");
         let delegation = (!delegation.is_empty()).then_some(delegation);
         Self::find(fib, key, (name, name_hashes, FibGuess::default()), delegation, delegation_hashes)
     }

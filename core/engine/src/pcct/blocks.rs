@@ -128,7 +128,7 @@ impl BlockStore {
         if given_out == self.live {
             Ok(())
         } else {
-            Err(format!("{given_out} blocks are given out, {} counted", self.live))
+            Err(format!("{given_out} blocks are allocated, {} counted", self.live))
         }
     }
 }

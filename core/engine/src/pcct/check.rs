@@ -29,17 +29,17 @@ impl Pcct {
                 return Err(format!("entry {index} is not found by its key"));
             }
             if !entry.has_slots() && !entry.has_data() {
-                return Err(format!("entry {index} is in use for nothing"));
+                return Err(format!("entry {index} has neither PIT slots nor Data"));
             }
             if self.variants(index).any(|other| self.name(other) != self.name(index)) {
-                return Err(format!("entry {index} is in a ring with another name"));
+                return Err(format!("entry {index} is in the ring of another name"));
             }
             if self.variants(index).filter(|&other| self.entry(other).delegation_bytes > 0).count() > super::MAX_HINTS {
-                return Err(format!("entry {index} has its name in common with too many hints"));
+                return Err(format!("the name of entry {index} has too many delegations"));
             }
             data += usize::from(entry.has_data());
             if entry.has_data() && self.owner_of_data(entry.data) != Some(index) {
-                return Err(format!("the Data of entry {index} does not lead to it"));
+                return Err(format!("the Data of entry {index} does not refer to it"));
             }
             memory += usize::from(entry.long_key().is_some());
             for slot_ref in self.slots(index) {
@@ -47,7 +47,7 @@ impl Pcct {
                 pit += 1;
                 memory += usize::from(!slot.packet.is_none());
                 if self.queue.get_by_serial(slot.queue_position, slot.serial) != Some(slot_ref) {
-                    return Err(format!("slot {slot_ref:?} is not where it thinks it is queued"));
+                    return Err(format!("slot {slot_ref:?} is not at its recorded position in the queue"));
                 }
                 pending_prefixes[usize::from(entry.depth)] += u32::from(slot.selectors().can_be_prefix);
                 pending_digests[usize::from(entry.depth)] += u32::from(entry.names_digest());
@@ -69,11 +69,11 @@ impl Pcct {
         agree("long tokens", self.tokens.len(), tokens)?;
         agree("long names and Interest copies", self.memory.live(), memory)?;
         let digests: u32 = pending_digests.iter().sum();
-        agree("Interests with digests, by their names", self.digest_names.len(), digests as usize)?;
+        agree("names of Interests with digests", self.digest_names.len(), digests as usize)?;
         let unusual: u32 = pending_prefixes.iter().chain(&pending_digests).sum();
-        agree("Interests that ask for prefixes or digests", self.pending_unusual as usize, unusual as usize)?;
+        agree("Interests with CanBePrefix or a digest", self.pending_unusual as usize, unusual as usize)?;
         if pending_prefixes != self.pending_prefixes || pending_digests != self.pending_digests {
-            return Err("pending prefixes or digests by length are miscounted".to_owned());
+            return Err("the counts of pending prefixes or digests by length are wrong".to_owned());
         }
         self.content.blocks.check_invariants()?;
         self.memory.check_invariants()

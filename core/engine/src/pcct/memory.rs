@@ -87,7 +87,7 @@ mod tests {
         assert!((256.0 + 12.8..=256.0 + 25.7).contains(&of_million), "{of_million}");
         let small = content_store_bytes(1_000_000, 200, 30);
         let large = content_store_bytes(1_000_000, 1_200, 30);
-        assert!((950_000_000..1_200_000_000).contains(&(large - small)), "{small} {large}");
+        assert!((950_000_000..1_200_000_000).contains(&(large - small)), "small {small}, large {large}");
         assert!(pit_bytes(1_000, SHORT_KEY_BYTES + 1) >= pit_bytes(1_000, SHORT_KEY_BYTES) + 64_000);
         assert_eq!(content_store_bytes(0, 1_000, 30), bucket_bytes(0));
     }

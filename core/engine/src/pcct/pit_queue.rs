@@ -195,7 +195,7 @@ impl PitQueue {
     #[inline]
     pub(crate) fn remove(&mut self, position: u32) -> FaceId {
         let ended = self.position(position as usize);
-        debug_assert!(ended.slot.is_some(), "removed twice");
+        debug_assert!(ended.slot.is_some(), "a slot must be removed only once");
         self.set(position as usize, Position::GAP);
         self.live -= 1;
         ended.holder

@@ -337,7 +337,8 @@ mod tests {
             delegation_hash: 0,
         };
         if table.pit_is_full() {
-            let victim = table.victim(namehop_packet::face::FaceId::FIRST_USER).expect("a full PIT");
+            let victim =
+                table.victim(namehop_packet::face::FaceId::FIRST_USER).expect("a victim, because the PIT is full");
             table.close_slot(victim);
         }
         let entry = table.insert(&key, None).expect("room");
@@ -376,7 +377,7 @@ mod tests {
                         pending.push(pit);
                         let (entry, slot, is_evicted) = expected.remove(0);
                         let place = (Some(pit.entry), slot.map(|_| pit.slot), was_full);
-                        assert_eq!((entry, slot, is_evicted), place, "packet {position}, {behind} ahead");
+                        assert_eq!((entry, slot, is_evicted), place, "packet {position}, {behind} packets ahead");
                     }
                     Some(_) => {
                         let pit = answered.remove(0);

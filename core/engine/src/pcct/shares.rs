@@ -218,7 +218,7 @@ impl Shares {
             }
         }
         if gone != self.gone {
-            return Err(format!("faces that are gone hold {gone} PIT slots, {} counted", self.gone));
+            return Err(format!("removed faces hold {gone} PIT slots, {} counted", self.gone));
         }
         let mut all = [0; 2];
         for (held, found) in self.held.iter().zip(slots) {
@@ -228,7 +228,7 @@ impl Shares {
             }
             let most = self.most[usize::from(held.is_stranger)];
             if held.slots & GONE == 0 && found > most {
-                return Err(format!("face {} holds {found} PIT slots, at most {most} were expected", held.face));
+                return Err(format!("face {} holds {found} PIT slots, more than the expected {most}", held.face));
             }
         }
         if all != self.all {
@@ -274,12 +274,14 @@ mod tests {
         shares.remove(first);
         // Another face in its place.
         shares.add(second);
-        shares.check_invariants([first, first, second].into_iter()).expect("two of the first");
+        shares.check_invariants([first, first, second].into_iter()).expect("the first face holds two slots");
         shares.remove(first);
         shares.remove(first);
         assert!(!shares.has_gone());
         shares.add(FaceId(300 + 0x2_0000));
-        shares.check_invariants([second, FaceId(300 + 0x2_0000)].into_iter()).expect("replaced without a word");
+        shares
+            .check_invariants([second, FaceId(300 + 0x2_0000)].into_iter())
+            .expect("the invariants hold after a replacement");
     }
 
     #[test]

@@ -115,13 +115,16 @@ mod tests {
             let form = TokenForm::new(0xFF, entries, slots);
             let pit = PitRef { entry: (entries - 1) as u32, slot: (slots - 1) as u32 };
             for generation in [0, 1, 0xFFFF_FFFF] {
-                let named = form.decode(&form.encode(pit, generation)).expect("own token");
+                let named = form.decode(&form.encode(pit, generation)).expect("a token of this form");
                 assert_eq!(
                     (named.entry, named.slot),
                     (pit.entry, names_slots.then_some(pit.slot)),
-                    "{entries} {slots}"
+                    "{entries} entries, {slots} slots"
                 );
-                assert!(form.agrees(&named, generation) && !form.agrees(&named, generation ^ 1), "{entries} {slots}");
+                assert!(
+                    form.agrees(&named, generation) && !form.agrees(&named, generation ^ 1),
+                    "{entries} entries, {slots} slots"
+                );
             }
         }
     }

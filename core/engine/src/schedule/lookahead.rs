@@ -43,14 +43,14 @@ mod tests {
     #[test]
     fn groups_fill_the_buffers_and_cover_the_latency() {
         for (latency_ns, line_ns, packets, what) in [
-            (124.0, 7.8, 32, "a server processor: 16 lines under way"),
-            (90.0, 0.8, 37, "a processor with very many buffers"),
-            (95.0, 95.0, 32, "one line at a time, quickly"),
-            (4_150.0, 1_000.0, 42, "far memory: four lines under way, but the latency is to be covered"),
-            (50.0, 0.1, 64, "never more than a burst"),
+            (124.0, 7.8, 32, "a server CPU: 16 lines in flight"),
+            (90.0, 0.8, 37, "a CPU with very many line fill buffers"),
+            (95.0, 95.0, 32, "one line at a time, at low latency"),
+            (4_150.0, 1_000.0, 42, "far memory: four lines in flight, but the latency must be covered"),
+            (50.0, 0.1, 64, "at most a burst"),
             (1e9, 1.0, 64, "an emulator"),
-            (0.0, 0.0, 32, "no time at all"),
-            (f64::INFINITY, f64::INFINITY, 64, "nothing ever comes"),
+            (0.0, 0.0, 32, "no latency"),
+            (f64::INFINITY, f64::INFINITY, 64, "infinite latency"),
         ] {
             assert_eq!(lookahead_for(&MemorySpeed { latency_ns, line_ns }), packets, "{what}");
         }

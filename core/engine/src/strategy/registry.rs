@@ -167,7 +167,7 @@ impl StrategyRegistry {
     pub fn insert(&mut self, program: Arc<StrategyProgram>) -> Result<(), String> {
         if STRATEGIES.iter().any(|info| info.name == program.name()) {
             return Err(format!(
-                "{} is the name of a built-in strategy: load the program under another",
+                "{} is the name of a built-in strategy: load the program under another name",
                 program.name()
             ));
         }
@@ -217,7 +217,7 @@ impl StrategyRegistry {
         if let Some(version) = components.next() {
             let version = version.as_version().ok_or_else(|| {
                 StrategyError::BadParameters(format!(
-                    "'{version}' is not a version: parameters come after the version, as in {}/<key>~<value>",
+                    "'{version}' is not a version: write parameters after the version, as in {}/<key>~<value>",
                     full_name
                 ))
             })?;

@@ -61,7 +61,7 @@ fn past_far_and_never() {
     let mut now = 1_001 * TICK_NS;
     let mut polls = 0;
     while wheel.len() == 2 {
-        let next = wheel.next_deadline().expect("two timers left").0;
+        let next = wheel.next_deadline().expect("two timers are left").0;
         assert!(next > now);
         now = next;
         polls += 1;
@@ -139,7 +139,7 @@ fn timers_of_ended_entries_do_not_wait_for_their_deadlines() {
         }
         most_timers = most_timers.max(wheel.len());
     }
-    assert!(most_timers <= PER_TICK as usize * 2_049, "{most_timers} timers");
+    assert!(most_timers <= PER_TICK as usize * 2_049, "{most_timers} timers are kept");
     assert!(wheel.chunks_made() * size_of::<Chunk>() <= most_timers * 20, "{} chunks", wheel.chunks_made());
     // Each was checked once and then removed.
     assert_eq!(
@@ -173,7 +173,10 @@ fn there_are_few_timers_whenever_entries_end() {
         }
         let fresh = ENTRIES * 2_049 / lives_ticks;
         let bound = fresh + 2 * ENTRIES;
-        assert!(most_timers as u64 <= bound, "{most_timers} of {bound} timers, entries of {lives_ticks} ticks");
+        assert!(
+            most_timers as u64 <= bound,
+            "{most_timers} timers, at most {bound} expected, for entries of {lives_ticks} ticks"
+        );
     }
 }
 
@@ -245,16 +248,16 @@ proptest! {
             prop_assert_eq!(next.is_none(), model.is_empty());
             if let Some(next) = next {
                 let first = model.iter().map(|&(deadline, _)| deadline).min().unwrap_or(0);
-                prop_assert!(next.0 < first + TICK_NS, "next deadline is late");
+                prop_assert!(next.0 < first + TICK_NS, "the next deadline must not be late");
             }
             for entry in due(&mut wheel, now) {
-                let position = model.iter().position(|&(_, other)| other == entry).expect("was set");
+                let position = model.iter().position(|&(_, other)| other == entry).expect("the timer was set");
                 let (deadline, _) = model.swap_remove(position);
-                prop_assert!(deadline <= now, "{} ns early", deadline - now);
+                prop_assert!(deadline <= now, "the timer is {} ns early", deadline - now);
             }
             latest = latest.max(now);
             for &(deadline, _) in &model {
-                prop_assert!(deadline.div_ceil(TICK_NS) > now / TICK_NS, "{} ns late", now - deadline);
+                prop_assert!(deadline.div_ceil(TICK_NS) > now / TICK_NS, "the timer is {} ns late", now - deadline);
             }
             prop_assert_eq!(wheel.len(), model.len());
         }

@@ -170,23 +170,23 @@ impl fmt::Display for TraceStep {
                 f.write_str(if *no_cache { ", not to be cached" } else { "" })
             }
             TraceStep::OtherWorker => f.write_str("belongs to another worker"),
-            TraceStep::Delegation(name) => write!(f, "goes by {name} of its forwarding hint"),
-            TraceStep::Pending { downstreams } => write!(f, "pending already, for {downstreams} face(s)"),
+            TraceStep::Delegation(name) => write!(f, "uses delegation {name} of its forwarding hint"),
+            TraceStep::Pending { downstreams } => write!(f, "already pending for {downstreams} face(s)"),
             TraceStep::NotPending => f.write_str("not pending: new entry"),
-            TraceStep::Satisfies { entries: 0, .. } => f.write_str("nobody waits for it"),
+            TraceStep::Satisfies { entries: 0, .. } => f.write_str("matches no pending Interest"),
             TraceStep::Satisfies { entries, by_token } => {
                 let how = if *by_token { "found by PIT token" } else { "found by name" };
                 write!(f, "satisfies {entries} pending Interest(s), {how}")
             }
             TraceStep::Unanswered { upstreams } => {
-                write!(f, "ends unanswered; {upstreams} face(s) were still waited for")
+                write!(f, "ends unanswered; {upstreams} face(s) had not replied")
             }
             TraceStep::CacheHit => f.write_str("hit"),
             TraceStep::CacheMiss => f.write_str("miss"),
-            TraceStep::AsksDisk => f.write_str("not in memory; waits for the disk"),
+            TraceStep::AsksDisk => f.write_str("not in memory; waits for a read from the disk"),
             TraceStep::DiskHit => f.write_str("hit on the disk"),
             TraceStep::Cached => f.write_str("cached"),
-            TraceStep::NotCached => f.write_str("not cached: nothing is taken in, or there is no room"),
+            TraceStep::NotCached => f.write_str("not cached: not admitted, or no room"),
             TraceStep::Route { prefix, nexthops, strategy } => {
                 if nexthops.is_empty() {
                     f.write_str("no route")?;
@@ -196,7 +196,7 @@ impl fmt::Display for TraceStep {
                 }
                 write!(f, "; strategy {strategy}")
             }
-            TraceStep::Chosen { face } => write!(f, "the application has chosen face {face}"),
+            TraceStep::Chosen { face } => write!(f, "the application chose face {face}"),
             TraceStep::Asked(trigger) => f.write_str(words(trigger)),
             TraceStep::Sent { kind, face } => write!(f, "{kind:?} to face {face}"),
             TraceStep::Dropped(reason) => write!(f, "{reason}"),

@@ -30,7 +30,7 @@ impl<S: Schedule> Runner<S> {
         }
         prop_assert!(
             unexpected.is_empty() && self.expected.is_empty(),
-            "at {} ms the engine sent in excess {:?}\nand the model {:?}",
+            "at {} ms only the engine sent {:?}\nand only the model {:?}",
             self.now_ms,
             unexpected,
             self.expected
@@ -85,7 +85,7 @@ impl<S: Schedule> Runner<S> {
         let decoded =
             namehop_wire::Interest::decode(bytes).map_err(|error| TestCaseError::fail(format!("Interest: {error}")))?;
         let is_nack = packet.kind == PacketKind::Nack;
-        prop_assert!(is_nack || decoded.nonce.is_some(), "an Interest without nonce was sent");
+        prop_assert!(is_nack || decoded.nonce.is_some(), "the engine sent an Interest without a nonce");
         let nonce = decoded.nonce.unwrap_or(0);
         let interest = Interest {
             name: owned(decoded.name),

@@ -73,7 +73,7 @@ impl<S: Schedule> Engines<S> {
         self.advance(now, out);
         let mut waiting: Vec<Incoming> = burst.drain(..).rev().collect();
         while let Some(packet) = waiting.pop() {
-            let owners = dispatch.owners(packet.buffer.bytes(), &packet.fields).expect("packets have names");
+            let owners = dispatch.owners(packet.buffer.bytes(), &packet.fields).expect("the packet has a name");
             let copies = owners.others.iter().map(|other| (usize::from(other), self.copy_of(&packet)));
             let copies: Vec<(usize, Incoming)> = copies.collect();
             let owner = &mut self.engines[usize::from(owners.owner)];
@@ -108,7 +108,7 @@ impl<S: Schedule> Engines<S> {
     }
 
     pub fn cs_configure(&mut self, change: CsChange) {
-        self.engines.iter_mut().for_each(|engine| engine.cs_configure(change).expect("no more memory is needed"));
+        self.engines.iter_mut().for_each(|engine| engine.cs_configure(change).expect("the change needs no memory"));
     }
 
     pub fn counters(&self) -> EngineCounters {

@@ -259,7 +259,7 @@ impl<S: Schedule> Runner<S> {
         let mut out = Vec::new();
         let mut burst = std::mem::take(&mut self.burst);
         self.engine.process(self.now(), &mut burst, &mut out);
-        prop_assert!(burst.is_empty(), "packets left in the burst");
+        prop_assert!(burst.is_empty(), "packets are left in the burst");
         self.compare(out)?;
         let drops = &self.engine.counters().drops;
         let named =
@@ -268,7 +268,7 @@ impl<S: Schedule> Runner<S> {
         let most = if self.engine.count() > 1 { u64::MAX } else { self.undelivered };
         prop_assert!(
             (self.undelivered - self.undelivered_localhost..=most).contains(&named),
-            "{} Data went to nobody, {named} of them are counted",
+            "{} Data packets went nowhere, {named} of them are counted",
             self.undelivered
         );
         Ok(())
@@ -283,7 +283,7 @@ impl<S: Schedule> Runner<S> {
         self.advance()?;
         prop_assert!(self.engine.is_idle(), "pending Interests outlive their lifetime");
         self.engine.check_invariants().map_err(TestCaseError::fail)?;
-        prop_assert_eq!(self.pool.in_use(), 0, "packet buffers were not returned");
+        prop_assert_eq!(self.pool.in_use(), 0, "all packet buffers must be returned");
         Ok(self.sent)
     }
 }

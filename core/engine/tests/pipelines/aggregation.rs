@@ -13,8 +13,8 @@ fn which_interests_share_a_pit_entry() {
         ("CanBePrefix is part of the key", interest("/A").prefix(), true),
         ("MustBeFresh is part of the key", interest("/A").fresh(), true),
         ("both", interest("/A").prefix().fresh(), true),
-        ("HopLimit and lifetime are not", interest("/A").hop_limit(7).lifetime(10), false),
-        ("the forwarding hint is", interest("/A").hint("/elsewhere"), true),
+        ("HopLimit and lifetime are not part of the key", interest("/A").hop_limit(7).lifetime(10), false),
+        ("the forwarding hint is part of the key", interest("/A").hint("/elsewhere"), true),
     ];
     for (rule, second, separate) in rows {
         let mut router = Router::with_default_route();

@@ -18,7 +18,7 @@ fn every_packet_of_a_burst_has_its_turn_in_its_order() {
             let asked = router.sent();
             let expected: Vec<String> =
                 (0..count).map(|number| format!("I300 {} n{}", uri(number), number + 1)).collect();
-            assert_eq!(lines(&asked), expected, "{count} Interests, {lookahead} at a time");
+            assert_eq!(lines(&asked), expected, "{count} Interests, lookahead {lookahead}");
             // Every other one is found by its token, with unsolicited Data in between.
             let answers = (0..count).zip(&asked).flat_map(|(number, asked)| {
                 let answer = data(&uri(number)).packet();
@@ -27,7 +27,7 @@ fn every_packet_of_a_burst_has_its_turn_in_its_order() {
             });
             router.recv_together(answers);
             let expected: Vec<String> = (0..count).map(|number| format!("D256 {}", uri(number))).collect();
-            assert_eq!(lines(&router.sent()), expected, "{count} times Data, {lookahead} at a time");
+            assert_eq!(lines(&router.sent()), expected, "{count} Data packets, lookahead {lookahead}");
             assert_eq!(router.pit_len(), 0);
         }
     }

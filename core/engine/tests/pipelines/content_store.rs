@@ -41,12 +41,12 @@ fn which_interests_cached_data_answers() {
         ("the full name", interest_named(full.clone()), 0, true),
         ("another digest", interest_named(other), 0, false),
         ("fresh", interest("/A/B/C").fresh(), 999, true),
-        ("not fresh any more", interest("/A/B/C").fresh(), 1_000, false),
-        ("old but that does not matter", interest("/A/B/C"), 100_000, true),
+        ("stale", interest("/A/B/C").fresh(), 1_000, false),
+        ("stale without MustBeFresh", interest("/A/B/C"), 100_000, true),
         ("fresh by prefix", interest("/A").prefix().fresh(), 999, true),
-        ("not fresh any more by prefix", interest("/A").prefix().fresh(), 1_000, false),
+        ("stale by prefix", interest("/A").prefix().fresh(), 1_000, false),
         ("fresh by full name", interest_named(full.clone()).fresh(), 999, true),
-        ("not fresh any more by full name", interest_named(full).fresh(), 1_000, false),
+        ("stale by full name", interest_named(full).fresh(), 1_000, false),
     ];
     for (rule, asked, after_ms, hit) in rows {
         let mut router = Router::with_default_route();
@@ -98,10 +98,10 @@ fn what_does_not_enter() {
         .recv(CONSUMER, interest("/A"))
         .recv(PRODUCER, data("/A").packet().no_cache())
         .expect(&["D256 /A", "I300 /A n1"]);
-    assert_eq!(router.cs_len(), 0, "CachePolicy NoCache");
+    assert_eq!(router.cs_len(), 0, "Data with CachePolicy NoCache must not be cached");
     router.engine.cs_configure(CsChange { admit: Some(false), ..CsChange::default() }).expect("settings");
     fetch(&mut router, "/B");
-    assert_eq!(router.cs_len(), 0, "admission is off");
+    assert_eq!(router.cs_len(), 0, "nothing must be cached while admission is off");
     assert_eq!(router.engine.table_sizes().pcct, 0);
 }
 
@@ -256,7 +256,7 @@ fn an_erasure_looks_at_a_bounded_number_of_entries_at_a_time() {
     assert!(!erasure.is_complete());
     assert_eq!([(); 2].map(|()| step(&mut router, "/B", &mut erasure)), [0, 0]);
     assert!(erasure.is_complete());
-    assert_eq!(step(&mut router, "/A", &mut erasure), 0, "it has looked at everything");
+    assert_eq!(step(&mut router, "/A", &mut erasure), 0, "everything has been examined");
     assert_eq!(router.erase("/", usize::MAX), 19_990);
     assert_eq!(router.engine.table_sizes().pcct, 0);
     router.engine.check_invariants().expect("invariants");
@@ -267,8 +267,8 @@ fn a_hit_ends_a_pit_entry_that_nobody_waits_for() {
     // rule; the Interest; freshness of the cached Data; whether the nonce sent upstream goes to the Dead Nonce List
     let rows = [
         ("any Data", interest("/A"), 1_000, false),
-        ("Data that is fresh for long", interest("/A").fresh(), 60_000, false),
-        ("Data that will soon not stop a loop", interest("/A").fresh(), 1_000, true),
+        ("Data that stays fresh for long", interest("/A").fresh(), 60_000, false),
+        ("Data that becomes stale soon and then stops no loop", interest("/A").fresh(), 1_000, true),
     ];
     let serve = |router: &mut Router, serve| {
         router.engine.cs_configure(CsChange { serve: Some(serve), ..CsChange::default() }).expect("settings");
@@ -372,7 +372,7 @@ fn policy_can_change_while_running() {
     // Used last, which matters only for the first policy.
     assert!(is_cached(&mut router, "/A/0"));
     change(&mut router, "fifo");
-    assert!(matches!(router.engine.cs_settle(), Progress::Going), "the packets go over in parts");
+    assert!(matches!(router.engine.cs_settle(), Progress::Going), "the packets must move in portions");
     // Data inserted meanwhile evicts the first victim of the old policy.
     fetch(&mut router, "/B/0");
     router.engine.check_invariants().expect("invariants");
@@ -388,7 +388,7 @@ fn policy_can_change_while_running() {
     assert!(is_cached(&mut router, "/C/0"));
     change(&mut router, "filter:threshold=1");
     assert!(!is_cached(&mut router, "/D/0"));
-    assert!(is_cached(&mut router, "/D/0"), "settings hold at once");
+    assert!(is_cached(&mut router, "/D/0"), "settings must take effect at once");
     settle(&mut router);
 
     let info = router.engine.cs_info();

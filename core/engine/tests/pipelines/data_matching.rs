@@ -15,7 +15,7 @@ fn which_data_satisfies_which_interest() {
         ("the whole name with CanBePrefix", interest("/A/B").prefix(), true),
         ("a longer name", interest("/A/B/C"), false),
         ("a longer name with CanBePrefix", interest("/A/B/C").prefix(), false),
-        ("a component that begins alike", interest("/A/BB"), false),
+        ("a component with the same beginning", interest("/A/BB"), false),
         ("another name", interest("/B"), false),
         ("the full name", interest_named(digest.clone()), true),
         ("the full name with CanBePrefix", interest_named(digest).prefix(), true),
@@ -44,7 +44,7 @@ fn data_satisfies_all_matching_interests_at_once() {
     router.recv(MULTI, interest("/A").nonce(5));
     assert_eq!(router.sent().len(), 5);
     router.recv(PRODUCER, data("/A/B")).expect(&["D256 /A/B", "D257 /A/B", "D260 /A/B", "D261 /A/B"]);
-    assert_eq!(router.pit_len(), 1, "the Interest without CanBePrefix is left");
+    assert_eq!(router.pit_len(), 1, "the Interest without CanBePrefix must stay pending");
     assert_eq!(router.engine.counters().satisfied_interests, 4);
 }
 
@@ -70,7 +70,7 @@ fn unsolicited_data_is_never_forwarded_and_cached_by_policy() {
             assert_eq!(router.cs_len(), cached, "{policy:?} from {face}");
             assert_eq!(router.drops(DropReason::UnsolicitedData), 1);
             router.recv(face, data("/B").packet().no_cache()).expect(&[]);
-            assert_eq!(router.cs_len(), cached, "CachePolicy NoCache holds all the same");
+            assert_eq!(router.cs_len(), cached, "CachePolicy NoCache must take precedence");
         }
     }
 }
@@ -81,13 +81,13 @@ fn data_answers_interests_that_were_sent_where_it_comes_from() {
     // rule; an Interest that the attacker triggers; the face that Data comes from; what is sent
     type Row = (&'static str, Option<InterestMaker>, u32, &'static [&'static str]);
     let rows: [Row; 7] = [
-        ("the face that was asked", None, PRODUCER, &["D256 /A/B"]),
-        ("a face that was not asked", None, PRODUCER2, &[]),
+        ("the upstream", None, PRODUCER, &["D256 /A/B"]),
+        ("a face without an out-record", None, PRODUCER2, &[]),
         ("a downstream", None, CONSUMER2, &[]),
-        ("a multicast face that was not asked", None, MULTI, &[]),
+        ("a multicast face without an out-record", None, MULTI, &[]),
         ("a local application", None, APP, &["D256 /A/B"]),
-        ("a face that was asked by way of another hint", Some(other_hint()), PRODUCER2, &["D257 /A/B"]),
-        ("a face that was asked for a prefix", Some(interest("/A").prefix().nonce(7)), PRODUCER2, &["D257 /A/B"]),
+        ("the upstream of an Interest with another hint", Some(other_hint()), PRODUCER2, &["D257 /A/B"]),
+        ("the upstream of an Interest for a prefix", Some(interest("/A").prefix().nonce(7)), PRODUCER2, &["D257 /A/B"]),
     ];
     for (rule, asked_too, from, expected) in rows {
         for with_token in [false, true] {
@@ -136,7 +136,7 @@ fn digests_are_computed_only_of_data_whose_name_is_asked_for_by_one() {
     for depth in 1..=30 {
         let uri = format!("/good{}", "/x".repeat(depth - 1));
         router.recv(CONSUMER, interest(&uri).lifetime(10_000));
-        let token = router.sent().pop().expect("sent on").token();
+        let token = router.sent().pop().expect("the Interest is forwarded").token();
         router.recv(PRODUCER, data(&uri).packet().token(if depth % 2 == 0 { &token } else { &[] }));
         assert_eq!(router.only().face, CONSUMER);
     }
@@ -148,7 +148,7 @@ fn digests_are_computed_only_of_data_whose_name_is_asked_for_by_one() {
     router.recv(PRODUCER, data("/evil/x").content(b"never")).expect(&["D257 /evil/x"]);
     router.recv(CONSUMER, interest("/evil/x").fresh()).sent();
     router.recv(PRODUCER, data("/evil/x").content(b"new")).expect(&["D256 /evil/x"]);
-    assert_eq!(router.engine.counters().digests, 2, "nobody waits for that any more");
+    assert_eq!(router.engine.counters().digests, 2, "the Interest is no longer pending, so no digest is needed");
 }
 
 /// The full name proves the Data of one Interest, but not Data that would be cached for requests by its name alone.
@@ -189,11 +189,11 @@ fn data_that_goes_to_nobody_has_a_reason() {
     };
     // rule; strategy; downstream; event before the answer; upstream that answers
     let rows: [(&str, &str, u32, Meanwhile, u32); 5] = [
-        ("the face that asked is gone", "best-route", CONSUMER, is_gone, PRODUCER),
-        ("several Interests of a face that is gone", "best-route", CONSUMER, asks_more, PRODUCER),
+        ("the downstream is removed", "best-route", CONSUMER, is_gone, PRODUCER),
+        ("several Interests of a removed downstream", "best-route", CONSUMER, asks_more, PRODUCER),
         ("a strategy that measures", "asf", CONSUMER, is_gone, PRODUCER),
         ("a strategy that learns routes", "self-learning", CONSUMER, is_gone, PRODUCER),
-        ("who asked answers", "best-route", APP, |_| {}, APP),
+        ("the downstream itself answers", "best-route", APP, |_| {}, APP),
     ];
     for (rule, strategy, from, meanwhile, answers) in rows {
         let mut router = Router::with_default_route();
@@ -202,7 +202,7 @@ fn data_that_goes_to_nobody_has_a_reason() {
         meanwhile(&mut router);
         router.recv(answers, data("/A")).expect(&[]);
         assert_eq!((router.drops(DropReason::NoDownstream), router.all_drops()), (1, 1), "{rule}");
-        assert_eq!(router.cs_len(), 1, "{rule}: what was asked for is cached");
+        assert_eq!(router.cs_len(), 1, "{rule}: solicited Data must be cached");
     }
 }
 
@@ -222,7 +222,7 @@ fn data_of_an_interest_with_parameters() {
     let answer = {
         router.recv(CONSUMER, asked.clone());
         let sent = router.only();
-        assert_eq!(sent.bytes, asked.packet().bytes, "passed on byte by byte");
+        assert_eq!(sent.bytes, asked.packet().bytes, "the Interest must be forwarded unmodified");
         let interest = namehop_wire::Interest::decode(&sent.bytes).expect("valid");
         data_named(interest.name.to_owned())
     };

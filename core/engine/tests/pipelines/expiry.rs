@@ -13,9 +13,9 @@ fn how_long_an_interest_is_pending() {
     // rule; lifetime; milliseconds after which it is still pending; milliseconds after which it has ended
     let rows = [
         ("4 s without InterestLifetime", None, 3_999, 4_000),
-        ("as asked", Some(100), 99, 100),
-        ("a long one", Some(50_000), 49_999, 50_000),
-        ("at most what the router allows", Some(10_000_000), 119_999, 120_000),
+        ("InterestLifetime of 100 ms", Some(100), 99, 100),
+        ("InterestLifetime of 50 s", Some(50_000), 49_999, 50_000),
+        ("at most the configured limit", Some(10_000_000), 119_999, 120_000),
         ("2^63 ms", Some(1 << 63), 119_999, 120_000),
         ("2^64 - 1 ms", Some(u64::MAX), 119_999, 120_000),
     ];
@@ -72,7 +72,7 @@ fn a_stale_timer_does_not_end_a_newer_pit_entry() {
     router.recv(CONSUMER, interest("/A").nonce(1).lifetime(100)).recv(PRODUCER, data("/A")).sent();
     router.wait(50).recv(CONSUMER, interest("/A").fresh().nonce(2).lifetime(100)).sent();
     router.wait(60);
-    assert_eq!(router.pit_len(), 1, "the first timer was due, the second is not");
+    assert_eq!(router.pit_len(), 1, "only the first timer was due");
     router.recv(PRODUCER, data("/A")).expect(&["D256 /A"]);
 }
 
@@ -92,9 +92,9 @@ fn time_may_start_anywhere() {
         router.now = Timestamp(start);
         router.recv(CONSUMER, interest("/A").lifetime(100)).sent();
         router.wait(99);
-        assert_eq!(router.pit_len(), 1, "start at {start}");
+        assert_eq!(router.pit_len(), 1, "pending, start at {start}");
         router.wait(1 + TICK_MS);
-        assert_eq!(router.pit_len(), 0, "start at {start}");
+        assert_eq!(router.pit_len(), 0, "expired, start at {start}");
     }
 }
 
@@ -128,10 +128,10 @@ fn answered_interests_leave_no_timers_however_long_they_might_have_waited() {
     }
     // The timers of the last 2.1 s.
     let timers = router.engine.table_sizes().timers;
-    assert!(timers <= 21_600, "{timers} timers");
+    assert!(timers <= 21_600, "{timers} timers are kept");
     router.wait(2_200);
     assert_eq!((router.pit_len(), router.engine.table_sizes().timers), (0, 0));
-    assert_eq!(router.engine.next_deadline(), None, "nothing is left to do");
+    assert_eq!(router.engine.next_deadline(), None, "no timer must be left");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn an_interest_whose_end_is_moved_keeps_few_timers() {
         router.wait(1).sent();
     }
     let timers = router.engine.table_sizes().timers;
-    assert!(timers <= 2_160, "{timers} timers");
+    assert!(timers <= 2_160, "{timers} timers are kept");
     router.wait(5_000);
     assert_eq!((router.pit_len(), router.engine.table_sizes().timers), (1, 1));
     // The remaining timer is the right one.

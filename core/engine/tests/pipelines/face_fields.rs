@@ -19,7 +19,7 @@ fn a_next_hop_face_that_does_not_exist_gets_nothing() {
         let asked = interest("/A").nonce(number as u32).lifetime(100);
         router.recv(APP, asked.packet().next_hop(next_hop)).expect(&[]);
         assert_eq!(router.drops(DropReason::NoSuchNextHop), number as u64 + 1);
-        assert_eq!(router.pit_len(), 1, "the PIT entry simply expires");
+        assert_eq!(router.pit_len(), 1, "the PIT entry must stay until it expires");
         router.wait(200);
         assert_eq!(router.pit_len(), 0);
     }
@@ -113,7 +113,7 @@ fn when_all_downstreams_are_gone_the_next_one_is_new() {
     router.engine.remove_face(FaceId(CONSUMER));
     let misses = router.engine.counters().cs_misses;
     router.recv(CONSUMER2, interest("/A").nonce(2)).sent();
-    assert_eq!(router.engine.counters().cs_misses, misses + 1, "the Content Store is asked");
+    assert_eq!(router.engine.counters().cs_misses, misses + 1, "the Content Store must be looked up");
 }
 
 #[test]

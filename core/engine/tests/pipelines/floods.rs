@@ -90,7 +90,7 @@ fn long_names_cannot_fill_the_memory_for_good() {
         assert_eq!(sent.len(), 2_000);
         assert!(sent.iter().all(|packet| packet.line().starts_with("I300")));
         router.recv(PRODUCER, data(&long(1_999, length)));
-        assert_eq!(router.sent().len(), 1, "the newest is pending");
+        assert_eq!(router.sent().len(), 1, "the newest Interest must be pending");
     }
     assert_eq!(router.all_drops(), 0);
     assert!(router.drops(DropReason::PitEvicted) > 0);
@@ -156,11 +156,11 @@ fn names_as_long_as_packets_pass_by_default() {
         router.recv(CONSUMER, interest(&long).nonce(1)).recv(CONSUMER2, interest(&long).nonce(2));
         let token = router.only().token();
         router.recv(PRODUCER, interest(&long).nonce(1).packet().nack(NackReason::DUPLICATE).token(&token));
-        assert_eq!(router.only().face, PRODUCER, "the other consumer's");
+        assert_eq!(router.only().face, PRODUCER, "the Interest of the other consumer must be sent");
         router.recv(PRODUCER, data(&long));
         assert_eq!((router.sent().len(), router.all_drops()), (2, 0), "{bytes}");
         router.recv(CONSUMER, interest(&long).nonce(3));
-        assert_eq!(router.only().kind, PacketKind::Data, "{bytes}: from the cache");
+        assert_eq!(router.only().kind, PacketKind::Data, "{bytes}: the cache must answer");
     }
 }
 
@@ -184,7 +184,11 @@ fn a_flood_of_the_longest_names_stays_within_the_allowance_and_is_reported() {
     assert_eq!(router.drops(DropReason::TooManyLongNames), 5_000 - passed);
     let reports: Vec<EngineEvent> = router.engine.take_events().into_iter().collect();
     let face = FaceId(CONSUMER);
-    assert_eq!(reports, [EngineEvent::LimitReached { reason: DropReason::TooManyLongNames, face }], "once a minute");
+    assert_eq!(
+        reports,
+        [EngineEvent::LimitReached { reason: DropReason::TooManyLongNames, face }],
+        "the limit must be reported once a minute"
+    );
     // The deepest of the longest names is within the share of a face, for any number of faces.
     let deepest = format!("{}/{}", "/x".repeat(62), "y".repeat(8_500));
     router.wait(1_000).recv(APP, interest(&deepest).nonce(1));
@@ -220,7 +224,7 @@ fn many_long_names_are_refused_and_others_pass() {
     for number in 200..300 {
         router.recv(PRODUCER, interest(&long(number)).nonce(number));
     }
-    assert!(router.drops(DropReason::TooManyLongNames) < 189 + 100, "a flood from one face takes nothing from another");
+    assert!(router.drops(DropReason::TooManyLongNames) < 189 + 100, "a flood from one face must not affect another");
 }
 
 /// An Interest that would be refused for the length of its name is not decoded, so it gets the same reason whether it
@@ -264,7 +268,7 @@ fn running_out_of_buffers_drops_packets_and_recovers() {
     assert_eq!(router.drops(DropReason::NoBuffer), 1);
     router.recv(CONSUMER2, interest("/A").nonce(2)).expect(&["I301 /A n2"]);
     router.recv(PRODUCER, data("/A"));
-    assert_eq!(router.sent().len(), 1, "one downstream of two");
+    assert_eq!(router.sent().len(), 1, "one of two downstreams");
     assert_eq!(router.drops(DropReason::NoBuffer), 2);
     drop(hoard);
     assert_eq!(router.pool.in_use(), 0);

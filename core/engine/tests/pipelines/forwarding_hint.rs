@@ -46,20 +46,20 @@ fn the_hint_is_removed_in_the_region_it_names() {
     let rows = [
         ("the region itself", "/campus", "I260 /A n1 h4"),
         ("a delegation that is a prefix of the region", "/isp1", "I260 /A n2 h4"),
-        ("longer than the region: elsewhere", "/isp1/router7/x", "I300 /A hint:/isp1/router7/x n3 h4"),
+        ("longer than the region: not in it", "/isp1/router7/x", "I300 /A hint:/isp1/router7/x n3 h4"),
         ("another region", "/isp2", "I300 /A hint:/isp2 n4 h4"),
     ];
     for (nonce, (rule, hint, expected)) in (1..).zip(rows) {
         router.recv(CONSUMER, interest("/A").hint(hint).nonce(nonce).hop_limit(5));
         let sent = router.lines();
         if nonce == 2 {
-            assert!(sent.is_empty(), "joins the first Interest: {rule}");
+            assert!(sent.is_empty(), "must be aggregated with the first Interest: {rule}");
         } else {
             assert_eq!(sent, [expected], "{rule}");
         }
     }
     router.recv(APP, data("/A").content(b"x"));
-    assert_eq!(router.lines().len(), 1, "one downstream, three PIT entries");
+    assert_eq!(router.lines().len(), 1, "one downstream has three PIT entries");
     router.recv(CONSUMER2, interest("/A").hint("/isp2").hint("/campus").nonce(9)).expect(&["D257 /A"]);
 }
 

@@ -12,12 +12,12 @@ fn what_goes_out_for_what_comes_in() {
     let rows: [(&str, Option<u8>, u32, &[&str]); 8] = [
         ("0 is dropped on arrival", Some(0), PRODUCER, &[]),
         ("0 is dropped even when a local face would take it", Some(0), APP, &[]),
-        ("1 becomes 0, which may not leave this computer", Some(1), PRODUCER, &["N256 /A NoRoute n1 h1"]),
-        ("1 becomes 0, which goes to local faces", Some(1), APP, &["I260 /A n1 h0"]),
+        ("1 becomes 0, which may not leave this host", Some(1), PRODUCER, &["N256 /A NoRoute n1 h1"]),
+        ("1 becomes 0, which may go to local faces", Some(1), APP, &["I260 /A n1 h0"]),
         ("2 becomes 1", Some(2), PRODUCER, &["I300 /A n1 h1"]),
         ("255 becomes 254", Some(255), PRODUCER, &["I300 /A n1 h254"]),
-        ("an Interest without stays without", None, PRODUCER, &["I300 /A n1"]),
-        ("an Interest without goes to local faces, too", None, APP, &["I260 /A n1"]),
+        ("an Interest without HopLimit gets none", None, PRODUCER, &["I300 /A n1"]),
+        ("an Interest without HopLimit goes to local faces, too", None, APP, &["I260 /A n1"]),
     ];
     for (rule, hop_limit, to, expected) in rows {
         let mut router = Router::new();

@@ -60,8 +60,8 @@ fn nonces_of_unanswered_interests_are_remembered_for_six_seconds() {
 fn which_satisfied_interests_are_remembered() {
     // rule; must be fresh; freshness of the Data; whether the nonce is dead afterwards
     let rows = [
-        ("any Data will do: the cache stops the loop", false, None, false),
-        ("fresh for less than the nonce is remembered", true, Some(1_000), true),
+        ("without MustBeFresh: the cache stops the loop", false, None, false),
+        ("fresh for a shorter time than the nonce is remembered", true, Some(1_000), true),
         ("never fresh", true, None, true),
         ("fresh for longer: the cache stops the loop", true, Some(7_000), false),
     ];

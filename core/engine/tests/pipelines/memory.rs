@@ -20,7 +20,7 @@ fn every_ending_of_an_interest_frees_everything() {
             }
             router.wait(200_000);
         }),
-        ("faces go", |router| {
+        ("faces are removed", |router| {
             for id in [CONSUMER, CONSUMER2, PRODUCER] {
                 router.engine.remove_face(namehop_packet::face::FaceId(id));
             }
@@ -29,7 +29,7 @@ fn every_ending_of_an_interest_frees_everything() {
         ("Data for the prefix only", |router| {
             router.recv(PRODUCER, data("/A/other")).wait(200_000);
         }),
-        ("Data after time", |router| {
+        ("Data after the expiry", |router| {
             router.wait(200_000).recv(PRODUCER, data("/A/B"));
         }),
     ];

@@ -54,7 +54,7 @@ fn damaged_packets_do_no_harm() {
         }
     }
     let counters = router.engine.counters();
-    assert!(counters.out_interests > 1_000 && counters.cs_hits > 100, "enough packets are still valid");
+    assert!(counters.out_interests > 1_000 && counters.cs_hits > 100, "many packets must still be valid");
     router.wait(200_000).sent();
     assert!(router.engine.is_idle());
     assert_eq!(router.pool.in_use(), 0);

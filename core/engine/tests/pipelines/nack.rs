@@ -32,7 +32,7 @@ fn which_nacks_are_dropped() {
     let rows = [
         ("no PIT entry with this name", PRODUCER, nack("/B", 1, NackReason::NO_ROUTE), DropReason::UnmatchedNack),
         ("another nonce was sent", PRODUCER, nack("/A", 2, NackReason::NO_ROUTE), DropReason::UnmatchedNack),
-        ("that face was not asked", PRODUCER2, nack("/A", 1, NackReason::NO_ROUTE), DropReason::UnmatchedNack),
+        ("the face has no out-record", PRODUCER2, nack("/A", 1, NackReason::NO_ROUTE), DropReason::UnmatchedNack),
         (
             "other selectors",
             PRODUCER,
@@ -246,7 +246,7 @@ fn which_downstreams_do_not_follow_a_duplicate() {
     let rows = [
         ("the upstream itself", PRODUCER, interest("/A").nonce(2), 0),
         ("no hops left", CONSUMER2, interest("/A").nonce(2).hop_limit(1), 0),
-        ("its lifetime is over", CONSUMER2, interest("/A").nonce(2).lifetime(50), 100),
+        ("the lifetime has ended", CONSUMER2, interest("/A").nonce(2).lifetime(50), 100),
     ];
     for (rule, face, second, wait_ms) in rows {
         let mut router = Router::with_default_route();

@@ -27,7 +27,7 @@ fn pend(router: &mut Router, prefix: &str, numbers: std::ops::Range<usize>) {
 
 /// Does the next step, and returns the number of packets it sends.
 fn step(router: &mut Router) -> usize {
-    router.engine.next_deadline().filter(|&deadline| deadline <= router.now).expect("there is something left to do");
+    router.engine.next_deadline().filter(|&deadline| deadline <= router.now).expect("a step is due");
     router.wait_one_step();
     router.sent_unchecked().len()
 }
@@ -88,7 +88,7 @@ fn the_work_between_two_steps_is_bounded_over_all_new_next_hops() {
         router.sent_unchecked().len()
     };
     assert_eq!(tell(&mut router, PRODUCER2), TOLD_PER_STEP);
-    assert_eq!(tell(&mut router, APP), 0, "everything that may be done before the next step is done");
+    assert_eq!(tell(&mut router, APP), 0, "the work of this step must be done already");
     assert_eq!(step(&mut router), TOLD_PER_STEP);
 }
 

@@ -58,7 +58,7 @@ fn data_is_found_with_and_without_the_routers_own_token() {
     // rule; the peer's change of the token
     type Change = fn(Vec<u8>) -> Vec<u8>;
     let rows: [(&str, Change); 7] = [
-        ("returned as it was sent", |token| token),
+        ("returned unmodified", |token| token),
         ("not returned", |_| Vec::new()),
         ("another worker's", |mut token| {
             token[0] ^= 1;
@@ -68,7 +68,7 @@ fn data_is_found_with_and_without_the_routers_own_token() {
             token[4] ^= 1;
             token
         }),
-        ("an entry that cannot be", |mut token| {
+        ("an invalid entry", |mut token| {
             token[1] = 0xFF;
             token
         }),
@@ -110,7 +110,7 @@ fn the_token_of_a_pit_entry_that_has_ended_leads_nowhere() {
     router.wait(20).recv(CONSUMER, interest("/B"));
     let new = router.only().token();
     assert_ne!(old, new);
-    assert_eq!(old[..5], new[..5], "the entry is used again");
+    assert_eq!(old[..5], new[..5], "the entry must be reused");
     router.recv(PRODUCER, data("/B").packet().token(&old)).expect(&["D256 /B"]);
 }
 

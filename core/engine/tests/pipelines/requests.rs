@@ -29,7 +29,7 @@ fn misses_before_a_hit(policy: &str, ask: impl Fn() -> InterestMaker) -> u32 {
             return misses;
         }
     }
-    panic!("it never enters");
+    panic!("the Data is never admitted");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn data_is_worth_as_much_by_whatever_name_it_is_asked_for() {
         let by_name = misses_before_a_hit(policy, || interest(WANTED));
         let ways: [(&str, &dyn Fn() -> InterestMaker); 3] = [
             ("a prefix", &|| interest("/B").prefix()),
-            ("its name, which can be a prefix", &|| interest(WANTED).prefix()),
+            ("its name, with CanBePrefix", &|| interest(WANTED).prefix()),
             ("its digest", &|| interest_named(data(WANTED).full_name())),
         ];
         for (way, ask) in ways {

@@ -81,7 +81,7 @@ impl Sent {
                 match interest.nonce {
                     Some(nonce) => write!(line, " n{nonce}").expect("text"),
                     // A Nack returns an Interest as it was received.
-                    None => assert_eq!(self.kind, PacketKind::Nack, "every Interest that is sent has a Nonce"),
+                    None => assert_eq!(self.kind, PacketKind::Nack, "every forwarded Interest has a Nonce"),
                 }
                 if let Some(hop_limit) = interest.hop_limit {
                     write!(line, " h{hop_limit}").expect("text");

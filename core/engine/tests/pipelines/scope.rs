@@ -9,13 +9,13 @@ fn where_interests_go() {
     // rule; from; name; route to; sent
     let rows: [(&str, u32, &str, u32, &[&str]); 10] = [
         ("/localhost between local faces", APP, "/localhost/A", APP2, &["I261 /localhost/A n1"]),
-        ("/localhost never to other computers", APP, "/localhost/A", PRODUCER, &["N260 /localhost/A NoRoute n1"]),
-        ("/localhost never from other computers", CONSUMER, "/localhost/A", APP, &[]),
+        ("/localhost never to other hosts", APP, "/localhost/A", PRODUCER, &["N260 /localhost/A NoRoute n1"]),
+        ("/localhost never from other hosts", CONSUMER, "/localhost/A", APP, &[]),
         ("/localhost itself is under /localhost", CONSUMER, "/localhost", APP, &[]),
         ("only the first component counts", CONSUMER, "/A/localhost", PRODUCER, &["I300 /A/localhost n1"]),
         ("/localhosts is another name", CONSUMER, "/localhosts", PRODUCER, &["I300 /localhosts n1"]),
-        ("/localhop from another computer to a local face", CONSUMER, "/localhop/A", APP, &["I260 /localhop/A n1"]),
-        ("/localhop not two hops", CONSUMER, "/localhop/A", PRODUCER, &["N256 /localhop/A NoRoute n1"]),
+        ("/localhop from another host to a local face", CONSUMER, "/localhop/A", APP, &["I260 /localhop/A n1"]),
+        ("/localhop at most one hop", CONSUMER, "/localhop/A", PRODUCER, &["N256 /localhop/A NoRoute n1"]),
         ("/localhop from a local face anywhere", APP, "/localhop/A", PRODUCER, &["I300 /localhop/A n1"]),
         ("/localhop between local faces", APP, "/localhop/A", APP2, &["I261 /localhop/A n1"]),
     ];

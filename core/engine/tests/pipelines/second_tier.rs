@@ -25,8 +25,8 @@ fn which_interests_the_disk_answers() {
         ("the full name", interest_named(full).nonce(5), 0, false),
         ("under a hint", interest("/A/B").hint("/hint").nonce(5), 0, false),
         ("fresh", interest("/A/B").fresh().nonce(5), 900, true),
-        ("not fresh any more", interest("/A/B").fresh().nonce(5), 1_100, false),
-        ("old but that does not matter", interest("/A/B").nonce(5), 100_000, true),
+        ("stale", interest("/A/B").fresh().nonce(5), 1_100, false),
+        ("stale without MustBeFresh", interest("/A/B").nonce(5), 100_000, true),
     ];
     for (rule, asked, after_ms, is_answered) in rows {
         let mut tiers = Tiers::new();
@@ -46,7 +46,7 @@ fn which_interests_the_disk_answers() {
         } else {
             assert!(lines.len() == 1 && lines[0].starts_with("I300 "), "{rule}: {lines:?}");
         }
-        assert_eq!(counters.in_interests, 2 + IN_MEMORY as u64, "{rule}: each Interest counts once");
+        assert_eq!(counters.in_interests, 2 + IN_MEMORY as u64, "{rule}: each Interest must count once");
     }
 }
 
@@ -63,7 +63,7 @@ fn what_was_read_is_in_memory_again() {
     let stored = tiers.report().counters.stored;
     tiers.fill_memory();
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(3)), ["D257 /A"]);
-    assert_eq!(tiers.report().counters.stored - stored, 2, "the others that had to leave");
+    assert_eq!(tiers.report().counters.stored - stored, 2, "only the evicted packets must be written");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_memory_refuses_goes_to_the_disk() {
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(1)), ["D257 /A"]);
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(2)), ["D257 /A"]);
     assert_eq!(tiers.router.cs_len(), 0);
-    assert_eq!(tiers.report().counters.stored, stored, "it is there still");
+    assert_eq!(tiers.report().counters.stored, stored, "the packet must not be written again");
     // Newer Data replaces it.
     let newer = || data("/A").content(b"newer");
     tiers.router.recv(CONSUMER, interest("/A").fresh().nonce(3));
@@ -100,7 +100,7 @@ fn all_who_wait_get_the_data_with_their_own_tokens() {
     tiers.router.recv(APP, interest("/A").fresh().nonce(2).packet().token(&[4]));
     tiers.settle();
     tiers.router.expect(&["D256 /A t:0102", "D257 /A t:03", "D260 /A t:04"]);
-    assert!(tiers.report().status.reads - reads <= 3, "and mostly it is one read");
+    assert!(tiers.report().status.reads - reads <= 3, "at most three reads for all Interests");
 }
 
 #[test]
@@ -127,15 +127,15 @@ fn a_face_leaves_room_for_others() {
         tiers.fetch(data(&format!("/A/{number}")));
         // The disk of a busy machine would fall behind and not accept all.
         if number as usize >= IN_MEMORY {
-            tiers.wait_until("the disk has what left memory", |tiers| tiers.report().status.written_bytes > written);
+            tiers.wait_until("evicted packets are written", |tiers| tiers.report().status.written_bytes > written);
         }
     }
     tiers.fill_memory();
     // In one burst, during which no disk completion is polled.
     tiers.router.recv_together((0..count).map(|number| (CONSUMER, interest(&format!("/A/{number}")).nonce(number))));
     let busy = tiers.report().counters.busy;
-    assert_eq!(busy, u64::from(count) - 128, "one face has half of the reads");
-    tiers.wait_until("all are read", |tiers| tiers.report().counters.found == 128);
+    assert_eq!(busy, u64::from(count) - 128, "one face must get half of the reads");
+    tiers.wait_until("all reads are finished", |tiers| tiers.report().counters.found == 128);
     let answered = tiers.router.lines();
     assert_eq!(answered.iter().filter(|line| line.starts_with("D256")).count(), 128);
     // All places are free again, and a face with few waiting Interests has room beside one with many. The names are the
@@ -164,7 +164,7 @@ fn newer_data_and_erasures_count_on_the_disk_too() {
     tiers.settle();
     assert_eq!(tiers.router.only().bytes, newer().packet().bytes);
     tiers.fill_memory();
-    assert_eq!(tiers.router.erase("/A", 10), 0, "it is not in memory");
+    assert_eq!(tiers.router.erase("/A", 10), 0, "the packet must not be in memory");
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(2)), ["I300 /A n2"]);
     let mut tiers = tiers.restart();
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(3)), ["I300 /A n3"]);
@@ -210,7 +210,7 @@ fn an_interest_that_only_seems_to_be_on_the_disk_comes_out_of_its_burst_later() 
     assert_eq!(tiers.router.lines().len(), 31);
     assert_eq!(tiers.report().waiting, 1);
     assert_eq!(tiers.router.engine.counters().cs_misses, 31);
-    tiers.wait_until("the disk has answered", |tiers| tiers.report().waiting == 0);
+    tiers.wait_until("the read is finished", |tiers| tiers.report().waiting == 0);
     tiers.router.expect(&["I300 /A/7 n7"]);
     assert_eq!(tiers.router.engine.counters().cs_misses, 32);
     assert_eq!((tiers.report().counters.not_found, tiers.router.all_drops()), (1, 0));
@@ -227,7 +227,7 @@ fn an_interest_whose_face_goes_while_it_waits_is_counted() {
     tiers.router.recv(CONSUMER2, interest("/A").nonce(1));
     assert_eq!(tiers.report().waiting, 1);
     tiers.router.engine.remove_face(FaceId(CONSUMER2));
-    tiers.wait_until("the disk has answered", |tiers| tiers.report().waiting == 0);
+    tiers.wait_until("the read is finished", |tiers| tiers.report().waiting == 0);
     assert_eq!(tiers.router.drops(DropReason::UnknownFace), 1);
     tiers.router.expect(&[]);
 }
@@ -250,7 +250,7 @@ fn strangers_share_half_of_the_places() {
     // In one burst, during which no disk completion is polled.
     tiers.router.recv_together(strangers.chain(others).chain(some(1_050, 1)));
     assert_eq!(tiers.report().waiting, 512 + 128 + 16);
-    assert_eq!(tiers.report().counters.busy, 1, "one more stranger goes on without the disk");
+    assert_eq!(tiers.report().counters.busy, 1, "a further unsolicited peer must not use the disk");
     tiers.settle();
 }
 
@@ -329,6 +329,6 @@ proptest! {
             let known = counters.cs_hits + counters.cs_misses + counters.aggregated_interests + loops + waiting;
             prop_assert_eq!(counters.in_interests, known);
         }
-        tiers.wait_until("nobody waits", |tiers| tiers.report().waiting == 0);
+        tiers.wait_until("all reads are finished", |tiers| tiers.report().waiting == 0);
     }
 }

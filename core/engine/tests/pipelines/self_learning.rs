@@ -17,7 +17,7 @@ fn a_discovery_interest_floods_and_its_announcement_is_reported_and_passed_on() 
     let mut router = router();
     router.recv(CONSUMER, interest("/A/1"));
     let flooded: Vec<u32> = router.sent().iter().map(|packet| packet.face).collect();
-    assert_eq!(flooded.len(), 5, "all non-local faces but the ingress, the ad hoc face included: {flooded:?}");
+    assert_eq!(flooded.len(), 5, "all non-local faces except the ingress must be flooded: {flooded:?}");
     let announcement = data("/A/32=PA/54=%01/50=%00").packet().bytes;
     router.recv(PRODUCER, data("/A/1").packet().announcement(&announcement));
     let answer = router.only();

@@ -44,9 +44,9 @@ fn a_flood_takes_nothing_from_others() {
     // rule; flooding faces; lifetime of each Interest; number of other pending Interests
     let rows: [(&str, &[u32], u64, usize); 4] = [
         ("one face", &attackers[..1], 4_000, 20),
-        ("one face, and Interests without end", &attackers[..1], TEN_DAYS_MS, 20),
+        ("one face with very long lifetimes", &attackers[..1], TEN_DAYS_MS, 20),
         ("several faces", &attackers, 4_000, 10),
-        ("several faces, and Interests without end", &attackers, TEN_DAYS_MS, 10),
+        ("several faces with very long lifetimes", &attackers, TEN_DAYS_MS, 10),
     ];
     for (rule, faces, lifetime_ms, held) in rows {
         let mut router = small_pit(100);
@@ -114,7 +114,7 @@ fn what_a_removed_face_holds_is_given_up_first() {
         router.engine.remove_face(FaceId(id));
     }
     flood(&mut router, &[CONSUMER], 80, 4_000);
-    assert_eq!(answered(&mut router, CONSUMER2, &wanted), 20, "although no face alone holds more");
+    assert_eq!(answered(&mut router, CONSUMER2, &wanted), 20, "Interests of removed faces must be evicted first");
 }
 
 /// Unsolicited remote peers can open many faces. None of them holds much.

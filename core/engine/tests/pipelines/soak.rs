@@ -151,7 +151,7 @@ fn random_traffic_leaves_nothing_behind() {
     }
     assert!(
         answered > packets / 20 && router.engine.counters().cs_hits > packets / 200,
-        "{answered} answered, {announced} announced"
+        "only {answered} answered, {announced} announced"
     );
     drop(asked);
     router.wait(200_000).sent();

@@ -21,7 +21,7 @@ fn each_packet_that_is_measured_is_measured_once() {
     router.recv(CONSUMER, interest("/A").packet().stamp(stamp));
     assert_eq!(sent(&mut router), [(PRODUCER, Some(CacheMiss)), (PRODUCER2, None)]);
     router.recv(CONSUMER2, interest("/A").nonce(2));
-    assert!(sent(&mut router).iter().all(|(_, way)| way.is_none()), "another one, which is not measured");
+    assert!(sent(&mut router).iter().all(|(_, way)| way.is_none()), "the second Interest is not measured");
     router.recv(PRODUCER, data("/A").packet().stamp(stamp));
     let answers = sent(&mut router);
     assert_eq!(answers.iter().filter(|(_, way)| *way == Some(Data)).count(), 1, "{answers:?}");

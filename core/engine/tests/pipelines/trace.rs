@@ -65,7 +65,7 @@ fn what_is_discarded_says_why() {
     let mut router = traced("/", 10);
     router.recv(PRODUCER, data("/A/1")).expect(&[]);
     let expected =
-        ["data /A/1 from 300", "packet: fresh for 0 ms", "pit: nobody waits for it", "drop: unsolicited-data"];
+        ["data /A/1 from 300", "packet: fresh for 0 ms", "pit: matches no pending Interest", "drop: unsolicited-data"];
     assert_eq!(lines(&mut router), expected);
     router.recv(CONSUMER, interest("/A/1")).sent();
     lines(&mut router);
@@ -74,7 +74,7 @@ fn what_is_discarded_says_why() {
     let expected = [
         "interest /A/1 from 300",
         "packet: nonce 00000001",
-        "pit: pending already, for 1 face(s)",
+        "pit: already pending for 1 face(s)",
         "send: Nack to face 300",
         "drop: duplicate-nonce",
     ];
@@ -92,7 +92,7 @@ fn a_nack_and_the_end_of_what_it_answers() {
         "packet: NoRoute",
         "strategy: after receive Nack",
         "send: Nack to face 256",
-        "pit: ends unanswered; 0 face(s) were still waited for",
+        "pit: ends unanswered; 0 face(s) had not replied",
         "strategy: before expire pending Interest",
     ];
     assert_eq!(lines(&mut router), expected);
@@ -107,7 +107,7 @@ fn an_interest_whose_time_is_over() {
     router.wait(5_000).sent();
     let expected = [
         "timeout /A/1 from 0",
-        "pit: ends unanswered; 1 face(s) were still waited for",
+        "pit: ends unanswered; 1 face(s) had not replied",
         "strategy: before expire pending Interest",
     ];
     assert_eq!(lines(&mut router), expected);
@@ -122,7 +122,7 @@ fn what_a_strategy_does_later_is_told_on_its_own() {
     assert_eq!(lines(&mut router).last().map(String::as_str), Some("strategy: after receive Interest"));
     router.wait(100).sent();
     let expected =
-        ["pending /A/1 from 0", "pit: pending already, for 1 face(s)", "strategy: timer", "send: Interest to face 300"];
+        ["pending /A/1 from 0", "pit: already pending for 1 face(s)", "strategy: timer", "send: Interest to face 300"];
     assert_eq!(lines(&mut router), expected);
     // A new next hop has no effect with this strategy, but it has with another.
     router.face(310, FaceScope::NonLocal, LinkType::PointToPoint);

@@ -61,7 +61,7 @@ fn little_load_changes_nothing() {
     let names = names_of_one_worker(&dispatch, 9);
     let mut balancer = Balancer::default();
     load(&dispatch, &names, 100);
-    assert_eq!(step(&mut balancer, Timestamp(1), &dispatch), 0, "too few samples");
+    assert_eq!(step(&mut balancer, Timestamp(1), &dispatch), 0, "too few samples to move entries");
 }
 
 /// Names below a prefix.
@@ -80,7 +80,7 @@ fn what_comes_beside_a_heavy_prefix_goes_elsewhere_and_then_the_prefix_is_divide
         load(&dispatch, &names[1..], 10);
         step(balancer, Timestamp(now), &dispatch)
     };
-    assert_eq!(loaded(&mut balancer, 1), 9, "all but the heavy one, which is divided");
+    assert_eq!(loaded(&mut balancer, 1), 9, "all other entries must be moved, and the heavy one divided");
     assert_eq!(owners(&dispatch, &names), [1, 8]);
     let halves = owners(&dispatch, &heavy);
     assert!(halves.iter().all(|&half| half > 70), "{halves:?}");
@@ -144,16 +144,24 @@ fn names_of_a_full_store_go_to_one_that_has_room() {
         balancer.plan(&dispatch, stores)
     };
     let (full, empty) = ((1_000, true), (10, false));
-    assert_eq!(plan(&mut balancer, &stores(full, empty), 4), Plan::default(), "too few samples");
-    assert_eq!(plan(&mut balancer, &stores((900, false), empty), 10), Plan::default(), "there is room in both");
-    assert_eq!(plan(&mut balancer, &stores(full, (501, false)), 10), Plan::default(), "the other fills up by itself");
+    assert_eq!(plan(&mut balancer, &stores(full, empty), 4), Plan::default(), "too few samples to move entries");
+    assert_eq!(plan(&mut balancer, &stores((900, false), empty), 10), Plan::default(), "both stores have room");
+    assert_eq!(
+        plan(&mut balancer, &stores(full, (501, false)), 10),
+        Plan::default(),
+        "the second store is filling up already"
+    );
     assert_eq!(plan(&mut balancer, &stores(full, full), 10), Plan::default());
-    assert_eq!(plan(&mut balancer, &stores(empty, full), 10), Plan::default(), "the full one gets nothing new");
+    assert_eq!(plan(&mut balancer, &stores(empty, full), 10), Plan::default(), "a full store must not get more names");
     let planned = plan(&mut balancer, &stores(full, empty), 10);
     assert_eq!((planned.moves.len(), planned.divide), (5, None), "{planned:?}");
     assert!(planned.moves.iter().all(|step| step.to == 1));
     assert_eq!(balancer.carry_out(Timestamp(2), &dispatch, &planned), 5);
-    assert_eq!(plan(&mut balancer, &stores(full, empty), 10), Plan::default(), "now they are filled alike");
+    assert_eq!(
+        plan(&mut balancer, &stores(full, empty), 10),
+        Plan::default(),
+        "the expected use of the stores is equal now"
+    );
 }
 
 #[test]
@@ -184,5 +192,9 @@ fn stores_are_not_evened_out_at_the_cost_of_loads() {
     load(&dispatch, &others, 110);
     balancer.measure(Timestamp(1), &dispatch);
     let planned = balancer.plan(&dispatch, &stores((1_000, true), (10, false)));
-    assert_eq!((planned.moves.len(), planned.divide), (1, None), "one more, and the second has too much: {planned:?}");
+    assert_eq!(
+        (planned.moves.len(), planned.divide),
+        (1, None),
+        "moving one more would overload the second worker: {planned:?}"
+    );
 }

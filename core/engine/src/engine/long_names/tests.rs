@@ -102,11 +102,11 @@ fn a_flood_from_one_face_takes_nothing_from_another() {
     // One request per millisecond costs some 950 kB a second of the million, so each face gets half.
     let [flood, few] = served([40, 1], [300, 301], [0, 0]);
     assert!(flood + few <= 10_200_000);
-    assert!((4_700_000..=5_200_000).contains(&few), "{few} beside {flood}");
+    assert!((4_700_000..=5_200_000).contains(&few), "{few} bytes beside a flood of {flood}");
     // A face that comes later soon gets its share.
     let [flood, late] = served([40, 40], [300, 301], [0, 5_000]);
     assert!(flood + late <= 10_200_000);
-    assert!(late >= 2_300_000, "{late} beside {flood}");
+    assert!(late >= 2_300_000, "{late} bytes beside a flood of {flood}");
     // Faces with the same share index share the allowance.
     let [one, other] = served([40, 40], [300, 300 + SHARES as u32], [0, 0]);
     assert!(one + other <= 10_200_000);

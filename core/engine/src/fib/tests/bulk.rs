@@ -33,7 +33,7 @@ fn a_reserved_table_grows_once_and_readers_find_everything_meanwhile() {
     add(&mut fib, 0..30_000, &[hop(1, 1)]);
     let before = fib.statistics().buckets.capacity;
     fib.reserve(200_000).expect("memory");
-    assert_eq!(fib.statistics().buckets.capacity, before, "growth is put off");
+    assert_eq!(fib.statistics().buckets.capacity, before, "the table must not grow yet");
     let mut reader = fib.reader();
     let mut capacities = vec![before];
     for start in (30_000..230_000).step_by(500) {
@@ -68,7 +68,7 @@ fn it_takes_as_much_memory_as_is_said_beforehand() {
         let said = fib_bytes(names.len(), names[0].value().len());
         assert!(said >= names.len() * 64 * expected_lines, "{said}");
         let ratio = fib.statistics().bytes as f64 / said as f64;
-        assert!((0.97..1.10).contains(&ratio), "{number}: {ratio}");
+        assert!((0.97..1.10).contains(&ratio), "names of {number} bytes: ratio {ratio}");
     }
 }
 
@@ -82,7 +82,7 @@ fn every_number_is_a_place_from_which_a_walk_comes_to_its_end() {
             cursor = fib.visit_entries(from, 100, |_, _| shown += 1);
         }
         assert!(shown <= 1000, "{number}");
-        assert_eq!(shown == 1000, number <= u64::from(u32::MAX), "{number}: those before it are left out");
+        assert_eq!(shown == 1000, number <= u64::from(u32::MAX), "cursor {number}: entries before it must be skipped");
     }
 }
 
@@ -118,14 +118,14 @@ fn a_refused_prefix_is_told_and_the_others_can_go_on() {
     let hops = [hop(1, 1)];
     let additions: Vec<FibAddition<'_>> =
         names.iter().map(|name| FibAddition { prefix: name.as_ref(), nexthops: &hops }).collect();
-    let refused = fib.add_many(&additions).expect_err("too long");
+    let refused = fib.add_many(&additions).expect_err("the prefix is too long");
     assert_eq!(refused, BulkError { position: 70, error: FibError::PrefixTooLong });
     assert_eq!(fib.len(), 70);
     assert_eq!(fib.add_many(&additions[71..]), Ok(()));
     assert_eq!(fib.len(), 99);
     let many: Vec<NextHop> = (0..=MAX_NEXTHOPS as u32).map(|face| hop(face, 0)).collect();
     let addition = FibAddition { prefix: names[0].as_ref(), nexthops: &many };
-    assert_eq!(fib.add_many(&[addition]).expect_err("too many").error, FibError::TooManyNextHops);
+    assert_eq!(fib.add_many(&[addition]).expect_err("there are too many next hops").error, FibError::TooManyNextHops);
     assert_eq!(fib.nexthops(names[0].as_ref()).to_vec(), hops);
 }
 

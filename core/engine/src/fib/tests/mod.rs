@@ -23,7 +23,7 @@ fn name(uri: &str) -> Name {
 
 fn hashes(name: &Name) -> PrefixHashes {
     let mut hashes = PrefixHashes::new();
-    hash_prefixes(&KEY, name.value(), &mut hashes).expect("not too deep");
+    hash_prefixes(&KEY, name.value(), &mut hashes).expect("the name is not too deep");
     hashes
 }
 
@@ -54,15 +54,15 @@ fn next_hops_of_equal_cost_keep_their_order() {
         assert_eq!(fib.add_nexthop(a.as_ref(), FaceId(face), 7), Ok(true));
     }
     let faces = |fib: &FibWriter<char>| fib.nexthops(a.as_ref()).faces().iter().map(|face| face.0).collect::<Vec<_>>();
-    assert_eq!(faces(&fib), [305, 301, 303], "the one that was there first");
+    assert_eq!(faces(&fib), [305, 301, 303], "earlier next hops must come first");
     assert_eq!(fib.add_nexthop(a.as_ref(), FaceId(305), 7), Ok(false));
-    assert_eq!(faces(&fib), [305, 301, 303], "nothing has changed");
+    assert_eq!(faces(&fib), [305, 301, 303], "a repeated next hop must keep its position");
     assert_eq!(fib.place_nexthop(a.as_ref(), hop(309, 7), &[FaceId(303), FaceId(301)]), Ok(true));
     assert_eq!(faces(&fib), [305, 309, 301, 303]);
     assert_eq!(fib.place_nexthop(a.as_ref(), hop(305, 7), &[]), Ok(false));
     assert_eq!(faces(&fib), [309, 301, 303, 305]);
     assert_eq!(fib.place_nexthop(a.as_ref(), hop(303, 1), &[FaceId(309)]), Ok(false));
-    assert_eq!(faces(&fib), [303, 309, 301, 305], "cost counts first");
+    assert_eq!(faces(&fib), [303, 309, 301, 305], "next hops must be ordered by cost first");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn nobody_changes_where_a_dedicated_prefix_leads() {
         assert!(!fib.is_dedicated(name(prefix).as_ref()));
         assert_eq!(fib.add_nexthop(name(prefix).as_ref(), FaceId(300), 0), Ok(true));
     }
-    fib.set_strategy(name("/a/b/c").as_ref(), 's').expect("a strategy leads nowhere else");
+    fib.set_strategy(name("/a/b/c").as_ref(), 's').expect("a strategy can be set below a dedicated prefix");
     assert_eq!(lookup(&reader, "/a/b/c/d"), (3, vec![hop(1, 0)], 2, 's'));
 }
 
@@ -287,12 +287,12 @@ fn a_lookup_touches_one_bucket_for_each_depth_in_use_and_one_entry() {
     };
     // The list of segments and the line of an entry.
     const ENTRY: usize = 2;
-    assert_eq!(lines("/a/b/c/d/e/f/g"), (ENTRY, 0), "the root alone");
+    assert_eq!(lines("/a/b/c/d/e/f/g"), (ENTRY, 0), "only the root");
     for prefix in ["/a/b/c/d", "/a/b/c/x", "/x/y"] {
         assert_eq!(fib.add_nexthop(name(prefix).as_ref(), FaceId(300), 0), Ok(true));
     }
-    assert_eq!(lines("/a/b/c/d/e/f/g"), (1 + ENTRY, 4), "the longest depth at once");
+    assert_eq!(lines("/a/b/c/d/e/f/g"), (1 + ENTRY, 4), "a hit at the longest depth");
     assert_eq!(lines("/x/y/z/z/z"), (2 + ENTRY, 2), "a miss at depth 4, a hit at depth 2");
     assert_eq!(lines("/z/z/z/z/z"), (2 + ENTRY, 0), "two misses and the root");
-    assert_eq!(lines("/z"), (ENTRY, 0), "shorter than all prefixes");
+    assert_eq!(lines("/z"), (ENTRY, 0), "a name shorter than all prefixes");
 }

@@ -108,10 +108,10 @@ fn a_change_is_made_in_portions_and_takes_its_choice_back_when_it_ends() {
     }
     let strategy = Arc::new(1);
     fib.set_strategy(name("/round").as_ref(), Arc::clone(&strategy)).expect("set");
-    assert!(!fib.settle_strategies(1), "the first portion is not all");
+    assert!(!fib.settle_strategies(1), "the first portion must not be the last");
     fib.unset_strategy(name("/round").as_ref()).expect("unset");
     fib.reclaim();
-    assert_eq!(Arc::strong_count(&strategy), 2, "entries may still name it");
+    assert_eq!(Arc::strong_count(&strategy), 2, "entries may still refer to the strategy");
     while !fib.settle_strategies(1000) {}
     fib.reclaim();
     assert_eq!(Arc::strong_count(&strategy), 1);

@@ -21,7 +21,7 @@ const PORTION: usize = 16_384;
 const BURST: usize = 64;
 
 fn thread_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a clock of the thread").into()
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the CPU time of this thread").into()
 }
 
 fn prefix(number: u32) -> Name {
@@ -42,7 +42,8 @@ fn read(mut reader: FibReader<u32>, stop: &AtomicBool) -> Pauses {
     let names: Vec<Name> = (0..1024).map(|number| prefix(number * 977).append_generic("data")).collect();
     let hashes: Vec<PrefixHashes> = names.iter().map(hashes).collect();
     let mut pauses = Pauses { longest: Duration::ZERO, lookups: 0, gave_up: 0 };
-    let gave_up = || getrusage(UsageWho::RUSAGE_THREAD).expect("usage of the thread").voluntary_context_switches();
+    let gave_up =
+        || getrusage(UsageWho::RUSAGE_THREAD).expect("the resource usage of this thread").voluntary_context_switches();
     let before = gave_up();
     while !stop.load(Ordering::Relaxed) {
         for (names, hashes) in names.chunks(BURST).zip(hashes.chunks(BURST)) {
@@ -79,7 +80,7 @@ fn settle(fib: &mut FibWriter<u32>) {
         is_settled = fib.settle_strategies(PORTION);
         longest = longest.max(thread_time() - start);
     }
-    println!("longest portion of {PORTION} entries told of a strategy: {longest:?}");
+    println!("longest update of {PORTION} entries with a strategy: {longest:?}");
     assert!(longest < Duration::from_millis(50), "{longest:?}");
 }
 

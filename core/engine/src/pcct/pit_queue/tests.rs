@@ -118,7 +118,7 @@ fn many_faces_with_little_before_one_with_much() {
     }
     (800..2_000).for_each(|entry| fixture.push(entry, 301));
     assert_eq!(fixture.give_up_for(400), Some((1, 300)));
-    assert_eq!(fixture.give_up_for(301), None, "it holds more than all that were looked at");
+    assert_eq!(fixture.give_up_for(301), None, "the face holds more than all examined holders");
     assert_eq!(fixture.give_up_for(300), Some((513, 300)));
     assert_eq!(fixture.give_up_for(301), Some((800, 301)));
     (0..800).for_each(|_| assert_eq!(fixture.give_up_for(301).map(|(_, face)| face), Some(301)));
@@ -191,7 +191,11 @@ proptest! {
                 let held = |face: FaceId| before.iter().filter(|&&other| other == face).count();
                 let (_, victim) = fixture.give_up();
                 let most = before.iter().map(|&face| held(face)).max().unwrap_or(0);
-                prop_assert!(2 * held(FaceId(victim)) >= most, "{} of at most {most}", held(FaceId(victim)));
+                prop_assert!(
+                    2 * held(FaceId(victim)) >= most,
+                    "the holder has {} slots, another face has {most}",
+                    held(FaceId(victim))
+                );
             }
             fixture.push(entry, face);
             fixture.check();

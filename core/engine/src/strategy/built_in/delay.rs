@@ -38,7 +38,7 @@ impl Strategy for Delay {
             "delay",
             &mut self.delay_ms,
             1..=10_000,
-            "how long Interests wait, in milliseconds; longer than their lifetime, and they go nowhere",
+            "delay of each Interest, in milliseconds; Interests with a shorter lifetime are not forwarded",
         )];
         Parameters::from(own).and_suppression(&mut self.suppression)
     }

@@ -40,7 +40,7 @@ impl Default for FastRoute {
 impl Strategy for FastRoute {
     const NAME: &'static str = "fastroute";
     const VERSION: u64 = 1;
-    const SUMMARY: &'static str = "the next hop that answered first when all were asked";
+    const SUMMARY: &'static str = "the next hop that was fastest in the last probe of all next hops";
     const WANTS_DATA: bool = true;
 
     fn parameters(&mut self) -> Parameters<'_> {
@@ -48,7 +48,7 @@ impl Strategy for FastRoute {
             "probe-every",
             &mut self.probe_every,
             1..=u32::MAX,
-            "all next hops are asked for one Interest of so many",
+            "one in this many Interests is sent to all next hops",
         )];
         Parameters::from(own).and_suppression(&mut self.suppression)
     }

@@ -25,7 +25,7 @@ pub struct RoundRobin {
 impl Strategy for RoundRobin {
     const NAME: &'static str = "roundrobin";
     const VERSION: u64 = 1;
-    const SUMMARY: &'static str = "next hops take turns";
+    const SUMMARY: &'static str = "next hops in round-robin order";
     const WANTS_DATA: bool = false;
 
     fn parameters(&mut self) -> Parameters<'_> {

@@ -20,7 +20,7 @@ pub struct Sequential {
 impl Strategy for Sequential {
     const NAME: &'static str = "sequential";
     const VERSION: u64 = 1;
-    const SUMMARY: &'static str = "lowest-cost next hop; each retransmission goes to the following one";
+    const SUMMARY: &'static str = "lowest-cost next hop; each retransmission goes to the next one by cost";
     const WANTS_DATA: bool = false;
 
     fn parameters(&mut self) -> Parameters<'_> {

@@ -29,7 +29,8 @@ impl Strategy for Weighted {
             "weights",
             &mut self.weights,
             ByteList::ALL_LEAST..=ByteList::ALL_GREATEST,
-            "up to 8 weights of 1 to 255, joined by hyphens, of the next hops from the cheapest on; further ones have the last",
+            "up to 8 weights from 1 to 255, joined by hyphens, for the next hops in order of cost; the last one \
+             applies to all further next hops",
         )];
         Parameters::from(own).and_suppression(&mut self.suppression)
     }

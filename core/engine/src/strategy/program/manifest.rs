@@ -69,7 +69,7 @@ struct Fields<'a>(&'a [u8]);
 impl<'a> Fields<'a> {
     fn take(&mut self, bytes: usize) -> Result<&'a [u8], Refusal> {
         let (field, rest) =
-            self.0.split_at_checked(bytes).ok_or_else(|| refuse("a description in the object file is too short"))?;
+            self.0.split_at_checked(bytes).ok_or_else(|| refuse("a description in the object file is truncated"))?;
         self.0 = rest;
         Ok(field)
     }
@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
         let text = field.split(|&byte| byte == 0).next().unwrap_or_default();
         match text.iter().all(|byte| (0x20..0x7F).contains(byte)) {
             true => Ok(String::from_utf8_lossy(text).into_owned()),
-            false => Err(refuse("a text in the object file holds other characters than printable ASCII")),
+            false => Err(refuse("a text in the object file contains characters other than printable ASCII")),
         }
     }
 }
@@ -102,7 +102,9 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     match is_name {
         true => Ok(()),
-        false => Err(refuse(format!("'{name}' is no name: it needs 1 to 31 small letters, digits and hyphens"))),
+        false => {
+            Err(refuse(format!("'{name}' is not a valid name: use 1 to 31 lowercase letters, digits and hyphens")))
+        }
     }
 }
 
@@ -114,30 +116,33 @@ impl Manifest {
     pub fn read(file: &ObjectFile<'_>) -> Result<Self, Refusal> {
         let mut info = Fields(file.section(INFO_SECTION)?);
         if info.0.is_empty() {
-            return Err(refuse("the object file describes no strategy: use NAMEHOP_STRATEGY of namehop_strategy.h"));
+            return Err(refuse(
+                "the object file has no strategy description: use NAMEHOP_STRATEGY of namehop_strategy.h",
+            ));
         }
         let api_version = info.u32()?;
         if api_version != API_VERSION {
             return Err(refuse(format!(
-                "made for version {api_version} of the interface; this router has {API_VERSION}"
+                "the program was built for version {api_version} of the interface, this router has version \
+                 {API_VERSION}: rebuild it with namehop_strategy.h of this router"
             )));
         }
         let (events, flags, version) = (info.u32()?, info.u32()?, info.u32()?);
         if events >> EVENTS != 0 || flags & !(SUPPRESSES | MEASURES) != 0 {
-            return Err(refuse("the object file asks for events or flags that this router does not have"));
+            return Err(refuse("the object file uses events or flags that this router does not support"));
         }
         let (name, summary) = (info.text(NAME_BYTES)?, info.text(SUMMARY_BYTES)?);
         check_name(&name)?;
         let mut parameters = Vec::new();
         let (described, rest) = file.section(PARAMETERS_SECTION)?.as_chunks::<PARAMETER_BYTES>();
         if !rest.is_empty() {
-            return Err(refuse("a description in the object file is too short"));
+            return Err(refuse("a description in the object file is truncated"));
         }
         for described in described {
             let declared = Declared::read(&mut Fields(described))?;
             let is_known = |other: &Declared| other.index == declared.index || other.key == declared.key;
             if parameters.iter().any(is_known) {
-                return Err(refuse(format!("parameter {} or its index is there twice", declared.key)));
+                return Err(refuse(format!("parameter {} or its index is declared twice", declared.key)));
             }
             parameters.push(declared);
         }
@@ -152,17 +157,17 @@ impl Declared {
         let (key, meaning) = (fields.text(NAME_BYTES)?, fields.text(MEANING_BYTES)?);
         check_name(&key)?;
         if key.starts_with("retx-suppression-") {
-            return Err(refuse(format!("parameter {key}: ask for these parameters with NAMEHOP_SUPPRESSES")));
+            return Err(refuse(format!("parameter {key} is reserved: set the flag NAMEHOP_SUPPRESSES instead")));
         }
         let index = usize::try_from(index).ok().filter(|&index| index < PARAMETERS);
-        let index = index.ok_or_else(|| refuse(format!("parameter {key}: its index must be below {PARAMETERS}")))?;
+        let index = index.ok_or_else(|| refuse(format!("parameter {key}: the index must be below {PARAMETERS}")))?;
         let kind = match kind {
             0 => Kind::Number,
             1 => Kind::List,
-            _ => return Err(refuse(format!("parameter {key} is of a kind that this router does not have"))),
+            _ => return Err(refuse(format!("parameter {key} has a kind that this router does not support"))),
         };
         if kind == Kind::Number && !(min..=max).contains(&default) {
-            return Err(refuse(format!("parameter {key}: the default is not in its own range")));
+            return Err(refuse(format!("parameter {key}: the default is outside of the range")));
         }
         Ok(Declared { index, kind, default, min, max, key, meaning })
     }

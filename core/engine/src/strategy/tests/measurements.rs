@@ -17,11 +17,19 @@ fn an_entry_is_found_again_and_the_oldest_of_a_full_set_is_replaced() {
     assert_eq!(table.len(), WAYS);
     // Use the first again, so that the second is the oldest.
     assert_eq!(table.entry(hash(0), Timestamp(100)).last_working(Timestamp(100), 1), Some(FaceId(1_000)));
-    assert_eq!(table.entry(hash(99), Timestamp(101)).last_working(Timestamp(101), 1), None, "a new entry is empty");
+    assert_eq!(
+        table.entry(hash(99), Timestamp(101)).last_working(Timestamp(101), 1),
+        None,
+        "a new entry must be empty"
+    );
     assert_eq!(table.len(), WAYS);
     assert!(table.entry(hash(0), Timestamp(102)).last_working(Timestamp(102), 1).is_some());
     assert!(table.entry(hash(2), Timestamp(103)).last_working(Timestamp(103), 1).is_some());
-    assert_eq!(table.entry(hash(1), Timestamp(104)).last_working(Timestamp(104), 1), None, "it was replaced");
+    assert_eq!(
+        table.entry(hash(1), Timestamp(104)).last_working(Timestamp(104), 1),
+        None,
+        "the entry must have been replaced"
+    );
 }
 
 #[test]
@@ -81,11 +89,11 @@ fn time_outs_count_only_in_a_row() {
     for round in 1..=2 {
         measured.sent(now);
         measured.check_timeout(now.plus_ms(999), 3);
-        assert_eq!(measured.timeouts(), round - 1, "the first time-out is one second");
+        assert_eq!(measured.timeouts(), round - 1, "the first timeout is one second");
         now = now.plus_ms(1_000);
         measured.check_timeout(now, 3);
         measured.check_timeout(now, 3);
-        assert_eq!(measured.timeouts(), round, "one time-out counts once");
+        assert_eq!(measured.timeouts(), round, "one timeout must count once");
     }
     measured.sent(now);
     measured.answered(now, now.plus_ms(5), true);
@@ -95,7 +103,7 @@ fn time_outs_count_only_in_a_row() {
     measured.count_timeout(2);
     assert!(measured.is_timed_out());
     measured.answered(now, now.plus_ms(5), false);
-    assert!(!measured.is_timed_out(), "an ambiguous answer proves life all the same");
+    assert!(!measured.is_timed_out(), "an ambiguous answer must count as a sign of life");
 }
 
 #[test]

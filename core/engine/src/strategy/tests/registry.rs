@@ -24,7 +24,7 @@ fn every_strategy_is_found_by_its_name_and_described_truthfully() {
         assert_eq!(instance, info.with_defaults());
         for ParameterInfo { key, default, min, max, .. } in info.parameters() {
             let with = |value: &str| parse(&format!("{}/{key}~{value}", info.versioned_name()));
-            assert_eq!(with(&default).expect("defaults are acceptable").strategy(), instance.strategy(), "{key}");
+            assert_eq!(with(&default).expect("the defaults are valid").strategy(), instance.strategy(), "{key}");
             for value in [min, max].iter().filter(|value| **value != default) {
                 // A rule between two parameters may refuse it; its own range does not.
                 match with(value) {
@@ -91,10 +91,14 @@ fn the_documentation_has_all_strategies_and_parameters() {
     let documentation = include_str!("../../../../../docs/strategies.md");
     for table in [strategies, parameters] {
         // Includes the end of the table, so that it has no more lines.
-        assert!(documentation.contains(&format!("{table}\n")), "docs/strategies.md does not hold:\n{table}");
+        assert!(documentation.contains(&format!("{table}\n")), "docs/strategies.md does not contain:\n{table}");
     }
     for info in STRATEGIES {
-        assert!(documentation.contains(&format!("\n### {}\n", info.name)), "{} has no section", info.name);
+        assert!(
+            documentation.contains(&format!("\n### {}\n", info.name)),
+            "docs/strategies.md has no section on {}",
+            info.name
+        );
     }
 }
 
@@ -176,7 +180,7 @@ fn bad_parameters_are_refused_with_a_reason() {
 
 #[test]
 fn lists_of_numbers_are_read_and_written() {
-    let info = STRATEGIES.iter().find(|info| info.name == "weighted").expect("in the list");
+    let info = STRATEGIES.iter().find(|info| info.name == "weighted").expect("the weighted strategy is registered");
     let read = |text: &str| parse(&format!("{}/weights~{text}", info.versioned_name()));
     for text in ["", "0", "1-0", "256", "1--2", "1-2-", "1-1-1-1-1-1-1-1-1", "a", "+"] {
         assert!(

@@ -48,12 +48,12 @@ impl Tiers {
             read_timeout_ms: 50,
         };
         let (cache, mut tiers) =
-            DiskCache::start(settings, HashKey::new(1, 2), vec![worker], |_| 0).expect("the file can be made");
+            DiskCache::start(settings, HashKey::new(1, 2), vec![worker], |_| 0).expect("the disk cache can be created");
         let mut tier = tiers.remove(0);
         let deadline = Instant::now() + Duration::from_secs(20);
         while tier.report().counters.stored < records.len() as u64 {
-            assert!(Instant::now() < deadline, "the disk takes nothing");
-            assert!(tier.next_finished().is_none(), "nothing is read");
+            assert!(Instant::now() < deadline, "the records must be written within 20 s");
+            assert!(tier.next_finished().is_none(), "no read was requested");
             if cache.status().state == DiskState::Working && tier.report().counters.stored == 0 {
                 for (uri, packet) in records {
                     let hash = hash_name(&HashKey::new(1, 2), name(uri).value());
@@ -64,7 +64,7 @@ impl Tiers {
         }
         router.engine.use_disk(tier);
         let mut tiers = Tiers { router, cache: Some(cache), folder };
-        tiers.wait_until("it works", |tiers| tiers.report().status.state == DiskState::Working);
+        tiers.wait_until("the disk cache works", |tiers| tiers.report().status.state == DiskState::Working);
         // The next poll iteration gets the index.
         tiers.router.wait_one_step();
         tiers
@@ -81,13 +81,13 @@ impl Tiers {
     }
 
     pub(super) fn report(&self) -> namehop_disk::DiskReport {
-        self.router.engine.cs_info().disk.expect("there is one")
+        self.router.engine.cs_info().disk.expect("a disk cache is configured")
     }
 
     pub(super) fn wait_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "waited in vain until {what}: {:?}", self.report());
+            assert!(Instant::now() < deadline, "timed out waiting until {what}: {:?}", self.report());
             self.router.wait_one_step();
             sleep(Duration::from_millis(1));
         }
@@ -95,7 +95,7 @@ impl Tiers {
 
     /// Waits until the disk has answered everything.
     pub(super) fn settle(&mut self) -> &mut Self {
-        self.wait_until("nobody waits for the disk", |tiers| {
+        self.wait_until("no Interest waits for the disk", |tiers| {
             tiers.router.engine.is_idle() || tiers.router.pit_len() > 0
         });
         self

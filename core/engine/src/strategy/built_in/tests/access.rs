@@ -29,11 +29,15 @@ fn when_it_does_not_answer_in_time_the_others_are_asked() {
     mock.interest(&access, D);
     mock.pass_ms(200);
     assert_eq!(mock.event(&access, Trigger::Timer), [A, C].map(Action::Interest));
-    assert_eq!(mock.event(&access, Trigger::Timer), [], "one round only");
+    assert_eq!(mock.event(&access, Trigger::Timer), [], "the others must be tried only once");
     mock.pass_ms(20);
     mock.data(&access, C);
     mock.new_entry();
-    assert_eq!(mock.interest(&access, D)[0], Action::Interest(C), "the one that answered is the last working one");
+    assert_eq!(
+        mock.interest(&access, D)[0],
+        Action::Interest(C),
+        "the next hop that answered must be the last working one"
+    );
 }
 
 #[test]

@@ -53,14 +53,14 @@ fn the_fastest_measured_next_hop_is_used() {
     let asf = strategy("asf");
     let mut mock = Mock::new(&[(A, 1), (B, 2), (C, 3)]);
     mock.random = FIRST_PROBE_WITHIN_NS - 1;
-    assert_eq!(mock.interest(&asf, D), [Action::Interest(A)], "unmeasured: by cost");
+    assert_eq!(mock.interest(&asf, D), [Action::Interest(A)], "unmeasured next hops are ranked by cost");
     measure(&mut mock, &asf, C, 80);
-    assert_eq!(mock.interest(&asf, D), [Action::Interest(C)], "working before unmeasured");
+    assert_eq!(mock.interest(&asf, D), [Action::Interest(C)], "a working next hop precedes unmeasured ones");
     measure(&mut mock, &asf, B, 30);
     measure(&mut mock, &asf, A, 50);
-    assert_eq!(mock.interest(&asf, D), [Action::Interest(B)], "by round-trip time");
+    assert_eq!(mock.interest(&asf, D), [Action::Interest(B)], "working next hops are ranked by round-trip time");
     mock.new_entry();
-    assert_eq!(mock.interest(&asf, B), [Action::Interest(A)], "never back");
+    assert_eq!(mock.interest(&asf, B), [Action::Interest(A)], "an Interest must not return to its ingress");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn when_nothing_answers_next_hops_take_turns_until_one_works_again() {
     while exchange(&mut mock, &asf, |face| (face == B).then_some(30))[0] != Action::Interest(B) {
         mock.pass_ms(2_000);
         asked += 1;
-        assert!(asked < 3, "the dead one is asked again and again");
+        assert!(asked < 3, "the failed next hop must be avoided");
     }
     mock.pass_ms(2_000);
     assert_eq!(exchange(&mut mock, &asf, |face| (face == B).then_some(30))[0], Action::Interest(B));
@@ -117,7 +117,7 @@ fn a_cut_link_is_left_and_used_again_after_it_has_come_back() {
     while exchange(&mut mock, &asf, both_work)[0] != Action::Interest(A) {
         mock.pass_ms(1_000);
         rounds += 1;
-        assert!(rounds < 12, "no probe has found that the link is back");
+        assert!(rounds < 12, "a probe must find that the link is up again");
     }
     assert!(rounds > 0);
 }
@@ -290,7 +290,7 @@ fn probes_prefer_unmeasured_next_hops_and_then_better_ranks() {
     let candidates = [ranked(Class::Working, 5, A), ranked(Class::Working, 6, B), ranked(Class::TimedOut, 0, C)];
     let mut tickets = [0; 3];
     for random in 0..6 {
-        let face = choose_probe(&candidates, random).expect("one is chosen");
+        let face = choose_probe(&candidates, random).expect("one candidate is chosen");
         tickets[candidates.iter().position(|candidate| candidate.face == face).expect("a candidate")] += 1;
     }
     assert_eq!(tickets, [3, 2, 1]);

@@ -9,13 +9,13 @@ fn an_interest_waits_and_then_goes_to_the_cheapest_next_hop() {
     let delay = strategy("delay/v=1/delay~30");
     let mut mock = Mock::new(&[(A, 1), (B, 2)]);
     assert_eq!(mock.interest(&delay, D), [Action::Timer(30_000)]);
-    assert_eq!(mock.interest(&delay, E), [], "it waits already");
+    assert_eq!(mock.interest(&delay, E), [], "the PIT entry has its timer already");
     mock.pass_ms(30);
     assert_eq!(mock.event(&delay, Trigger::Timer), [Action::Interest(A)]);
-    assert_eq!(mock.event(&delay, Trigger::Timer), [], "a timer that is not needed does nothing");
+    assert_eq!(mock.event(&delay, Trigger::Timer), [], "a stale timer must do nothing");
     assert_eq!(mock.interest(&delay, D), [], "suppressed");
     mock.pass_ms(10);
-    assert_eq!(mock.interest(&delay, D), [Action::Timer(30_000)], "a retransmission waits as well");
+    assert_eq!(mock.interest(&delay, D), [Action::Timer(30_000)], "a retransmission is delayed as well");
 }
 
 #[test]

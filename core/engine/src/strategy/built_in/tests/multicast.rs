@@ -37,7 +37,7 @@ fn an_interest_without_next_hop_waits_for_one() {
     let nexthop = NextHop { face: A, cost: 0 };
     mock.nexthops.push(nexthop);
     assert_eq!(mock.event(&multicast, Trigger::AfterNewNextHop(nexthop)), [Action::Interest(A)]);
-    assert_eq!(mock.event(&multicast, Trigger::AfterNewNextHop(nexthop)), [], "it is pending there already");
+    assert_eq!(mock.event(&multicast, Trigger::AfterNewNextHop(nexthop)), [], "the next hop has the Interest already");
     // If the downstream itself becomes a next hop, it gets nothing, unless another downstream waits too.
     let back = NextHop { face: D, cost: 0 };
     assert_eq!(mock.event(&multicast, Trigger::AfterNewNextHop(back)), []);

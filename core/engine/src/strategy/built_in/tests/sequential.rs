@@ -16,7 +16,7 @@ fn each_retransmission_goes_one_further() {
     }
     assert_eq!(sent, [A, C, A, C].map(Action::Interest));
     mock.new_entry();
-    assert_eq!(mock.interest(&sequential, D), [Action::Interest(A)], "another name begins anew");
+    assert_eq!(mock.interest(&sequential, D), [Action::Interest(A)], "another name starts at the cheapest next hop");
 }
 
 #[test]

@@ -24,9 +24,9 @@ fn next_hops_are_drawn_by_weight() {
     assert_eq!(
         sent("weighted/v=1/weights~2-1", &mut mock, 4),
         [A, A, B, C].map(Action::Interest),
-        "the last counts on"
+        "the last weight applies to further next hops"
     );
-    assert_eq!(sent("weighted", &mut mock, 4), [A, B, C, A].map(Action::Interest), "all the same");
+    assert_eq!(sent("weighted", &mut mock, 4), [A, B, C, A].map(Action::Interest), "equal weights");
     mock.forbidden.push(A);
     assert_eq!(sent("weighted/v=1/weights~3-1-2", &mut mock, 4), [B, C, C, B].map(Action::Interest));
 }

@@ -41,10 +41,10 @@ fn instructions(object: &[u8]) -> Range<usize> {
     let program = file.program(PROGRAM_SECTION, INTERFACE.helpers).expect("a program");
     let encoded: Vec<u8> = program.iter().flat_map(|instruction| instruction.to_bytes()).collect();
     let is_call = |at: &usize| program[*at].code == CALL || program[*at + 1].code == CALL;
-    let before =
-        (0..program.len()).find(|at| !is_call(at)).expect("two instructions that are no calls") * INSTRUCTION_BYTES;
+    let before = (0..program.len()).find(|at| !is_call(at)).expect("two consecutive instructions that are not calls")
+        * INSTRUCTION_BYTES;
     let pair = &encoded[before..before + 2 * INSTRUCTION_BYTES];
-    let found = object.windows(pair.len()).position(|bytes| bytes == pair).expect("the instructions are in the file");
+    let found = object.windows(pair.len()).position(|bytes| bytes == pair).expect("the file contains the instructions");
     found - before..found - before + encoded.len()
 }
 
@@ -106,7 +106,8 @@ fn damaged_programs_do_the_same_in_all_forms() {
             refused += 1;
             continue;
         };
-        let interpreted = StrategyProgram::load_as(&damaged, None, Code::interpreted).expect("it was loaded before");
+        let interpreted =
+            StrategyProgram::load_as(&damaged, None, Code::interpreted).expect("the object can be loaded again");
         let (Some(native), Some(interpreted)) = (strategy(native), strategy(interpreted)) else {
             refused += 1;
             continue;
@@ -116,5 +117,5 @@ fn damaged_programs_do_the_same_in_all_forms() {
         let (first, second) = (happen(&native, Random::new(seed)), happen(&interpreted, Random::new(seed)));
         assert_eq!(first, second, "object {number} of seed {seed}");
     }
-    assert!(passed > count / 20 && refused > count / 20, "{passed} passed, {refused} were refused");
+    assert!(passed > count / 20 && refused > count / 20, "{passed} programs passed, {refused} were refused");
 }

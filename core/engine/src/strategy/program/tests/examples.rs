@@ -14,7 +14,7 @@ fn lowest_rtt_finds_the_fastest() {
     let strategy = example("lowest-rtt", "/v=1/probe-every~10");
     let mut mock = Mock::new(&[(A, 1), (B, 2), (C, 3)]);
     let all = [A, B, C].map(Action::Interest);
-    assert_eq!(mock.interest(&strategy, D), all, "nothing is known of them");
+    assert_eq!(mock.interest(&strategy, D), all, "next hops that were not measured must all be tried");
     mock.pass_ms(10);
     assert_eq!(mock.data(&strategy, B), [Action::Data]);
     mock.new_entry();
@@ -27,7 +27,7 @@ fn lowest_rtt_finds_the_fastest() {
         }
         mock.new_entry();
     }
-    assert_eq!(mock.interest(&strategy, D), [Action::Interest(C)], "it is faster by now");
+    assert_eq!(mock.interest(&strategy, D), [Action::Interest(C)], "the other next hop is faster now");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn hedge_asks_a_second_next_hop_in_time() {
     assert_eq!(mock.interest(&strategy, D), [Action::Interest(A), Action::Timer(20_000)]);
     mock.pass_ms(20);
     assert_eq!(mock.event(&strategy, Trigger::Timer), [Action::Interest(B)]);
-    assert_eq!(mock.event(&strategy, Trigger::Timer), [], "once only");
+    assert_eq!(mock.event(&strategy, Trigger::Timer), [], "a second next hop must be tried only once");
     let mut alone = Mock::new(&[(D, 1)]);
     assert_eq!(alone.interest(&strategy, D), [Action::Nack(D, NackReason::NO_ROUTE), Action::Reject]);
 }
@@ -55,5 +55,5 @@ fn avoid_congested_lets_a_next_hop_rest() {
     assert_eq!(mock.interest(&strategy, D), [Action::Interest(B)]);
     mock.new_entry();
     mock.pass_ms(500);
-    assert_eq!(mock.interest(&strategy, D), [Action::Interest(A)], "it has rested");
+    assert_eq!(mock.interest(&strategy, D), [Action::Interest(A)], "the congested next hop must be used again");
 }

@@ -20,7 +20,7 @@ fn each_next_hop_gets_the_interest_once_in_an_event() {
     let mut mock = Mock::new(&[(A, 1), (B, 2)]);
     for event in 1..=2 {
         assert_eq!(mock.interest(&strategy, D), [Action::Interest(A), Action::Interest(B)], "event {event}");
-        assert_eq!(mock.pit_scratch.flags, 1 | 2 << 2, "what each call has sent");
+        assert_eq!(mock.pit_scratch.flags, 1 | 2 << 2, "the results of the calls");
     }
     assert_eq!(mock.event(&strategy, Trigger::Timer), [Action::Interest(A), Action::Interest(B)]);
 }
@@ -42,5 +42,5 @@ fn whoever_asks_often_is_answered_from_memory() {
     mock.eligibility_looks.set(0);
     assert_eq!(mock.event(&strategy, Trigger::Timer), [Action::Interest(B)]);
     assert_eq!((mock.pit_scratch.flags, mock.pit_scratch.face), (200, 100));
-    assert_eq!(mock.eligibility_looks.get(), 2, "once for each next hop");
+    assert_eq!(mock.eligibility_looks.get(), 2, "one for each next hop");
 }

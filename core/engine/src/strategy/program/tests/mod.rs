@@ -39,7 +39,7 @@ fn compile_c(source: &Path, options: &[String]) -> Vec<u8> {
             .output();
         if let Ok(output) = output {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            return std::fs::read(&object).expect("the compiler has written it");
+            return std::fs::read(&object).expect("the compiler writes the object file");
         }
     }
     panic!("clang is missing: run scripts/setup.sh test");
@@ -68,7 +68,7 @@ fn load(object: &[u8]) -> Result<Arc<StrategyProgram>, Refusal> {
 /// Returns a registry with this program.
 fn registry_with(object: &[u8]) -> StrategyRegistry {
     let mut registry = StrategyRegistry::default();
-    registry.insert(load(object).expect("it is loaded")).expect("a name of its own");
+    registry.insert(load(object).expect("the program can be loaded")).expect("the name is free");
     registry
 }
 
@@ -118,7 +118,10 @@ fn parameters_are_checked_against_their_description() {
     assert!(parse("fastroute-ebpf/v=2").is_err(), "no such version");
     let name = parse("fastroute-ebpf/v=0/probe-every~7").expect("a strategy").name().to_string();
     assert_eq!(name, "/localhost/nfd/strategy/fastroute-ebpf/v=1/probe-every~7");
-    assert!(StrategyInstance::parse(full_name("fastroute-ebpf").expect("a name").as_ref()).is_err(), "not built in");
+    assert!(
+        StrategyInstance::parse(full_name("fastroute-ebpf").expect("a name").as_ref()).is_err(),
+        "the strategy is not built in"
+    );
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn a_program_takes_the_place_of_the_one_with_its_name() {
     let mut registry = registry_with(&object("strategies/reject.c"));
     let other = StrategyProgram::load(&object("strategies/random.c"), Some("reject-ebpf")).expect("loaded");
     let before = chosen(&registry, "reject-ebpf");
-    registry.insert(Arc::clone(&other)).expect("the same name");
+    registry.insert(Arc::clone(&other)).expect("a program of the same name is replaced");
     assert_eq!(registry.programs().len(), 1);
     assert_ne!(chosen(&registry, "reject-ebpf"), before);
     for name in ["multicast", "Reject", "", "a/b"] {
