@@ -8,7 +8,7 @@ pub enum DecodeError {
     #[error("the input ends inside an element")]
     Truncated,
     /// More bytes follow after the only element that is allowed.
-    #[error("bytes follow after the end of the element")]
+    #[error("bytes follow the end of the element")]
     TrailingBytes,
     /// A TYPE or LENGTH is not in its shortest form.
     #[error("a variable-size number is not in its shortest form")]
@@ -44,19 +44,22 @@ pub enum DecodeError {
     #[error("a name component has a bad type or length")]
     BadComponent,
     /// The number of parameters digest components does not fit the presence of ApplicationParameters.
-    #[error("parameters digest component and application parameters do not go together")]
+    #[error(
+        "an Interest must have exactly one parameters digest component if it has application parameters, \
+        otherwise none"
+    )]
     ParametersDigest,
     /// An LpPacket has a header field that is unknown and may not be ignored.
-    #[error("an unknown link-layer header may not be ignored")]
+    #[error("a link-layer header is unknown and must not be ignored")]
     UnknownLinkHeader,
     /// The header fields of an LpPacket are out of order or one is repeated.
     #[error("link-layer headers are out of order or repeated")]
     LinkHeaderOrder,
     /// A value is outside the set that its element allows.
-    #[error("a value is not among those allowed")]
+    #[error("a value is not allowed")]
     BadValue,
     /// The memory given for the result is too small.
-    #[error("the memory for the result is too small")]
+    #[error("the buffer for the result is too small")]
     OutputTooSmall,
 }
 

@@ -45,7 +45,7 @@ fn parse_everything(bytes: &[u8]) {
     if let Ok(length) = rewrite_interest(bytes, &change, &mut out)
         && Interest::decode(bytes).is_ok()
     {
-        let rewritten = Interest::decode(&out[..length]).expect("still valid");
+        let rewritten = Interest::decode(&out[..length]).expect("the rewritten packet is valid");
         assert_eq!((rewritten.nonce, rewritten.hop_limit, rewritten.lifetime_ms), (Some(1), Some(2), Some(3)));
         assert_eq!(rewritten.forwarding_hint, None);
     }

@@ -16,7 +16,7 @@ pub enum BuildError {
     #[error("the name of an Interest must not be empty")]
     EmptyName,
     /// The name has a parameters digest without parameters, or several parameters digests.
-    #[error("the name has a parameters digest component where none belongs")]
+    #[error("the name has an unexpected parameters digest component")]
     ParametersDigest,
     /// The packet would be larger than [`MAX_PACKET_SIZE`].
     #[error("the packet is larger than 8800 bytes")]

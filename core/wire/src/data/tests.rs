@@ -83,7 +83,7 @@ fn the_header_view_stops_before_content() {
     let meta_info = [20, 11, 24, 1, 2, 25, 1, 9, 26, 3, 50, 1, 7];
     // The bytes after the Content are not valid and not examined.
     let bytes = packet(6, &[NAME_A, &meta_info, &[21, 1, 0], &[9, 200]]);
-    let header = DataHeader::decode(&bytes).expect("valid so far");
+    let header = DataHeader::decode(&bytes).expect("the header is valid");
     assert_eq!((header.name, header.content_type, header.freshness_ms), (name("/A").as_ref(), 2, Some(9)));
     assert_eq!(header.final_block_id.and_then(|component| component.as_segment()), Some(7));
     assert_eq!(Data::decode(&bytes), Err(DecodeError::Truncated));

@@ -98,7 +98,11 @@ fn grammar() {
         assert_eq!(decode_parts(parts), *expected, "{what}");
     }
     let bytes = packet(5, &[NAME_A, &[34, 1, 1], &[34, 1, 2]]);
-    assert_eq!(Interest::decode(&bytes).map(|interest| interest.hop_limit), Ok(Some(1)), "the first one counts");
+    assert_eq!(
+        Interest::decode(&bytes).map(|interest| interest.hop_limit),
+        Ok(Some(1)),
+        "the first HopLimit must count"
+    );
 }
 
 #[test]
@@ -123,7 +127,7 @@ fn forwarding_hints() {
     };
     assert_eq!(decode(&hex("07 03 08 01 41 07 03 08 01 42")), Ok(Some(vec!["/A".into(), "/B".into()])));
     assert_eq!(decode(&hex("1F 08 1E 01 05 07 03 08 01 41")), Ok(Some(vec!["/A".into()])), "older format");
-    assert_eq!(decode(&hex("C8 00 07 00 C8 00")), Ok(Some(vec!["/".into()])), "unknown elements are passed over");
+    assert_eq!(decode(&hex("C8 00 07 00 C8 00")), Ok(Some(vec!["/".into()])), "unknown elements are skipped");
     assert_eq!(decode(&[]), Ok(None));
     assert_eq!(decode(&hex("1F 03 1E 01 05")), Err(DecodeError::MissingElement));
     assert_eq!(decode(&hex("1F 07 07 03 08 01 41 C8 09")), Err(DecodeError::Truncated));

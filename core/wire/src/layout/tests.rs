@@ -65,7 +65,7 @@ fn elements_out_of_order_are_left_to_the_general_decoder() {
         let mut packet = vec![5, (5 + elements.len()) as u8, 7, 3, 8, 1, b'A'];
         packet.extend(elements);
         assert_eq!(InterestLayout::default().fill_usual(&packet), None);
-        check(&packet).expect("the same as in general");
+        check(&packet).expect("the general decoder has the same result");
     }
 }
 

@@ -103,7 +103,7 @@ mod tests {
     fn tokens_hold_up_to_32_bytes() {
         assert!(PitToken::empty().is_empty());
         assert_eq!(PitToken::from_slice(&[]), Some(PitToken::empty()));
-        let token = PitToken::from_slice(&[7; 32]).expect("32 bytes fit");
+        let token = PitToken::from_slice(&[7; 32]).expect("a token of 32 bytes is valid");
         assert_eq!((token.len(), token.as_slice()), (32, &[7; 32][..]));
         assert_eq!(PitToken::from_slice(&[7; 33]), None);
         assert_eq!(format!("{:?}", PitToken::from_slice(&[0xAA, 1]).expect("short")), "PitToken(aa01)");

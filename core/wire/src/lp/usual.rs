@@ -104,6 +104,6 @@ fn put_header_that_fills(place: &mut [u8], typ: u8, length: usize) {
     match place {
         [first, second] => [*first, *second] = [typ, length as u8],
         [_, _, _, _] => place.copy_from_slice(&[typ, 253, (length >> 8) as u8, length as u8]),
-        _ => assert_eq!(put_header(place, u32::from(typ), length), place.len(), "the header fills its place"),
+        _ => assert_eq!(put_header(place, u32::from(typ), length), place.len(), "the header must fill its space"),
     }
 }

@@ -34,7 +34,7 @@ pub enum NameUriError {
     #[error("unknown component type before the equals sign")]
     BadType,
     /// The value does not fit the component type.
-    #[error("the value does not fit the type of the name component")]
+    #[error("the value does not match the type of the name component")]
     BadValue,
 }
 

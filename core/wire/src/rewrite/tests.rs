@@ -43,7 +43,7 @@ fn existing_elements_are_replaced_and_the_hint_removed() {
     let no_hop_limit = InterestRewrite { remove_hop_limit: true, ..Default::default() };
     let without = hex("05 16 07 03 08 01 41 1E 05 07 03 08 01 42 0A 04 01 02 03 04 0C 02 03 E8");
     assert_eq!(rewrite(&bytes, &no_hop_limit), Ok(without.clone()));
-    assert_eq!(rewrite(&without, &no_hop_limit), Ok(without), "there is none to remove");
+    assert_eq!(rewrite(&without, &no_hop_limit), Ok(without), "there is no HopLimit to remove");
     let hint_only = InterestRewrite { remove_forwarding_hint: true, ..Default::default() };
     assert_eq!(rewrite(&bytes, &hint_only), Ok(hex("05 12 07 03 08 01 41 0A 04 01 02 03 04 0C 02 03 E8 22 01 03")));
 }

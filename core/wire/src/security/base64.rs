@@ -70,7 +70,7 @@ mod tests {
         fn round_trip(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let text = encode_lines(&bytes);
             prop_assert!(text.lines().all(|line| line.len() <= LINE));
-            prop_assert_eq!(decode(&text).expect("own encoding"), bytes);
+            prop_assert_eq!(decode(&text).expect("the encoding of this module"), bytes);
         }
 
         #[test]

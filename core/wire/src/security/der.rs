@@ -91,11 +91,11 @@ mod tests {
         ] {
             let key = vec![4; length];
             let der = write_public_key(algorithm, &key).expect("encoded");
-            assert_eq!(read_public_key(&der).expect("own encoding"), (algorithm, &key[..]));
+            assert_eq!(read_public_key(&der).expect("the encoding of this module"), (algorithm, &key[..]));
             for cut in 0..der.len() {
                 assert!(read_public_key(&der[..cut]).is_err());
             }
-            assert!(read_public_key(&[&der[..], &[0]].concat()).is_err(), "bytes left over");
+            assert!(read_public_key(&[&der[..], &[0]].concat()).is_err(), "trailing bytes");
         }
     }
 

@@ -40,7 +40,7 @@ pub enum SecurityError {
     #[error("the signature is wrong")]
     BadSignature,
     /// The signature type does not match the key.
-    #[error("the signature type does not fit the key")]
+    #[error("the signature type does not match the key")]
     SignatureType,
     /// The Interest is not signed.
     #[error("the Interest is not signed")]
@@ -55,7 +55,7 @@ pub enum SecurityError {
     #[error("the certificate is not valid at this time")]
     NotValidNow,
     /// The operating system has no random numbers.
-    #[error("no random numbers from the operating system")]
+    #[error("the operating system provides no random numbers")]
     Random,
     /// A text is not base64 or not PEM.
     #[error("the text is not valid base64 or PEM")]

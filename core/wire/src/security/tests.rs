@@ -30,7 +30,7 @@ fn pairs() -> Vec<(Box<dyn Signer>, Box<dyn Verifier>)> {
         (Box::new(HmacSigner::new(b"secret", name("/hmac"))), Box::new(HmacVerifier::new(b"secret"))),
     ];
     for key in keys {
-        let public = PublicKey::from_der(&key.public_key().to_der()).expect("own encoding");
+        let public = PublicKey::from_der(&key.public_key().to_der()).expect("the encoding of this module");
         pairs.push((Box::new(KeySigner::new(key, name("/k/KEY/1"))), Box::new(public)));
     }
     pairs
@@ -73,7 +73,8 @@ fn interests_of_every_signature_type() {
         // The signature does not cover what a forwarder may change.
         let mut forwarded = packet.clone();
         forwarded[usize::from(interest.offsets.nonce.expect("present"))] ^= 1;
-        verify_interest(&Interest::decode(&forwarded).expect("valid"), &*verifier).expect("nonce is not signed");
+        verify_interest(&Interest::decode(&forwarded).expect("valid"), &*verifier)
+            .expect("the nonce must not be signed");
 
         for position in
             interest.offsets.name.range().chain(usize::from(interest.offsets.nonce.unwrap_or(0)) + 4..packet.len())
@@ -96,7 +97,7 @@ fn interests_that_cannot_be_verified() {
     let mut packet = InterestBuilder::new(name("/A")).sign(&DigestSigner, &options).expect("signed");
     let digest_at = 2 + 2 + 3 + 2;
     packet[digest_at] ^= 1;
-    let interest = Interest::decode(&packet).expect("the digest is not computed");
+    let interest = Interest::decode(&packet).expect("the decoder does not compute the digest");
     assert!(matches!(verify_interest(&interest, &DigestVerifier), Err(SecurityError::ParametersDigest)));
 }
 
@@ -132,8 +133,8 @@ fn another_key_of_the_same_kind_does_not_verify() {
         let other = PrivateKey::generate(key_type).expect("generated").public_key();
         let signature = key.sign(&[b"ab", b"c"]).expect("signed");
         let verify = |key: &PublicKey, parts: &[&[u8]]| key.verify(key_signature_type(key_type), parts, &signature);
-        verify(&key.public_key(), &[b"abc"]).expect("cut into parts or not");
-        verify(&key.public_key(), &[b"a", b"", b"bc"]).expect("cut into other parts");
+        verify(&key.public_key(), &[b"abc"]).expect("a signature is independent of the parts");
+        verify(&key.public_key(), &[b"a", b"", b"bc"]).expect("a signature is independent of the parts");
         assert!(matches!(verify(&other, &[b"abc"]), Err(SecurityError::BadSignature)));
     }
     let wrong = HmacVerifier::new(b"guess");
@@ -191,7 +192,7 @@ fn bad_keys() {
     let key = PrivateKey::generate(KeyType::Ecdsa).expect("generated");
     assert!(matches!(PrivateKey::from_pkcs8(&key.pkcs8()[..80]), Err(SecurityError::BadKey)));
     assert!(matches!(PublicKey::from_der(key.pkcs8()), Err(SecurityError::BadKey)));
-    assert!(!format!("{key:?}").contains("pkcs8"), "the secret is not shown");
+    assert!(!format!("{key:?}").contains("pkcs8"), "the secret must not be printed");
 }
 
 #[test]
@@ -236,13 +237,13 @@ fn certificates_issued_by_another_key() {
     let certificate = Certificate::decode(&packet).expect("valid");
     assert_eq!(certificate.name(), name("/example/bob/KEY/1/root/v=1"));
     assert_eq!(certificate.data().signature_info.key_locator, Some(KeyLocator::Name(issuer_name.as_ref())));
-    certificate.verify(&issuer.key().public_key(), 1500).expect("signed by the issuer");
+    certificate.verify(&issuer.key().public_key(), 1500).expect("the issuer signed the certificate");
     assert!(matches!(certificate.verify(&subject.public_key(), 1500), Err(SecurityError::SignatureType)));
     let stranger = PrivateKey::generate(KeyType::Ecdsa).expect("generated").public_key();
     assert!(matches!(certificate.verify(&stranger, 1500), Err(SecurityError::BadSignature)));
 
     let not_a_key = CertificateContents { key_name: issuer_name.prefix(1), ..contents };
-    let error = issue_certificate(&not_a_key, &issuer).expect_err("not a key name");
+    let error = issue_certificate(&not_a_key, &issuer).expect_err("the name is not a key name");
     assert!(matches!(error, BuildError::Sign(SecurityError::NotCertificate)));
 
     // The key in the certificate verifies its owner's signatures.
@@ -250,7 +251,7 @@ fn certificates_issued_by_another_key() {
     let packet = DataBuilder::new(name("/example/bob/x")).sign(&signer).expect("signed");
     let data = Data::decode(&packet).expect("valid");
     assert!(certificate.is_located_by(&data.signature_info.key_locator.expect("locator")));
-    verify_data(&data, &certificate.public_key().expect("key")).expect("signed by the owner");
+    verify_data(&data, &certificate.public_key().expect("key")).expect("the owner signed the certificate");
 }
 
 #[test]
@@ -314,7 +315,7 @@ fn certificate_files() {
     let text = std::fs::read_to_string(&path).expect("text");
     let messy = text.split_inclusive('\n').map(|line| format!("  {}\r\n\t\n", line.trim_end())).collect::<String>();
     std::fs::write(&path, messy).expect("written");
-    assert_eq!(load_certificate(&path).expect("white space does not matter"), packet);
+    assert_eq!(load_certificate(&path).expect("white space must be ignored"), packet);
     std::fs::write(&path, "BgA=").expect("written");
     assert!(matches!(load_certificate(&path), Err(SecurityError::Decode(_))));
     std::fs::write(&path, "!").expect("written");
@@ -329,7 +330,10 @@ fn key_files() {
     let key = PrivateKey::generate(KeyType::Ed25519).expect("generated");
     save_private_key(&path, &key).expect("saved");
     assert_eq!(load_private_key(&path).expect("loaded").pkcs8(), key.pkcs8());
-    assert!(matches!(save_private_key(&path, &key), Err(SecurityError::Io(_))), "an existing key is not overwritten");
+    assert!(
+        matches!(save_private_key(&path, &key), Err(SecurityError::Io(_))),
+        "an existing key must not be overwritten"
+    );
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

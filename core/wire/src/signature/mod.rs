@@ -174,13 +174,17 @@ mod tests {
         assert_eq!(decode(&[]), Err(DecodeError::MissingElement));
         assert_eq!(decode(&[28, 0]), Err(DecodeError::MissingElement));
         assert_eq!(decode(&[27, 1, 0, 28, 0]), Ok(()));
-        assert_eq!(decode(&[27, 1, 0, 28, 2, 9, 0]), Err(DecodeError::CriticalElement), "unknown kind of locator");
-        assert_eq!(decode(&[27, 1, 0, 28, 4, 7, 0, 29, 0]), Err(DecodeError::CriticalElement), "both kinds");
+        assert_eq!(decode(&[27, 1, 0, 28, 2, 9, 0]), Err(DecodeError::CriticalElement), "unknown kind of key locator");
+        assert_eq!(
+            decode(&[27, 1, 0, 28, 4, 7, 0, 29, 0]),
+            Err(DecodeError::CriticalElement),
+            "two kinds of key locator"
+        );
         assert_eq!(decode(&[27, 1, 0, 28, 4, 7, 0, 60, 9]), Err(DecodeError::Truncated));
         assert_eq!(decode(&[27, 1, 0, 27, 1, 0]), Err(DecodeError::CriticalElement));
         assert_eq!(decode(&[27, 1, 0, 38, 0]), Err(DecodeError::BadLength));
         assert_eq!(decode(&[27, 1, 0, 40, 3, 0, 0, 0]), Err(DecodeError::BadNumberLength));
-        assert_eq!(decode(&[27, 1, 0, 253, 1, 2, 0]), Ok(()), "AdditionalDescription is passed over");
+        assert_eq!(decode(&[27, 1, 0, 253, 1, 2, 0]), Ok(()), "AdditionalDescription is ignored");
         assert_eq!(decode(&[27, 1, 0, 253, 1, 3, 0]), Err(DecodeError::CriticalElement));
     }
 }

@@ -75,7 +75,7 @@ fn a_stream_is_cut_at_element_borders() {
     assert_eq!(frame_length(&[5]), Ok(None));
     assert_eq!(frame_length(&[5, 253, 1]), Ok(None));
     assert_eq!(frame_length(&[5, 11, 7]), Ok(Some(13)));
-    assert_eq!(frame_length(&[0]), Err(DecodeError::BadType), "known before LENGTH arrives");
+    assert_eq!(frame_length(&[0]), Err(DecodeError::BadType), "the error must be reported before LENGTH arrives");
     let largest = MAX_PACKET_SIZE - 4;
     let header = Writer::new().var_number(100).var_number(largest as u64).as_slice().to_vec();
     assert_eq!(frame_length(&header), Ok(Some(MAX_PACKET_SIZE)));
