@@ -125,10 +125,10 @@ def test_what_cannot_be_used_is_said_at_the_start_and_left_alone(make_router, tm
     used = make_router(configuration(file))
     wait_for_state(used, "working")
     for path, size, words in [
-        (letter, "16 MiB", "holds something else and is left as it is; name another file"),
-        (tmp_path / "no/cache", "16 MiB", "there is no directory for"),
+        (letter, "16 MiB", "is not a disk cache and was not changed: choose another file"),
+        (tmp_path / "no/cache", "16 MiB", "create it, or choose another file"),
         (tmp_path, "16 MiB", "neither a file nor a block device"),
-        (file, "16 MiB", "in use, by another router"),
+        (file, "16 MiB", "in use by another router"),
         (tmp_path / "new", "1 MiB", "capacity_bytes"),
         (tmp_path / "new", "5000 GiB", "capacity_bytes"),
     ]:
@@ -139,7 +139,7 @@ def test_what_cannot_be_used_is_said_at_the_start_and_left_alone(make_router, tm
     assert letter.read_text() == "Dear Sir" and not (tmp_path / "new").exists()
     used.stop()
     other_size = make_router(configuration(file, "32 MiB"), start=False)
-    with pytest.raises(AssertionError, match="set capacity_bytes to that"):
+    with pytest.raises(AssertionError, match="set capacity_bytes to this value"):
         other_size.start()
 
 
@@ -148,7 +148,7 @@ def test_a_full_file_system_leaves_the_cache_in_memory_until_there_is_room(make_
     with mounted(tmp_path / "full", "-t", "tmpfs", "-o", "size=4m", "none") as folder:
         router = make_router(configuration(folder / "cache"))
         wait_for_state(router, "failed")
-        assert "make room, or lower capacity_bytes" in router.log.read_text()
+        assert "free space, or lower capacity_bytes" in router.log.read_text()
         assert fetch(router, names(50), 1) == ({uri: 1 for uri in names(50)}, 50)
         assert fetch(router, names(50))[0], "memory goes on"
         assert disk(router)["not_stored"] >= 30
@@ -177,8 +177,8 @@ def test_a_disk_that_stalls_holds_up_nobody(make_router, tmp_path):
         assert slowest < 2, f"30 packets took {slowest} s"
         wait_for_state(router, "working")
         # Another thread writes the log.
-        wait_until(lambda: "the disk answers again" in router.log.read_text(), what="the log tells of the end")
-        assert "the disk has not answered" in router.log.read_text()
+        wait_until(lambda: "the disk responds again" in router.log.read_text(), what="the log tells of the end")
+        assert "the disk has not responded" in router.log.read_text()
         assert len(fetch(router, names(100))[0]) >= 100 - IN_MEMORY
         router.stop()
 
@@ -189,7 +189,7 @@ def test_a_router_starts_although_its_disk_does_not_answer(make_router, tmp_path
         router = make_router(configuration(folder / "cache"), start=False)
         freeze(True)
         router.start()
-        assert disk(router)["state"] == "stalled" and "the disk does not answer" in router.log.read_text()
+        assert disk(router)["state"] == "stalled" and "the disk does not respond" in router.log.read_text()
         assert fetch(router, names(50), 1) == ({uri: 1 for uri in names(50)}, 50)
         freeze(False)
         wait_for_state(router, "working")

@@ -69,7 +69,7 @@ pub(crate) fn look(device: &File, bytes: u64) -> io::Result<DeviceContents> {
     let holds = match found {
         Some(sign) => Some(sign.what),
         None if is_zeros(&head) && is_zeros(&tail) => None,
-        None => Some("something else"),
+        None => Some("unknown data"),
     };
     Ok(DeviceContents { bytes, holds })
 }
@@ -113,11 +113,11 @@ mod tests {
 
     fn device(parts: &[(u64, &[u8])]) -> DeviceContents {
         let file = tempfile::tempfile().expect("a file");
-        file.set_len(16 << 20).expect("its size");
+        file.set_len(16 << 20).expect("the file can be extended");
         for (at, bytes) in parts {
             file.write_all_at(bytes, *at).expect("written");
         }
-        look(&file, 16 << 20).expect("it can be read")
+        look(&file, 16 << 20).expect("the file can be read")
     }
 
     #[test]
@@ -127,9 +127,9 @@ mod tests {
             assert_eq!(device(&[(sign.at as u64, sign.bytes)]).holds, Some(sign.what));
         }
         for at in [1, HEAD_BYTES - 1, (16 << 20) - TAIL_BYTES, (16 << 20) - 1] {
-            assert_eq!(device(&[(at, &[1])]).holds, Some("something else"), "at {at}");
+            assert_eq!(device(&[(at, &[1])]).holds, Some("unknown data"), "byte {at}");
         }
-        assert_eq!(device(&[(8 << 20, &[1])]).holds, None, "what the middle has is nobody's");
+        assert_eq!(device(&[(8 << 20, &[1])]).holds, None, "the middle of the device must not be examined");
         // A GPT partition table also has a signature of the older MBR kind.
         assert_eq!(device(&[(510, b"\x55\xaa"), (512, b"EFI PART")]).holds, Some("a partition table (GPT)"));
     }

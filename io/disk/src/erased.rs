@@ -72,12 +72,12 @@ mod tests {
             erased.add(&[8, 1, number], 600 + u64::from(number), EXTENT);
             assert!(erased.0.len() <= MAX_ERASURES);
             for (number, name) in names.iter().enumerate() {
-                assert!(erased.covers(name, 599 + number as u64), "erasure {number} is forgotten");
+                assert!(erased.covers(name, 599 + number as u64), "erasure {number} must be kept");
             }
         }
         erased.add(b"", 500, EXTENT);
         erased.add(b"\x08\x01z", 990, Extent { cursor: 2_000, slots: 500 });
-        assert_eq!(erased.0.len(), 1, "what is written over needs no erasure");
+        assert_eq!(erased.0.len(), 1, "erasures of overwritten records must be dropped");
     }
 
     #[test]

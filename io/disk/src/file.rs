@@ -20,13 +20,13 @@ use crate::start::DiskSettings;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The capacity is outside of the supported range.
-    #[error("a disk cache has from {min} to {max} bytes; set capacity_bytes accordingly", min = crate::MIN_CAPACITY_BYTES, max = crate::MAX_CAPACITY_BYTES)]
+    #[error("capacity_bytes of the disk cache must be from {min} to {max}", min = crate::MIN_CAPACITY_BYTES, max = crate::MAX_CAPACITY_BYTES)]
     Capacity,
     /// The directory for the file does not exist.
-    #[error("there is no directory for {}; make it, or name another file", .0.display())]
+    #[error("the directory of {} does not exist: create it, or choose another file", .0.display())]
     NoDirectory(PathBuf),
     /// The user may not read and write the file.
-    #[error("{} cannot be opened for reading and writing: {source}; give this user the right to, or name another file", .path.display())]
+    #[error("cannot open {} for reading and writing: {source}; grant this user access, or choose another file", .path.display())]
     NotAllowed {
         /// The file.
         path: PathBuf,
@@ -34,19 +34,21 @@ pub enum OpenError {
         source: io::Error,
     },
     /// The path is a directory, a pipe or the like.
-    #[error("{} is neither a file nor a block device, or a link to a file; name a file or a block device", .0.display())]
+    #[error("{} is neither a file nor a block device (symbolic links to files are not followed): choose a file or a block \
+        device", .0.display())]
     NotAFile(PathBuf),
     /// Another router uses the file, or it is mounted.
-    #[error("{} is in use, by another router or as a mounted file system; each router needs a file of its own", .0.display())]
+    #[error("{} is in use by another router or as a mounted file system: each router needs its own file", .0.display())]
     InUse(PathBuf),
     /// The path is not a block device.
-    #[error("{} is no block device; only those are made empty, a file can be removed", .0.display())]
+    #[error("{} is not a block device: only block devices can be formatted; remove a file instead", .0.display())]
     NotADevice(PathBuf),
     /// The file holds foreign contents.
-    #[error("{} holds something else and is left as it is; name another file, or remove this one", .0.display())]
+    #[error("{} is not a disk cache and was not changed: choose another file, or remove this one", .0.display())]
     Foreign(PathBuf),
     /// The block device holds foreign contents.
-    #[error("{path} holds {what} and is left as it is; name another device, or, if nobody needs what is on it, make it empty with 'namehop cs format {path}'", path = .path.display())]
+    #[error("{path} contains {what} and was not changed: choose another device, or erase it with 'namehop cs format \
+        {path}' if its contents are not needed", path = .path.display())]
     ForeignDevice {
         /// The device.
         path: PathBuf,
@@ -54,7 +56,8 @@ pub enum OpenError {
         what: &'static str,
     },
     /// The file was written by another version of Namehop.
-    #[error("{} is a disk cache of another version ({version}) of its format; remove it, and a new one is made (a block device: 'namehop cs format')", .path.display())]
+    #[error("{} is a disk cache of format version {version}, which this router does not support: remove the file, or \
+        run 'namehop cs format' on a block device; a new cache is then created", .path.display())]
     Version {
         /// The file.
         path: PathBuf,
@@ -62,10 +65,12 @@ pub enum OpenError {
         version: u32,
     },
     /// The first bytes of the file are damaged.
-    #[error("{} was a disk cache and its first bytes are damaged; remove it, and a new one is made (a block device: 'namehop cs format')", .0.display())]
+    #[error("the header of the disk cache {} is damaged: remove the file, or run 'namehop cs format' on a block \
+        device; a new cache is then created", .0.display())]
     Damaged(PathBuf),
     /// The file is to be kept, and has another size.
-    #[error("{} is a disk cache of {has_bytes} bytes; to keep what is in it set capacity_bytes to that, or remove it for one of another size", .path.display())]
+    #[error("{} is a disk cache of {has_bytes} bytes: set capacity_bytes to this value to keep its contents, or \
+        remove it to change the size", .path.display())]
     OtherSize {
         /// The file.
         path: PathBuf,
@@ -73,7 +78,7 @@ pub enum OpenError {
         has_bytes: u64,
     },
     /// The block device is smaller than the capacity.
-    #[error("the device {} has room for {has_bytes} bytes; lower capacity_bytes to that", .path.display())]
+    #[error("the device {} has only {has_bytes} bytes: lower capacity_bytes to at most this value", .path.display())]
     DeviceTooSmall {
         /// The device.
         path: PathBuf,
@@ -81,7 +86,7 @@ pub enum OpenError {
         has_bytes: u64,
     },
     /// The file system is full.
-    #[error("the file system has no room for {bytes} bytes in {}; make room, or lower capacity_bytes", .path.display())]
+    #[error("the file system has no room for {bytes} bytes in {}: free space, or lower capacity_bytes", .path.display())]
     NoRoom {
         /// The file.
         path: PathBuf,
@@ -97,10 +102,10 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Memory for the index is not available.
-    #[error("memory for the index of the disk cache: {0}; lower capacity_bytes")]
+    #[error("cannot allocate the index of the disk cache: {0}; lower capacity_bytes")]
     Memory(#[from] TableError),
     /// The thread cannot be started.
-    #[error("the thread of the disk cache cannot be started: {0}")]
+    #[error("cannot start the thread of the disk cache: {0}")]
     Thread(io::Error),
 }
 
@@ -224,7 +229,9 @@ fn read_superblock(file: &File, path: &Path, size: u64, is_device: bool) -> Resu
 
 fn new_life() -> io::Result<u64> {
     let random = ring::rand::generate::<[u8; 8]>(&ring::rand::SystemRandom::new());
-    random.map(|random| u64::from_le_bytes(random.expose())).map_err(|_| io::Error::other("no random numbers"))
+    random
+        .map(|random| u64::from_le_bytes(random.expose()))
+        .map_err(|_| io::Error::other("the system provides no random numbers"))
 }
 
 /// Reserves room in the file system for the whole file, so that it does not run full later.

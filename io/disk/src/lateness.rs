@@ -58,7 +58,7 @@ mod tests {
             });
             told.collect::<Vec<_>>()
         };
-        assert_eq!(of(1), [(101, 101), (100, 100), (100, 100)], "in thirty seconds");
+        assert_eq!(of(1), [(101, 101), (100, 100), (100, 100)], "reports in 30 s");
         assert_eq!(of(2).len(), 3);
         assert_eq!(of(3), []);
         let mut unlimited = Lateness::default();

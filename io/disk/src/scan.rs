@@ -166,8 +166,8 @@ mod tests {
         }
         let found = scan.finish();
         for number in 0..ERASURES {
-            assert!(number == 0 || found.erased.covers(&prefix(number), number - 1), "erasure {number} is forgotten");
+            assert!(number == 0 || found.erased.covers(&prefix(number), number - 1), "erasure {number} must be kept");
         }
-        assert!(!found.erased.covers(&prefix(1), ERASURES), "what came later is there");
+        assert!(!found.erased.covers(&prefix(1), ERASURES), "an erasure must not cover later records");
     }
 }

@@ -191,7 +191,7 @@ impl<S: Storage> Server<S> {
     fn scan_on(&mut self, mut scan: Scan, buffer: Vec<u8>, now: Instant) {
         if now.duration_since(scan.reported) >= REPORT_INTERVAL {
             scan.reported = now;
-            info!("the disk cache is read for what it holds from before the start: {} % done", scan.percent());
+            info!("rebuilding the index of the disk cache: {} % done", scan.percent());
         }
         if let Some(piece) = scan.next_piece() {
             let bytes = (piece.end - piece.start) as usize * SLOT_BYTES;
@@ -203,7 +203,7 @@ impl<S: Storage> Server<S> {
             return;
         }
         let found = scan.finish();
-        info!("the disk cache holds {} packets from before the start", found.records);
+        info!("the disk cache contains {} packets from before the restart", found.records);
         self.shared.continue_at(found.end);
         self.start(found.indexes, &found.erased);
     }
@@ -338,7 +338,8 @@ impl<S: Storage> Server<S> {
             Task::Read { client, id, position } => {
                 if let Some((late, reads)) = self.lateness.note(took.unwrap_or_default(), time.now, REPORT_INTERVAL) {
                     warn!(
-                        "the disk is slow: {late} of {reads} lookups of the last second took longer than read_timeout_ms, so                          their Interests went on without it"
+                        "the disk is slow: {late} of {reads} lookups in the last second took longer than \
+                         read_timeout_ms; their Interests continued without the disk cache"
                     );
                 }
                 let body = result.ok().and_then(|bytes| self.body(client, buffer.get(..bytes)?, position, time));
@@ -383,7 +384,7 @@ impl<S: Storage> Server<S> {
                 let is_old = |logged: Instant| time.now.duration_since(logged) >= REPORT_INTERVAL;
                 if self.damage_logged.is_none_or(is_old) {
                     self.damage_logged = Some(time.now);
-                    warn!("a packet in the disk cache is damaged, which its checksum tells; it is not used");
+                    warn!("a packet in the disk cache has a wrong checksum and is ignored");
                 }
                 None
             }
@@ -395,10 +396,10 @@ impl<S: Storage> Server<S> {
         count(&self.shared.counters.errors, 1);
         // A scan skips parts that cannot be read.
         if self.scan.is_some() {
-            return warn!(%error, "a part of the disk cache cannot be read");
+            return warn!(%error, "cannot read a part of the disk cache");
         }
         if self.retry_at.is_none() {
-            warn!(%error, "the disk cache has failed: Data is cached in memory only; it is tried again in {} s", RETRY.as_secs());
+            warn!(%error, "the disk cache has failed: Data is cached in memory only; retrying in {} s", RETRY.as_secs());
         }
         self.shared.set_state(DiskState::Failed);
         self.retry_at = Some(now + RETRY);
@@ -414,13 +415,13 @@ impl<S: Storage> Server<S> {
                 count(&self.shared.counters.stalls, 1);
                 self.shared.set_state(DiskState::Stalled);
                 warn!(
-                    "the disk has not answered for {} s: Data is cached in memory only until it does",
+                    "the disk has not responded for {} s: Data is cached in memory only until it responds",
                     STALL.as_secs()
                 );
             }
             DiskState::Stalled if !is_late => {
                 self.shared.set_state(DiskState::Working);
-                info!("the disk answers again");
+                info!("the disk responds again");
             }
             DiskState::Failed if self.retry_at.is_some_and(|at| now >= at) && self.since.is_empty() => {
                 self.retry_at = Some(now + RETRY);

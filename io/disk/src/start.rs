@@ -101,7 +101,7 @@ impl DiskCache {
             Ok(opened) => opened?,
             Err(_) => {
                 shared.give_up_waiting();
-                warn!(path = %path.display(), "the disk does not answer: Data is cached in memory only until it does");
+                warn!(path = %path.display(), "the disk does not respond: Data is cached in memory only until it does");
             }
         }
         Ok((DiskCache { shared, ended }, tiers))
@@ -121,7 +121,7 @@ impl DiskCache {
     pub fn stop(self) {
         self.shared.stop();
         if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(STOP_TIMEOUT) {
-            warn!("the disk cache does not answer; the last packets may not be on it");
+            warn!("the disk cache does not respond; the last packets may not have been written");
         }
     }
 }
@@ -160,7 +160,7 @@ fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenE
             Err(error) if error.may_pass() => {
                 shared.set_state(DiskState::Failed);
                 if is_first {
-                    error!(%error, "no disk cache; it is tried again");
+                    error!(%error, "cannot open the disk cache; retrying");
                     let _ = tell.send(Ok(()));
                 }
             }
@@ -169,7 +169,7 @@ fn open(settings: &DiskSettings, shared: &Shared, tell: &Sender<Result<(), OpenE
                 if let Err(unheard) = tell.send(Err(error))
                     && let Err(error) = unheard.0
                 {
-                    error!(%error, "no disk cache");
+                    error!(%error, "cannot open the disk cache");
                 }
                 return None;
             }
@@ -189,13 +189,13 @@ fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
         Ok(runtime) => runtime,
         Err(error) => {
             parts.shared.set_state(DiskState::Failed);
-            return error!(%error, "no disk cache: the system allows no requests that run by themselves");
+            return error!(%error, "cannot use the disk cache: the system supports no asynchronous requests");
         }
     };
     let (life, is_kept) = (opened.life, opened.is_kept);
     info!(
         path = %settings.path.display(),
-        "the disk cache has {} MiB, and {} MiB of memory for its index; requests go by {:?}",
+        "the disk cache has {} MiB, and its index uses {} MiB of memory; requests use {:?}",
         (parts.shared.slots * crate::SLOT_BYTES as u64) >> 20,
         parts.indexes.iter().map(Index::memory_bytes).sum::<usize>() >> 20,
         runtime.driver_type(),
@@ -205,7 +205,7 @@ fn serve(settings: &DiskSettings, opened: Opened, parts: Parts) {
             Ok(storage) => storage,
             Err(error) => {
                 parts.shared.set_state(DiskState::Failed);
-                return error!(%error, "no disk cache");
+                return error!(%error, "cannot open the disk cache");
             }
         };
         parts.shared.set_state(DiskState::Starting);

@@ -67,7 +67,7 @@ impl Restarted {
         server.scan(vec![index], key, Box::new(|name| name.len()), started);
         let mut restarted = Restarted { tier, server, time: Time { now: started, wall_ms: WALL_MS } };
         restarted.turn();
-        assert!(restarted.tier.next_finished().is_none(), "nothing was asked for");
+        assert!(restarted.tier.next_finished().is_none(), "no lookup was requested");
         Some(restarted)
     }
 
@@ -79,9 +79,9 @@ impl Restarted {
     /// Looks up a name; returns the position and the packet.
     fn look_up(&mut self, name_hash: u64) -> Option<(u64, Vec<u8>)> {
         let located = self.tier.find(name_hash, false)?;
-        assert!(matches!(self.tier.read(name_hash, located, false), Reading::Started(_)), "nothing else is read");
+        assert!(matches!(self.tier.read(name_hash, located, false), Reading::Started(_)), "no other read is in flight");
         self.turn();
-        let finished = self.tier.next_finished().expect("it was read at once");
+        let finished = self.tier.next_finished().expect("the read is finished");
         let found = finished.data().map(|(packet, _)| (finished.position, packet.to_vec()));
         self.tier.give_back(finished, found.is_some());
         found
@@ -132,7 +132,7 @@ pub fn check_file(bytes: &[u8]) {
         let name = header.name.value();
         let Some((position, packet)) = restarted.look_up(hash_name(&key, name)) else { continue };
         let of_file = records.iter().find(|record| record.position == position && record.body == packet);
-        assert!(of_file.is_some_and(|record| record.kind == Kind::Data), "something else than a record was found");
+        assert!(of_file.is_some_and(|record| record.kind == Kind::Data), "a lookup must find a record");
         // The name may be another one with the same bits of the hash; the engine then treats it as a miss.
         let Ok(found) = DataHeader::decode(&packet) else { continue };
         let found = found.name.value();
@@ -140,8 +140,8 @@ pub fn check_file(bytes: &[u8]) {
             erasure.kind == Kind::Erasure && erasure.position > position && found.starts_with(erasure.body)
         };
         if let Some(erasure) = records.iter().find(covers) {
-            assert!(restarted.tier.is_erased(found, position), "found in spite of {erasure:?}");
+            assert!(restarted.tier.is_erased(found, position), "found despite {erasure:?}");
         }
-        assert!(!restarted.tier.is_erased(found, u64::MAX), "what comes later is not erased");
+        assert!(!restarted.tier.is_erased(found, u64::MAX), "later records must not be erased");
     }
 }

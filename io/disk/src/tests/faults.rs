@@ -17,8 +17,12 @@ fn data_is_found_before_and_after_it_is_written() {
         rig.pass(100);
         assert_eq!(rig.look_up(name), Outcome::Found(packet.clone(), true));
         rig.pass(6_000);
-        assert_eq!(rig.look_up(name), Outcome::Found(packet, false), "it is not fresh for longer than it was");
-        assert_eq!(rig.tier.find(hash_of(name), true), None, "and is not asked for again by who wants it fresh");
+        assert_eq!(rig.look_up(name), Outcome::Found(packet, false), "freshness must not be extended");
+        assert_eq!(
+            rig.tier.find(hash_of(name), true),
+            None,
+            "a stale packet must not be read for an Interest with MustBeFresh"
+        );
     }
     assert_eq!(rig.look_up("/b"), Outcome::Unknown);
     assert_eq!(rig.tier.counters().stored, 3);
@@ -54,12 +58,12 @@ fn a_disk_with_an_error_is_left_alone_and_tried_again() {
     rig.offer("/c", &data("/c", 2, 100), 0);
     assert_eq!(rig.tier.counters().not_stored, 1);
     rig.pass(11_000);
-    assert_eq!((rig.shared.state(), rig.shared.status().errors), (DiskState::Failed, 2), "it was tried in vain");
+    assert_eq!((rig.shared.state(), rig.shared.status().errors), (DiskState::Failed, 2), "the retry must have failed");
     rig.disk.set_mood(Mood::Works);
     rig.pass(11_000);
     assert_eq!(rig.shared.state(), DiskState::Working);
     assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
-    assert_eq!(rig.look_up("/b"), Outcome::Nothing, "it was never written");
+    assert_eq!(rig.look_up("/b"), Outcome::Nothing, "the packet was never written");
     assert_eq!(rig.look_up("/b"), Outcome::Unknown);
 }
 
@@ -71,7 +75,7 @@ fn a_disk_that_stalls_keeps_nobody_waiting() {
     rig.pass(0);
     rig.disk.set_mood(Mood::Stalls);
     assert_eq!(rig.look_up("/a"), Outcome::TimedOut);
-    assert_eq!(rig.look_up("/a"), Outcome::TimedOut, "until it is known to stall, it is asked");
+    assert_eq!(rig.look_up("/a"), Outcome::TimedOut, "reads must be tried until the stall is detected");
     rig.pass(1_000);
     assert_eq!(rig.shared.state(), DiskState::Stalled);
     assert_eq!(rig.look_up("/a"), Outcome::Unknown);
@@ -97,7 +101,7 @@ fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
     let counters = *rig.tier.counters();
     assert_eq!(counters.stored + counters.not_stored, 2_000);
     let least = (RUNS * (CHUNK_BYTES / (2 * 8_192))) as u64;
-    assert!((least..1_000).contains(&counters.stored), "{} packets, in buffers that are filled", counters.stored);
+    assert!((least..1_000).contains(&counters.stored), "{} packets were stored in full buffers", counters.stored);
     let mut busy = 0;
     for number in 0..2_000 {
         let located = Located { position: number, slots: 1, may_be_fresh: false };
@@ -110,7 +114,7 @@ fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
     rig.pass(0);
     rig.offer("/last", &data("/last", 1, 10), 0);
     rig.pass(0);
-    assert!(matches!(rig.look_up("/last"), Outcome::Found(..)), "all buffers are back");
+    assert!(matches!(rig.look_up("/last"), Outcome::Found(..)), "all buffers must be returned");
 }
 
 #[test]
@@ -118,8 +122,8 @@ fn one_read_serves_all_who_want_the_same() {
     let mut rig = Rig::new(1024);
     rig.offer("/a", &data("/a", 1, 100), 0);
     rig.pass(0);
-    let located = rig.tier.find(hash_of("/a"), false).expect("it is there");
-    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else { panic!("the disk is idle") };
+    let located = rig.tier.find(hash_of("/a"), false).expect("the packet is in the index");
+    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else { panic!("the disk must be idle") };
     assert_eq!(rig.tier.read(hash_of("/a"), located, false), Reading::Joined(id));
     rig.pass(0);
     assert_eq!(rig.shared.status().reads, 1);
@@ -132,8 +136,10 @@ fn whoever_asks_while_an_earlier_read_is_late_joins_the_later_one() {
     rig.pass(0);
     rig.disk.set_mood(Mood::Stalls);
     assert_eq!(rig.look_up("/a"), Outcome::TimedOut);
-    let located = rig.tier.find(hash_of("/a"), false).expect("it is not known to stall");
-    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else { panic!("there are more reads") };
+    let located = rig.tier.find(hash_of("/a"), false).expect("the stall is not detected yet");
+    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located, false) else {
+        panic!("further reads must be allowed")
+    };
     // Otherwise each repeated request would take a read of its own.
     for _ in 0..3 {
         assert_eq!(rig.tier.read(hash_of("/a"), located, false), Reading::Joined(id));
@@ -164,7 +170,7 @@ fn strangers_leave_half_of_the_reads_to_others_however_slow_the_disk_is() {
     rig.pass(0);
     let again =
         (0..1_000).filter(|&number| matches!(rig.tier.read(number, located(number), true), Reading::Started(_)));
-    assert_eq!(again.count(), READS / 2, "all are free again");
+    assert_eq!(again.count(), READS / 2, "all reads must be available again");
 }
 
 #[test]
@@ -208,7 +214,7 @@ fn erasures_are_written_when_the_disk_works_again() {
     assert_eq!(rig.shared.state(), DiskState::Working);
     rig.pass(0);
     rig = rig.restart(0);
-    assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "a restart does not bring it back");
+    assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "a restart must not restore an erased packet");
 }
 
 #[test]
@@ -219,7 +225,7 @@ fn whether_erasures_are_on_the_disk_is_known() {
     rig.pass(0);
     assert_eq!(erasing(&rig), 0);
     rig.tier.erase(&value_of("/a"));
-    assert_eq!(erasing(&rig), 1, "it waits to be written");
+    assert_eq!(erasing(&rig), 1, "the erasure must be pending");
     rig.pass(0);
     rig.pass(0);
     assert_eq!(erasing(&rig), 0);
@@ -258,7 +264,7 @@ fn what_was_erased_before_the_start_is_erased_once_the_disk_is_there() {
     rig.pass(0);
     assert_eq!(rig.shared.status().erasing_workers, 0);
     rig = rig.restart(0);
-    assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "from now on the disk knows it");
+    assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "the disk must have the erasure");
     assert!(matches!(rig.look_up("/b/1"), Outcome::Found(..)));
 }
 
@@ -290,7 +296,7 @@ fn what_is_found_often_is_written_again_before_it_is_written_over() {
         }
     }
     assert!(matches!(rig.look_up("/n/4999"), Outcome::Found(..)));
-    assert_eq!(rig.look_up("/n/3"), Outcome::Unknown, "the oldest is written over");
+    assert_eq!(rig.look_up("/n/3"), Outcome::Unknown, "the oldest packets must be overwritten");
 }
 
 #[test]

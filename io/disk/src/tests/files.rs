@@ -21,13 +21,13 @@ fn start(settings: DiskSettings) -> Result<(DiskCache, DiskTier), OpenError> {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        assert!(Instant::now() < deadline, "timed out waiting until {what}");
         sleep(Duration::from_millis(1));
     }
 }
 
 fn wait_for_work(cache: &DiskCache, tier: &mut DiskTier) {
-    wait_until("it works", || {
+    wait_until("the disk cache works", || {
         let is_working = cache.status().state == DiskState::Working;
         // The index is in the ring by now.
         while let Some(finished) = tier.next_finished() {
@@ -57,9 +57,9 @@ fn a_file_is_made_used_and_kept_or_not() {
     let path = folder.path().join("cache");
     for keep in [false, true, true, false, true] {
         let was_kept = keep && path.exists();
-        let (cache, mut tier) = start(settings(&path, keep)).expect("it starts");
+        let (cache, mut tier) = start(settings(&path, keep)).expect("the disk cache starts");
         wait_for_work(&cache, &mut tier);
-        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&path).expect("the file exists").permissions().mode() & 0o777, 0o600);
         for number in 0..50 {
             let name = format!("/n/{number}");
             let packet = data(&name, number, usize::from(number) * 100);
@@ -73,10 +73,10 @@ fn a_file_is_made_used_and_kept_or_not() {
         assert!(cache.status().errors == 0 && cache.status().checksum_failures == 0);
         cache.stop();
     }
-    let (cache, mut tier) = start(settings(&path, true)).expect("it starts");
+    let (cache, mut tier) = start(settings(&path, true)).expect("the disk cache starts");
     wait_for_work(&cache, &mut tier);
     for number in 0..50 {
-        assert!(look_up(&mut tier, &format!("/n/{number}")).is_some(), "packet {number}");
+        assert!(look_up(&mut tier, &format!("/n/{number}")).is_some(), "packet {number} must be found");
     }
     cache.stop();
 }
@@ -86,12 +86,12 @@ fn what_a_worker_has_gathered_is_written_when_it_ends() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("cache");
     let packet = data("/last", 1, 100);
-    let (cache, mut tier) = start(settings(&path, true)).expect("it starts");
+    let (cache, mut tier) = start(settings(&path, true)).expect("the disk cache starts");
     wait_for_work(&cache, &mut tier);
     tier.offer(hash_of("/last"), Timestamp::default(), &packet);
     drop(tier);
     cache.stop();
-    let (cache, mut tier) = start(settings(&path, true)).expect("it starts");
+    let (cache, mut tier) = start(settings(&path, true)).expect("the disk cache starts");
     wait_for_work(&cache, &mut tier);
     assert_eq!(look_up(&mut tier, "/last"), Some(packet));
     cache.stop();
@@ -106,7 +106,7 @@ fn files_that_are_not_ours_are_left_alone() {
         for keep in [false, true] {
             assert!(matches!(start(settings(&path, keep)), Err(OpenError::Foreign(_))));
         }
-        assert_eq!(fs::read(&path).expect("it is there"), content);
+        assert_eq!(fs::read(&path).expect("the file exists"), content);
     }
     let missing = folder.path().join("no/such");
     assert!(matches!(start(settings(&missing, true)), Err(OpenError::NoDirectory(_))));
@@ -122,17 +122,20 @@ fn files_that_are_not_ours_are_left_alone() {
 fn a_file_is_used_once_and_keeps_its_size_and_version() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("cache");
-    let (cache, _tier) = start(settings(&path, true)).expect("it starts");
+    let (cache, _tier) = start(settings(&path, true)).expect("the disk cache starts");
     assert!(matches!(start(settings(&path, true)), Err(OpenError::InUse(_))));
     cache.stop();
     let larger = |keep| DiskSettings { capacity_bytes: 2 * MIN_CAPACITY_BYTES, ..settings(&path, keep) };
     wait_until("the thread has closed the file", || !matches!(start(larger(true)), Err(OpenError::InUse(_))));
-    let Err(OpenError::OtherSize { has_bytes, .. }) = start(larger(true)) else { panic!("another size") };
-    let (cache, _tier) = start(DiskSettings { capacity_bytes: has_bytes, ..settings(&path, true) }).expect("its size");
+    let Err(OpenError::OtherSize { has_bytes, .. }) = start(larger(true)) else {
+        panic!("another size must be refused")
+    };
+    let (cache, _tier) = start(DiskSettings { capacity_bytes: has_bytes, ..settings(&path, true) })
+        .expect("the present size is accepted");
     cache.stop();
-    let (cache, _tier) = start(larger(false)).expect("nothing is to be kept");
+    let (cache, _tier) = start(larger(false)).expect("the contents may be replaced");
     cache.stop();
-    let mut bytes = fs::read(&path).expect("it is there");
+    let mut bytes = fs::read(&path).expect("the file exists");
     bytes[30] ^= 1;
     fs::write(&path, &bytes).expect("written");
     assert!(matches!(start(larger(false)), Err(OpenError::Damaged(_))));

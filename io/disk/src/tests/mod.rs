@@ -62,14 +62,14 @@ impl MemoryDisk {
         let mut buffer = Some(buffer);
         Box::pin(poll_fn(move |context| {
             let mut disk = disk.borrow_mut();
-            let mut taken = buffer.take().expect("polled until it is ready");
+            let mut taken = buffer.take().expect("a future must not be polled after it is ready");
             match disk.mood {
                 Mood::Stalls => {
                     disk.wakers.push(context.waker().clone());
                     buffer = Some(taken);
                     Poll::Pending
                 }
-                Mood::Fails => Poll::Ready((Err(io::Error::other("the disk of a test")), taken)),
+                Mood::Fails => Poll::Ready((Err(io::Error::other("an error of the test disk")), taken)),
                 Mood::Works => {
                     let count = act(&mut disk.bytes, &mut taken);
                     Poll::Ready((Ok(count), taken))
@@ -239,7 +239,7 @@ impl Rig {
                 let now = self.now();
                 let wanted = value_of(name);
                 let found = finished.data().filter(|(packet, _)| {
-                    let header = DataHeader::decode(packet).expect("what has a checksum is valid");
+                    let header = DataHeader::decode(packet).expect("a packet with a valid checksum is valid Data");
                     header.name.value() == wanted && !self.tier.is_erased(&wanted, finished.position)
                 });
                 let outcome = found.map(|(packet, fresh_until)| Outcome::Found(packet.to_vec(), fresh_until > now));
@@ -252,6 +252,6 @@ impl Rig {
             self.now_ms += 1;
             self.tier.set_now(self.now());
         }
-        panic!("the read neither ended nor took too long");
+        panic!("the read neither finished nor timed out");
     }
 }

@@ -170,7 +170,7 @@ fn all_that_fits_is_found_again_after_a_restart() {
             .count()
     };
     let before = count(&mut rig);
-    assert!(before == 800, "{before} are found");
+    assert!(before == 800, "{before} packets are found");
     for _ in 0..3 {
         rig = rig.restart(0);
         assert_eq!(count(&mut rig), before);
