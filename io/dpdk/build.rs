@@ -57,8 +57,8 @@ fn give_up(reason: &str) -> ! {
         println!("cargo::error={line}");
     }
     println!(
-        "cargo::error=DPDK 22.11 or newer is needed: run scripts/setup.sh, or install libdpdk-dev and pkg-config. A router \
-         for sockets only builds without it: cargo build --package namehop --no-default-features"
+        "cargo::error=DPDK 22.11 or newer is needed: run scripts/setup.sh, or install libdpdk-dev and pkg-config. To \
+         build a router for sockets only, without DPDK: cargo build --package namehop --no-default-features"
     );
     exit(1)
 }

@@ -27,11 +27,11 @@ def wait_for_warning(router, *words):
 def test_a_server_that_is_not_there_and_one_that_has_no_such_number(make_router, tmp_path):
     client = make_router(ports(0), name="client")
     open_face(client, memif(tmp_path, "client", number=5))
-    wait_for_warning(client, "memif.sock?id=5", "its server cannot be reached: No such file or directory")
+    wait_for_warning(client, "memif.sock?id=5", "cannot reach the server: No such file or directory")
     server = make_router(ports(1), name="server")
     open_face(server, memif(tmp_path, number=7))
-    wait_for_warning(client, "no connection came about", "no link with this number")
-    wait_for_warning(server, "memif.sock?id=7", "a client has asked for number 5, which nobody has opened here")
+    wait_for_warning(client, "connection failed", "no link with this id")
+    wait_for_warning(server, "memif.sock?id=7", "a client requested id 5, but no port has this id")
     # Once the number is right, everything is. What was said is said no more.
     open_face(server, memif(tmp_path, number=5))
     wait_until(lambda: is_connected(client), what="the link works")
@@ -73,7 +73,7 @@ def test_what_the_other_end_says_is_told_and_can_do_no_harm(make_router, tmp_pat
                 connection.send(struct.pack("=HI", DISCONNECT, attempt) + reason.ljust(122, b"\0"))
                 connection.recv(128)
         wait_until(lambda: len(warnings(router)) == 3, what="three lines")
-        assert 'no connection came about: the other end says "wrong secret"' in warnings(router)[0]
+        assert 'connection failed: the peer says "wrong secret"' in warnings(router)[0]
         text = router.log.read_text()
         assert "\x1b" not in text and "and another" not in text, "not more than a few lines in a minute"
     assert link_state(router) != "up"

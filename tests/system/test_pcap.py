@@ -73,7 +73,7 @@ def test_a_capture_is_answered_by_another(make_router, tmp_path):
     # The record that was cut off, and then one of another protocol and one too short for any.
     wait_until(lambda: drops(router, "malformed-frame") == 1, what="the record that was cut off is counted")
     assert drops(router, "not-ndn-frame") == 2
-    assert "read to its end" in router.log.read_text()
+    assert "reached the end of the capture" in router.log.read_text()
     # The counters of the face agree with both files: without headers and padding, and without what is no packet.
     assert (counters()["out_data"], counters()["out_bytes"]) == (1, length_of_packet(answer[14:]))
     assert counters()["in_bytes"] == sum(length_of_packet(packet[14:]) for packet, _ in frames if len(packet) > 40 and packet != other)

@@ -94,7 +94,7 @@ def test_the_log_says_why_a_port_cannot_follow_its_interface(make_router, link, 
 
     # More than fits into a page, which is what AF_XDP has for a frame.
     make_again(9000)
-    reason = "the MTU of veth0 is 9000; AF_XDP carries at most"
+    reason = "the MTU of veth0 is 9000, but AF_XDP supports at most"
     wait_until(lambda: reason in near.log.read_text(), what="the reason in the log")
     make_again(1500)
     wait_until(lambda: is_connected(near), what="the port is open again")

@@ -100,14 +100,17 @@ fn start(bytes: usize, devices: Devices) -> Result<Eal, DpdkError> {
     let pages = if pool.available_bytes >= bytes { Pages::Huge { mebibytes } } else { Pages::Ordinary { mebibytes } };
     if pool.bytes > 0 && pool.available_bytes < bytes {
         tracing::warn!(
-            "of {} MiB in huge pages, tables and other programs leave {} MiB; packets need {mebibytes} MiB and get ordinary \
-             pages; 'namehop setup' sets more aside, then restart",
+            "of {} MiB of huge pages only {} MiB are free, but packets need {mebibytes} MiB: using ordinary pages; \
+             reserve more with 'namehop setup' and restart",
             pool.bytes >> 20,
             pool.available_bytes >> 20,
         );
     }
     if pool.bytes == 0 {
-        tracing::info!("no huge pages are set aside, packets get ordinary ones: slower; 'namehop setup' changes that");
+        tracing::info!(
+            "no huge pages are reserved: packets use ordinary pages, which is slower; reserve some with \
+            'namehop setup'"
+        );
     }
     let arguments: Vec<CString> = arguments(pages, devices, &allowed_processors())
         .into_iter()
@@ -233,13 +236,13 @@ mod tests {
     #[test]
     fn routers_take_huge_pages_one_after_another_but_wait_for_nobody_for_ever() {
         let folder = tempfile::tempdir().expect("folder");
-        let first = take_turn(folder.path(), Duration::ZERO).expect("nobody else is there");
+        let first = take_turn(folder.path(), Duration::ZERO).expect("the lock is free");
         assert!(take_turn(folder.path(), Duration::from_millis(30)).is_none());
         let path = folder.path().to_owned();
         let second = thread::spawn(move || take_turn(&path, Duration::from_secs(60)).is_some());
         thread::sleep(Duration::from_millis(30));
         drop(first);
-        assert!(second.join().expect("thread"), "its turn comes when the first is done");
+        assert!(second.join().expect("thread"), "the second router must get the lock when the first releases it");
         assert!(take_turn(&folder.path().join("none"), Duration::ZERO).is_none());
     }
 

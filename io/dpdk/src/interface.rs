@@ -136,10 +136,10 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_is_there_and_others_are_named_in_the_error() {
-        let loopback = Interface::query("lo").expect("every network namespace has one");
+        let loopback = Interface::query("lo").expect("every network namespace has a loopback interface");
         assert!(loopback.mtu_bytes >= 1500 && loopback.index > 0, "{loopback:?}");
         assert_eq!(loopback.address, [0; 6]);
-        let error = Interface::query("no-such-if0").expect_err("there is none").to_string();
+        let error = Interface::query("no-such-if0").expect_err("the interface does not exist").to_string();
         assert!(error.contains("no-such-if0") && error.contains("No such device"), "{error}");
         assert!(Interface::query("a-name-that-is-far-too-long").is_err());
         assert!(Interface::query("lo\0").is_err());

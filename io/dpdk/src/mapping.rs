@@ -47,7 +47,7 @@ impl Mapping {
     /// # Panics
     /// Panics if `offset` is not inside the mapping.
     pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
-        assert!(offset < self.bytes, "outside of a mapping");
+        assert!(offset < self.bytes, "the offset must be inside the mapping");
         // SAFETY: the offset was just checked to be inside the mapping.
         unsafe { self.start.add(offset) }
     }

@@ -76,7 +76,7 @@ pub struct Memif {
 
 impl fmt::Display for Memif {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "memif {} number {}", self.socket.display(), self.id)
+        write!(f, "memif {} id {}", self.socket.display(), self.id)
     }
 }
 
@@ -105,11 +105,12 @@ impl MemifService {
     pub fn open(&self, memif: &Memif, pool: &BufferPool) -> Result<(MemifPort, MemifQueue), DpdkError> {
         let Memif { ring_slots, buffer_bytes, .. } = memif;
         if !ring_slots.is_power_of_two() || !(2..=16_384).contains(ring_slots) {
-            let text = format!("a memif ring has a power of two of slots, 2 to 16384, not {ring_slots}");
+            let text =
+                format!("the number of ring slots of a memif must be a power of two from 2 to 16384, not {ring_slots}");
             return Err(DpdkError::Unusable(text));
         }
         if *buffer_bytes < 64 {
-            return Err(DpdkError::Unusable(format!("a memif buffer has at least 64 bytes, not {buffer_bytes}")));
+            return Err(DpdkError::Unusable(format!("a memif buffer must have at least 64 bytes, not {buffer_bytes}")));
         }
         let refused = |error| DpdkError::from_io(format!("open {memif}"), &error);
         let link = Arc::new(Link::new(Arc::clone(&self.mailbox)).map_err(refused)?);
@@ -140,7 +141,7 @@ impl Drop for MemifService {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the memif thread ended by itself");
+            tracing::error!("the memif thread panicked");
         }
     }
 }

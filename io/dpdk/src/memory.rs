@@ -26,7 +26,7 @@ unsafe impl Sync for Ring {}
 
 impl Ring {
     fn new(slots: u32) -> Result<Ring, DpdkError> {
-        let action = || format!("make a ring of {slots} frames");
+        let action = || format!("create a ring of {slots} frames");
         let name = format!("memory{}", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         let name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
         let mut error = 0;

@@ -80,8 +80,9 @@ unsafe impl Sync for SizeClass {}
 
 impl SizeClass {
     fn new(name: &str, count: usize, room_bytes: usize) -> Result<SizeClass, DpdkError> {
-        let action = || format!("make a mempool of {count} packets of {room_bytes} bytes");
-        let c_name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("{name} is no name")))?;
+        let action = || format!("create a mempool of {count} packets of {room_bytes} bytes");
+        let c_name =
+            CString::new(name).map_err(|_| DpdkError::Unusable(format!("'{name}' is not a valid mempool name")))?;
         let count = u32::try_from(count).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
         let mut error = 0;
         // SAFETY: the caller holds the proof that the environment runs. Sizes fit 16 bits, as `namehop_packet::raw`

@@ -109,16 +109,17 @@ impl NicPort {
         let Source { bus, name, arguments, mtu_bytes, queues } = source;
         let queues = (*queues).clamp(1, MAX_QUEUES);
         let text = |text: &str| {
-            CString::new(text).map_err(|_| DpdkError::Unusable(format!("`{}` is no device", text.escape_default())))
+            CString::new(text)
+                .map_err(|_| DpdkError::Unusable(format!("`{}` is not a valid device name", text.escape_default())))
         };
         if *mtu_bytes > MAX_MTU_BYTES {
             return Err(DpdkError::Unusable(format!(
-                "an MTU of {mtu_bytes} is too large; {MAX_MTU_BYTES} is the largest"
+                "an MTU of {mtu_bytes} is too large: at most {MAX_MTU_BYTES} is supported"
             )));
         }
         let is_jumbo = mtu_bytes + AROUND_BYTES > SMALL_BYTES;
         let sample = pool.allocate(if is_jumbo { LARGE_BYTES } else { SMALL_BYTES });
-        let sample = sample.ok_or_else(|| DpdkError::Unusable("packet memory is used up".to_owned()))?;
+        let sample = sample.ok_or_else(|| DpdkError::Unusable("all packet buffers are in use".to_owned()))?;
         let (bus, name, arguments) = (text(bus)?, text(name)?, text(arguments)?);
         let (small, large) = pool.limits();
         let raw = ffi::NicSource {

@@ -63,7 +63,7 @@ pub fn open(
 
 /// Returns the file if it is a regular file.
 fn ordinary(file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no ordinary file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 
 struct Files {
@@ -107,12 +107,12 @@ impl Line for Files {
                 Ok(Some(Record::Frame(length))) => self.read = Some(length),
                 Ok(Some(Record::Incomplete)) => inlet.lost_malformed(),
                 Ok(None) => {
-                    tracing::info!("the capture has been read to its end");
+                    tracing::info!("reached the end of the capture");
                     self.input = None;
                     return Ok(Again::Never);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the capture cannot be read any further");
+                    tracing::warn!(%error, "cannot read the rest of the capture");
                     self.input = None;
                     return Ok(Again::Never);
                 }

@@ -31,14 +31,14 @@ pub fn open(
 ) -> Result<(NicPort, Vec<NicQueue>), DpdkError> {
     if environment.devices() != Devices::Pci {
         return Err(DpdkError::Unusable(format!(
-            "the router was started without network cards on PCI: list {address} in `interfaces` in section [ports] of \
+            "the router was started without PCI network cards: list {address} in `interfaces` in section [ports] of \
              the configuration, and restart"
         )));
     }
     if let Pages::Ordinary { mebibytes } = environment.pages() {
         return Err(DpdkError::Unusable(format!(
-            "{address} needs packets on huge pages, {mebibytes} MiB, of which too few were free: 'namehop setup' sets more aside; then \
-             restart"
+            "{address} needs {mebibytes} MiB of huge pages for packets, but too few were free: reserve more with \
+             'namehop setup' and restart"
         )));
     }
     let hint = hint(Path::new(PCI_DEVICES), address);
@@ -50,21 +50,22 @@ pub fn open(
 fn hint(devices: &Path, address: &str) -> String {
     let device = devices.join(address);
     if !device.exists() {
-        return " (there is no such device: 'namehop setup' lists the network cards)".to_owned();
+        return " (no such device: run 'namehop setup' to list the network cards)".to_owned();
     }
     let driver = fs::read_link(device.join("driver")).ok();
     match driver.as_ref().and_then(|driver| driver.file_name()?.to_str()) {
         Some(VFIO_DRIVER) => {
-            " (it is with vfio-pci; another program may have it, this one may lack access to /dev/vfio, or DPDK has \
-                              no driver for it: 'namehop setup' tells)"
+            " (it is bound to vfio-pci, but another program may use it, this one may lack access to /dev/vfio, or \
+            DPDK may have no driver for it: run 'namehop setup' for details)"
                 .to_owned()
         }
         Some(driver) => format!(
-            " (the kernel's driver {driver} has it: 'namehop setup --nic {address}' says what gives it to vfio-pci, and with --apply \
-             does it)"
+            " (it is bound to the kernel driver {driver}: run 'namehop setup --nic {address}' to see how to bind it \
+             to vfio-pci, and add --apply to do it)"
         ),
         None => format!(
-            " (no driver has it: 'namehop setup --nic {address}' says what gives it to vfio-pci, and with --apply does it)"
+            " (it is bound to no driver: run 'namehop setup --nic {address}' to see how to bind it to vfio-pci, and \
+             add --apply to do it)"
         ),
     }
 }
@@ -88,9 +89,9 @@ mod tests {
             }
         }
         for (address, part) in [
-            ("0000:01:00.0", "e1000e has it: 'namehop setup --nic 0000:01:00.0'"),
-            ("0000:02:00.0", "another program may have it"),
-            ("0000:03:00.0", "no driver has it: 'namehop setup --nic 0000:03:00.0'"),
+            ("0000:01:00.0", "driver e1000e: run 'namehop setup --nic 0000:01:00.0'"),
+            ("0000:02:00.0", "another program may use it"),
+            ("0000:03:00.0", "no driver: run 'namehop setup --nic 0000:03:00.0'"),
             ("0000:04:00.0", "no such device"),
         ] {
             let hint = hint(folder.path(), address);

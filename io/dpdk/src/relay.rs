@@ -190,14 +190,14 @@ impl Drop for RelayPort {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         self.shared.wake_thread();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread of a port ended by itself");
+            tracing::error!("the thread of a port panicked");
         }
     }
 }
 
 fn serve(mut line: impl Line, shared: &Shared, pool: &BufferPool) {
     if let Err(error) = carry(&mut line, shared, pool) {
-        tracing::info!(%error, "the line of a port has ended");
+        tracing::info!(%error, "a port has stopped after an error");
     }
     shared.has_ended.store(true, Ordering::SeqCst);
     // A worker that adds frames after this sees the flag and takes them back.
@@ -331,7 +331,7 @@ mod tests {
         fn receive(&mut self, _: &mut Inlet<'_>) -> io::Result<Again> {
             match self.0.load(Ordering::SeqCst) {
                 0 => Ok(Again::Never),
-                _ => Err(io::Error::other("the interface is gone")),
+                _ => Err(io::Error::other("the interface was removed")),
             }
         }
 
@@ -357,7 +357,7 @@ mod tests {
         while sent + left + port.losses().send_failed < 500 {
             yield_now();
         }
-        assert!((1..500).contains(&sent), "{sent} were sent before the end");
+        assert!((1..500).contains(&sent), "{sent} frames were sent before the end");
         assert_eq!(sent + left + port.losses().send_failed, 500);
     }
 }

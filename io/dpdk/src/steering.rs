@@ -95,7 +95,7 @@ impl Rules {
         steered[usize::from(rule.queue)].fetch_sub(1, Ordering::Relaxed);
         // SAFETY: the port is open, and the rule is one of its own; the handle has no other user.
         let result = unsafe { ffi::namehop_nic_remove_rule(number, rule.handle.as_ptr()) };
-        DpdkError::check(result, || "remove a rule for frames".to_owned()).map(drop)
+        DpdkError::check(result, || "remove a steering rule".to_owned()).map(drop)
     }
 }
 

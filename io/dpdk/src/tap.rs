@@ -42,7 +42,7 @@ impl TapPort {
         of_interface: Option<[u8; 6]>,
         pool: &BufferPool,
     ) -> Result<(TapPort, RelayQueue), DpdkError> {
-        let refused = |error: io::Error| DpdkError::from_io(format!("make the TAP interface {interface}"), &error);
+        let refused = |error: io::Error| DpdkError::from_io(format!("create the TAP interface {interface}"), &error);
         let file = attach(interface).map_err(refused)?;
         let setting = Setting { mtu_bytes, address: of_interface };
         if let Err(error) = setting.apply(interface) {

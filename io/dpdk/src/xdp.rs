@@ -81,7 +81,8 @@ impl XdpPort {
     ) -> Result<(XdpPort, Vec<XdpQueue>), DpdkError> {
         if mtu_bytes > MAX_MTU_BYTES {
             return Err(DpdkError::Unusable(format!(
-                "the MTU of {interface} is {mtu_bytes}; AF_XDP carries at most {MAX_MTU_BYTES}: dev://{interface} carries more"
+                "the MTU of {interface} is {mtu_bytes}, but AF_XDP supports at most {MAX_MTU_BYTES}: use \
+                 dev://{interface}, or lower the MTU"
             )));
         }
         let failed = |what: &str, error: &io::Error| DpdkError::from_io(format!("{what} {interface}"), error);
@@ -107,7 +108,8 @@ impl XdpPort {
             tracing::warn!(
                 interface,
                 queues = there,
-                "frames of the first {served} receive queues alone come to the port: `ethtool -L {interface} combined {served}`"
+                "only the first {served} receive queues deliver frames to the port: run `ethtool -L {interface} \
+                 combined {served}`"
             );
         }
         let interface = interface.to_owned();

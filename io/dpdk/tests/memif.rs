@@ -54,7 +54,7 @@ fn exchange(pool: &BufferPool, from: &mut MemifQueue, to: &mut MemifQueue, count
     let frame = |number: usize| vec![number as u8; 60 + (number * 377) % (longest - 59)];
     let end = Instant::now() + Duration::from_secs(20);
     while seen < count {
-        assert!(Instant::now() < end, "only {seen} of {made} frames came through");
+        assert!(Instant::now() < end, "only {seen} of {made} frames arrived");
         while made < count && waiting.len() < 32 {
             waiting.push(pool.copy_of(&frame(made)).expect("buffer"));
             made += 1;
@@ -152,7 +152,7 @@ fn what_cannot_be_opened_says_why() {
     std::fs::create_dir(folder.path().join("no, such=folder")).expect("made");
     let _open = service.open(&memif(MemifRole::Server, &socket), &pool()).expect("opened");
     let text = error(&memif(MemifRole::Server, &socket));
-    assert!(text.contains("number 3") && text.contains("is open"), "{text}");
+    assert!(text.contains("id 3") && text.contains("is open"), "{text}");
 }
 
 #[test]
@@ -167,10 +167,10 @@ fn a_control_socket_is_there_as_long_as_a_server_uses_it_and_leaves_nothing_behi
         let (one, two) = (server(1), server(2));
         assert!(socket.exists());
         drop(one);
-        assert!(server(1).0.losses() == Default::default() && socket.exists(), "another uses it");
+        assert!(server(1).0.losses() == Default::default() && socket.exists(), "another service uses the socket");
         drop(two);
     }
     wait("the socket is removed", || !socket.exists());
     // Other tests of this process also open some, but not hundreds.
-    wait("no descriptors are left behind", || descriptors() < before + 60);
+    wait("no descriptors leak", || descriptors() < before + 60);
 }

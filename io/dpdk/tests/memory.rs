@@ -12,8 +12,8 @@ fn a_link_in_memory_is_bounded_and_gives_back_what_it_holds() {
     let (mut left, mut right) = MemoryPort::pair(environment, 100).expect("rings");
     let mut frames: Vec<PacketBuffer> = (0..150_u8).map(|number| pool.copy_of(&[number]).expect("buffer")).collect();
     left.transmit(&mut frames);
-    assert_eq!(frames.len(), 50, "those that do not fit stay");
-    assert_eq!(frames[0].bytes(), [100], "in order");
+    assert_eq!(frames.len(), 50, "frames that do not fit must stay");
+    assert_eq!(frames[0].bytes(), [100], "frames must be taken in order");
     let mut received = Vec::new();
     right.receive(&mut received);
     assert_eq!(received.iter().map(|frame| frame.bytes()[0]).collect::<Vec<_>>(), (0..64).collect::<Vec<_>>());

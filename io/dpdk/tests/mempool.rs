@@ -46,9 +46,9 @@ fn every_thread_may_take_and_give() {
 #[test]
 fn buffers_come_back_to_ordinary_memory_after_the_pool_has_moved_on() {
     let pool = BufferPool::new(4, 4);
-    let old = pool.copy_of(b"before").expect("in ordinary memory");
+    let old = pool.copy_of(b"before").expect("a buffer in ordinary memory");
     use_mempools(&pool, environment()).expect("mempools");
-    let new = pool.copy_of(b"after").expect("in a mempool");
+    let new = pool.copy_of(b"after").expect("a buffer in a mempool");
     assert_eq!((old.bytes(), new.bytes(), pool.in_use()), (&b"before"[..], &b"after"[..], 2));
     drop(old);
     assert_eq!(pool.in_use(), 1);

@@ -21,13 +21,13 @@ fn a_driver_that_cannot_steer_says_so_and_works_as_before() {
         let of_udp = Origin::Udp { source, destination, source_port: None, destination_port: 6363 };
         let of_ethernet = Flow { vlan: Some(7), origin: Origin::Ethernet([2, 0, 0, 0, 0, 1]) };
         if queues > 1 {
-            let error = port.steer(of_ethernet).expect_err("no rules").to_string();
+            let error = port.steer(of_ethernet).expect_err("the driver has no rules").to_string();
             assert!(error.contains("cannot steer frames to queue 0"), "{error}");
         } else {
-            assert_eq!(port.steer(of_ethernet), Ok(None), "there is nothing to choose");
+            assert_eq!(port.steer(of_ethernet), Ok(None), "a port with one queue needs no rules");
             assert_eq!(port.steer(Flow { vlan: None, origin: of_udp }), Ok(None));
         }
-        assert_eq!(port.release(&of_ethernet), Ok(()), "there is nothing to release");
+        assert_eq!(port.release(&of_ethernet), Ok(()), "there is no rule to remove");
         for queue in &mut opened {
             assert_eq!(queue.steered_flows(), 0);
             let mut frames = Vec::new();

@@ -33,7 +33,7 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
         assert!(!rings(&far_queue, 0));
         let others = [0x0800, 0x0806, 0x8100].map(|other| frame(other, &[0, 5, 0x86, 0x24, 5, 0]));
         assert!(send(&mut near_queue, &pool, &others).is_empty());
-        assert!(!rings(&far_queue, 0), "frames of others wake nobody");
+        assert!(!rings(&far_queue, 0), "other frames must not wake the worker");
         let priority = frame(0x8100, &[&[0xE0, 0x00, 0x86, 0x24], &[7; 50][..]].concat());
         assert!(send(&mut near_queue, &pool, &burst).is_empty());
         assert!(send(&mut near_queue, &pool, &[priority]).is_empty());
@@ -44,7 +44,7 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
     }
     let mut own = Vec::new();
     near_queue.receive(&mut own);
-    assert!(own.is_empty(), "what this end sends it does not receive");
+    assert!(own.is_empty(), "a port must not receive its own frames");
     assert!(send(&mut far_queue, &pool, &expected).is_empty());
     assert_eq!(receive(&mut near_queue, expected.len()), expected);
     assert_eq!((near.losses(), far.losses()), Default::default());
@@ -62,7 +62,7 @@ fn a_port_may_receive_every_frame_whoever_it_is_for() {
     let foreign = |kind: u16| [&[0x02, 9, 9, 9, 9, 9][..], &[2; 6], &kind.to_be_bytes(), &[7; 46]].concat();
     let frames = [foreign(0x0800), foreign(0x0806), foreign(0x8624), foreign(0x9999)];
     assert!(send(&mut near_queue, &pool, &frames).is_empty());
-    assert_eq!(receive(&mut far_queue, 1), &frames[2..3], "of the others only NDN frames");
+    assert_eq!(receive(&mut far_queue, 1), &frames[2..3], "only NDN frames must be received");
     far.receive_everything().expect("promiscuous");
     assert!(send(&mut near_queue, &pool, &frames).is_empty());
     assert_eq!(receive(&mut far_queue, frames.len()), frames);
@@ -124,10 +124,10 @@ fn what_is_lost_is_counted() {
         far_queue.receive(&mut received);
     }
     let losses = far.losses();
-    assert_eq!(received.len(), 16, "as many as there are buffers");
+    assert_eq!(received.len(), 16, "one frame for each buffer");
     assert!(losses.receive_ring_full >= 1000, "{losses:?}");
     assert_eq!(losses.no_buffer + losses.receive_ring_full + 16, 40 * 64);
-    assert_eq!(far.losses(), losses, "nothing is counted twice");
+    assert_eq!(far.losses(), losses, "no loss must be counted twice");
 
     let too_long = frame(0x8624, &[1; 1600]);
     assert!(send(&mut near_queue, &pool, &[burst[0].clone(), too_long, burst[0].clone()]).is_empty());
@@ -136,11 +136,11 @@ fn what_is_lost_is_counted() {
     assert!(send(&mut near_queue, &pool, &burst).is_empty());
     assert_eq!(near.losses().send_failed, 65);
     near_queue.prepare_to_sleep();
-    assert!(!rings(&near_queue, 0), "the error of an interface that is down does not end every sleep");
+    assert!(!rings(&near_queue, 0), "the error of a down interface must not end every sleep");
     ip("link set near up");
     assert!(send(&mut near_queue, &pool, &burst).is_empty());
     received.clear();
-    assert_eq!(receive(&mut far_queue, 16).len(), 16, "it works again");
+    assert_eq!(receive(&mut far_queue, 16).len(), 16, "the port works again");
 }
 
 /// An interface that sends 60 frames of 1,500 bytes per second.
@@ -152,13 +152,13 @@ fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
     let output = Command::new("tc")
         .args("qdisc add dev near root tbf rate 8mbit burst 10000 limit 30000".split(' '))
         .output()
-        .expect("the program tc");
+        .expect("the program tc can be run");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let pool = BufferPool::new(4096, 512);
     let ((near, mut near_queue), (_far, mut far_queue)) = (open("near", &pool), open("far", &pool));
     let frames: Vec<_> = (0..200).map(|n| frame(0x8624, &[n as u8; 1500])).collect();
     let mut waiting = send(&mut near_queue, &pool, &frames);
-    assert!(waiting.len() > 100, "most do not fit: {}", waiting.len());
+    assert!(waiting.len() > 100, "most frames must not fit: {}", waiting.len());
     let start = Instant::now();
     let mut longest = Duration::ZERO;
     let (mut attempts, mut received) = (0, Vec::new());
@@ -168,16 +168,16 @@ fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
         longest = longest.max(before.elapsed());
         attempts += 1;
         far_queue.receive(&mut received);
-        assert!(start.elapsed() < Duration::from_secs(5), "{} arrived, {} wait", received.len(), waiting.len());
+        assert!(start.elapsed() < Duration::from_secs(5), "{} frames arrived, {} wait", received.len(), waiting.len());
         let pause = near_queue.retry_pause();
         assert!(pause <= Duration::from_millis(1), "{pause:?}");
         std::thread::sleep(pause.max(Duration::from_micros(100)));
     }
     // 300 kB at one megabyte per second.
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}, {attempts} attempts", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(2), "took {:?}, {attempts} attempts", start.elapsed());
     assert!(longest < Duration::from_millis(100), "{longest:?}");
     let received: Vec<_> = received.iter().map(|frame| frame.bytes()[ETHERNET_BYTES]).collect();
-    assert_eq!(received, (0..200).collect::<Vec<u8>>(), "in order, and each once");
+    assert_eq!(received, (0..200).collect::<Vec<u8>>(), "each frame must arrive once, in order");
     assert_eq!(near.losses().send_failed, 0);
 }
 
@@ -270,7 +270,8 @@ fn each_address_is_wanted_in_its_vlan() {
     // The largest possible filter: the kernel accepts it.
     let many: Vec<_> = (1..=MAX_ADDRESSES as u16).map(|vlan| (Some(vlan), v6)).collect();
     let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
-    far.receive_only(&Wanted::new(&vlans, &many).expect("as many as there can be")).expect("as many as there can be");
+    far.receive_only(&Wanted::new(&vlans, &many).expect("the largest possible numbers"))
+        .expect("the largest possible numbers");
     assert!(send(&mut near_queue, &pool, &[in_vlan(64, datagram_v6(50_000))]).is_empty());
     assert_eq!(receive(&mut far_queue, 1).len(), 1);
 }
@@ -321,7 +322,7 @@ fn several_queues_divide_datagrams_by_their_ports_and_the_first_has_the_rest() {
         );
         let mut all = received.concat();
         all.sort();
-        assert_eq!(all, frames, "each comes once");
+        assert_eq!(all, frames, "each frame must arrive once");
         // The frames of one sender stay together.
         assert!(send(&mut far_queue, &pool, &vec![frames[7].clone(); 20]).is_empty());
         let place = received.iter().position(|of_queue| of_queue.contains(&frames[7])).expect("somewhere");

@@ -34,12 +34,12 @@ fn a_capture_is_read_whole_with_few_buffers_and_what_is_sent_is_written() {
     let mut frames = Vec::new();
     sleep(Duration::from_millis(50));
     queue.receive(&mut frames);
-    assert!(frames.is_empty(), "it has not been started");
+    assert!(frames.is_empty(), "the port has not been started");
 
     port.start();
     let (end, mut next) = (Instant::now() + PATIENCE, 0);
     while next < FRAMES {
-        assert!(Instant::now() < end, "{next} frames arrived");
+        assert!(Instant::now() < end, "only {next} frames arrived");
         queue.receive(&mut frames);
         for frame in &frames {
             assert_eq!(frame.bytes()[60..], next.to_be_bytes());
@@ -53,7 +53,7 @@ fn a_capture_is_read_whole_with_few_buffers_and_what_is_sent_is_written() {
     // Frames that were accepted are written before the port is closed.
     drop((port, queue));
     let written = fs::read(&output).expect("written");
-    assert_eq!(written.len() % (16 + 64), 24, "whole records behind the header");
+    assert_eq!(written.len() % (16 + 64), 24, "the file must contain whole records after the header");
     assert_eq!(pool.in_use(), 0);
 }
 
@@ -62,20 +62,20 @@ fn files_that_are_no_captures_are_refused() {
     let folder = tempfile::tempdir().expect("folder");
     let pool = BufferPool::new(4, 1);
     let file = folder.path().join("text");
-    fs::write(&file, "this is a text and no capture").expect("written");
+    fs::write(&file, "this text is not a capture").expect("written");
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&file, &link).expect("made");
     let missing = folder.path().join("missing");
     let table = [
-        (Some(file.as_path()), None, "no capture"),
+        (Some(file.as_path()), None, "not a capture"),
         (Some(missing.as_path()), None, "No such file"),
-        (Some(Path::new("/dev/zero")), None, "no ordinary file"),
-        (None, Some(Path::new("/dev/full")), "no ordinary file"),
+        (Some(Path::new("/dev/zero")), None, "not a regular file"),
+        (None, Some(Path::new("/dev/full")), "not a regular file"),
         (None, Some(link.as_path()), "symbolic link"),
     ];
     for (input, output, reason) in table {
         let error = pcap::open(input, output, &pool).expect_err(reason).to_string();
         assert!(error.contains(reason), "{error}");
     }
-    assert_eq!(fs::read_to_string(&file).expect("read"), "this is a text and no capture");
+    assert_eq!(fs::read_to_string(&file).expect("read"), "this text is not a capture");
 }

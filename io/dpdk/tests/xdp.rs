@@ -86,8 +86,8 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     // The largest number of VLANs and addresses, which makes the longest program.
     let many = (0..MAX_ADDRESSES as u16).map(|n| (Some(n + 1), [0x2001, 0xdb8, 0, 0, 0, 0, 0, n].into()));
     let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
-    let most = Wanted::new(&vlans, &many.collect::<Vec<_>>()).expect("as many as there can be");
-    far.receive_only(&most).expect("as many as there can be");
+    let most = Wanted::new(&vlans, &many.collect::<Vec<_>>()).expect("the largest possible numbers");
+    far.receive_only(&most).expect("the largest possible numbers");
     assert!(send(&mut near_queue, &pool, &all).is_empty());
     assert_eq!(receive(&mut far_queue, 2).len(), 2);
     // The program is detached when the port is closed.
@@ -113,7 +113,7 @@ fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
     while Instant::now() < end {
         near_queue.transmit(&mut waiting);
     }
-    assert_eq!(waiting.len(), 64, "all places are in use");
+    assert_eq!(waiting.len(), 64, "all slots are in use");
     assert!(near_queue.bell().is_none() && near_queue.retry_pause() <= Duration::from_millis(1));
 
     ip("link set near up");
@@ -129,7 +129,7 @@ fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
     while Instant::now() < end {
         far_queue.receive(&mut kept);
     }
-    assert_eq!(kept.len(), 9, "as many as there are buffers");
+    assert_eq!(kept.len(), 9, "one frame for each buffer");
     let lost = far.losses();
     assert_eq!(lost.no_buffer + lost.receive_ring_full + kept.len() as u64, (SEND_PLACES + 64) as u64);
     kept.clear();

@@ -87,7 +87,7 @@ impl Channel {
         let received = match recvmsg(&self.0, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
             Ok(received) => received,
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Received::Nothing,
-            Err(_) => return Received::End("the connection broke"),
+            Err(_) => return Received::End("the connection failed"),
         };
         let mut descriptors = Vec::new();
         for message in control.drain() {
@@ -96,12 +96,12 @@ impl Channel {
             }
         }
         match received.bytes {
-            0 => Received::End("the other end has gone"),
+            0 => Received::End("the peer closed the connection"),
             MESSAGE_BYTES => match Message::decode(&bytes) {
                 Some(message) => Received::Message(message, descriptors.into_iter().next()),
-                None => Received::End("a message of an unknown kind"),
+                None => Received::End("unknown message type"),
             },
-            _ => Received::End("a message of the wrong length"),
+            _ => Received::End("wrong message length"),
         }
     }
 }
@@ -124,7 +124,8 @@ mod tests {
 
     /// Number of descriptors of this process that refer to the memory file with this name.
     fn open_descriptors(name: &str) -> usize {
-        let entries = fs::read_dir("/proc/self/fd").expect("its own").filter_map(|entry| entry.ok());
+        let entries =
+            fs::read_dir("/proc/self/fd").expect("the descriptors of this process").filter_map(|entry| entry.ok());
         let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
         targets.filter(|target| target.to_string_lossy().contains(name)).count()
     }
@@ -148,7 +149,7 @@ mod tests {
                     bytes.len() == 128 && bytes[0] == 1
                 );
                 drop(received);
-                assert_eq!(open_descriptors("namehop-uninvited"), 1, "{count} descriptors");
+                assert_eq!(open_descriptors("namehop-uninvited"), 1, "{count} descriptors were sent");
             }
         }
     }

@@ -41,20 +41,26 @@ impl Acceptance {
         match message {
             Message::AddRegion { index, bytes } => {
                 let is_next = usize::from(index) == self.regions.len() && index < MAX_REGIONS;
-                let Some(file) = descriptor.filter(|_| is_next) else { return Step::Failed("not the next region") };
+                let Some(file) = descriptor.filter(|_| is_next) else {
+                    return Step::Failed("unexpected or missing region");
+                };
                 self.regions.push((file, bytes));
             }
             Message::AddRing { is_to_server, index, place } => {
                 let ring = if is_to_server { &mut self.to_server } else { &mut self.to_client };
                 if index != 0 || ring.is_some() {
-                    return Step::Failed("more than one ring in a direction");
+                    return Step::Failed("more than one ring per direction");
                 }
                 *ring = Some((place, descriptor.filter(|bell| is_event(bell.as_fd()))));
             }
             Message::Connect => return self.connect(channel),
-            _ => return Step::Failed("not expected now"),
+            _ => return Step::Failed("unexpected message"),
         }
-        if channel.send(&Message::Ack, None) { Step::Continue } else { Step::Failed("does not read") }
+        if channel.send(&Message::Ack, None) {
+            Step::Continue
+        } else {
+            Step::Failed("the peer does not read its messages")
+        }
     }
 
     fn connect(&mut self, channel: &Channel) -> Step {
@@ -67,12 +73,12 @@ impl Acceptance {
             Err(error) => return Step::Failed(error),
         };
         let Some(mut connection) = Connection::server(regions, to_server, to_client) else {
-            return Step::Failed("a ring is not where it should be");
+            return Step::Failed("invalid ring");
         };
         connection.event = own_bell;
         match channel.send(&Message::Connected, None) {
             true => Step::Ready(connection, bell),
-            false => Step::Failed("does not read"),
+            false => Step::Failed("the peer does not read its messages"),
         }
     }
 }
@@ -98,29 +104,29 @@ impl Request {
         match message {
             Message::Hello { min_version, max_version, max_log2_slots } if self.connection.is_none() => {
                 if !(min_version..=max_version).contains(&VERSION) {
-                    return Step::Failed("another version of memif");
+                    return Step::Failed("unsupported memif version");
                 }
                 let log2_slots = self.log2_slots.min(max_log2_slots);
                 if self.prepare(log2_slots).is_err() {
-                    return Step::Failed("no memory for it");
+                    return Step::Failed("out of memory");
                 }
             }
             Message::Ack if self.connection.is_some() => {}
             Message::Connected if self.script.is_empty() => {
                 let Some((mut connection, bell)) = self.connection.take() else {
-                    return Step::Failed("not expected now");
+                    return Step::Failed("unexpected message");
                 };
                 connection.start();
                 return Step::Ready(connection, Some(bell));
             }
-            _ => return Step::Failed("not expected now"),
+            _ => return Step::Failed("unexpected message"),
         }
         match self.script.pop_front() {
             Some((message, descriptor)) => {
                 let sent = channel.send(&message, descriptor.as_ref().map(AsFd::as_fd));
-                if sent { Step::Continue } else { Step::Failed("does not read") }
+                if sent { Step::Continue } else { Step::Failed("the peer does not read its messages") }
             }
-            None => Step::Failed("not expected now"),
+            None => Step::Failed("unexpected message"),
         }
     }
 
@@ -131,7 +137,7 @@ impl Request {
         let [server_bell, client_bell] = bells.map(OwnedFd::from);
         let bell = server_bell.try_clone()?;
         let mut connection = Connection::client(mapping, to_server, to_client, self.buffer_bytes)
-            .ok_or_else(|| io::Error::other("the rings do not fit"))?;
+            .ok_or_else(|| io::Error::other("the rings do not fit into the region"))?;
         connection.event = Some(client_bell.try_clone()?);
         self.script = VecDeque::from([
             (Message::Init { version: VERSION, id: self.id, is_ethernet: true }, None),

@@ -27,7 +27,7 @@ pub(super) fn map_offered(regions: &[(OwnedFd, u64)]) -> Result<Vec<Mapping>, &'
     let mut all = 0;
     let mut mappings = Vec::new();
     for (file, bytes) in regions {
-        let seals = fcntl(file, FcntlArg::F_GET_SEALS).map_err(|_| "the region is no memory file")?;
+        let seals = fcntl(file, FcntlArg::F_GET_SEALS).map_err(|_| "the region is not a memory file (memfd)")?;
         if !SealFlag::from_bits_truncate(seals).contains(SealFlag::F_SEAL_SHRINK) {
             return Err("the region is not sealed against shrinking");
         }

@@ -38,7 +38,7 @@ const LONG_LOOK: Duration = Duration::from_secs(1);
 const MAX_HANDSHAKES: usize = 32;
 
 /// Reason for closing a connection after a protocol violation of the peer.
-const DISORDER: &str = "the rings are not in order";
+const DISORDER: &str = "the rings are inconsistent";
 
 /// Commands to the thread.
 pub(super) enum MemifCommand {
@@ -185,7 +185,7 @@ impl Service {
             (other.memif.role, &other.memif.socket, other.memif.id) == (memif.role, &memif.socket, memif.id)
         };
         if self.endpoints.iter().any(is_taken) {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "a link with this number is open"));
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "a link with this id is open already"));
         }
         let path = &memif.socket;
         if memif.role == MemifRole::Server && !self.listeners.iter().any(|listener| listener.path == *path) {
@@ -250,7 +250,7 @@ impl Service {
                 Err(error) => {
                     let at_socket = |endpoint: &&Endpoint| endpoint.is_served_at(&listener.path);
                     for endpoint in self.endpoints.iter().filter(at_socket) {
-                        endpoint.link.report(format!("no client can be accepted: {error}"));
+                        endpoint.link.report(format!("cannot accept clients: {error}"));
                     }
                     self.accept_after = Instant::now() + SHORT_LOOK;
                     continue;
@@ -285,7 +285,7 @@ impl Service {
                     }
                     link.is_broken().then_some(DISORDER)
                 }
-                _ => (now.saturating_duration_since(peer.since) > PATIENCE).then_some("too slow"),
+                _ => (now.saturating_duration_since(peer.since) > PATIENCE).then_some("timeout"),
             };
             let Some(reason) = reason else { return true };
             peer.end(reason);
@@ -303,7 +303,7 @@ impl Service {
                 Err(error) => {
                     // The next attempt will try again.
                     if now.saturating_duration_since(*missed_since.get_or_insert(now)) >= ABSENCE {
-                        link.report(format!("its server cannot be reached: {error}"));
+                        link.report(format!("cannot reach the server: {error}"));
                     }
                     continue;
                 }
@@ -323,12 +323,12 @@ impl Peer {
     /// Ends the connection, sends the reason to the peer, and reports it, unless a connected peer has simply closed the
     /// connection.
     fn end(&self, reason: &str) {
-        tracing::debug!(reason, "a memif connection ends");
+        tracing::debug!(reason, "closing a memif connection");
         self.channel.send(&Message::Disconnect { reason: reason.to_owned() }, None);
         let (Some(link), true) = (&self.link, !matches!(self.state, State::Up(_)) || reason == DISORDER) else {
             return;
         };
-        link.report(format!("no connection came about: {reason}"));
+        link.report(format!("connection failed: {reason}"));
     }
 
     /// Processes one message. The error is the reason for closing the connection.
@@ -336,7 +336,7 @@ impl Peer {
         let (message, descriptor) = match self.channel.receive() {
             Received::Message(Message::Disconnect { reason }, _) => {
                 // Quoted, because the peer chooses the text.
-                return Err(format!("the other end says {reason:?}").into());
+                return Err(format!("the peer says {reason:?}").into());
             }
             Received::Message(message, descriptor) => (message, descriptor),
             Received::Nothing => return Ok(()),
@@ -348,12 +348,12 @@ impl Peer {
                 self.state = State::Accepting(Acceptance::default());
                 match self.channel.send(&Message::Ack, None) {
                     true => Step::Continue,
-                    false => Step::Failed("does not read"),
+                    false => Step::Failed("the peer does not read its messages"),
                 }
             }
             State::Accepting(acceptance) => acceptance.step(&self.channel, message, descriptor),
             State::Requesting(request) => request.step(&self.channel, message),
-            State::Up(_) => Step::Failed("not expected now"),
+            State::Up(_) => Step::Failed("unexpected message"),
         };
         match step {
             Step::Continue => Ok(()),
@@ -371,21 +371,21 @@ impl Peer {
 
 /// The link that a client of this control socket asks for.
 fn choose(message: &Message, socket: &Path, endpoints: &[Endpoint]) -> Result<Arc<Link>, &'static str> {
-    let Message::Init { version, id, is_ethernet } = message else { return Err("not expected now") };
+    let Message::Init { version, id, is_ethernet } = message else { return Err("unexpected message") };
     if *version != VERSION {
-        return Err("another version of memif");
+        return Err("unsupported memif version");
     }
     if !is_ethernet {
-        return Err("another mode than Ethernet");
+        return Err("only Ethernet mode is supported");
     }
     let wanted = |Endpoint { memif, .. }: &&Endpoint| {
         (memif.role, memif.id, memif.socket.as_path()) == (MemifRole::Server, *id, socket)
     };
     let Some(Endpoint { link, .. }) = endpoints.iter().find(wanted) else {
         for other in endpoints.iter().filter(|endpoint| endpoint.is_served_at(socket)) {
-            other.link.report(format!("a client has asked for number {id}, which nobody has opened here"));
+            other.link.report(format!("a client requested id {id}, but no port has this id"));
         }
-        return Err("no link with this number");
+        return Err("no link with this id");
     };
     if link.claim() { Ok(Arc::clone(link)) } else { Err("this link is in use") }
 }

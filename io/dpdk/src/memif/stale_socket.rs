@@ -29,21 +29,21 @@ mod tests {
     fn only_a_socket_without_listener_is_removed() {
         let folder = tempfile::tempdir().expect("folder");
         let socket = folder.path().join("memif.sock");
-        prepare_socket(&socket).expect("nothing to remove");
-        prepare_socket(&folder.path().join("missing/memif.sock")).expect("nothing to remove");
-        assert!(!folder.path().join("missing").exists(), "no folder is made");
-        let listener = UnixListener::bind(&socket).expect("the folder is there");
-        prepare_socket(&socket).expect("in use");
+        prepare_socket(&socket).expect("a missing socket is ignored");
+        prepare_socket(&folder.path().join("missing/memif.sock")).expect("a missing folder is ignored");
+        assert!(!folder.path().join("missing").exists(), "no folder must be created");
+        let listener = UnixListener::bind(&socket).expect("the folder exists");
+        prepare_socket(&socket).expect("a socket in use is ignored");
         assert!(socket.exists());
         drop(listener);
         prepare_socket(&socket).expect("removed");
         assert!(!socket.exists());
         fs::write(&socket, "a file").expect("written");
-        prepare_socket(&socket).expect("not a socket");
+        prepare_socket(&socket).expect("a file is ignored");
         assert!(socket.exists());
         let link = folder.path().join("link.sock");
         std::os::unix::fs::symlink(&socket, &link).expect("made");
-        prepare_socket(&link).expect("not a socket");
+        prepare_socket(&link).expect("a symbolic link is ignored");
         assert!(link.is_symlink());
     }
 }

@@ -40,7 +40,7 @@ struct Offsets {
 /// # Errors
 /// Fails if the kernel does not support it.
 pub(super) fn join(sockets: &[&Socket]) -> Result<(), DpdkError> {
-    let purpose = "divide its frames among several queues";
+    let purpose = "distribute its frames to several queues";
     let mut kind = (BY_PROGRAM | UNIQUE_ID | IGNORE_OUTGOING) << 16;
     for socket in sockets {
         socket.set(libc::SOL_PACKET, PACKET_FANOUT, &kind, purpose)?;

@@ -55,10 +55,10 @@ impl ReceiveRing {
             tp_frame_nr: slots as u32,
         };
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
-        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choose a kind of ring")?;
-        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "make a ring for its frames")?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version, "select the version of the receive ring")?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "create the receive ring")?;
         let memory = Mapping::new(socket.as_fd(), blocks * BLOCK_BYTES)
-            .map_err(|error| socket.error("map the ring of its frames", &error))?;
+            .map_err(|error| socket.error("map the receive ring", &error))?;
         Ok(ReceiveRing { memory, slot_bytes, next: 0, block: 0 })
     }
 

@@ -38,7 +38,7 @@ impl Socket {
         // SAFETY: the descriptor was just created and has no other owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let socket = Socket { descriptor, interface: interface.to_owned(), index };
-        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32, "leave out its own frames")?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32, "ignore its own frames")?;
         socket.attach(filter::nothing())?;
         Ok(socket)
     }

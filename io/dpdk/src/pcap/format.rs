@@ -42,7 +42,7 @@ impl<R: Read> Reader<R> {
     pub(super) fn new(mut source: R) -> io::Result<Self> {
         let mut header = [0; HEADER_BYTES];
         source.read_exact(&mut header).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => invalid("it is shorter than the header of a capture"),
+            ErrorKind::UnexpectedEof => invalid("the file is shorter than a capture header"),
             _ => error,
         })?;
         let at = |place: usize| [header[place], header[place + 1], header[place + 2], header[place + 3]];
@@ -51,13 +51,15 @@ impl<R: Read> Reader<R> {
             magic if is_magic(u32::from_le_bytes(magic)) => u32::from_le_bytes,
             magic if is_magic(u32::from_be_bytes(magic)) => u32::from_be_bytes,
             magic if u32::from_be_bytes(magic) == MAGIC_PCAPNG => {
-                return Err(invalid("it has the format pcapng; make it one of pcap, as with editcap -F pcap"));
+                return Err(invalid(
+                    "the file has the pcapng format: convert it to pcap, for example with editcap -F pcap",
+                ));
             }
-            _ => return Err(invalid("it is no capture in the format pcap")),
+            _ => return Err(invalid("not a capture in pcap format")),
         };
         match number(at(20)) & LINK_BITS {
             LINK_ETHERNET => Ok(Reader { source, number }),
-            link => Err(invalid(format!("its frames are not of Ethernet, but of link type {link}"))),
+            link => Err(invalid(format!("the frames are not Ethernet frames, but have link type {link}"))),
         }
     }
 
@@ -69,7 +71,7 @@ impl<R: Read> Reader<R> {
         while filled < RECORD_BYTES {
             match self.source.read(&mut header[filled..]) {
                 Ok(0) if filled == 0 => return Ok(None),
-                Ok(0) => return Err(invalid("it ends in the middle of a record")),
+                Ok(0) => return Err(invalid("the file ends in the middle of a record")),
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -78,7 +80,7 @@ impl<R: Read> Reader<R> {
         let at = |place: usize| (self.number)([header[place], header[place + 1], header[place + 2], header[place + 3]]);
         let (there, length) = (at(8), at(12));
         if there > MAX_RECORD_BYTES {
-            return Err(invalid(format!("a record has {there} bytes")));
+            return Err(invalid(format!("a record of {there} bytes is too large")));
         }
         // At most MAX_RECORD_BYTES, as just checked.
         let there = there as usize;
@@ -87,7 +89,7 @@ impl<R: Read> Reader<R> {
             return if skipped == there as u64 {
                 Ok(Some(Record::Incomplete))
             } else {
-                Err(invalid("a record is cut off"))
+                Err(invalid("a record is truncated"))
             };
         }
         self.source.read_exact(&mut place[..there])?;
@@ -152,7 +154,7 @@ mod tests {
                 }
                 assert_eq!(read_all(&bytes).expect("whole"), (vec![vec![5; 3], vec![]], 2));
                 bytes.pop();
-                assert!(read_all(&bytes[..bytes.len() - 1]).is_err(), "cut off");
+                assert!(read_all(&bytes[..bytes.len() - 1]).is_err(), "a truncated record");
             }
         }
     }
@@ -161,7 +163,7 @@ mod tests {
     fn other_files_are_refused_with_a_reason() {
         let table = [
             (b"too short".to_vec(), "shorter"),
-            (vec![0; 24], "no capture"),
+            (vec![0; 24], "not a capture"),
             ([&MAGIC_PCAPNG.to_be_bytes()[..], &[0; 20]].concat(), "pcapng"),
             (header(MAGIC_MICROSECONDS, 113, u32::to_le_bytes), "link type 113"),
         ];
@@ -171,7 +173,7 @@ mod tests {
         }
         let mut long = header(MAGIC_MICROSECONDS, LINK_ETHERNET, u32::to_le_bytes);
         long.extend([0, 0, MAX_RECORD_BYTES + 1, MAX_RECORD_BYTES + 1].into_iter().flat_map(u32::to_le_bytes));
-        assert!(read_all(&long).expect_err("too long").to_string().contains("262145 bytes"));
+        assert!(read_all(&long).expect_err("the record is too large").to_string().contains("262145 bytes"));
     }
 
     proptest! {

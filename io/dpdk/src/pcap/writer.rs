@@ -63,7 +63,7 @@ impl Writer {
         // A failed write may leave a partial record: cut it off. If that fails too, the next records overwrite it.
         let _ = self.file.set_len(self.end);
         if !std::mem::replace(&mut self.is_refused, true) {
-            tracing::warn!(%error, "frames are not written to a capture");
+            tracing::warn!(%error, "cannot write frames to a capture; they are dropped");
         }
         frames
     }
@@ -79,7 +79,7 @@ mod tests {
     fn frames_in(file: File) -> Vec<usize> {
         let mut reader = Reader::new(file).expect("a header");
         let mut place = vec![0; 100_000];
-        std::iter::from_fn(|| reader.next(&mut place).expect("whole records"))
+        std::iter::from_fn(|| reader.next(&mut place).expect("complete records"))
             .map(|record| match record {
                 Record::Frame(length) => length,
                 Record::Incomplete => panic!("a record is incomplete"),
@@ -107,14 +107,14 @@ mod tests {
         assert_eq!(writer.flush(), 0);
         let writable = std::mem::replace(
             &mut writer.file,
-            OpenOptions::new().read(true).open(file.path()).expect("a file that cannot be written"),
+            OpenOptions::new().read(true).open(file.path()).expect("the file can be opened for reading"),
         );
         for _ in 0..3 {
             assert_eq!(writer.push(SystemTime::now(), &[2; 70]), 0);
         }
         assert_eq!(writer.flush(), 3);
         assert_eq!(writer.push(SystemTime::now(), &[2; 70]), 0);
-        assert_eq!(writer.push(SystemTime::now(), &[2; GATHERED_BYTES]), 1, "what had been gathered");
+        assert_eq!(writer.push(SystemTime::now(), &[2; GATHERED_BYTES]), 1, "the buffered frame is lost");
         // The disk has room again, and a part of the rejected write is still in the file.
         writable.write_all_at(&[9; 40], writer.end).expect("written");
         writer.file = writable;

@@ -212,7 +212,7 @@ mod tests {
         let (mut at, mut checked) = (0, 0);
         loop {
             let Instruction { code, destination, source, offset, immediate } = program[at];
-            let value = |register: u8| registers[usize::from(register)].expect("a register with a value");
+            let value = |register: u8| registers[usize::from(register)].expect("the register has a value");
             let end = BEGIN_ADDRESS + frame.len() as u64;
             at += 1;
             let result = match code {
@@ -224,12 +224,12 @@ mod tests {
                     CONTEXT_BEGIN => BEGIN_ADDRESS,
                     CONTEXT_END => end,
                     CONTEXT_QUEUE => 0,
-                    other => panic!("the context has no {other}"),
+                    other => panic!("the context has no field {other}"),
                 },
                 LOAD_2 | LOAD_4 => {
                     let bytes = if code == LOAD_2 { 2 } else { 4 };
                     let from = (value(source) - BEGIN_ADDRESS) as usize + offset as usize;
-                    assert!(from + bytes <= checked, "the length was not checked");
+                    assert!(from + bytes <= checked, "the program must check the length first");
                     let mut number = [0; 8];
                     number[..bytes].copy_from_slice(&frame[from..from + bytes]);
                     u64::from_le_bytes(number)
@@ -261,7 +261,7 @@ mod tests {
                             }
                             value(destination) > value(source)
                         }
-                        other => panic!("instruction {other:#x}"),
+                        other => panic!("unknown instruction {other:#x}"),
                     };
                     at = (at as i64 + if is_taken { i64::from(offset) } else { 0 }) as usize;
                     continue;
@@ -321,7 +321,7 @@ mod tests {
         let everything = program(&Wanted::everything(), 99);
         assert!([&frame(&[8, 0])[..], &frame(&[0x81, 0, 1])].into_iter().all(|frame| takes(&everything, frame)));
         for program in [&wanted, &nothing, &everything] {
-            assert_eq!(unreached(program), None, "the kernel refuses a program with such an instruction");
+            assert_eq!(unreached(program), None, "the kernel refuses programs with unreachable instructions");
         }
         let v6 = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
         let table = [

@@ -46,11 +46,11 @@ impl<T: Entry> Ring<T> {
         let place = |offset: u64| {
             let offset = offset as usize;
             let fits = memory.range(offset, size_of::<u32>()).is_some() && offset.is_multiple_of(align_of::<u32>());
-            if fits { Ok(offset) } else { Err(io::Error::other("a ring of the kernel has another form")) }
+            if fits { Ok(offset) } else { Err(io::Error::other("unexpected layout of a kernel ring")) }
         };
         let (producer, consumer, flags) = (place(offsets.producer)?, place(offsets.consumer)?, place(offsets.flags)?);
         if !entries.is_multiple_of(align_of::<T>()) || !size.is_power_of_two() {
-            return Err(io::Error::other("a ring of the kernel has another form"));
+            return Err(io::Error::other("unexpected layout of a kernel ring"));
         }
         Ok(Ring { memory, producer, consumer, flags, entries, size, index: 0, kind: PhantomData })
     }

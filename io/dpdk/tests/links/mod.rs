@@ -12,7 +12,7 @@ use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("the program ip");
+    let output = Command::new("ip").args(arguments.split(' ')).output().expect("the program ip can be run");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 

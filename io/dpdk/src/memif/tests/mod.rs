@@ -70,16 +70,16 @@ fn stories_that_cannot_be_are_not_believed() {
         let mut story = Story::new();
         change(&mut story);
         let text = story.tell(&bench.socket()).err().unwrap_or_default();
-        assert!(text.contains(reason), "{text:?} instead of {reason:?}");
+        assert!(text.contains(reason), "got {text:?}, expected {reason:?}");
         assert!(!port.is_up());
     };
-    refused("no link with this number", &|story| story.id = 10);
-    refused("not the next region", &|story| story.region_index = 1);
-    refused("not the next region", &|story| story.file = None);
+    refused("no link with this id", &|story| story.id = 10);
+    refused("unexpected or missing region", &|story| story.region_index = 1);
+    refused("unexpected or missing region", &|story| story.file = None);
     refused("longer than its file", &|story| story.region_bytes += 1);
     refused("longer than its file", &|story| story.region_bytes = 0);
     refused("longer than its file", &|story| story.region_bytes = u64::MAX);
-    refused("no memory file", &|story| story.file = Some(File::open("/dev/zero").expect("device").into()));
+    refused("not a memory file", &|story| story.file = Some(File::open("/dev/zero").expect("device").into()));
     let file_of = |bytes: i64, seal: bool| {
         let file = memfd_create(c"test", MFdFlags::MFD_ALLOW_SEALING).expect("memory");
         ftruncate(&file, bytes).expect("sparse");
@@ -91,7 +91,7 @@ fn stories_that_cannot_be_are_not_believed() {
     };
     refused("not sealed", &|story| story.file = Some(file_of(story.region_bytes as i64, false)));
     refused("too large", &|story| (story.file, story.region_bytes) = (Some(file_of(large, true)), large as u64));
-    let misplaced = "not where it should be";
+    let misplaced = "invalid ring";
     refused(misplaced, &|story| story.file = Some(file_of(story.region_bytes as i64, true)));
     refused(misplaced, &|story| story.to_server.region = 1);
     refused(misplaced, &|story| story.to_client.region = u16::MAX);
@@ -101,7 +101,7 @@ fn stories_that_cannot_be_are_not_believed() {
     refused(misplaced, &|story| story.to_server.log2_slots = 14);
     refused(misplaced, &|story| story.to_server.log2_slots = 63);
     let story = Story::new();
-    let channel = story.tell(&bench.socket()).expect("the truth");
+    let channel = story.tell(&bench.socket()).expect("a valid handshake is accepted");
     eventually("connected", || port.is_up());
     assert_eq!(story.tell(&bench.socket()).err().as_deref(), Some("this link is in use"));
     drop(channel);
@@ -113,7 +113,7 @@ fn a_client_that_lies_about_its_frames_loses_them_and_no_buffer_is_lost() {
     let bench = Bench::new();
     let (port, mut queue) = bench.open(MemifRole::Server);
     let story = Story::new();
-    let _channel = story.tell(&bench.socket()).expect("the truth");
+    let _channel = story.tell(&bench.socket()).expect("a valid handshake is accepted");
     let (memory, ring) = (Shared(&story.offer.mapping), story.to_server);
     let (end, head) = (story.region_bytes as u32, ring.offset as usize + HEAD);
     let mut count = 0_u16;
@@ -160,14 +160,14 @@ fn a_client_that_lies_about_its_frames_loses_them_and_no_buffer_is_lost() {
     for round in 1..20 {
         memory.write(head, count.wrapping_add(round * SLOTS));
         assert!(received(&mut queue).is_empty());
-        assert_eq!(port.losses().malformed, malformed + 1, "one chain");
+        assert_eq!(port.losses().malformed, malformed + 1, "one malformed chain");
     }
     assert_eq!(bench.pool.in_use(), 0);
     // More frames than there are slots.
     memory.write(head, count.wrapping_add(21 * SLOTS + 1));
     assert!(received(&mut queue).is_empty());
-    eventually("it is disconnected", || !port.is_up());
-    assert!(story.tell(&bench.socket()).is_ok(), "and may come again");
+    eventually("the client is disconnected", || !port.is_up());
+    assert!(story.tell(&bench.socket()).is_ok(), "the client must be able to reconnect");
 }
 
 /// Writes an invalid value into the ring of a client; the number is the size of its memory in bytes.
@@ -185,7 +185,7 @@ fn a_client_that_lies_about_its_buffers_is_disconnected() {
     ];
     for lie in lies {
         let story = Story::new();
-        let channel = story.tell(&bench.socket()).expect("the truth");
+        let channel = story.tell(&bench.socket()).expect("a valid handshake is accepted");
         eventually("connected", || port.is_up());
         let (memory, ring, end) = (Shared(&story.offer.mapping), story.to_client, story.region_bytes as u32);
         memory.write(ring.offset as usize + HEAD, SLOTS);
@@ -199,7 +199,7 @@ fn a_client_that_lies_about_its_buffers_is_disconnected() {
     }
     // Buffers of length zero: frames never fit, so they are dropped and do not wait forever.
     let story = Story::new();
-    let _channel = story.tell(&bench.socket()).expect("the truth");
+    let _channel = story.tell(&bench.socket()).expect("a valid handshake is accepted");
     let (memory, ring) = (Shared(&story.offer.mapping), story.to_client);
     (0..SLOTS).for_each(|slot| memory.descriptor(ring, slot, 0, 0, 0, 0));
     memory.write(ring.offset as usize + HEAD, SLOTS);
@@ -247,8 +247,8 @@ fn a_server_that_lies_reads_and_moves_nothing_of_the_clients() {
     let mut frames = vec![bench.pool.copy_of(&[5; 1000]).expect("buffer")];
     queue.transmit(&mut frames);
     assert!(frames.is_empty());
-    assert_eq!(memory.read(to_server.offset as usize + HEAD), 2, "two buffers");
-    assert_eq!(memory.read(to_server.offset as usize + DESCRIPTORS + 2), 0, "of its only region");
+    assert_eq!(memory.read(to_server.offset as usize + HEAD), 2, "the frame needs two buffers");
+    assert_eq!(memory.read(to_server.offset as usize + DESCRIPTORS + 2), 0, "the buffers must be in the only region");
     memory.write(to_client.offset as usize + TAIL, 3_u16);
     memory.descriptor(to_client, 1, 0, 0, u32::from(BUFFER_BYTES) + 1, 0);
     assert_eq!(received(&mut queue), [[0; 10]; 2]);
@@ -256,12 +256,12 @@ fn a_server_that_lies_reads_and_moves_nothing_of_the_clients() {
     // A counter that is out of range.
     memory.write(to_client.offset as usize + TAIL, 1000_u16);
     assert!(received(&mut queue).is_empty());
-    eventually("it is given up", || !port.is_up());
+    eventually("the connection is closed", || !port.is_up());
     let (_channel, mapping, to_server, _) = connect();
     Shared(&mapping).write(to_server.offset as usize + TAIL, 1_u16);
     let mut frames = vec![bench.pool.copy_of(&[5; 1000]).expect("buffer")];
     queue.transmit(&mut frames);
-    eventually("it is given up", || !port.is_up());
+    eventually("the connection is closed", || !port.is_up());
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn bells_are_rung_for_those_who_want_it_and_a_full_one_keeps_nobody_waiting() {
     bell.write(u64::MAX - 1).expect("filled");
     send();
     drop(channel);
-    story.tell(&bench.socket()).expect("others are served meanwhile");
+    story.tell(&bench.socket()).expect("other clients are served meanwhile");
     memory.write(ring.offset as usize + FLAGS, 1_u16);
 }
 

@@ -25,9 +25,9 @@ fn a_frame_wakes_a_worker_after_a_silence_and_before_that_it_looks_by_itself() {
     let (server, mut server_queue) = bench.open(MemifRole::Server);
     assert!(received(&mut server_queue).is_empty());
     server_queue.prepare_to_sleep();
-    assert_eq!(rings(&server_queue, 0), Some(false), "nobody is there");
+    assert_eq!(rings(&server_queue, 0), Some(false), "no peer is connected");
     let (client, mut client_queue) = bench.open(MemifRole::Client);
-    assert_eq!(rings(&server_queue, 5_000), Some(true), "somebody comes");
+    assert_eq!(rings(&server_queue, 5_000), Some(true), "a peer connects");
     eventually("connected", || server.is_up() && client.is_up());
     let one = |number: u8| vec![bench.pool.copy_of(&[number; 100]).expect("buffer")];
     let mut queues = [&mut server_queue, &mut client_queue];
@@ -56,7 +56,7 @@ fn a_frame_wakes_a_worker_after_a_silence_and_before_that_it_looks_by_itself() {
     assert_eq!(received(to).len(), 1);
     fall_asleep(to);
     drop(client);
-    assert_eq!(rings(to, 5_000), Some(true), "the other end goes");
+    assert_eq!(rings(to, 5_000), Some(true), "the peer disconnects");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn the_beginning_of_a_frame_keeps_nobody_awake() {
     let bench = Bench::new();
     let (port, mut queue) = bench.open(MemifRole::Server);
     let story = Story::new();
-    let _channel = story.tell(&bench.socket()).expect("the truth");
+    let _channel = story.tell(&bench.socket()).expect("a valid handshake is accepted");
     eventually("connected", || port.is_up());
     let (memory, ring) = (Shared(&story.offer.mapping), story.to_server);
     memory.descriptor(ring, 0, 1, 0, 100, 4096);
@@ -73,9 +73,9 @@ fn the_beginning_of_a_frame_keeps_nobody_awake() {
     for _ in 0..3 {
         fall_asleep(&mut queue);
         assert_eq!(rings(&queue, 0), Some(false));
-        assert_eq!(memory.read(ring.offset as usize + FLAGS), 0, "the bell is wanted");
+        assert_eq!(memory.read(ring.offset as usize + FLAGS), 0, "signals are requested");
         assert!(received(&mut queue).is_empty());
-        assert_eq!(memory.read(ring.offset as usize + FLAGS), 1, "and now it is not");
+        assert_eq!(memory.read(ring.offset as usize + FLAGS), 1, "signals are no longer requested");
     }
 }
 
@@ -84,7 +84,7 @@ fn a_peer_without_an_eventfd_has_to_be_looked_for() {
     let bench = Bench::new();
     let (port, mut queue) = bench.open(MemifRole::Server);
     let story = Story { bell: Some(File::open("/dev/null").expect("device").into()), ..Story::new() };
-    let _channel = story.tell(&bench.socket()).expect("the truth");
+    let _channel = story.tell(&bench.socket()).expect("a valid handshake is accepted");
     eventually("connected", || port.is_up());
     fall_asleep(&mut queue);
     assert_eq!(rings(&queue, 0), None);
