@@ -84,11 +84,11 @@ def test_who_listens_to_nobody_else_reaches_other_computers(computers, content, 
     options = ["nodad"] if ":" in first else []
     ip("-n", link.namespaces[0], "address", "delete", f"{first}/{bits}", "dev", link.devices[0])
     ip("-n", link.namespaces[0], "address", "add", f"{first}9/{bits}", "dev", link.devices[0], *options)
-    wait_until(lambda: "another address to send from" in near.log.read_text(), what="the change is noticed")
+    wait_until(lambda: "the face has a new source address" in near.log.read_text(), what="the change is noticed")
     with published(far, "/far/object", content):
         near.namehop("cs", "erase", "/")
         assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
-    assert near.log.read_text().count("another address to send from") == 1
+    assert near.log.read_text().count("the face has a new source address") == 1
     wait_until(lambda: len(udp_sockets(link)) == len(before) + 1, what="the old socket is closed")
 
     near.namehop("face", "destroy", face["face_id"])

@@ -89,6 +89,6 @@ def test_forged_frames_push_nobody_out_and_lock_nobody_out(make_router, link):
     assert result["address"] in after
     assert drops(near, "face-evicted") > 0 and drops(near, "too-many-faces") > 0
     assert there in [face["face_id"] for face in near.json("face", "list")], "permanent faces are nobody's place"
-    assert "limit of faces for unknown senders reached" in near.log.read_text()
+    assert "limit of on-demand faces on ports reached" in near.log.read_text()
     process.stdin.close()
     assert process.wait(PATIENCE) == 0

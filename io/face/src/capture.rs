@@ -323,7 +323,11 @@ mod tests {
             }
             let expected = 316_000.0 * f64::from(millionths) / 1e6;
             let deviations = (recorder.frames().count() as f64 - expected).abs() / expected.sqrt();
-            assert!(deviations < 6.0, "{millionths}: {} instead of {expected}", recorder.frames().count());
+            assert!(
+                deviations < 6.0,
+                "{millionths}: {} packets sampled, expected {expected}",
+                recorder.frames().count()
+            );
         }
     }
 }

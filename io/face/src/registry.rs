@@ -45,10 +45,10 @@ pub enum FaceTableError {
         limit: usize,
     },
     /// The id is not one of the reserved ones.
-    #[error("face number {0} is not a reserved one (1, 254 or 255)")]
+    #[error("face id {0} is not reserved (1, 254 and 255 are)")]
     NotReserved(FaceId),
     /// The reserved id is in use.
-    #[error("face number {0} exists already")]
+    #[error("face id {0} exists already")]
     Exists(FaceId),
 }
 

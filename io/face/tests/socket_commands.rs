@@ -191,7 +191,7 @@ fn a_permanent_face_is_there_before_its_peer() {
             let address = reserved.local_addr().expect("address");
             drop(reserved);
             let uri = format!("{scheme}://{address}");
-            let face = service.create(&uri, permanent()).await.expect("made without its peer");
+            let face = service.create(&uri, permanent()).await.expect("a permanent face needs no peer");
             assert_eq!(service.created().await.id(), face.id());
             assert!(!face.is_up());
             assert_eq!((face.remote_uri().to_string(), &*face.local_uri()), (uri.clone(), &FaceUri::Null));
@@ -284,7 +284,10 @@ fn a_websocket_flood_leaves_most_of_the_ring_to_others() {
         let before = service.to_worker.len();
         tokio::time::sleep(Duration::from_millis(300)).await;
         let waiting = service.to_worker.len();
-        assert!((512..2048).contains(&waiting) && waiting - before < 512, "{before}, then {waiting} frames wait");
+        assert!(
+            (512..2048).contains(&waiting) && waiting - before < 512,
+            "{before} frames, then {waiting} frames wait"
+        );
         flooding.abort();
     });
 }
@@ -343,7 +346,8 @@ where
     S: StreamExt<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin,
 {
     loop {
-        let message = tokio::time::timeout(PATIENCE, client.next()).await.expect("in time").expect("open");
+        let message =
+            tokio::time::timeout(PATIENCE, client.next()).await.expect("a message arrives in time").expect("open");
         match message.expect("message") {
             Message::Binary(bytes) => return bytes.to_vec(),
             Message::Pong(_) => {}
@@ -383,6 +387,6 @@ fn a_websocket_face_connects_and_reconnects() {
         }
         assert!(service.destroy(face.id()).await);
         service.destroyed(&face).await;
-        assert_eq!(Arc::strong_count(&face), 1, "nothing holds on to a destroyed face");
+        assert_eq!(Arc::strong_count(&face), 1, "no reference to a destroyed face must be left");
     });
 }

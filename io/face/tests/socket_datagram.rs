@@ -29,7 +29,8 @@ async fn client(of: SocketAddr) -> UdpSocket {
 async fn expect_datagram(socket: &UdpSocket, from: SocketAddr, expected: &[u8]) {
     let mut got = vec![0; 10_000];
     let receiving = socket.recv_from(&mut got);
-    let (length, sender) = tokio::time::timeout(PATIENCE, receiving).await.expect("in time").expect("datagram");
+    let (length, sender) =
+        tokio::time::timeout(PATIENCE, receiving).await.expect("a datagram arrives in time").expect("datagram");
     assert_eq!(&got[..length], expected);
     assert_eq!(sender, from);
 }
@@ -89,7 +90,8 @@ fn noise_is_counted_and_makes_no_face() {
         let peer = client(server).await;
         peer.send_to(b"", server).await.expect("send");
         peer.send_to(b"hello", server).await.expect("send");
-        eventually("strays are counted", || service.faces.link_drops().get(LinkDrop::NotNdnFrame) == 2).await;
+        eventually("invalid datagrams are counted", || service.faces.link_drops().get(LinkDrop::NotNdnFrame) == 2)
+            .await;
         assert!(service.faces.is_empty());
         peer.send_to(&packet(5, 3), server).await.expect("send");
         expect_datagram(&peer, server, &packet(5, 3)).await;
@@ -99,7 +101,7 @@ fn noise_is_counted_and_makes_no_face() {
         peer.send_to(&packet(5, 3)[..4], server).await.expect("send");
         peer.send_to(&packet(6, 8797), server).await.expect("send");
         peer.send_to(&packet(6, 20_000), server).await.expect("send");
-        eventually("bad ones are counted", || {
+        eventually("invalid datagrams are counted", || {
             face.counters.link_drop(LinkDrop::MalformedFrame) == 2
                 && face.counters.link_drop(LinkDrop::FrameTooLong) == 2
         })
@@ -154,7 +156,7 @@ fn idle_on_demand_faces_close_between_one_and_two_periods() {
         assert!(service.faces.get(busy_face.id()).is_some());
         assert!(busy_face.expiration_period_ms().is_some_and(|left| left <= 300));
         service.destroyed(&busy_face).await;
-        assert!(service.faces.get(kept.id()).is_some(), "persistent faces stay");
+        assert!(service.faces.get(kept.id()).is_some(), "persistent faces must stay");
         assert_eq!(kept.expiration_period_ms(), None);
         // The peer may come back later.
         idle.send_to(&packet(5, 2), server).await.expect("send");
@@ -313,13 +315,16 @@ fn multicast_faces_hear_and_reach_the_group() {
                     break frame.endpoint;
                 }
             };
-            assert_ne!(endpoint, 0, "the sender is told apart from others");
+            assert_ne!(endpoint, 0, "the sender must be distinguished from others");
             let outgoing = packet(6, 22);
             assert!(service.send(face.id(), &outgoing));
             let mut got = vec![0; 100];
             loop {
                 let receiving = neighbour.recv_from(&mut got);
-                let (length, _) = tokio::time::timeout(PATIENCE, receiving).await.expect("in time").expect("datagram");
+                let (length, _) = tokio::time::timeout(PATIENCE, receiving)
+                    .await
+                    .expect("a datagram arrives in time")
+                    .expect("datagram");
                 if got[..length] == outgoing {
                     break;
                 }
@@ -377,6 +382,6 @@ fn faces_with_keep_alive_send_idle_packets() {
         let mut got = [0; 10];
         let quiet =
             async { while tokio::time::timeout(Duration::from_millis(200), peer.recv(&mut got)).await.is_ok() {} };
-        tokio::time::timeout(PATIENCE, quiet).await.expect("they end");
+        tokio::time::timeout(PATIENCE, quiet).await.expect("the datagrams end");
     });
 }

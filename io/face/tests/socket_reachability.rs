@@ -25,7 +25,7 @@ fn any_port(of: SocketAddr) -> SocketAddr {
 async fn receives(socket: &UdpSocket, expected: &[u8]) {
     let mut got = vec![0; 10_000];
     let receiving = tokio::time::timeout(PATIENCE, socket.recv_from(&mut got));
-    let (length, _) = receiving.await.expect("in time").expect("datagram");
+    let (length, _) = receiving.await.expect("a datagram arrives in time").expect("datagram");
     assert_eq!(&got[..length], expected);
 }
 
@@ -143,7 +143,7 @@ fn a_configured_peer_that_has_answered_and_falls_silent_is_down_until_it_sends()
         let waited = start.elapsed();
         assert!((Duration::from_millis(700)..Duration::from_millis(1_500)).contains(&waited), "{waited:?}");
         tokio::time::sleep(Duration::from_secs(5)).await;
-        assert!(!face.is_up(), "time alone does not take it up");
+        assert!(!face.is_up(), "the face must stay down without a packet of the peer");
         peer.send_to(&ANSWER, server).await.expect("send");
         assert!(matches!(service.next_event().await, FaceEvent::Up(_)));
     });

@@ -25,7 +25,7 @@ fn a_slow_reader_loses_packets_and_nobody_else_does() {
         let one = packet(6, 1000);
         let mut sent = 0;
         while slow_face.counters.link_drop(LinkDrop::SendQueueFull) < 50 {
-            assert!(sent < 100_000, "the queue never filled");
+            assert!(sent < 100_000, "the queue must fill up");
             for _ in 0..64 {
                 sent += u64::from(service.send(slow_face.id(), &one));
             }
@@ -91,7 +91,7 @@ fn hundreds_of_slow_readers_stay_within_the_budget() {
         }
         assert_eq!(good_face.counters.link_drop(LinkDrop::SendQueueFull), 0);
         drop(readers);
-        eventually("the others are gone", || service.faces.len() == 1).await;
+        eventually("the other faces are closed", || service.faces.len() == 1).await;
     });
 }
 
@@ -190,10 +190,10 @@ fn a_slow_websocket_peer_holds_no_buffers_of_the_router() {
             service.send(face.id(), &packet(5, 100));
             tokio::task::yield_now().await;
         }
-        eventually("all is queued or dropped", || service.from_worker.is_empty()).await;
+        eventually("all packets are queued or dropped", || service.from_worker.is_empty()).await;
         assert_eq!(service.pool.in_use(), 0);
         drop(slow);
         service.destroyed(&face).await;
-        assert!(face.counters.link_drop(LinkDrop::LinkDown) > 0, "what waited is counted");
+        assert!(face.counters.link_drop(LinkDrop::LinkDown) > 0, "packets that were queued must be counted");
     });
 }

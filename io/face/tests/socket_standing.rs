@@ -77,7 +77,7 @@ fn a_flood_takes_nothing_from_a_peer_that_the_router_was_told_of() {
             service.next_frame().await;
         }
         let stranger = service.created().await.id();
-        eventually("it has a queue", || queues_of(server, [&known]) == 1).await;
+        eventually("the known peer has a queue", || queues_of(server, [&known]) == 1).await;
         // The service runs on this thread: it receives nothing before all of this was sent.
         for _ in 0..1000 {
             flooder.send_to(&packet(5, 1000), server).expect("send");
@@ -91,9 +91,9 @@ fn a_flood_takes_nothing_from_a_peer_that_the_router_was_told_of() {
         service.to_worker.pop_burst(&mut frames, usize::MAX);
         let of = |face: FaceId| frames.iter().filter(|frame| frame.face == face).count();
         assert_eq!(of(face), 5);
-        assert_eq!(of(stranger), 0, "the queue of all others was full");
+        assert_eq!(of(stranger), 0, "the queue of all other peers was full");
         assert!(service.destroy(face).await);
-        eventually("its queue is gone", || queues_of(server, [&known]) == 0).await;
+        eventually("the queue of the peer is closed", || queues_of(server, [&known]) == 0).await;
     });
 }
 
@@ -153,20 +153,20 @@ fn queues_are_few_and_strangers_give_way() {
                 break;
             }
         }
-        assert_eq!(queues_of(server, strangers()), 8, "of one address");
+        assert_eq!(queues_of(server, strangers()), 8, "at most 8 queues for one address");
         let known: Vec<UdpSocket> = (0..40).map(|_| client()).collect();
         for peer in &known[..30] {
             told_of(&mut service, peer).await;
         }
         let one_more_look = || send(&known[0], server);
         one_more_look();
-        eventually("all known ones have a queue", || queues_of(server, &known) == 30).await;
+        eventually("all known peers have a queue", || queues_of(server, &known) == 30).await;
         assert_eq!(queues_of(server, strangers()), 2);
         for peer in &known[30..] {
             told_of(&mut service, peer).await;
         }
         one_more_look();
-        eventually("there are no more", || queues_of(server, &known) == 32).await;
-        eventually("strangers have none", || queues_of(server, strangers()) == 0).await;
+        eventually("the limit of queues is reached", || queues_of(server, &known) == 32).await;
+        eventually("unsolicited peers have no queues", || queues_of(server, strangers()) == 0).await;
     });
 }

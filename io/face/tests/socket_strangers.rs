@@ -39,16 +39,16 @@ fn strangers_give_way_to_each_other_and_to_whoever_is_known() {
         let drops = service.faces.link_drops();
         let given_way = || drops.get(LinkDrop::FaceEvicted);
         // One of these few slots changes owner per second, and this test takes only a few seconds.
-        eventually("all came", || given_way() + drops.get(LinkDrop::TooManyFaces) == 9).await;
+        eventually("all datagrams have arrived", || given_way() + drops.get(LinkDrop::TooManyFaces) == 9).await;
         assert!(given_way() >= 1);
         assert_eq!(service.faces.len(), 2);
-        assert!(service.faces.get(used_face.id()).is_some(), "whoever is in use stays");
+        assert!(service.faces.get(used_face.id()).is_some(), "a face in use must stay");
         // A new peer is admitted.
         let late = client().await;
         let late_uri = FaceUri::udp(late.local_addr().expect("address"));
         let deadline = Instant::now() + PATIENCE;
         while service.faces.find_by_remote(&late_uri).is_empty() {
-            assert!(Instant::now() < deadline, "locked out");
+            assert!(Instant::now() < deadline, "a new peer must get a face");
             late.send_to(&packet(5, 1), server).await.expect("send");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -56,7 +56,10 @@ fn strangers_give_way_to_each_other_and_to_whoever_is_known() {
         let _application = UnixStream::connect(&path).await.expect("connect");
         eventually("the application has a face", || service.faces.len() == 3).await;
         for port in 20..25 {
-            service.create(&format!("udp4://127.0.0.1:{port}"), FaceUpdate::default()).await.expect("made by command");
+            service
+                .create(&format!("udp4://127.0.0.1:{port}"), FaceUpdate::default())
+                .await
+                .expect("a face created by command needs no free share");
         }
         assert_eq!(service.faces.len(), 6);
         let error = service.create("udp4://127.0.0.1:9", FaceUpdate::default()).await.expect_err("full");

@@ -35,7 +35,7 @@ fn packets_go_both_ways_over_unix() {
         service.destroyed(&face).await;
         assert!(service.faces.get(face.id()).is_none());
     });
-    assert!(!path.exists(), "the socket file goes with the service");
+    assert!(!path.exists(), "the service must remove the socket file");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_full_ring_holds_streams_back_without_loss() {
         let writing = tokio::task::spawn_local(async move { writer.write_all(&stream).await.map(|()| writer) });
         eventually("the ring is full", || service.to_worker.len() == 4).await;
         tokio::time::sleep(Duration::from_millis(30)).await;
-        assert!(!writing.is_finished(), "the peer must wait");
+        assert!(!writing.is_finished(), "the peer must be blocked");
         for _ in 0..5000 {
             let frame = service.next_frame().await;
             assert_eq!((frame.face, frame.endpoint), (face.id(), 0));
@@ -216,7 +216,7 @@ fn a_flood_leaves_most_of_the_ring_to_others() {
         for _ in 0..waiting {
             assert_ne!(service.next_frame().await.face, face.id());
         }
-        assert_eq!(service.next_frame().await.face, face.id(), "it is the next behind those that waited");
+        assert_eq!(service.next_frame().await.face, face.id(), "the frame must follow those that waited");
         flooding.abort();
     });
 }
@@ -270,7 +270,7 @@ fn a_thousand_connections_leave_nothing_behind() {
             }
         }
         eventually("only the first face is left", || service.faces.len() == 1).await;
-        eventually("all buffers are back", || service.pool.in_use() == 0).await;
+        eventually("all buffers are returned", || service.pool.in_use() == 0).await;
         // Other tests of this process run at the same time and open a few descriptors of their own.
         eventually("the sockets are closed", || descriptors() < before + 100).await;
         drop(warm_up);
@@ -307,7 +307,7 @@ fn destroying_a_face_closes_its_connection() {
         assert!(!service.destroy(face.id()).await);
         // A frame for a closed face is dropped without an error.
         assert!(service.send(face.id(), &packet(5, 1)));
-        eventually("the frame is taken", || service.from_worker.is_empty()).await;
+        eventually("the frame was taken from the ring", || service.from_worker.is_empty()).await;
     });
 }
 
@@ -320,7 +320,7 @@ fn a_second_service_on_the_same_path_is_told_so() {
         let ring = || Arc::new(Ring::new(1, Arc::new(Waker::new())));
         let (events, _) = mpsc::unbounded_channel();
         let second = SocketService::new(again, pool, Arc::new(FaceTable::new()), inlets(&ring()), ring(), events);
-        let error = second.expect_err("the path is taken");
+        let error = second.expect_err("the path is in use");
         assert!(matches!(error, ListenError::AnotherForwarder { .. }));
         let text = format!("another forwarder is listening on {}", path.display());
         assert!(error.to_string().starts_with(&text), "{error}");
@@ -390,7 +390,7 @@ fn a_service_opened_on_one_thread_runs_on_another() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
         tokio::task::LocalSet::new().block_on(&runtime, service.run(command_receiver))
     });
-    assert!(!path.exists(), "nobody can connect before the router can answer");
+    assert!(!path.exists(), "no application may connect before the router is ready");
     let (reply, opened) = tokio::sync::oneshot::channel();
     commands.blocking_send(SocketCommand::Open { reply }).expect("service runs");
     opened.blocking_recv().expect("an answer").expect("listeners");

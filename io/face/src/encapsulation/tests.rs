@@ -47,7 +47,7 @@ fn udp_over_ipv4_goes_out_as_specified() {
     // The checksums were computed by another program for these bytes.
     assert_eq!(frame.bytes()[14..42], expected_header[14..]);
     assert_eq!(frame.bytes()[42..55], INTEREST);
-    assert_eq!(frame.bytes()[55..], [0; 5], "padded to the shortest frame");
+    assert_eq!(frame.bytes()[55..], [0; 5], "the frame must be padded to the minimum length");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn in_a_vlan_the_tag_stands_in_front_of_the_type() {
         let (bytes, plain) = (frame.bytes(), plain.bytes());
         assert_eq!(bytes[..12], plain[..12]);
         assert_eq!(bytes[12..18], [0x81, 0x00, 0x01, 0x02, ethertype[0], ethertype[1]]);
-        assert_eq!(bytes[18..], plain[14..], "padding is as without the tag");
+        assert_eq!(bytes[18..], plain[14..], "the padding must be the same as without the tag");
         let carried = Carried::read(bytes).expect("a type");
         assert_eq!((carried.vlan, carried.start()), (Some(vlan), 18));
     }
@@ -159,7 +159,10 @@ fn packets_that_are_not_whole_are_dropped_under_their_reason() {
     ] {
         assert_eq!(Datagram::read_v4(&changed(&v4, changes), ETHERNET_BYTES), Err(reason), "{changes:?}");
     }
-    assert!(Datagram::read_v4(&changed(&v4, &[(20, 0x00)]), ETHERNET_BYTES).is_ok(), "others may allow fragments");
+    assert!(
+        Datagram::read_v4(&changed(&v4, &[(20, 0x00)]), ETHERNET_BYTES).is_ok(),
+        "the bit that forbids fragments is optional"
+    );
     let mut damaged = v4.clone();
     damaged[24] ^= 1;
     assert_eq!(Datagram::read_v4(&damaged, ETHERNET_BYTES), Err(LinkDrop::BadChecksum));
@@ -169,7 +172,7 @@ fn packets_that_are_not_whole_are_dropped_under_their_reason() {
         assert_eq!(Datagram::read_v6(&changed(&v6, &[changes]), ETHERNET_BYTES), Err(reason), "{changes:?}");
     }
     let read = |frame: &[u8]| udp::read(frame, &Datagram::read_v4(frame, ETHERNET_BYTES).expect("IPv4")).map(|_| ());
-    assert_eq!(read(&changed(&v4, &[(40, 0), (41, 0)])), Ok(()), "IPv4 allows UDP without checksum");
+    assert_eq!(read(&changed(&v4, &[(40, 0), (41, 0)])), Ok(()), "IPv4 allows UDP without a checksum");
     for (changes, reason) in [
         (&[(39, 7)][..], LinkDrop::MalformedFrame),
         (&[(39, 22)], LinkDrop::MalformedFrame),
@@ -178,8 +181,12 @@ fn packets_that_are_not_whole_are_dropped_under_their_reason() {
         assert_eq!(read(&changed(&v4, changes)), Err(reason), "{changes:?}");
     }
     let read = |frame: &[u8]| udp::read(frame, &Datagram::read_v6(frame, ETHERNET_BYTES).expect("IPv6")).map(|_| ());
-    assert_eq!(read(&changed(&v6, &[(60, 0), (61, 0)])), Err(LinkDrop::BadChecksum), "IPv6 does not");
-    assert_eq!(read(&changed(&v6, &[(60, 0), (61, 0), (56, 0x12), (57, 0xB5)])), Ok(()), "except for VXLAN");
+    assert_eq!(read(&changed(&v6, &[(60, 0), (61, 0)])), Err(LinkDrop::BadChecksum), "IPv6 requires a UDP checksum");
+    assert_eq!(
+        read(&changed(&v6, &[(60, 0), (61, 0), (56, 0x12), (57, 0xB5)])),
+        Ok(()),
+        "VXLAN over IPv6 may omit the UDP checksum"
+    );
 }
 
 #[test]
@@ -275,7 +282,7 @@ fn an_echo_request_becomes_its_answer() {
         let (answer, kind) = read(buffer.bytes());
         assert_eq!((answer.source, answer.destination), (ends.destination, ends.source));
         assert_eq!(kind, if is_v4 { 0 } else { 129 });
-        assert!(!icmp::is_echo_request(&answer, kind), "answers are not answered");
+        assert!(!icmp::is_echo_request(&answer, kind), "an echo reply must not be answered");
         assert_eq!((&buffer.bytes()[..6], &buffer.bytes()[6..12]), (&HERE[..], &THERE[..]));
         assert_eq!(buffer.bytes()[answer.payload.start + 4..answer.payload.end], ping[4..]);
         assert!(buffer.bytes().len() >= 60);

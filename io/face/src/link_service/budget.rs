@@ -225,7 +225,7 @@ mod tests {
                         }
                     }
                     let place = budget.take(slot);
-                    prop_assert!(!model.0.iter().any(|entry| entry.1 == place), "a place is held once");
+                    prop_assert!(!model.0.iter().any(|entry| entry.1 == place), "a slot must have one holder");
                     prop_assert!((place as usize) < limit);
                     model.0.push((slot, place));
                 } else if !model.0.is_empty() {

@@ -56,7 +56,7 @@ pub(super) struct Mailbox {
 
 /// The worker does not answer: it has ended, and the router is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the forwarding worker does not answer")]
+#[error("the forwarding worker does not respond")]
 pub struct WorkerSilent;
 
 /// The control side's handle of a worker's ports. Its methods block until the change is in effect.

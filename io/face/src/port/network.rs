@@ -77,7 +77,7 @@ impl PortNetwork {
     /// The reason why there can be no such face.
     pub fn complete(&self, remote: &FaceUri, local: &FaceUri) -> Result<FaceUri, String> {
         let Some(mut options) = local.options().copied() else {
-            return Err(format!("a face to {remote} needs a network interface or memif as local end, not {local}"));
+            return Err(format!("a face to {remote} needs a network interface or memif as its local URI, not {local}"));
         };
         let network = local.network();
         let to = match remote {
@@ -89,23 +89,23 @@ impl PortNetwork {
             },
         };
         if self.has(to) {
-            return Err(format!("{to} is an address of {network} itself: name the other end"));
+            return Err(format!("{to} is an address of {network} itself: use the address of the peer"));
         }
         let Some(address) = options.address.or_else(|| self.source_for(to)) else {
             return Err(format!(
-                "{network} has no address to send to {to} from: give it one with `addresses` in its [[port]] of the \
+                "{network} has no address for sending to {to}: add one to `addresses` in its [[port]] of the \
                  configuration"
             ));
         };
         if !self.has(address) {
             return Err(format!(
-                "{network} has no address {address}: list it in `addresses` of its [[port]] of the configuration"
+                "{network} has no address {address}: add it to `addresses` in its [[port]] of the configuration"
             ));
         }
         if options.next_hop.is_none() && self.next_hop(to).is_none() {
             return Err(format!(
-                "{to} is not on the link of {network}: name the way there with `gateways` in its [[port]] of the \
-                 configuration, or with mac= in the local address"
+                "{to} is not on the link of {network}: add a gateway with `gateways` in its [[port]] of the \
+                 configuration, or set mac= in the local URI"
             ));
         }
         options.address = Some(address);
@@ -226,8 +226,8 @@ mod tests {
         for (remote, local, problem) in [
             ("udp6://[2001:db8:1::7]:6363", "dev://eth1", "`gateways`"),
             ("udp4://192.0.2.7:6363", "dev://eth1?ip=192.0.2.2", "`addresses`"),
-            ("udp4://192.0.2.1:6363", "dev://eth1", "the other end"),
-            ("vxlan4://198.51.100.9?vni=5", "dev://eth1", "the other end"),
+            ("udp4://192.0.2.1:6363", "dev://eth1", "the address of the peer"),
+            ("vxlan4://198.51.100.9?vni=5", "dev://eth1", "the address of the peer"),
             ("udp4://192.0.2.7:6363", "pcap:///a", "network interface"),
         ] {
             let error = complete(remote, local).expect_err(local);
@@ -235,9 +235,9 @@ mod tests {
         }
         let none = PortNetwork::default();
         let error = none.complete(&"udp4://192.0.2.7:6363".parse().expect("URI"), &"dev://eth1".parse().expect("URI"));
-        assert!(error.expect_err("no address").contains("`addresses`"));
+        assert!(error.expect_err("the port has no address").contains("`addresses`"));
         let error =
             none.complete(&"udp4://192.0.2.7:6363".parse().expect("URI"), &"dev://eth1?vlan=7".parse().expect("URI"));
-        assert!(error.expect_err("no address").starts_with("dev://eth1?vlan=7 has no address"));
+        assert!(error.expect_err("the port has no address").starts_with("dev://eth1?vlan=7 has no address"));
     }
 }

@@ -154,7 +154,7 @@ fn too_many_faces() -> LinkDrop {
     // A flood of frames must not cause a flood of log lines.
     static LINES: LogLimit = LogLimit::new(3);
     if let Some(left_out) = LINES.admit() {
-        tracing::warn!(left_out, "limit of faces for unknown senders reached on a port: new ones are refused");
+        tracing::warn!(left_out, "limit of on-demand faces on ports reached: new peers are refused");
     }
     LinkDrop::TooManyFaces
 }

@@ -242,7 +242,7 @@ mod tests {
             [0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 69_000, 129_000, 189_000]
         );
         tokens.forget_peer();
-        assert_eq!(asked(&tokens, 200_000, 202_000), [200_000, 201_000], "another peer is asked anew");
+        assert_eq!(asked(&tokens, 200_000, 202_000), [200_000, 201_000], "a new peer must be asked again");
         tokens.note_known();
         assert!(asked(&tokens, 203_000, 300_000).is_empty());
         for (link_type, mode) in [

@@ -49,7 +49,7 @@ fn a_number_returns_after_65536_uses_of_its_slot() {
     let mut seen = std::collections::HashSet::new();
     for _ in 0..65_536 {
         let face = table.insert(params("fd://1")).expect("face");
-        assert!(seen.insert(face.id()), "{} came back early", face.id());
+        assert!(seen.insert(face.id()), "{} was reused too early", face.id());
         table.remove(face.id());
     }
     let face = table.insert(params("fd://1")).expect("face");
@@ -97,7 +97,7 @@ fn a_full_table_says_so_and_recovers() {
     assert_eq!(error, FaceTableError::Full { limit: 2 });
     assert!(error.to_string().contains("2 faces exist"));
     let internal = table.insert_reserved(FaceId::INTERNAL, params("internal://"));
-    assert_eq!(internal.expect("reserved numbers do not count").id(), FaceId(1));
+    assert_eq!(internal.expect("reserved ids do not count").id(), FaceId(1));
     table.remove(first.id());
     assert!(table.insert(params("fd://3")).is_ok());
 }
@@ -220,8 +220,11 @@ fn only_on_demand_faces_expire() {
         face.update(&update(FacePersistency::OnDemand)).expect("allowed");
     }
     face.set_expiration(Some(Instant::now() + Duration::from_secs(5)));
-    face.update(&update(FacePersistency::OnDemand)).expect("no change");
-    assert!(face.expiration_period_ms().is_some_and(|left| left <= 5000), "what is no change changes nothing");
+    face.update(&update(FacePersistency::OnDemand)).expect("the value is the same");
+    assert!(
+        face.expiration_period_ms().is_some_and(|left| left <= 5000),
+        "an update with the same value must change nothing"
+    );
     let connected = made(FacePersistency::OnDemand, None);
     assert_eq!(connected.expiration_period_ms(), None);
 }
@@ -244,9 +247,9 @@ fn flags_depend_on_scope_and_link_type() {
         .expect("group");
     assert!(set(&group, FaceFlags::RELIABILITY).is_err());
     assert!(set(&group, FaceFlags::PIT_TOKENS_ON).is_err());
-    assert!(set(&local, FaceFlags::PIT_TOKENS).is_err(), "on and off");
+    assert!(set(&local, FaceFlags::PIT_TOKENS).is_err(), "both on and off");
     assert!(set(&local, FaceFlags::PIT_TOKENS_ON).is_ok());
-    assert!(set(&local, FaceFlags::PIT_TOKENS_OFF).is_err(), "on as well");
+    assert!(set(&local, FaceFlags::PIT_TOKENS_OFF).is_err(), "on already, so off is a conflict");
     let off =
         FaceUpdate { flags: FaceFlags::PIT_TOKENS_OFF, flags_mask: FaceFlags::PIT_TOKENS.0, ..FaceUpdate::default() };
     assert!(local.update(&off).is_ok());

@@ -69,7 +69,7 @@ mod tests {
         let mut held: Vec<Held<'_>> = (0..31).map(|_| backlog.hold(10)).collect();
         assert_eq!(backlog.share_frames(), FRAMES_PER_ROUND / 32);
         held.extend((0..10_000).map(|_| backlog.hold(10)));
-        assert_eq!(backlog.share_frames(), 1, "everybody gets on");
+        assert_eq!(backlog.share_frames(), 1, "every queue must get a share");
         drop(held);
         assert_eq!(backlog.share_frames(), MAX_SHARE_FRAMES);
     }

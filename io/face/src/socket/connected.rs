@@ -22,7 +22,7 @@ use crate::registry::{Face, FacePersistency, FaceUpdate};
 /// Creates a face to `remote`.
 pub(super) fn create(shared: &Rc<Shared>, remote: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let channel = towards(shared, remote)
-        .map_err(|error| CreateError::Unreachable(format!("no UDP socket towards {remote}: {error}")))?;
+        .map_err(|error| CreateError::Unreachable(format!("cannot open a UDP socket to {remote}: {error}")))?;
     let path = Path { remote, local: channel.local };
     let peer = channel
         .open_unicast(shared, path, FacePersistency::Persistent, update)

@@ -63,11 +63,11 @@ fn check(
     let address = uri.socket_address();
     let wanted = match (&uri, address) {
         (FaceUri::Udp { .. }, _) if uri.is_multicast() => {
-            return refuse("multicast faces are made by the configuration, not on command");
+            return refuse("multicast faces are created from the configuration, not by command");
         }
         (FaceUri::Udp { .. }, Some(address)) => Wanted::Udp(address),
         (FaceUri::Tcp { .. }, Some(address)) if address.ip().is_multicast() => {
-            return refuse("TCP has no multicast");
+            return refuse("TCP does not support multicast");
         }
         (FaceUri::Tcp { .. }, Some(address)) => Wanted::Tcp(address),
         (FaceUri::WebSocket { secure: true, .. }, _) => return refuse("WebSocket over TLS is not supported"),
@@ -76,13 +76,13 @@ fn check(
         }
         (FaceUri::Udp { .. } | FaceUri::Tcp { .. }, None) => {
             return Err(CreateError::Malformed(format!(
-                "face URI {uri} names an interface this computer does not have"
+                "face URI {uri} names an interface that this host does not have"
             )));
         }
         _ => {
             let scheme = uri.scheme();
             return Err(CreateError::NotAcceptable(format!(
-                "faces of scheme {scheme} cannot be created over sockets: udp4, udp6, tcp4, tcp6 and ws can"
+                "faces of scheme {scheme} cannot be created over sockets: use udp4, udp6, tcp4, tcp6 or ws"
             )));
         }
     };
@@ -90,7 +90,7 @@ fn check(
         return refuse("a local URI cannot be chosen for this scheme");
     }
     if update.persistency == Some(FacePersistency::OnDemand) {
-        return refuse("a face made on command cannot be on-demand: choose persistent or permanent");
+        return refuse("a face created by command cannot be on-demand: choose persistent or permanent");
     }
     let local_fields = update.flags_mask & update.flags.0 & FaceFlags::LOCAL_FIELDS.0 != 0;
     let loopback_is_local = match wanted {
@@ -101,10 +101,10 @@ fn check(
     let may_be_local =
         address.is_some_and(|address| locality::scope(loopback_is_local, address, address) == FaceScope::Local);
     if local_fields && !may_be_local {
-        return refuse("local fields are for faces to this computer only");
+        return refuse("local fields are available only on faces to this host");
     }
     if update.mtu_bytes.is_some() && !matches!(wanted, Wanted::Udp(_)) {
-        return refuse("this transport carries whole packets: it has no MTU to set");
+        return refuse("this transport carries whole packets, so its MTU cannot be set");
     }
     let normal = match &wanted {
         Wanted::Udp(address) => FaceUri::udp(*address),

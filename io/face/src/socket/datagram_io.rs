@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(count, expected);
         }
         assert_eq!(got, packets);
-        let empty = receiving.receive(&right, &mut memory, |_, _| {}).expect_err("nothing left");
+        let empty = receiving.receive(&right, &mut memory, |_, _| {}).expect_err("no datagram is left");
         assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
     }
 
@@ -309,7 +309,7 @@ mod tests {
     fn what_the_kernel_drops_is_found_out() {
         let (left, _) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let (right, right_address) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-        right.set_recv_buffer_size(1).expect("the smallest");
+        right.set_recv_buffer_size(1).expect("the smallest buffer can be set");
         let mut io = DatagramIo::new(&right, right_address);
         let mut memory = receive_memory();
         let mut lost = 0;

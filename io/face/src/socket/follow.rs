@@ -107,7 +107,7 @@ fn end_dead_connection(host: &mut Host, entry: &SocketFace) {
     if host.has(local) {
         return;
     }
-    tracing::info!(face = %entry.face.id(), remote = %entry.face.remote_uri(), %local, "local address gone: closing the connection");
+    tracing::info!(face = %entry.face.id(), remote = %entry.face.remote_uri(), %local, "local address removed: closing the connection");
     match &entry.link {
         Link::Stream(link) => link.abort(),
         Link::WebSocket(link) => link.abort(),
@@ -123,7 +123,7 @@ fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>
         return true;
     }
     if !is_usable && entry.face.persistency() == FacePersistency::OnDemand {
-        tracing::debug!(face = %entry.face.id(), "the local address of the face is gone: closing");
+        tracing::debug!(face = %entry.face.id(), "local address removed: closing the face");
         shared.close(entry.face.id());
         return true;
     }
@@ -144,7 +144,7 @@ fn follow_datagrams(shared: &Rc<Shared>, host: &mut Host, entry: &Rc<SocketFace>
         Err(_) if is_usable => true,
         Err(error) => {
             if current.is_some() {
-                tracing::info!(face = %entry.face.id(), %remote, %error, "no address to send from: the face is down");
+                tracing::info!(face = %entry.face.id(), %remote, %error, "no source address: the face is down");
                 link.disconnect(&entry.face);
                 entry.face.set_local_uri(FaceUri::Null);
                 shared.set_up(&entry.face, false);
@@ -182,12 +182,12 @@ fn move_to(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &DatagramLink, cha
     let face = &entry.face;
     if let Some(other) = channel.face_at(&path) {
         if other.persistency() != FacePersistency::OnDemand {
-            return tracing::debug!(face = %face.id(), other = %other.id(), "another face sends to this peer from this address");
+            return tracing::debug!(face = %face.id(), other = %other.id(), "another face has this peer and local address");
         }
         // This is the on-demand face that the peer opened by sending to this address.
         shared.close(other.id());
     }
-    tracing::info!(face = %face.id(), remote = %path.remote, local = %path.local, "another address to send from");
+    tracing::info!(face = %face.id(), remote = %path.remote, local = %path.local, "the face has a new source address");
     link.disconnect(face);
     link.is_chosen_by_peer.set(false);
     face.set_local_uri(FaceUri::udp(path.local));

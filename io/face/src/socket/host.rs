@@ -25,7 +25,7 @@ impl Host {
     pub(super) fn now() -> Host {
         let addresses = getifaddrs().map(Iterator::collect).map_err(io::Error::from);
         if let Err(error) = &addresses {
-            tracing::debug!(%error, "the addresses of interfaces are not known");
+            tracing::debug!(%error, "cannot list the addresses of network interfaces");
         }
         Host { addresses, own: HashMap::new(), sources: HashMap::new() }
     }

@@ -118,7 +118,7 @@ async fn receive_datagrams(shared: &Rc<Shared>, channel: &Rc<Channel>, inlet: &R
             Err(_) if reachability::take_errors(shared, channel, inlet) => {}
             Err(error) if reachability::is_unreachable_by(&error) => {}
             Err(error) => {
-                tracing::debug!(local = %channel.local, %error, "receiving failed");
+                tracing::debug!(local = %channel.local, %error, "cannot receive datagrams");
                 tokio::time::sleep(FAILURE_PAUSE).await;
             }
         }

@@ -86,7 +86,7 @@ impl Changes {
     /// and returns, because there may have been changes.
     pub(super) async fn next(&self) {
         if let Err(error) = self.read().await {
-            tracing::debug!(%error, "reading news of network interfaces failed");
+            tracing::debug!(%error, "cannot read notifications of network interfaces");
             sleep(RETRY).await;
         }
     }

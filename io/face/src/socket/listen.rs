@@ -90,7 +90,7 @@ fn bind(socket: &Socket, protocol: &'static str, address: SocketAddr) -> io::Res
                 socket.set_freebind_v6(true)?
             }
             socket.bind(&address.into())?;
-            tracing::warn!(protocol, %address, "no network interface has this address yet: listening on it as soon as one has");
+            tracing::warn!(protocol, %address, "no network interface has this address yet: listening on it as soon as one does");
             Ok(())
         }
         bound => bound,
@@ -119,7 +119,7 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
         // this for the sockets of single peers. If the option were set before `bind`, a second router could bind the
         // port unnoticed.
         if let Err(error) = socket.set_reuse_port(true) {
-            tracing::debug!(%error, "no receive queues of their own for peers on UDP");
+            tracing::debug!(%error, "cannot set SO_REUSEPORT: UDP peers get no receive queues of their own");
         }
         with_local(socket)
     };
@@ -133,14 +133,14 @@ fn receive_for_all_addresses(socket: &Socket, address: SocketAddr) {
         tracing::warn!(
             %address,
             %error,
-            "UDP answers leave from the address that routes prefer, which need not be the one that was asked: listen on \
-             single addresses if this host has several"
+            "UDP replies use the source address that the routing table prefers, which may differ from the requested \
+             one: if this host has several addresses, listen on each of them"
         );
     }
     let refused =
         if address.is_ipv4() { socket.set_multicast_all_v4(false) } else { socket.set_multicast_all_v6(false) };
     if let Err(error) = refused {
-        tracing::debug!(%address, %error, "datagrams to multicast groups are dropped one by one");
+        tracing::debug!(%address, %error, "the kernel cannot filter datagrams to multicast groups: the router drops each of them");
     }
 }
 
@@ -176,7 +176,7 @@ pub(super) fn size_buffers(socket: &Socket, receive_bytes: usize) {
     let send_bytes = receive_bytes.min(UNSENT_DATAGRAM_BYTES);
     for result in [socket.set_recv_buffer_size(receive_bytes), socket.set_send_buffer_size(send_bytes)] {
         if let Err(error) = result {
-            tracing::debug!(%error, "kernel socket buffers keep their size");
+            tracing::debug!(%error, "cannot set the size of a kernel socket buffer");
         }
     }
 }
@@ -196,7 +196,7 @@ pub(super) fn tune_connection(socket: &Socket, config: &SocketConfig) {
     ];
     for result in results {
         if let Err(error) = result {
-            tracing::debug!(%error, "TCP option not set");
+            tracing::debug!(%error, "cannot set a TCP option");
         }
     }
 }
@@ -206,7 +206,7 @@ pub(super) fn tune_connection(socket: &Socket, config: &SocketConfig) {
 /// affected.
 pub(super) fn limit_unsent(socket: &Socket) {
     if let Err(error) = socket.set_tcp_notsent_lowat(UNSENT_BYTES) {
-        tracing::debug!(%error, "TCP option not set");
+        tracing::debug!(%error, "cannot set a TCP option");
     }
 }
 

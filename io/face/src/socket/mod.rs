@@ -80,7 +80,7 @@ pub use locality::{is_loopback_origin, shows_no_proxy};
 
 /// A command of the control thread to the service.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
+#[expect(clippy::large_enum_variant, reason = "commands are few and short-lived")]
 pub enum SocketCommand {
     /// Create a face (NFD management protocol, `faces/create`). A permanent TCP or WebSocket face is created at once,
     /// down, and comes up when its peer answers. A persistent one is created only if the peer answers in time.
@@ -232,8 +232,8 @@ impl SocketService {
                 command = commands.recv() => command,
                 // None of these tasks ends by itself. Without one of them the service would work only in part.
                 Some(_) = tasks.join_next() => {
-                    let source = io::Error::other("one of its tasks ended by itself");
-                    return Err(ListenError::System { action: "go on serving sockets", source });
+                    let source = io::Error::other("a task ended unexpectedly");
+                    return Err(ListenError::System { action: "continue to serve sockets", source });
                 }
             };
             let Some(command) = command else { break };

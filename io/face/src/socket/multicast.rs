@@ -59,7 +59,7 @@ pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
         for interface in names.iter().filter(|name| !found.iter().any(|interface| interface.name == **name)) {
             tracing::warn!(
                 interface,
-                "no such network interface yet: joining the multicast groups as soon as there is one"
+                "no such network interface yet: joining the multicast groups as soon as it appears"
             );
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
                 return Err(error);
             }
             Err(error) => {
-                tracing::warn!(interface = wanted.interface.name, %error, "no multicast face on this interface yet");
+                tracing::warn!(interface = wanted.interface.name, %error, "cannot create a multicast face on this interface yet");
             }
         }
     }
@@ -232,7 +232,7 @@ impl Memberships {
                 done.map_err(|error| error.to_string())
             });
             if let Err(error) = done {
-                tracing::debug!(interface = wanted.interface.name, error, "a multicast group could not be joined yet");
+                tracing::debug!(interface = wanted.interface.name, error, "cannot join a multicast group yet");
                 complete = false;
             }
         }
@@ -257,7 +257,7 @@ impl Memberships {
                 let (is_v4, face, bound_to) = (group.is_ipv4(), peer.face_id(), Some(bound_to));
                 self.all.push(Membership { interface, is_v4, face, bound_to, receiving });
             }
-            Err(error) => tracing::warn!(%group, interface, %error, "no multicast face"),
+            Err(error) => tracing::warn!(%group, interface, %error, "cannot create a multicast face"),
         }
         Ok(())
     }
@@ -272,7 +272,7 @@ impl Membership {
         if let Link::Datagram(link) = &entry.link {
             link.disconnect(&entry.face);
         }
-        tracing::info!(interface = self.interface, face = %self.face, "interface gone: the multicast face is down");
+        tracing::info!(interface = self.interface, face = %self.face, "interface removed: the multicast face is down");
         shared.set_up(&entry.face, false);
     }
 
@@ -285,7 +285,7 @@ impl Membership {
         channel.attach(&entry, link, Path { remote: joined.group, local: joined.group });
         self.bound_to = Some(joined.bound_to);
         self.receiving = receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
-        tracing::info!(interface = self.interface, face = %self.face, "interface back: the multicast face is up");
+        tracing::info!(interface = self.interface, face = %self.face, "interface present again: the multicast face is up");
         shared.set_up(&entry.face, true);
         Ok(())
     }

@@ -25,7 +25,7 @@ pub(super) fn is_allowed(request: &Request, allowed: &[String]) -> bool {
 
 /// Returns the answer to a handshake that is not allowed.
 pub(super) fn refusal() -> ErrorResponse {
-    let text = "web pages of this origin may not connect: the configuration of the router can allow them\n";
+    let text = "web pages from this origin may not connect: allow the origin in the configuration of the router\n";
     let mut response = ErrorResponse::new(Some(text.to_owned()));
     *response.status_mut() = StatusCode::FORBIDDEN;
     response

@@ -156,7 +156,7 @@ impl Outlets {
         for one in waiting.drain(..done) {
             self.take_off(&one);
             if let Some(error) = &failure {
-                tracing::trace!(face = %one.peer.face.id(), %error, "datagram not sent");
+                tracing::trace!(face = %one.peer.face.id(), %error, "cannot send a datagram");
                 one.peer.face.counters.count_transport_drop(LinkDrop::SendFailed);
                 if error.raw_os_error() == Some(Errno::EMSGSIZE as i32) {
                     self.refuse(one.peer);

@@ -74,7 +74,7 @@ pub(super) fn subscribe(socket: &Socket) {
     let is_v6 = socket.local_addr().is_ok_and(|local| local.is_ipv6());
     let done = if is_v6 { setsockopt(socket, Ipv6RecvErr, &true) } else { setsockopt(socket, Ipv4RecvErr, &true) };
     if let Err(error) = done {
-        tracing::debug!(%error, "refused datagrams go unnoticed");
+        tracing::debug!(%error, "cannot detect refused datagrams");
     }
 }
 
@@ -152,12 +152,12 @@ pub(super) fn note_unreachable(shared: &Rc<Shared>, peer: &Rc<Peer>, error: impl
 
 /// Takes the face of a peer down because the peer has stopped answering.
 pub(super) fn note_silent(shared: &Rc<Shared>, peer: &Rc<Peer>) {
-    take_down(shared, peer, Down::Silent, &"it does not answer");
+    take_down(shared, peer, Down::Silent, &"the peer does not reply");
 }
 
 fn take_down(shared: &Rc<Shared>, peer: &Rc<Peer>, down: Down, reason: &dyn std::fmt::Display) {
     if peer.reachability.down.replace(Some(down)).is_none() {
-        tracing::debug!(face = %peer.face.id(), remote = %peer.face.remote_uri(), %reason, "peer cannot be reached");
+        tracing::debug!(face = %peer.face.id(), remote = %peer.face.remote_uri(), %reason, "peer is unreachable");
         shared.set_up(&peer.face, false);
         spawn_local(probe(Rc::clone(shared), Rc::clone(peer)));
     }

@@ -400,8 +400,8 @@ pub(super) enum OpenError {
     #[error("the limit of {0} faces over sockets is reached: destroy some, or raise the limit in the configuration")]
     Limit(usize),
     #[error(
-        "the limit of {0} connections is reached, for which the file descriptors suffice: raise their hard limit (LimitNOFILE \
-         of the service, or `ulimit -Hn`)"
+        "the limit of {0} connections is reached, which depends on the number of file descriptors: raise their hard \
+         limit (LimitNOFILE of the service, or `ulimit -Hn`)"
     )]
     Descriptors(usize),
     #[error(transparent)]

@@ -93,7 +93,7 @@ pub(super) fn look_later(shared: &Rc<Shared>, channel: &Rc<Channel>) {
             channel.looks_at_standing.set(false);
             if let Err(error) = look_at_all(&shared, &channel) {
                 // The listening socket still receives the peer's datagrams; the next check tries again.
-                tracing::debug!(local = %channel.local, %error, "no receive queue of its own for a peer");
+                tracing::debug!(local = %channel.local, %error, "cannot create a receive queue for a peer");
             }
         });
     }

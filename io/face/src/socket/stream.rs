@@ -227,7 +227,11 @@ fn note_end(face: &Face, end: End) {
         End::Failed(error) => tracing::debug!(face = %face.id(), %error, "connection failed"),
         End::Bad(error) => end_of_garbage(face, drop_reason(error), &error),
         End::NotNdn => {
-            end_of_garbage(face, LinkDrop::NotNdnFrame, &"what came is neither Interest nor Data nor LpPacket");
+            end_of_garbage(
+                face,
+                LinkDrop::NotNdnFrame,
+                &"received bytes are neither an Interest, nor Data, nor an LpPacket",
+            );
         }
     }
 }

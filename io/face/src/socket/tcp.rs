@@ -49,7 +49,7 @@ pub(super) async fn accept<L: Listener>(
         match served {
             Ok(()) => {}
             Err(error) if is_of_one_connection(&error) => {
-                tracing::debug!(%error, "connection lost before it was served")
+                tracing::debug!(%error, "connection lost before it was accepted")
             }
             Err(error) => {
                 static LINES: LogLimit = LogLimit::new(3);

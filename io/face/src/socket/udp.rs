@@ -365,7 +365,7 @@ pub(super) fn flush(shared: &Rc<Shared>, channel: &Rc<Channel>) {
         let attempt = || if channel.send(&shared) { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
         if let Err(error) = channel.inlet.socket.write_when_possible(attempt).await {
             // The queued datagrams are sent with the next packet.
-            tracing::debug!(local = %channel.local, %error, "cannot wait for room to send");
+            tracing::debug!(local = %channel.local, %error, "cannot wait until the socket is writable");
         }
         channel.draining.set(false);
         mtu::renew_refused(&shared, &channel);

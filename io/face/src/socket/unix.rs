@@ -42,7 +42,7 @@ impl Drop for SocketFile {
         if self.is_there()
             && let Err(error) = fs::remove_file(&self.path)
         {
-            tracing::warn!(path = %self.path.display(), %error, "socket file not removed");
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the socket file");
         }
     }
 }
@@ -86,10 +86,10 @@ pub(super) async fn keep(shared: Rc<Shared>, bound: Bound<UnixListener>) {
             () = tcp::accept(Rc::clone(&shared), listener, serve) => return,
             () = gone(&file) => {}
         }
-        tracing::warn!(path = %config.path.display(), "socket file gone: making it again");
+        tracing::warn!(path = %config.path.display(), "socket file was removed: creating it again");
         drop(file);
         Bound { socket: listener, file, .. } = listen_again(&config, shared.config.backlog).await;
-        tracing::info!(path = %config.path.display(), "socket file made again");
+        tracing::info!(path = %config.path.display(), "socket file created again");
     }
 }
 
@@ -175,7 +175,7 @@ fn remove_stale(path: &Path, address: &SockAddr) -> Result<(), ListenError> {
     let probe = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None).map_err(failed)?;
     match probe.connect(address).map_err(|error| error.kind()) {
         Err(io::ErrorKind::ConnectionRefused) => {
-            tracing::info!(path = %path.display(), "removing the socket file of a forwarder that is gone");
+            tracing::info!(path = %path.display(), "removing the stale socket file of a stopped forwarder");
             fs::remove_file(path).map_err(failed)
         }
         Err(io::ErrorKind::NotFound) => Ok(()),
@@ -253,12 +253,12 @@ mod tests {
         let config = UnixListenerConfig { path: directory.path().join("stale.sock"), mode: 0o666 };
         drop(UnixListener::bind(&config.path).expect("first"));
         assert!(config.path.exists());
-        let Bound { socket: _socket, file, .. } = listen(&config, 4).expect("replaces the stale file");
+        let Bound { socket: _socket, file, .. } = listen(&config, 4).expect("the stale file is replaced");
         // Another process replaced the file: it stays.
         fs::remove_file(&config.path).expect("remove");
         fs::write(&config.path, b"not a socket").expect("write");
         drop(file);
-        let error = listen(&config, 4).expect_err("an ordinary file");
+        let error = listen(&config, 4).expect_err("a regular file is refused");
         assert!(matches!(error, ListenError::NotASocket { .. }), "{error}");
         assert!(config.path.exists());
     }

@@ -148,7 +148,7 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
     let task = spawn_local(async move {
         let limit = Duration::from_millis(shared.config.connect_timeout_ms);
         let scope = Cell::new(scope);
-        #[expect(clippy::result_large_err, reason = "the library wants it so")]
+        #[expect(clippy::result_large_err, reason = "the library defines the type")]
         let check = |request: &Request, response: Response| {
             if !shows_no_proxy(request.headers()) {
                 scope.set(FaceScope::NonLocal);
@@ -163,7 +163,7 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
         let connection = match tokio::time::timeout(limit, handshake).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return tracing::debug!(%peer, %error, "WebSocket handshake failed"),
-            Err(_) => return tracing::debug!(%peer, "WebSocket handshake took too long"),
+            Err(_) => return tracing::debug!(%peer, "WebSocket handshake timed out"),
         };
         // From here on a connection through a proxy takes the permit of an unsolicited peer.
         drop(held);

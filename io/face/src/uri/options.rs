@@ -80,7 +80,7 @@ impl Parser<'_> {
                         return self.refuse(format!("`{value}` is not an IP address"), expected);
                     };
                     if !is_of_one_device(&address) {
-                        return self.refuse(format!("`{value}` is not the address of one device"), expected);
+                        return self.refuse(format!("`{value}` is not a unicast hardware address"), expected);
                     }
                     options.address = Some(address);
                     1
@@ -101,7 +101,7 @@ impl Parser<'_> {
             };
             // Another order would allow several spellings of one address.
             if last.is_some_and(|last| last >= position) {
-                let text = format!("`{key}` does not stand in its place: vlan, ip, port, source_port, mac");
+                let text = format!("option `{key}` is out of order: the order is vlan, ip, port, source_port, mac");
                 return self.refuse(text, expected);
             }
             last = Some(position);

@@ -17,22 +17,21 @@ const EXPECTED_NUMERIC: &str = "a numeric address and a port, as in wsclient://1
 const EXPECTED_UNIX: &str = "an absolute path, as in unix:///run/nfd/nfd.sock";
 const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
 const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
-const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0, or one with a VLAN from 1 to 4094, as in \
-     dev://eth0?vlan=7, or one with an address for UDP, as in dev://eth0?vlan=7&ip=192.0.2.1&port=6363, behind which \
-     source_port=name and mac=08:00:27:01:dd:01 can stand";
-const EXPECTED_PCI: &str = "the PCI address of a network card, as in pci://0000:03:00.0, behind which the same can stand as behind \
+const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0, optionally with a VLAN from 1 to 4094, as in \
+     dev://eth0?vlan=7, or with an address for UDP, as in dev://eth0?vlan=7&ip=192.0.2.1&port=6363, optionally \
+     followed by source_port=name and mac=08:00:27:01:dd:01";
+const EXPECTED_PCI: &str = "the PCI address of a network card, as in pci://0000:03:00.0, with the same options as \
      dev://eth0";
-const EXPECTED_TAP: &str =
-    "the name of a TAP interface, as in tap://ndn0, behind which the same can stand as behind dev://eth0";
-const EXPECTED_PCAP: &str = "the absolute path of a capture to read, one to write, or both, as in pcap:///in.pcap?out=/out.pcap or \
-     pcap://?out=/out.pcap, behind which &mac=08:00:27:01:dd:01 can stand";
+const EXPECTED_TAP: &str = "the name of a TAP interface, as in tap://ndn0, with the same options as dev://eth0";
+const EXPECTED_PCAP: &str = "the absolute path of a capture to read, one to write, or both, as in \
+     pcap:///in.pcap?out=/out.pcap or pcap://?out=/out.pcap, optionally followed by &mac=08:00:27:01:dd:01";
 const EXPECTED_VXLAN: &str = "an address and a network from 0 to 16777215, as in vxlan4://192.0.2.7?vni=42 or \
-     vxlan6://[2001:db8::7]?vni=42, behind which &inner=08:00:27:01:dd:01 can stand";
+     vxlan6://[2001:db8::7]?vni=42, optionally followed by &inner=08:00:27:01:dd:01";
 const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
-const EXPECTED_MEMIF: &str = "an absolute socket path, an interface number and, unless this end is the server, \
-     &role=client, as in memif:///run/memif.sock?id=0, behind which the same can stand as behind dev://eth0";
+const EXPECTED_MEMIF: &str = "an absolute socket path, an interface id and, unless this end is the server, \
+     &role=client, as in memif:///run/memif.sock?id=0, with the same options as dev://eth0";
 
 /// Longest host name in the Domain Name System.
 const MAX_HOST_NAME_BYTES: usize = 253;
@@ -185,7 +184,7 @@ impl Parser<'_> {
     pub(super) fn device_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
         match self.hardware_address(text, expected)? {
             address if is_group(&address) || address == [0; 6] => {
-                self.refuse(format!("`{text}` is not the address of one device"), expected)
+                self.refuse(format!("`{text}` is not a unicast hardware address"), expected)
             }
             address => Ok(address),
         }
@@ -230,7 +229,7 @@ impl Parser<'_> {
             IpFamily::V6 => inside.and_then(|inside| inside.parse().map(IpAddr::V6).ok()),
         };
         let Some(address) = address.filter(is_of_one_device) else {
-            return self.refuse(format!("`{host}` is not an address of this family and of one device"), EXPECTED_VXLAN);
+            return self.refuse(format!("`{host}` is not a unicast address of this family"), EXPECTED_VXLAN);
         };
         let (identifier, inner) = match rest.split_once("&inner=") {
             None => (rest, None),
@@ -271,7 +270,7 @@ impl Parser<'_> {
 
     fn memif(&self, text: &str) -> Result<FaceUri, FaceUriError> {
         let Some((socket, id)) = text.rsplit_once("?id=") else {
-            return self.refuse("the interface number `?id=` is missing", EXPECTED_MEMIF);
+            return self.refuse("the interface id `?id=` is missing", EXPECTED_MEMIF);
         };
         let behind = |text| str::split_once(text, '&').map_or((text, None), |(text, rest)| (text, Some(rest)));
         let (id, rest) = behind(id);
@@ -284,7 +283,7 @@ impl Parser<'_> {
         let options = rest.map(|rest| self.options(rest, EXPECTED_MEMIF)).transpose()?.unwrap_or_default();
         Ok(FaceUri::Memif {
             socket: self.path(socket, EXPECTED_MEMIF)?,
-            id: self.number(id, "interface number", EXPECTED_MEMIF)?,
+            id: self.number(id, "interface id", EXPECTED_MEMIF)?,
             role,
             options,
         })
@@ -292,7 +291,7 @@ impl Parser<'_> {
 
     fn pcap(&self, text: &str) -> Result<FaceUri, FaceUriError> {
         let path = |text: &str| match text.contains(['?', '&']) {
-            true => self.refuse(format!("`{text}` has a sign that no path may have here"), EXPECTED_PCAP),
+            true => self.refuse(format!("`{text}` contains a character that is not allowed here"), EXPECTED_PCAP),
             false => self.path(text, EXPECTED_PCAP),
         };
         let (input, options) = text.split_once('?').unwrap_or((text, ""));
@@ -310,7 +309,7 @@ impl Parser<'_> {
         };
         let input = if input.is_empty() { None } else { Some(path(input)?) };
         if input.is_none() && output.is_none() {
-            return self.refuse("there is neither a capture to read nor one to write", EXPECTED_PCAP);
+            return self.refuse("neither a capture to read nor one to write is given", EXPECTED_PCAP);
         }
         Ok(FaceUri::Pcap { input, output, address })
     }

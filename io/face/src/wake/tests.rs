@@ -23,7 +23,7 @@ fn threads_never_miss_a_wake_up() {
         })
     };
     for handle in [side(0), side(1)] {
-        handle.join().expect("no wake-up was lost");
+        handle.join().expect("every wake-up must arrive");
     }
     assert_eq!(number.load(Ordering::Relaxed), ROUNDS);
 }
@@ -56,7 +56,7 @@ fn a_task_never_misses_a_wake_up_from_threads() {
         let mut seen = 0;
         while seen < 2 * EACH {
             let ready = || produced.load(Ordering::Relaxed) != seen;
-            tokio::time::timeout(Duration::from_secs(60), waker.wait(ready)).await.expect("no wake-up was lost");
+            tokio::time::timeout(Duration::from_secs(60), waker.wait(ready)).await.expect("every wake-up must arrive");
             seen = produced.load(Ordering::Relaxed);
             consumed.store(seen, Ordering::Relaxed);
         }
@@ -97,7 +97,7 @@ fn a_polling_thread_never_misses_a_wake_up_and_hears_descriptors_and_the_clock()
 
     let bell = EventFd::new().expect("descriptor");
     bell.write(1).expect("rung");
-    waker.poll(&[bell.as_fd()], None, || false).expect("the descriptor ends the sleep");
+    waker.poll(&[bell.as_fd()], None, || false).expect("the descriptor must end the sleep");
     let before = Instant::now();
     waker.poll(&[], Some(Duration::from_micros(1500)), || false).expect("polled");
     assert!(before.elapsed() >= Duration::from_micros(1500));

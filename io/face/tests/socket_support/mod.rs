@@ -1,5 +1,5 @@
 //! A socket service on its own runtime with a simulated worker. All traffic stays on the loopback interface.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "each test file uses only a part")]
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -84,12 +84,12 @@ pub fn with_service<F: Future<Output = ()>>(
         tokio::time::timeout(PATIENCE, service).await.expect("shuts down").expect("no panic").expect("no error");
     }));
     drop(local);
-    assert!(faces.is_empty(), "shutting down closes every face");
+    assert!(faces.is_empty(), "shutdown must close every face");
     let mut left = Vec::new();
     to_worker.pop_burst(&mut left, usize::MAX);
     from_worker.pop_burst(&mut left, usize::MAX);
     drop(left);
-    assert_eq!(pool.in_use(), 0, "no buffer is lost");
+    assert_eq!(pool.in_use(), 0, "all buffers must be returned");
 }
 
 impl Harness {
@@ -183,7 +183,7 @@ impl Harness {
 pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !condition() {
-        assert!(tokio::time::Instant::now() < deadline, "never happened: {what}");
+        assert!(tokio::time::Instant::now() < deadline, "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
@@ -199,14 +199,17 @@ pub fn packet(typ: u8, length: usize) -> Vec<u8> {
 /// Reads exactly `expected` from a stream.
 pub async fn expect_bytes(stream: &mut (impl AsyncReadExt + Unpin), expected: &[u8]) {
     let mut got = vec![0; expected.len()];
-    tokio::time::timeout(PATIENCE, stream.read_exact(&mut got)).await.expect("in time").expect("bytes");
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut got))
+        .await
+        .expect("the bytes arrive in time")
+        .expect("bytes");
     assert_eq!(got, expected);
 }
 
 /// Expects that the peer closes a stream without sending anything.
 pub async fn expect_closed(stream: &mut (impl AsyncReadExt + Unpin)) {
     let mut got = [0; 16];
-    let result = tokio::time::timeout(PATIENCE, stream.read(&mut got)).await.expect("in time");
+    let result = tokio::time::timeout(PATIENCE, stream.read(&mut got)).await.expect("the stream ends in time");
     assert!(matches!(result, Ok(0) | Err(_)), "expected the end of the stream, got {result:?}");
 }
 

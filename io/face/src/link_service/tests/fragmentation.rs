@@ -142,7 +142,7 @@ fn headers_count_on_fragment_0_only() {
     };
     let mut bench = Bench::new(DATAGRAM);
     let second = encode_packet(&header(1, 8), Some(&packet[4..]));
-    assert!(bench.receive(&second).expect("second first").is_empty());
+    assert!(bench.receive(&second).expect("the second fragment is accepted first").is_empty());
     let first = encode_packet(&header(0, 6), Some(&packet[..4]));
     let out = bench.receive(&first).expect("first");
     assert_eq!(out[0].buffer.bytes(), packet);
@@ -200,11 +200,11 @@ fn the_partial_packet_that_waited_longest_makes_room() {
     // Message 0 is refreshed, so message 1 is now the oldest.
     bench.now = Timestamp(5000);
     bench.receive(&fragment(1, 1, 3, &packet[10..20])).expect("refresh");
-    bench.receive(&fragment(10_000, 0, 2, &packet[..10])).expect("one too many");
+    bench.receive(&fragment(10_000, 0, 2, &packet[..10])).expect("a fragment above the limit evicts a partial packet");
     assert_eq!(bench.partial_packets(), MAX_PARTIAL_PACKETS);
     assert_eq!(bench.drops(LinkDrop::ReassemblyEvicted), 1);
     assert_eq!(bench.receive(&fragment(2, 2, 3, &packet[20..])).expect("message 0").len(), 1);
-    bench.receive(&fragment(11, 1, 3, &packet[10..20])).expect("begins anew");
+    bench.receive(&fragment(11, 1, 3, &packet[10..20])).expect("the reassembly starts again");
     assert!(bench.receive(&fragment(12, 2, 3, &packet[20..])).expect("lacks 0").is_empty());
     assert_eq!(bench.receive(&fragment(10_001, 1, 2, &packet[10..])).expect("newest").len(), 1);
     assert_eq!(bench.pool.in_use(), bench.partial_packets());
@@ -226,7 +226,7 @@ fn without_buffers_fragments_are_dropped() {
     let mut bench = Bench::with_pool(DATAGRAM, BufferPool::new(4, 1));
     let packet = data_with(30, 0);
     let large = [0; 1500];
-    bench.receive(&fragment(20, 0, 3, &large)).expect("takes the large buffer");
+    bench.receive(&fragment(20, 0, 3, &large)).expect("the fragment uses the large buffer");
     let result = bench.receive(&fragment(30, 0, 3, &large));
     assert_eq!(result.err(), Some(LinkDrop::NoBuffer));
     // A small packet takes a small buffer, and a second one to reorder its fragments.
@@ -314,14 +314,14 @@ fn a_flood_of_first_fragments_costs_only_the_peers_that_send_it() {
         }
         assert!(bench.reassembler.waiting() <= 20);
     }
-    assert_eq!(received, 50, "every packet of the modest peer, whatever four others send");
+    assert_eq!(received, 50, "no packet of the modest peer may be lost, whatever the four others send");
     assert_eq!(bench.evicted()[modest], 0);
     assert_eq!(bench.waiting()[modest], 0);
     let evicted: u64 = bench.evicted().iter().sum();
     assert_eq!(
         evicted + bench.reassembler.waiting() as u64,
         400,
-        "every lost packet has a name, on the face it came from"
+        "every lost packet must be counted on its ingress face"
     );
 }
 
@@ -333,7 +333,7 @@ fn with_more_peers_than_places_the_packet_that_waited_longest_goes() {
         bench.receive(face, 10, 0, &packet[..10]);
     }
     assert_eq!((bench.waiting(), bench.evicted()), (vec![0, 1, 1, 1], vec![1, 0, 0, 0]));
-    assert_eq!(bench.receive(3, 11, 1, &packet[10..]), 1, "fragments that follow each other closely get through");
+    assert_eq!(bench.receive(3, 11, 1, &packet[10..]), 1, "consecutive fragments must be reassembled");
     // One slot is free. Then a face with the most slots evicts its own oldest packet.
     bench.receive(1, 20, 0, &packet[..10]);
     bench.receive(1, 30, 0, &packet[..10]);

@@ -161,12 +161,16 @@ fn a_wanted_question_is_asked_once_by_the_home_worker_and_its_answer_noted() {
     let face = Arc::clone(bench.service.face());
     assert!(face.take_answered() && !face.take_answered());
     let _ = bench.receive(&hex(ASKS)).expect("taken");
-    assert_eq!((bench.tick(), face.take_answered()), (vec![hex(TELLS)], false), "a question is no answer");
+    assert_eq!(
+        (bench.tick(), face.take_answered()),
+        (vec![hex(TELLS)], false),
+        "a question must not count as an answer"
+    );
     face.want_question();
-    assert_eq!(bench.next_deadline(), Timestamp::NEVER, "it is seen with the options");
+    assert_eq!(bench.next_deadline(), Timestamp::NEVER, "the question is sent at the next update of the options");
     let mut other = LinkService::new(Arc::clone(&face), 1);
     other.update(PLAIN);
-    assert_eq!(other.next_deadline(), Timestamp::NEVER, "the home worker asks");
+    assert_eq!(other.next_deadline(), Timestamp::NEVER, "only the home worker asks");
     bench.service.update(PLAIN);
     assert_eq!((bench.next_deadline(), bench.tick()), (Timestamp::default(), vec![hex(ASKS)]));
     bench.service.update(PLAIN);
@@ -184,7 +188,7 @@ fn two_sides_find_out_about_each_other() {
     }
     for bench in [&mut maker, &mut other] {
         assert_eq!(sent(bench, PacketKind::Interest), [hex(INTEREST_WITH_TOKEN)]);
-        assert_eq!(bench.next_deadline(), Timestamp::NEVER, "there is nothing more to say");
+        assert_eq!(bench.next_deadline(), Timestamp::NEVER, "nothing is left to send");
     }
 }
 

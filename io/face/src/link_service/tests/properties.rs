@@ -188,8 +188,8 @@ proptest! {
             // The peer may drop a partial packet before a lost fragment is retransmitted: it waits for half a second,
             // but the first time-out takes a whole one.
             let timed_out = *is_fragmented && there.drops(LinkDrop::ReassemblyTimeout) > 0;
-            prop_assert!(count > 0 || given_up > 0 || timed_out, "lost without a reason");
-            prop_assert!(!is_interest || count > 0 || reported || timed_out, "an Interest lost in silence");
+            prop_assert!(count > 0 || given_up > 0 || timed_out, "a packet was lost without a reason");
+            prop_assert!(!is_interest || count > 0 || reported || timed_out, "an Interest was lost without a report");
             prop_assert!(*is_interest || !reported);
             if is_repairable {
                 prop_assert!(count == 1 || count == 0 && timed_out, "delivered {} times", count);
@@ -310,7 +310,7 @@ proptest! {
             bench.now = bench.now.max(bench.next_deadline());
             bench.tick();
             rounds += 1;
-            prop_assert!(rounds < 10_000, "it comes to rest");
+            prop_assert!(rounds < 10_000, "the links must become idle");
         }
         bench.dropped.clear();
         prop_assert_eq!(bench.pool.in_use(), 0);

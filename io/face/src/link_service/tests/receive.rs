@@ -31,16 +31,16 @@ fn packets_that_break_a_rule_are_dropped_by_its_name() {
         ("NonDiscovery on Data", LEARNING, "FD034C00", DATA, NonDiscoveryOnWrongPacket),
         ("NonDiscovery on Nack", PLAIN, "FD032000 FD034C00", INTEREST, NonDiscoveryOnWrongPacket),
         ("PrefixAnnouncement on Interest", LEARNING, "FD0350020600", INTEREST, AnnouncementOnWrongPacket),
-        ("the same with self-learning off", PLAIN, "FD0350020600", INTEREST, AnnouncementOnWrongPacket),
+        ("PrefixAnnouncement with self-learning off", PLAIN, "FD0350020600", INTEREST, AnnouncementOnWrongPacket),
         ("PrefixAnnouncement on Nack", PLAIN, "FD032000 FD0350020600", INTEREST, AnnouncementOnWrongPacket),
         ("unknown header, two low bits 01", PLAIN, "FD033900", INTEREST, MalformedHeader),
         ("unknown header outside 800-959", PLAIN, "5800", INTEREST, MalformedHeader),
         ("headers out of order", PLAIN, "FD03400101 6201AA", INTEREST, MalformedHeader),
-        ("a header twice", PLAIN, "6201AA 6201AB", INTEREST, MalformedHeader),
+        ("a repeated header", PLAIN, "6201AA 6201AB", INTEREST, MalformedHeader),
         ("PitToken of 0 bytes", PLAIN, "6200", INTEREST, MalformedHeader),
         ("Sequence of 4 bytes", PLAIN, "510400000001", INTEREST, MalformedHeader),
         ("neither Interest nor Data", PLAIN, "", "0703080141", NotInterestOrData),
-        ("a link packet in a link packet", PLAIN, "", "64025000", NotInterestOrData),
+        ("nested LpPacket", PLAIN, "", "64025000", NotInterestOrData),
         ("the fragment is longer than its packet", PLAIN, "", "0605 0703080141 00", NotInterestOrData),
         ("the fragment is shorter than its packet", PLAIN, "", "0606 0703080141", NotInterestOrData),
         ("an empty fragment", PLAIN, "", "", NotInterestOrData),
@@ -86,7 +86,7 @@ fn receive_one(options: LinkOptions, bytes: &[u8]) -> (PacketKind, Vec<u8>, Link
     let kinds = [PacketKind::Interest, PacketKind::Data, PacketKind::Nack];
     let counted = kinds.into_iter().filter(|&kind| received.kind(kind).packets.get() == 1);
     let [kind] = counted.collect::<Vec<_>>()[..] else {
-        panic!("one kind is counted once");
+        panic!("one packet kind must be counted once");
     };
     assert_eq!(received.kind(kind).bytes.get() as usize, buffer.bytes().len());
     assert_eq!(received.bytes.get() as usize, bytes.len());
@@ -144,7 +144,7 @@ fn self_learning_fields_are_ignored_unless_enabled() {
 #[test]
 fn data_is_delivered_even_without_a_buffer_for_its_announcement() {
     let mut bench = Bench::with_pool(LEARNING, BufferPool::new(1, 1));
-    let held = bench.pool.allocate(9000).expect("the large buffer");
+    let held = bench.pool.allocate(9000).expect("the pool has a large buffer");
     let packets = bench.receive(&frame("FD035003060107", DATA)).expect("accepted");
     assert!(packets[0].fields.announcement.is_none());
     drop(held);
@@ -158,6 +158,6 @@ fn idle_packets_deliver_nothing() {
             assert!(bench.receive(&hex(idle)).expect("accepted").is_empty());
         }
         assert_eq!(bench.counters().received.frames.get(), 3);
-        assert_eq!(bench.next_deadline(), Timestamp::NEVER, "nothing to acknowledge");
+        assert_eq!(bench.next_deadline(), Timestamp::NEVER, "nothing must be acknowledged");
     }
 }

@@ -193,7 +193,7 @@ fn one_lost_fragment_takes_the_others_of_its_packet_along() {
     let mut bench = Bench::new(LinkOptions { mtu_bytes: 100, ..RELIABLE });
     let frames = bench.send(PacketKind::Data, &data_with(300, 1)).expect("sent");
     assert_eq!(tx_sequences(&frames), (0..frames.len() as u64).map(Some).collect::<Vec<_>>());
-    bench.send(PacketKind::Data, &data_with(10, 2)).expect("another packet");
+    bench.send(PacketKind::Data, &data_with(10, 2)).expect("another packet can be sent");
     let mut tries = 0;
     let mut last = frames.len() as u64;
     // Everything is retransmitted three times; the other packet is acknowledged at the end.
@@ -274,7 +274,7 @@ fn a_fragmented_interest_without_protected_frames_keeps_no_copy() {
 #[test]
 fn without_buffers_for_copies_frames_go_out_unprotected() {
     let mut bench = Bench::with_pool(RELIABLE, BufferPool::new(1, 1));
-    let held = bench.pool.allocate(9000).expect("the large buffer");
+    let held = bench.pool.allocate(9000).expect("the pool has a large buffer");
     let frames = bench.send(PacketKind::Data, &hex(DATA)).expect("sent");
     assert_eq!(tx_sequences(&frames), [Some(0)]);
     assert_eq!(bench.counters().unprotected.get(), 1);
@@ -283,7 +283,7 @@ fn without_buffers_for_copies_frames_go_out_unprotected() {
     let frames = bench.send(PacketKind::Data, &hex(DATA)).expect("sent");
     assert_eq!(tx_sequences(&frames), [Some(1)]);
     // At first the pool is empty at retransmission.
-    let held = bench.pool.allocate(10).expect("the last buffer");
+    let held = bench.pool.allocate(10).expect("the pool has one more buffer");
     assert!(bench.tick_at_ms(1000).is_empty());
     assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(1200));
     drop(held);

@@ -27,7 +27,7 @@ fn headers_are_written_byte_for_byte() {
     use PacketKind::{Data, Interest, Nack};
     // Description, options, kind, fields, frame.
     let table: Vec<(&str, LinkOptions, PacketKind, LinkFields, &str)> = vec![
-        ("nothing to say", PLAIN, Interest, fields(), "050B 0703080141 0A0401020304"),
+        ("no header needed", PLAIN, Interest, fields(), "050B 0703080141 0A0401020304"),
         (
             "PIT token",
             PLAIN,
@@ -79,20 +79,20 @@ fn headers_are_written_byte_for_byte() {
             "6410 FD035003060107 5007 06050703080141",
         ),
         (
-            "everything, on a plain face",
+            "all fields, on a plain face",
             PLAIN,
             Interest,
             everything(),
             "641A 6204AABBCCDD FD03400103 500D 050B07030801410A0401020304",
         ),
         (
-            "everything, on a local face",
+            "all fields, on a local face",
             local,
             Interest,
             everything(),
             "6420 6204AABBCCDD FD032C02012C FD03400103 500D 050B07030801410A0401020304",
         ),
-        ("a datagram link needs no header either", DATAGRAM, Interest, fields(), "050B 0703080141 0A0401020304"),
+        ("no header needed on a datagram link", DATAGRAM, Interest, fields(), "050B 0703080141 0A0401020304"),
     ];
     for (what, options, kind, fields, expected) in table {
         let mut bench = Bench::new(options);

@@ -57,7 +57,7 @@ fn what_the_kernel_sends_leaves_through_the_port() {
     let sent = frame(PEER, HERE, ETHERTYPE_IPV4, &[2; 60]);
     kernel.lock().expect("wire").incoming.push(sent.clone());
     let mut frames = Vec::new();
-    assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool), "that is work");
+    assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool), "the worker had work to do");
     bench.flush();
     assert_eq!(bench.wire().sent, std::slice::from_ref(&sent));
     bench.control.set_state(PortId(0), false);

@@ -225,7 +225,7 @@ fn a_face_that_a_sender_has_made_is_known_to_the_other_worker_until_it_is_remove
     let mut pair = Pair::new();
     let greeting = frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST);
     let [first, second] = pair.receive(1, &greeting);
-    assert_eq!((first.len(), second.len()), (1, 0), "it is made by the worker that has the port");
+    assert_eq!((first.len(), second.len()), (1, 0), "the worker with the port must create the face");
     let id = first[0].0;
     pair.apply_changes();
     assert_eq!(pair.receive(1, &greeting), [vec![], vec![(id, INTEREST.to_vec())]]);
@@ -269,19 +269,19 @@ fn frames_leave_by_the_queue_of_whoever_has_them() {
     let reliability = FaceFlags::RELIABILITY;
     let update = FaceUpdate { flags: reliability, flags_mask: reliability.0, ..FaceUpdate::default() };
     face.update(&update).expect("allowed");
-    assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "what is sent is remembered in one place");
+    assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "only one worker may send on a reliable face");
     // Without a queue of its own, the worker lets the other one send, and keeps no frame.
     let open = pair.face(Peer::Ethernet(STRANGER));
     pair.wires[1].lock().expect("wire").room = 0;
     assert!(pair.send(1, &open).is_empty());
-    assert!(pair.sets[1].flush(&mut pair.records[1]).is_some(), "a frame waits");
+    assert!(pair.sets[1].flush(&mut pair.records[1]).is_some(), "a frame must be waiting");
     let only: PortQueues = vec![Box::new(TestPort(Arc::clone(&pair.wires[0]), pair.pool.clone()))];
     pair.ask(move |controls| {
         controls.take_queues(PortId(0), 2).expect("taken");
         controls.give_queues(PortId(0), 2, only, HERE, 1500).expect("given");
     });
     assert!(pair.sends_for(0, &open) && !pair.sends_for(1, &open));
-    assert!(pair.sets[1].flush(&mut pair.records[1]).is_none(), "nothing waits any more");
+    assert!(pair.sets[1].flush(&mut pair.records[1]).is_none(), "no frame may be waiting");
     assert_eq!(pair.table.link_drops().get(LinkDrop::LinkDown), 1);
 }
 
@@ -289,7 +289,7 @@ fn frames_leave_by_the_queue_of_whoever_has_them() {
 fn the_next_hop_that_one_worker_has_found_is_known_to_all() {
     let mut pair = Pair::new();
     let face = pair.udp_face();
-    assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "it is not known yet");
+    assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "the next hop is unknown at first");
     // The answer arrives on the further queue, after the request was sent on the first.
     pair.now = pair.now.plus_ms(1_000);
     pair.sets[0].receive(pair.now, &mut Vec::new(), &mut pair.records[0], &pair.pool);

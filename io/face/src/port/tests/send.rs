@@ -32,7 +32,7 @@ fn what_is_sent_into_a_vlan_has_its_tag() {
     bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere, 1500)).expect("given");
     bench.send(&face, &[6; 100]);
     bench.flush();
-    assert_eq!(bench.wire().sent[2], tagged(PEER, elsewhere, 4094, &[6; 100]), "the VLAN stays");
+    assert_eq!(bench.wire().sent[2], tagged(PEER, elsewhere, 4094, &[6; 100]), "the VLAN must not change");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_buffer_without_headroom_is_copied() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     let face = bench.face(PEER);
     let mut buffer = bench.pool.allocate(10).expect("buffer");
-    buffer.prepend(HEADROOM_BYTES).expect("all of it").fill(6);
+    buffer.prepend(HEADROOM_BYTES).expect("the whole headroom is available").fill(6);
     bench.send_frames(&face, &mut vec![buffer]);
     bench.flush();
     assert_eq!(bench.wire().sent, [frame(PEER, HERE, ETHERTYPE_NDN, &[6; HEADROOM_BYTES])]);
@@ -57,7 +57,7 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     for _ in 0..30 {
         bench.send(&face, &INTEREST);
     }
-    assert_eq!(bench.flush(), Some(RETRY_PAUSE), "something is left");
+    assert_eq!(bench.flush(), Some(RETRY_PAUSE), "frames must be left");
     bench.send(&face, &INTEREST);
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 22 * MIN_FRAME_BYTES);
@@ -69,7 +69,7 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     assert_eq!(face.counters.link_drop(LinkDrop::SendQueueFull), (22 + LIMIT - waiting) as u64);
     assert_eq!(bench.flush(), Some(RETRY_PAUSE));
     bench.send(&face, &INTEREST);
-    assert_eq!(queued(), waiting * MIN_FRAME_BYTES, "no room beside those");
+    assert_eq!(queued(), waiting * MIN_FRAME_BYTES, "the queue must be full");
     bench.wire().room = usize::MAX;
     assert_eq!(bench.flush(), None);
     assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + waiting));
@@ -103,10 +103,10 @@ fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_f
         }
         assert_eq!(bench.flush(), Some(RETRY_PAUSE));
     }
-    assert_eq!(bench.wire().sent.len(), 600, "the fast link sends all");
+    assert_eq!(bench.wire().sent.len(), 600, "the fast link must send all frames");
     assert_eq!(fast.counters.link_drop(LinkDrop::SendQueueFull), 0);
     let waiting: Vec<u64> = slow.iter().map(|face| 600 - face.counters.link_drop(LinkDrop::SendQueueFull)).collect();
-    assert!(waiting.iter().all(|count| (140..=152).contains(count)), "a fair share of a quarter each: {waiting:?}");
+    assert!(waiting.iter().all(|count| (140..=152).contains(count)), "each slow link must get a quarter: {waiting:?}");
     assert_eq!(bench.pool.in_use() as u64, waiting.iter().sum::<u64>());
 }
 
@@ -122,7 +122,7 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     assert_eq!(queued(), 2 * MIN_FRAME_BYTES);
     bench.control.set_state(PortId(0), false);
     assert!(bench.set.has_work() && bench.set.apply_changes(&mut bench.records));
-    assert_eq!((bench.dropped(LinkDrop::LinkDown), queued()), (2, 0), "what waited");
+    assert_eq!((bench.dropped(LinkDrop::LinkDown), queued()), (2, 0), "waiting frames must be dropped");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
 

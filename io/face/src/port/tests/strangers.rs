@@ -51,10 +51,13 @@ fn strangers_make_faces_where_that_is_allowed() {
     let id = face.id();
     bench.ask(move |control| control.remove_face(id).expect("removed"));
     bench.table.remove(id);
-    assert!(bench.packet_from(PEER).is_some(), "its place is free again");
+    assert!(bench.packet_from(PEER).is_some(), "the slot must be free again");
     assert_eq!(bench.dropped(LinkDrop::FaceEvicted), 0);
     for noise in [&[1, 0][..], &[0x64, 3, 0x50, 1, 1]] {
-        assert!(bench.receive(frame(HERE, sender(7), ETHERTYPE_NDN, noise)).is_empty(), "noise is not worth a face");
+        assert!(
+            bench.receive(frame(HERE, sender(7), ETHERTYPE_NDN, noise)).is_empty(),
+            "an invalid packet must not create a face"
+        );
     }
     assert_eq!((bench.dropped(LinkDrop::NotNdnFrame), bench.dropped(LinkDrop::FaceEvicted)), (2, 0));
 
@@ -70,7 +73,7 @@ fn a_newcomer_gets_the_place_of_the_one_that_was_idle_longest() {
     // All but one continue to send.
     (0..8).filter(|&number| number != 5).for_each(|number| drop(bench.packet_from(sender(number)).expect("a face")));
     while bench.events.try_recv().is_ok() {}
-    let newcomer = bench.packet_from(STRANGER).expect("somebody gave way");
+    let newcomer = bench.packet_from(STRANGER).expect("an idle face must be evicted");
     let left: Vec<_> = (0..8).filter(|&number| bench.is_there(&old[number])).collect();
     assert_eq!(left, [0, 1, 2, 3, 4, 6, 7]);
     assert_eq!((bench.dropped(LinkDrop::FaceEvicted), bench.table.len()), (1, 8));
@@ -105,7 +108,7 @@ fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out()
     assert_eq!(made, 30 + 10 * 10);
     assert_eq!(bench.dropped(LinkDrop::FaceEvicted), 10 * 10);
     assert_eq!(bench.dropped(LinkDrop::TooManyFaces), 10_000 - 30 - 10 * 10);
-    assert_eq!(bench.table.len(), 40 + 2, "beside the two that are no strangers");
+    assert_eq!(bench.table.len(), 40 + 2, "the two configured faces must be kept");
     // After the flood, the next part of a second has free evictions again, and a new peer keeps its slot by continuing
     // to send.
     bench.now = Timestamp(began + 10 * SECOND_NS);
@@ -126,7 +129,7 @@ fn faces_that_are_made_persistent_leave_their_places_to_others() {
     for number in 0..3 {
         let face = bench.packet_from(sender(number)).expect("a place");
         set_persistency(&face, FacePersistency::Persistent);
-        assert_eq!(face.expiration_period_ms(), None, "it expires no more");
+        assert_eq!(face.expiration_period_ms(), None, "a persistent face must not expire");
         if number == 1 {
             // A face that is removed has no slot to free.
             let id = face.id();
@@ -139,7 +142,7 @@ fn faces_that_are_made_persistent_leave_their_places_to_others() {
     let made = bench.face(PEER);
     set_persistency(&made, FacePersistency::OnDemand);
     bench.packet_from(STRANGER).expect("a place");
-    bench.packet_from(sender(9)).expect("the place of the other");
+    bench.packet_from(sender(9)).expect("the slot of the other face");
     assert!(bench.is_there(&made));
 }
 

@@ -164,7 +164,7 @@ fn a_web_page_that_posts_interests_hands_over_nothing() {
         dangerous += 1;
         assert_eq!(cut_all(&request), (Vec::new(), Stop::NotNdn), "{length}");
     }
-    assert!(dangerous > 0, "the Interest would be cut out if types were not looked at");
+    assert!(dangerous > 0, "some requests must look like an Interest if types are ignored");
 }
 
 #[test]
@@ -185,11 +185,15 @@ fn a_method_that_begins_like_a_link_packet_hands_over_nothing() {
     }
     // Several PitTokens are not a valid LpPacket.
     let request = format!("dDb /{}b {} HTTP/1.1\r\n", "t".repeat(31), "u".repeat(32));
-    assert_eq!(usize::from(request.as_bytes()[1]), 2 * 34, "the LpPacket is whole and its fields are known");
+    assert_eq!(usize::from(request.as_bytes()[1]), 2 * 34, "the LpPacket is complete and its fields are known");
     assert_eq!(cut_all(request.as_bytes()), (Vec::new(), Stop::NotNdn));
     // The closest that a text can come: a PitToken of 32 bytes (a space) and a Fragment.
     let request = format!("dEb /{}P!{}{}", "t".repeat(31), "f".repeat(33), " HTTP/1.1\r\n");
-    assert_eq!(usize::from(request.as_bytes()[1]), 2 + 32 + 2 + 33, "the LpPacket is whole and its fields are known");
+    assert_eq!(
+        usize::from(request.as_bytes()[1]),
+        2 + 32 + 2 + 33,
+        "the LpPacket is complete and its fields are known"
+    );
     assert_eq!(cut_all(request.as_bytes()), (Vec::new(), Stop::NotNdn));
 }
 

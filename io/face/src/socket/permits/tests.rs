@@ -50,9 +50,9 @@ fn strangers_leave_a_part_and_have_one_half_each_of_the_rest() {
     {
         let permits = permits(limit, |_| {});
         let strangers = [fill(&permits, datagram), fill(&permits, connection)];
-        assert_eq!(strangers.each_ref().map(Vec::len), [datagrams, connections], "of {limit}");
+        assert_eq!(strangers.each_ref().map(Vec::len), [datagrams, connections], "a limit of {limit}");
         let known = fill(&permits, |_| PermitRequest::known(Transport::Datagram));
-        assert_eq!(known.len(), limit - datagrams - connections, "of {limit}");
+        assert_eq!(known.len(), limit - datagrams - connections, "a limit of {limit}");
         drop((strangers, known));
         assert_eq!(fill(&permits, |_| PermitRequest::known(Transport::Connection)).len(), limit);
     }
@@ -62,7 +62,11 @@ fn strangers_leave_a_part_and_have_one_half_each_of_the_rest() {
 fn strangers_on_ports_have_places_that_sockets_leave_to_them() {
     let permits = permits(100, |config| config.max_strangers_on_ports = 25);
     let strangers = [fill(&permits, datagram), fill(&permits, connection)];
-    assert_eq!(strangers.each_ref().map(Vec::len), [25, 25], "a quarter is kept, and a third of the rest is of ports");
+    assert_eq!(
+        strangers.each_ref().map(Vec::len),
+        [25, 25],
+        "a quarter is reserved, and a third of the rest is for ports"
+    );
     assert_eq!(fill(&permits, |_| PermitRequest::known(Transport::Datagram)).len(), 25);
 }
 
@@ -73,7 +77,7 @@ fn connections_are_bounded_by_the_descriptors() {
     assert_eq!(strangers.len(), 10);
     let known = fill(&permits, |_| PermitRequest::known(Transport::Connection));
     assert_eq!(known.len(), 10);
-    assert!(!fill(&permits, datagram).is_empty(), "datagrams need none");
+    assert!(!fill(&permits, datagram).is_empty(), "datagram peers must need no permit of a connection");
     // An application evicts the connection of a stranger.
     assert!(force(&permits, &PermitRequest::known(Transport::Connection)).is_some());
     assert!(!is_there(&strangers[0]) && is_there(&strangers[1]));
@@ -96,10 +100,10 @@ fn a_flood_from_forged_addresses_replaces_itself_only() {
         permit.iter().for_each(|permit| permit.activity.note_use());
         flood.extend(permit);
     }
-    assert!(used.iter().all(is_there), "whoever is in use stays");
+    assert!(used.iter().all(is_there), "faces in use must be kept");
     let began = permits.0.borrow().started.elapsed().as_secs() + 1;
-    assert!(taken <= 14 + quarter * began as usize, "{taken} permits were taken over within {began} s");
-    assert!(fill(&permits, connection).len() == 24, "connections have a share of their own");
+    assert!(taken <= 14 + quarter * began as usize, "{taken} permits were reassigned within {began} s");
+    assert!(fill(&permits, connection).len() == 24, "connections must have a share of their own");
 }
 
 #[test]
@@ -118,20 +122,20 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
     all.iter().for_each(|permit| permit.activity.note_received());
     let mut newcomers = Vec::new();
     for number in 100..200 {
-        newcomers.push(take(&datagram(number)).expect("nobody is locked out"));
+        newcomers.push(take(&datagram(number)).expect("a new peer must get a permit"));
         // All but the first continue to send.
         all[1..].iter().for_each(|permit| permit.activity.note_received());
     }
-    assert!(!is_there(&all[0]), "the one that was idle longest is gone");
+    assert!(!is_there(&all[0]), "the face that was idle longest must be evicted");
     let quarter = 24 / 4;
     let left = all.iter().filter(|permit| is_there(permit)).count();
-    assert_eq!(left, 24 - quarter, "new ones have a quarter");
+    assert_eq!(left, 24 - quarter, "new peers must get a quarter");
     assert_eq!(newcomers.iter().filter(|permit| is_there(permit)).count(), quarter);
     // A new stranger that continues to send is safe from later ones.
     let steady = newcomers.pop().expect("one");
     steady.activity.note_received();
     for number in 200..300 {
-        newcomers.push(take(&datagram(number)).expect("nobody is locked out"));
+        newcomers.push(take(&datagram(number)).expect("a new peer must get a permit"));
         steady.activity.note_received();
         all[1..].iter().for_each(|permit| permit.activity.note_received());
     }
@@ -147,9 +151,13 @@ fn strangers_of_one_address_replace_each_other() {
     assert!(permits.take(&one(8)).is_none());
     let second: Vec<Permit> = (8..100).filter_map(|port| force(&permits, &one(port))).collect();
     assert_eq!(permits.0.borrow().strangers.len(Transport::Datagram as usize), 8);
-    assert!(!second.is_empty() && second.len() <= 4, "no faster than a quarter each second: {}", second.len());
+    assert!(
+        !second.is_empty() && second.len() <= 4,
+        "at most a quarter may be reassigned per second: {}",
+        second.len()
+    );
     assert!(is_there(&first[0]) && !is_there(&first[1]));
-    assert!(permits.take(&datagram(5)).is_some(), "other addresses have theirs");
+    assert!(permits.take(&datagram(5)).is_some(), "other addresses must have their own share");
     // IPv6: a peer with a network can use all its addresses.
     let v6 = |text: &str| PermitRequest::of_connection(FaceScope::NonLocal, text.parse().expect("address"));
     let near: Vec<Permit> = (0..8).filter_map(|n| permits.take(&v6(&format!("[2001:db8::{n}]:6363")))).collect();
@@ -164,13 +172,13 @@ fn silent_connections_go_when_half_of_the_places_are_taken() {
     let now = Instant::now();
     let later = now + Duration::from_secs(11);
     let mut all: Vec<Permit> = (0..12).filter_map(|number| permits.take(&connection(number))).collect();
-    assert!(permits.take_back_silent(later).is_none(), "there is room enough");
+    assert!(permits.take_back_silent(later).is_none(), "enough permits are free");
     all.extend((12..14).filter_map(|number| permits.take(&connection(number))));
     all[0].activity.note_received();
     assert!(permits.take_back_silent(now + Duration::from_secs(9)).is_none());
     assert!(permits.take_back_silent(later).is_some());
     assert!(permits.take_back_silent(later).is_some());
-    assert!(permits.take_back_silent(later).is_none(), "half of the permits are free again");
+    assert!(permits.take_back_silent(later).is_none(), "half of the permits must be free again");
     assert_eq!(all.iter().map(is_there).collect::<Vec<_>>()[..4], [true, false, false, true]);
 }
 
@@ -188,7 +196,7 @@ fn a_peer_that_was_made_persistent_does_not_give_way() {
     permit.set_holder(Holder::Face(Arc::clone(&face)));
     let update = FaceUpdate { persistency: Some(FacePersistency::Persistent), ..FaceUpdate::default() };
     face.update(&update).expect("allowed");
-    assert!(permits.take_back(&datagram(2)).is_none(), "nobody is to give way");
+    assert!(permits.take_back(&datagram(2)).is_none(), "a persistent face must not be evicted");
     assert!(is_there(&permit));
     // It now counts as a configured peer, so a permit is free for another stranger.
     let stranger = permits.take(&datagram(2)).expect("room");
@@ -205,7 +213,7 @@ fn places_come_back_whoever_gave_them_up() {
         drop(held);
         let state = permits.0.borrow();
         assert_eq!((state.taken, state.connections), (0, 0));
-        assert!(state.strangers.is_empty(), "nothing is left behind");
+        assert!(state.strangers.is_empty(), "no entry must be left");
     }
 }
 

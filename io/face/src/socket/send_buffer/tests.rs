@@ -45,7 +45,7 @@ fn greedy_known_queues_leave_strangers_little_but_every_queue_a_packet() {
     let stranger = budget.account(true);
     assert!(stranger.is_scarce());
     assert!(!stranger.hold(FLOOR_BYTES + 1) && stranger.hold(FLOOR_BYTES));
-    assert!(stranger.hold(100), "shrinking is always allowed");
+    assert!(stranger.hold(100), "a smaller buffer must always be allowed");
     drop(known);
     assert!(!stranger.is_scarce() && stranger.hold(200 * 1024));
 }
@@ -144,13 +144,13 @@ fn many_buffers_take_no_more_storage_than_the_budget_and_keep_none_when_it_is_sc
         }
     }
     let storage: usize = buffers.iter().map(|buffer| buffer.bytes.capacity()).sum();
-    assert!(storage > LIMIT_BYTES / 2 && storage <= LIMIT_BYTES + 300 * FLOOR_BYTES, "{storage} bytes");
-    assert!(buffers.iter().all(|buffer| buffer.len() >= packet.len()), "everybody has something");
+    assert!(storage > LIMIT_BYTES / 2 && storage <= LIMIT_BYTES + 300 * FLOOR_BYTES, "{storage} bytes are allocated");
+    assert!(buffers.iter().all(|buffer| buffer.len() >= packet.len()), "every buffer must hold a packet");
     for buffer in &mut buffers {
         buffer.flush(|bytes| Ok(bytes.len())).expect("flush");
     }
     let storage: usize = buffers.iter().map(|buffer| buffer.bytes.capacity()).sum();
-    assert!(storage <= LIMIT_BYTES / 2, "{storage} bytes are kept");
+    assert!(storage <= LIMIT_BYTES / 2, "{storage} bytes stay allocated");
     // Growing and shrinking loses nothing of the budget.
     drop(buffers);
     assert!(SendBuffer::new(LIMIT_BYTES, budget.account(false)).push(&vec![0; LIMIT_BYTES / 2]));

@@ -120,7 +120,11 @@ fn who_asks_for_an_address_of_the_port_is_answered() {
     let ask = |target_ip, sender_ip| Arp { is_reply: false, sender: PEER, sender_ip, target: [0; 6], target_ip };
     let answers = bench.hear(ask(OWN, OTHER).to_frame(&BROADCAST).to_vec());
     assert_eq!(answers, [ask(OWN, OTHER).answer(HERE).to_frame(&PEER).to_vec()]);
-    assert_eq!(bench.hear(ask(OWN, Ipv4Addr::UNSPECIFIED).to_frame(&BROADCAST).to_vec()).len(), 1, "it is not free");
+    assert_eq!(
+        bench.hear(ask(OWN, Ipv4Addr::UNSPECIFIED).to_frame(&BROADCAST).to_vec()).len(),
+        1,
+        "an address probe must be answered, because the address is in use"
+    );
     let question = |asked| neighbour_discovery::question((PEER, OTHER_V6), OWN_V6, asked).to_vec();
     for question in [question(None), question(Some(HERE))] {
         let answers = bench.hear(question);
@@ -250,12 +254,12 @@ fn unknown_senders_make_udp_faces_where_that_is_allowed() {
     assert_eq!(face.local_uri().to_string(), "dev://test0?ip=192.0.2.1&port=6363");
     assert_eq!((face.persistency(), face.mtu_bytes()), (FacePersistency::OnDemand, 1472));
     assert!(bench.receive(datagram(OTHER, 7001, 6363, &[1, 0])).is_empty());
-    assert_eq!(bench.dropped(LinkDrop::NotNdnFrame), 1, "noise is not worth a face");
+    assert_eq!(bench.dropped(LinkDrop::NotNdnFrame), 1, "an invalid packet must not create a face");
     assert!(bench.receive(datagram(OTHER, 7000, 6364, &INTEREST)).is_empty());
-    assert_eq!(bench.dropped(LinkDrop::UnknownPort), 1, "only the port of NDN is for strangers");
+    assert_eq!(bench.dropped(LinkDrop::UnknownPort), 1, "only the NDN port accepts unsolicited peers");
     let unreachable: Ipv6Addr = "2001:db8:1::1".parse().expect("address");
     assert!(bench.receive(datagram(unreachable, 7000, 6363, &INTEREST)).is_empty());
-    assert_eq!(bench.dropped(LinkDrop::UnknownSender), 1, "there is no way back");
+    assert_eq!(bench.dropped(LinkDrop::UnknownSender), 1, "a sender without a return route must be refused");
 }
 
 #[test]

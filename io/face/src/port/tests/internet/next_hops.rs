@@ -10,7 +10,7 @@ fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
         let mut bench = bench(0);
         let face = bench.face_on(0, "dev://test0", udp_peer(remote));
         assert_eq!(face.mtu_bytes(), if remote.is_ipv4() { 1472 } else { 1452 });
-        assert!(bench.send_one(&face).is_empty(), "it waits");
+        assert!(bench.send_one(&face).is_empty(), "the frame must wait for address resolution");
         let questions = bench.turn_after(0);
         assert_eq!(questions.len(), 1);
         let next_hop = if remote == IpAddr::V4(REMOTE) { IpAddr::V4(GATEWAY) } else { remote };
@@ -25,7 +25,7 @@ fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
         let sent = bench.hear(answer);
         assert_eq!(sent.len(), 1);
         assert_eq!((&sent[0][..6], &sent[0][6..12]), (&PEER[..], &HERE[..]));
-        assert_eq!(bench.send_one(&face), sent, "the next one does not wait");
+        assert_eq!(bench.send_one(&face), sent, "the next frame must be sent at once");
         let read = if remote.is_ipv4() { Datagram::read_v4 } else { Datagram::read_v6 }(&sent[0], HEADER_BYTES);
         let read = read.expect("whole");
         assert_eq!(read.destination, remote);
@@ -42,19 +42,19 @@ fn a_silent_next_hop_is_given_up_and_found_again() {
         bench.send_one(&face);
     }
     let unresolved = |bench: &Bench| bench.dropped(LinkDrop::NextHopUnresolved);
-    assert_eq!(unresolved(&bench), 4, "sixteen wait");
+    assert_eq!(unresolved(&bench), 4, "only sixteen frames may wait");
     let questions: usize = (0..100).map(|_| bench.turn_after(100).len()).sum();
-    assert_eq!(questions, 6, "at 0, 1, 2, 3, 5 and 9 s");
-    assert_eq!(unresolved(&bench), 20, "nothing waits any more");
+    assert_eq!(questions, 6, "requests must be sent at 0, 1, 2, 3, 5 and 9 s");
+    assert_eq!(unresolved(&bench), 20, "no frame may wait any longer");
     assert_eq!(face.counters.link_drop(LinkDrop::NextHopUnresolved), 20);
     assert!(bench.send_one(&face).is_empty());
     assert_eq!((unresolved(&bench), bench.pool.in_use()), (21, 0));
     let questions: usize = (0..1000).map(|_| bench.turn_after(100).len()).sum();
-    assert!((6..=9).contains(&questions), "{questions} questions in 100 s");
+    assert!((6..=9).contains(&questions), "{questions} requests in 100 s");
     // The next hop comes back and sends a request itself.
     let question = Arp { is_reply: false, sender: PEER, sender_ip: OTHER, target: [0; 6], target_ip: OWN };
-    assert_eq!(bench.hear(question.to_frame(&BROADCAST).to_vec()).len(), 2, "answered, and asked");
-    assert!(bench.send_one(&face).is_empty(), "its word alone is not enough");
+    assert_eq!(bench.hear(question.to_frame(&BROADCAST).to_vec()).len(), 2, "a reply and a request must be sent");
+    assert!(bench.send_one(&face).is_empty(), "a request of the peer alone must not resolve its address");
     bench.turn_after(1_000);
     assert_eq!(bench.hear(arp_answer(PEER, OTHER)).len(), 1);
     assert_eq!(bench.send_one(&face).len(), 1);
@@ -68,7 +68,11 @@ fn a_next_hop_is_asked_again_from_time_to_time_and_another_takes_its_place_only_
     let goes_to = |bench: &mut Bench| bench.send_one(&face).pop().map(|frame| frame[..6].to_vec());
     assert_eq!(bench.turn_after(29_000), Vec::<Vec<u8>>::new());
     let questions = bench.turn_after(1_500);
-    assert_eq!(questions, [arp::question((HERE, OWN), OTHER, Some(PEER)).to_vec()], "to the one that is known");
+    assert_eq!(
+        questions,
+        [arp::question((HERE, OWN), OTHER, Some(PEER)).to_vec()],
+        "the request must go to the known address"
+    );
     bench.hear(arp_answer(PEER, OTHER));
 
     // Another host claims to be the next hop, solicited or not: the known one is asked, and stays.
@@ -87,8 +91,8 @@ fn a_next_hop_is_asked_again_from_time_to_time_and_another_takes_its_place_only_
         assert_eq!(bench.dropped(LinkDrop::NeighbourConflict), before + 1);
     }
     let sent = bench.turn_after(0);
-    assert_eq!(sent, [arp::question((HERE, OWN), OTHER, Some(PEER)).to_vec()], "one question however many claims");
-    assert!(bench.receive(arp_answer(STRANGER, OTHER)).is_empty(), "an answer of somebody else");
+    assert_eq!(sent, [arp::question((HERE, OWN), OTHER, Some(PEER)).to_vec()], "one request for any number of claims");
+    assert!(bench.receive(arp_answer(STRANGER, OTHER)).is_empty(), "a reply from another address");
     assert_eq!(goes_to(&mut bench).as_deref(), Some(&PEER[..]));
     bench.hear(arp_answer(PEER, OTHER));
     assert_eq!(goes_to(&mut bench).as_deref(), Some(&PEER[..]));
@@ -130,11 +134,7 @@ fn an_interrupted_link_and_another_hardware_address_are_resolved_anew() {
     let queue = || Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()));
     let (same, queue) = (queue(), queue());
     bench.ask(move |control| control.give_queue(PortId(0), Some(same), HERE, 1400).expect("given"));
-    assert_eq!(
-        bench.send_one(&face)[0][..6],
-        STRANGER,
-        "a link that carries other frames than before is the same link"
-    );
+    assert_eq!(bench.send_one(&face)[0][..6], STRANGER, "a link with other frames must count as the same link");
     let here = [2, 0, 0, 0, 0, 0x55];
     bench.ask(move |control| control.give_queue(PortId(0), Some(queue), here, 1500).expect("given"));
     assert!(bench.send_one(&face).is_empty());
@@ -159,5 +159,5 @@ fn what_waits_for_all_next_hops_is_bounded_and_goes_with_its_face() {
     }
     assert_eq!(bench.pool.in_use(), 0);
     assert_eq!(bench.total_drops(), 38 * 16);
-    assert!(bench.turn_after(60_000).is_empty(), "nobody is asked for any more");
+    assert!(bench.turn_after(60_000).is_empty(), "no requests may be sent for unused next hops");
 }

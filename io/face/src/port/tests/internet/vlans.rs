@@ -17,7 +17,11 @@ fn the_same_addresses_are_those_of_different_hosts_in_different_vlans() {
     let tagged = bench.face_on(0, "dev://test0", peer("udp4://192.0.2.2:6363", LOCAL));
     let tunnel = bench.face_on(0, "dev://test0", peer("vxlan4://192.0.2.2?vni=7", "dev://test0?vlan=7&ip=192.0.2.1"));
     assert_eq!(tagged.local_uri().to_string(), LOCAL);
-    assert_eq!((plain.mtu_bytes(), tagged.mtu_bytes(), tunnel.mtu_bytes()), (1472, 1472, 1450), "a tag takes nothing");
+    assert_eq!(
+        (plain.mtu_bytes(), tagged.mtu_bytes(), tunnel.mtu_bytes()),
+        (1472, 1472, 1450),
+        "a VLAN tag must not reduce the MTU"
+    );
     // Each next hop is requested in its own network, and an answer counts only there.
     let question = arp::question((HERE, OWN), OTHER, None);
     let mut questions = bench.turn_after(0);
@@ -31,7 +35,7 @@ fn the_same_addresses_are_those_of_different_hosts_in_different_vlans() {
     assert_eq!((&untagged[..6], &in_seven[..6]), (&STRANGER[..], &PEER[..]));
     assert_eq!(in_seven[12..18], [0x81, 0x00, 0x00, 0x07, 0x08, 0x00]);
     assert_eq!(in_seven[18..], untagged[14..]);
-    assert_eq!(bench.send_one(&tunnel)[0][54..60], NDN_GROUP, "inside the tunnel");
+    assert_eq!(bench.send_one(&tunnel)[0][54..60], NDN_GROUP, "the inner frame goes to the NDN group");
 
     let datagram = datagram(OTHER, 6363, 6363, &INTEREST);
     for frame in [in_vlan(&datagram), in_vlan(&datagram)] {
