@@ -208,9 +208,7 @@ impl OrderedNumbers {
     /// Appends a block.
     #[inline(never)]
     fn link_block(&mut self) {
-        let Some(number) = self.blocks.allocate() else {
-            unreachable!("there is a block for each number, and one block is free")
-        };
+        let Some(number) = self.blocks.allocate() else { unreachable!("there are as many blocks as numbers") };
         self.blocks[number] = Block { previous: self.tail, ..Block::default() };
         match self.blocks.get_mut(self.tail) {
             Some(tail) => tail.next = number,

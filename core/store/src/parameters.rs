@@ -244,7 +244,7 @@ mod tests {
             let choice: PolicyChoice = text.parse().expect(text);
             assert_eq!(choice.to_string(), text);
         }
-        assert_eq!("filter:threshold=2".parse::<PolicyChoice>().expect("usual").to_string(), "filter");
+        assert_eq!("filter:threshold=2".parse::<PolicyChoice>().expect("a valid policy").to_string(), "filter");
     }
 
     #[test]

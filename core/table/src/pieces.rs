@@ -97,7 +97,7 @@ mod tests {
             }
         });
         assert_eq!((pieces.take(), pieces.taken()), (None, 1_000));
-        assert_eq!(Pieces::new("test", 0, 0).expect("nothing").take(), None);
+        assert_eq!(Pieces::new("test", 0, 0).expect("no memory is needed").take(), None);
         assert!(Pieces::new("test", usize::MAX, 200).is_err());
     }
 }

@@ -63,7 +63,7 @@ fn a_port_may_receive_every_frame_whoever_it_is_for() {
     let frames = [foreign(0x0800), foreign(0x0806), foreign(0x8624), foreign(0x9999)];
     assert!(send(&mut near_queue, &pool, &frames).is_empty());
     assert_eq!(receive(&mut far_queue, 1), &frames[2..3], "only NDN frames must be received");
-    far.receive_everything().expect("promiscuous");
+    far.receive_everything().expect("promiscuous mode can be set");
     assert!(send(&mut near_queue, &pool, &frames).is_empty());
     assert_eq!(receive(&mut far_queue, frames.len()), frames);
 }
@@ -91,7 +91,7 @@ fn frames_of_wanted_vlans_arrive_with_their_tags() {
     ];
     let untagged = [burst[1].clone()];
     let mut expect = |vlans: &[u16], expected: &[Vec<u8>]| {
-        far.receive_only(&wanted(vlans, &[])).expect("few");
+        far.receive_only(&wanted(vlans, &[])).expect("few enough VLANs and addresses");
         assert!(send(&mut near_queue, &pool, &burst).is_empty());
         assert_eq!(receive(&mut far_queue, expected.len()), expected, "{vlans:?}");
         assert!(!rings(&far_queue, 0), "{vlans:?}");
@@ -127,7 +127,7 @@ fn what_is_lost_is_counted() {
     assert_eq!(received.len(), 16, "one frame for each buffer");
     assert!(losses.receive_ring_full >= 1000, "{losses:?}");
     assert_eq!(losses.no_buffer + losses.receive_ring_full + 16, 40 * 64);
-    assert_eq!(far.losses(), losses, "no loss must be counted twice");
+    assert_eq!(far.losses(), losses, "no loss may be counted twice");
 
     let too_long = frame(0x8624, &[1; 1600]);
     assert!(send(&mut near_queue, &pool, &[burst[0].clone(), too_long, burst[0].clone()]).is_empty());
@@ -217,7 +217,7 @@ fn packets_for_the_addresses_of_a_port_arrive_and_others_do_not() {
     let all: Vec<_> = others.iter().chain(&for_port).cloned().collect();
     let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
     for (addresses, expected) in [(&addresses[..], &for_port[..]), (&[], &ndn)] {
-        far.receive_only(&wanted(&vlans, addresses)).expect("few");
+        far.receive_only(&wanted(&vlans, addresses)).expect("few enough VLANs and addresses");
         assert!(send(&mut near_queue, &pool, &all).is_empty());
         assert_eq!(receive(&mut far_queue, expected.len()), expected);
         assert!(!rings(&far_queue, 0));
@@ -263,7 +263,8 @@ fn each_address_is_wanted_in_its_vlan() {
         in_vlan(8, frame(0x8624, &[5; 50])),
     ];
     let all: Vec<_> = others.iter().chain(&for_port).cloned().collect();
-    far.receive_only(&Wanted::new(&[9], &addresses).expect("few")).expect("few");
+    far.receive_only(&Wanted::new(&[9], &addresses).expect("few enough VLANs and addresses"))
+        .expect("few enough VLANs and addresses");
     assert!(send(&mut near_queue, &pool, &all).is_empty());
     assert_eq!(receive(&mut far_queue, for_port.len()), for_port);
     assert!(!rings(&far_queue, 0));
@@ -325,7 +326,7 @@ fn several_queues_divide_datagrams_by_their_ports_and_the_first_has_the_rest() {
         assert_eq!(all, frames, "each frame must arrive once");
         // The frames of one sender stay together.
         assert!(send(&mut far_queue, &pool, &vec![frames[7].clone(); 20]).is_empty());
-        let place = received.iter().position(|of_queue| of_queue.contains(&frames[7])).expect("somewhere");
+        let place = received.iter().position(|of_queue| of_queue.contains(&frames[7])).expect("a queue has the frame");
         assert_eq!(receive(&mut queues[place], 20).len(), 20);
     }
     let plain: Vec<_> = (0..40).map(|number| frame(0x8624, &[number; 50])).collect();

@@ -69,7 +69,7 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     let (kernel, mut queues) = PacketPort::open("far", MAX_FRAME_BYTES, 1, &pool).expect("opened");
     let mut kernel_queue = queues.remove(0);
     let addresses: [IpAddr; 2] = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
-    kernel.receive_only(&wanted(&[], &addresses)).expect("few");
+    kernel.receive_only(&wanted(&[], &addresses)).expect("few enough VLANs and addresses");
     let ndn = frame(NDN, &[1; 60]);
     let tagged = frame(0x8100, &[&[0, 7, 0x86, 0x24][..], &[1; 60]].concat());
     let all = [packet([192, 0, 2, 1]), packet([192, 0, 2, 2]), tagged.clone(), ndn.clone()];
@@ -78,7 +78,7 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     assert_eq!(receive(&mut far_queue, 2), std::slice::from_ref(&ndn));
     assert_eq!(receive(&mut kernel_queue, 3), all[..2]);
 
-    far.receive_only(&wanted(&[7], &addresses[..1])).expect("few");
+    far.receive_only(&wanted(&[7], &addresses[..1])).expect("few enough VLANs and addresses");
     assert!(send(&mut near_queue, &pool, &all).is_empty());
     assert_eq!(receive(&mut far_queue, 4), [all[0].clone(), tagged, ndn.clone()]);
     assert_eq!(receive(&mut kernel_queue, 2), all[1..2]);
@@ -92,7 +92,7 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     assert_eq!(receive(&mut far_queue, 2).len(), 2);
     // The program is detached when the port is closed.
     drop((far, far_queue));
-    kernel.receive_only(&Wanted::default()).expect("none");
+    kernel.receive_only(&Wanted::default()).expect("no VLANs or addresses");
     assert!(send(&mut near_queue, &pool, std::slice::from_ref(&ndn)).is_empty());
     assert_eq!(receive(&mut kernel_queue, 1).last(), Some(&ndn));
 }

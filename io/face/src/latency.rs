@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn a_recorder_goes_on_where_the_one_before_it_was() {
         let mut current = Some(recorder(1_000_000));
-        let before = current.as_ref().expect("one").until_next;
+        let before = current.as_ref().expect("a recorder").until_next;
         let old = LatencyRecorder::swap(&mut current, Some(recorder(1_000_000))).expect("the former recorder");
-        assert_eq!((old.until_next, current.as_ref().expect("one").until_next), (before, before));
+        assert_eq!((old.until_next, current.as_ref().expect("a recorder").until_next), (before, before));
         assert!(LatencyRecorder::swap(&mut current, None).is_some() && current.is_none());
         assert!(LatencyRecorder::swap(&mut current, Some(recorder(1))).is_none());
-        assert!(current.expect("one").stamp().is_some());
+        assert!(current.expect("a recorder").stamp().is_some());
     }
 
     #[test]

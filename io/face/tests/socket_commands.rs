@@ -163,7 +163,7 @@ fn connecting_fails_in_time() {
         let deaf = Socket::new(Domain::IPV4, Type::STREAM, None).expect("socket");
         deaf.bind(&loopback().into()).expect("bind");
         deaf.listen(0).expect("listen");
-        let address: SocketAddr = deaf.local_addr().expect("address").as_socket().expect("internet");
+        let address: SocketAddr = deaf.local_addr().expect("address").as_socket().expect("an Internet address");
         let filler: Vec<Socket> = (0..8)
             .map(|_| {
                 let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None).expect("socket");
@@ -174,7 +174,7 @@ fn connecting_fails_in_time() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         for scheme in ["tcp4", "ws"] {
             let error = service.create(&format!("{scheme}://{address}"), FaceUpdate::default()).await;
-            let error = error.expect_err("deaf");
+            let error = error.expect_err("the server does not accept");
             assert_eq!(error.status_code(), 504, "{error}");
             assert!(error.to_string().contains("no answer within 300 ms"), "{error}");
         }
@@ -387,6 +387,6 @@ fn a_websocket_face_connects_and_reconnects() {
         }
         assert!(service.destroy(face.id()).await);
         service.destroyed(&face).await;
-        assert_eq!(Arc::strong_count(&face), 1, "no reference to a destroyed face must be left");
+        assert_eq!(Arc::strong_count(&face), 1, "no reference to a destroyed face may be left");
     });
 }

@@ -263,7 +263,7 @@ fn multicast_config() -> SocketConfig {
 /// Creates a neighbour on the loopback "link": a socket that has joined the group there.
 fn neighbour(group: SocketAddr) -> UdpSocket {
     let socket = Socket::new(Domain::for_address(group), Type::DGRAM.nonblocking(), None).expect("socket");
-    socket.set_reuse_address(true).expect("reuse");
+    socket.set_reuse_address(true).expect("address reuse can be set");
     match group {
         SocketAddr::V4(v4) => {
             socket.bind(&group.into()).expect("bind");
@@ -271,7 +271,7 @@ fn neighbour(group: SocketAddr) -> UdpSocket {
             socket.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).expect("interface");
         }
         SocketAddr::V6(v6) => {
-            socket.set_only_v6(true).expect("v6");
+            socket.set_only_v6(true).expect("IPv6 only can be set");
             socket.bind(&group.into()).expect("bind");
             socket.join_multicast_v6(v6.ip(), 1).expect("join");
             socket.set_multicast_if_v6(1).expect("interface");
@@ -374,11 +374,11 @@ fn faces_with_keep_alive_send_idle_packets() {
         assert!(!face.flags().contains(FaceFlags::KEEP_ALIVE));
         let on =
             FaceUpdate { flags: FaceFlags::KEEP_ALIVE, flags_mask: FaceFlags::KEEP_ALIVE.0, ..FaceUpdate::default() };
-        face.update(&on).expect("keep-alive");
+        face.update(&on).expect("keep-alive can be enabled");
         for _ in 0..3 {
             expect_datagram(&peer, service.address("udp4"), &[100, 0]).await;
         }
-        face.update(&FaceUpdate { flags: FaceFlags::default(), ..on }).expect("none");
+        face.update(&FaceUpdate { flags: FaceFlags::default(), ..on }).expect("keep-alive can be disabled");
         let mut got = [0; 10];
         let quiet =
             async { while tokio::time::timeout(Duration::from_millis(200), peer.recv(&mut got)).await.is_ok() {} };

@@ -102,7 +102,9 @@ fn strangers_get_a_queue_for_exchanges_and_lose_it() {
     with_service(config(), 4096, async |mut service: Harness| {
         let server = service.address("udp4");
         let peers = strangers(&mut service, server, 3).await;
-        let [(answered, good), (unanswered, bad), (silent, _)] = peers.as_slice() else { panic!("three") };
+        let [(answered, good), (unanswered, bad), (silent, _)] = peers.as_slice() else {
+            panic!("three peers expected")
+        };
         for _ in 0..40 {
             note(good, 10, 9);
             note(bad, 10, 4);

@@ -395,7 +395,7 @@ fn a_service_opened_on_one_thread_runs_on_another() {
     commands.blocking_send(SocketCommand::Open { reply }).expect("service runs");
     opened.blocking_recv().expect("an answer").expect("listeners");
     let mut client = std::os::unix::net::UnixStream::connect(&path).expect("connect");
-    client.set_read_timeout(Some(PATIENCE)).expect("time-out");
+    client.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     client.write_all(&packet(5, 17)).expect("write");
     assert!(to_worker.waker().park(Some(PATIENCE), || !to_worker.is_empty()));
     let mut burst = Vec::new();
@@ -409,7 +409,7 @@ fn a_service_opened_on_one_thread_runs_on_another() {
     assert_eq!(echo, packet(5, 17));
     // Dropping all command senders ends the service, like the command does.
     drop(commands);
-    thread.join().expect("no panic").expect("no error");
+    thread.join().expect("the service does not panic").expect("the service reports no error");
     assert!(faces.is_empty());
     assert!(!path.exists());
     let mut kinds = Vec::new();

@@ -25,7 +25,7 @@ fn native(program: &Verified) -> Code {
 }
 
 fn verified(program: &[Instruction]) -> Verified {
-    verify(program, &INTERFACE).expect("harmless")
+    verify(program, &INTERFACE).expect("the program is safe")
 }
 
 #[test]

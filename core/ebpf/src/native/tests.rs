@@ -13,7 +13,7 @@ const fn op(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) 
 const EXIT: Instruction = op(0x95, 0, 0, 0, 0);
 
 fn translated(program: &[Instruction]) -> (Verified, Translation) {
-    let verified = verify(program, &INTERFACE).expect("harmless");
+    let verified = verify(program, &INTERFACE).expect("the program is safe");
     let translation = translate(&verified).expect("translated");
     check(&verified, &translation).expect("the translation passes the check");
     (verified, translation)

@@ -40,7 +40,7 @@ fn harmless_programs_pass() {
     ] {
         judge(program).unwrap_or_else(|refusal| panic!("{program:?}: {refusal}"));
     }
-    assert_eq!(judge(&[op(0x7A, 10, 0, -24, 0), ZERO, EXIT]).expect("harmless").stack_bytes(), 24);
+    assert_eq!(judge(&[op(0x7A, 10, 0, -24, 0), ZERO, EXIT]).expect("the program is safe").stack_bytes(), 24);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn the_length_of_programs_is_limited_and_not_the_number_of_their_paths() {
         program.extend([op(0x15, 2, 0, 1, bit), op(0x07, 0, 0, 0, 1)]);
     }
     program.push(EXIT);
-    judge(&program).expect("harmless");
+    judge(&program).expect("the program is safe");
 }
 
 /// The context ends with read-only bytes, unlike in all other tests.
@@ -221,7 +221,7 @@ fn an_index_does_not_reach_behind_the_writable_part_of_the_context() {
 fn what_no_path_reaches_is_not_taken_for_checked() {
     // Register 2 is 5, so the branch is always taken, and the store to a chosen address is unreachable.
     let program = [op(0xB7, 2, 0, 0, 5), op(0x15, 2, 0, 1, 5), op(0x72, 2, 0, 0, 1), ZERO, EXIT];
-    let verified = judge(&program).expect("harmless");
+    let verified = judge(&program).expect("the program is safe");
     assert_eq!(verified.operations().iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false, true, true]);
 }
 

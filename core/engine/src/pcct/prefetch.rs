@@ -365,7 +365,8 @@ mod tests {
                         expected.push((entry, slot, evicted.is_some()));
                     } else {
                         // The newest pending one that is not answered.
-                        let pit = *pending.iter().rev().find(|pit| !answered.contains(*pit)).expect("one");
+                        let pit =
+                            *pending.iter().rev().find(|pit| !answered.contains(*pit)).expect("a pending Interest");
                         answered.push(pit);
                         assert_eq!(table.foresee_data(Some(pit.entry), &mut forecast), None);
                     }

@@ -270,7 +270,7 @@ mod tests {
         (0..3).for_each(|_| shares.add(first));
         shares.remove_face(first);
         shares.remove_face(first);
-        shares.check_invariants([first; 3].into_iter()).expect("three");
+        shares.check_invariants([first; 3].into_iter()).expect("the face holds three slots");
         shares.remove(first);
         // Another face in its place.
         shares.add(second);

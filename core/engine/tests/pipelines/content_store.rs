@@ -101,7 +101,7 @@ fn what_does_not_enter() {
     assert_eq!(router.cs_len(), 0, "Data with CachePolicy NoCache must not be cached");
     router.engine.cs_configure(CsChange { admit: Some(false), ..CsChange::default() }).expect("settings");
     fetch(&mut router, "/B");
-    assert_eq!(router.cs_len(), 0, "nothing must be cached while admission is off");
+    assert_eq!(router.cs_len(), 0, "nothing may be cached while admission is off");
     assert_eq!(router.engine.table_sizes().pcct, 0);
 }
 

@@ -131,7 +131,7 @@ fn answered_interests_leave_no_timers_however_long_they_might_have_waited() {
     assert!(timers <= 21_600, "{timers} timers are kept");
     router.wait(2_200);
     assert_eq!((router.pit_len(), router.engine.table_sizes().timers), (0, 0));
-    assert_eq!(router.engine.next_deadline(), None, "no timer must be left");
+    assert_eq!(router.engine.next_deadline(), None, "no timer may be left");
 }
 
 #[test]

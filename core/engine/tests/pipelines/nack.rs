@@ -218,13 +218,13 @@ fn each_nonce_goes_to_an_upstream_that_calls_it_a_duplicate_once() {
     router.expect(&["I300 /A n1"]);
     let mut seen = vec![1];
     for _ in 0..2 {
-        let last = *seen.last().expect("one");
+        let last = *seen.last().expect("a nonce");
         router.recv(PRODUCER, nack("/A", last, NackReason::DUPLICATE));
         let sent = router.only();
         seen.extend((1..=3).filter(|nonce| sent.line() == format!("I300 /A n{nonce}")));
     }
     assert_eq!(seen.iter().copied().collect::<std::collections::BTreeSet<u32>>().len(), 3, "{seen:?}");
-    let last = *seen.last().expect("one");
+    let last = *seen.last().expect("a nonce");
     router.recv(PRODUCER, nack("/A", last, NackReason::DUPLICATE));
     router.expect(&["N256 /A Duplicate n1", "N257 /A Duplicate n2", "N260 /A Duplicate n3"]);
     assert_eq!(router.pit_len(), 0);

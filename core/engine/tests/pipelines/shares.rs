@@ -142,7 +142,7 @@ fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
         router.sent_unchecked();
         pending.push_back(wanted);
         if pending.len() > 200 {
-            for uri in &pending.pop_front().expect("one") {
+            for uri in &pending.pop_front().expect("pending names") {
                 router.recv(PRODUCER, data(uri));
             }
             lost += 5 - router.sent_unchecked().len();
@@ -188,7 +188,7 @@ fn exchanges_stay_whole_in_a_flood_of_100_000_interests_a_second() {
         router.sent_unchecked();
         pending.push_back(wanted);
         if pending.len() > 300 {
-            let due = pending.pop_front().expect("one");
+            let due = pending.pop_front().expect("pending names");
             for uri in &due {
                 router.recv(PRODUCER, data(uri));
             }

@@ -73,7 +73,7 @@ impl<S: Schedule> Scene<S> {
         self.engine.process(NOW, &mut burst, &mut out);
         self.engine.check_invariants().expect("invariants");
         let sent = |Outgoing { face, kind, buffer, fields }: Outgoing| {
-            assert!(fields.pit_token.is_empty(), "no PIT token must be attached");
+            assert!(fields.pit_token.is_empty(), "no PIT token may be attached");
             (kind, face.0, PacketBuffer::bytes(&buffer).to_vec())
         };
         out.into_iter().map(sent).collect()
@@ -102,7 +102,7 @@ fn forwards_there_and_back<S: Schedule>() {
             (0..NAMES).map(|number| (PacketKind::Interest, producer(number), interests[number].clone())).collect();
         assert_eq!(sent, expected);
         assert_eq!(scene.engine.table_sizes().pit, NAMES);
-        assert_eq!(scene.engine.next_deadline(), None, "no timers must be set");
+        assert_eq!(scene.engine.next_deadline(), None, "no timers may be set");
 
         // Data goes to the downstreams in order of arrival, and ends the PIT entry.
         let sent = scene.burst((0..NAMES).map(|number| (producer(number), data[number].clone())));

@@ -154,7 +154,10 @@ fn bytes_per_packet(kind: PolicyKind) -> f64 {
 fn memory_is_as_documented() {
     let documentation = include_str!("../../../../docs/caching.md");
     for &kind in PolicyKind::ALL {
-        let row = documentation.lines().find(|line| line.starts_with(&format!("| `{kind}`"))).expect("a row");
+        let row = documentation
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{kind}`")))
+            .expect("docs/caching.md has a row for each policy");
         let text = row.rsplit('|').nth(1).and_then(|memory| memory.split(" bytes").next()).expect("bytes");
         let numbers: Vec<f64> = text.split(" to ").map(|number| number.trim().parse().expect("a number")).collect();
         let (least, most) = (numbers[0], numbers[numbers.len() - 1]);

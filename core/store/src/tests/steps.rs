@@ -139,7 +139,7 @@ impl Store {
             self.slots.remove(&name);
             evicted = Some(name);
         }
-        let slot = (0..).find(|slot| !self.slots.values().any(|used| used == slot)).expect("endless");
+        let slot = (0..).find(|slot| !self.slots.values().any(|used| used == slot)).expect("a free slot");
         self.policy.admitted(slot, &arrival);
         self.slots.insert(name, slot);
         Decided { admitted: true, evicted }

@@ -121,8 +121,12 @@ mod tests {
         let lines =
             || CacheLines::new((64 << 20) / 64, PageRequest::Ordinary).expect("memory").named("lines of this test");
         let (mut first, _second) = (lines(), lines());
-        let found =
-            || *table_memory_in_use().iter().find(|(contents, ..)| *contents == "lines of this test").expect("it");
+        let found = || {
+            *table_memory_in_use()
+                .iter()
+                .find(|(contents, ..)| *contents == "lines of this test")
+                .expect("the table is listed")
+        };
         assert_eq!((found().1, found().2), (128 << 20, 0));
         first.as_mut_slice()[..(20 << 20) / 64].fill(CacheLine([1; 8]));
         assert_eq!(found().2, 20 << 20);

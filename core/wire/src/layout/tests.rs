@@ -41,9 +41,9 @@ fn name() -> Name {
 fn usual_packets_take_the_short_way() {
     for lifetime_ms in [1, 300, 70_000, u64::MAX] {
         let interest = InterestBuilder::new(name()).can_be_prefix(true).must_be_fresh(true).nonce(7).hop_limit(9);
-        let packet = interest.lifetime_ms(lifetime_ms).build().expect("small");
+        let packet = interest.lifetime_ms(lifetime_ms).build().expect("the packet is small enough");
         let mut layout = InterestLayout::default();
-        layout.fill_usual(&packet).expect("usual");
+        layout.fill_usual(&packet).expect("the packet has the usual layout");
         assert_eq!(layout.lifetime_ms, Some(lifetime_ms));
         assert_eq!((layout.nonce(), layout.hop_limit()), (Some(7), Some(9)));
         assert!(layout.can_be_prefix && layout.must_be_fresh);
@@ -51,9 +51,9 @@ fn usual_packets_take_the_short_way() {
     // Near 253 bytes the outer LENGTH changes its form.
     for content_bytes in (0..300).chain([8_000]) {
         let data = DataBuilder::new(name()).freshness_ms(5_000).content(vec![0; content_bytes]);
-        let packet = data.sign(&DigestSigner).expect("small");
+        let packet = data.sign(&DigestSigner).expect("the packet is small enough");
         let mut layout = DataLayout::default();
-        layout.fill_usual(&packet).expect("usual");
+        layout.fill_usual(&packet).expect("the packet has the usual layout");
         assert_eq!(layout.freshness_ms, 5_000);
     }
 }

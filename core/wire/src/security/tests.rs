@@ -44,7 +44,7 @@ fn data_of_every_signature_type() {
         let data = Data::decode(&packet).expect("valid");
         assert_eq!(data.signature_info.signature_type, signer.signature_type());
         assert_eq!(data.signature_info.key_locator, signer.key_locator());
-        verify_data(&data, &*verifier).expect("untouched");
+        verify_data(&data, &*verifier).expect("the signature is valid");
         seen.push(signer.signature_type());
 
         // Any flipped bit breaks either the packet or the signature.
@@ -68,7 +68,7 @@ fn interests_of_every_signature_type() {
         let interest = Interest::decode(&packet).expect("valid");
         let info = interest.signature_info.expect("signed");
         assert_eq!((info.nonce, info.time_ms, info.sequence), (Some(&[7; 8][..]), Some(1), Some(2)));
-        verify_interest(&interest, &*verifier).expect("untouched");
+        verify_interest(&interest, &*verifier).expect("the signature is valid");
 
         // The signature does not cover what a forwarder may change.
         let mut forwarded = packet.clone();

@@ -31,7 +31,7 @@ mod tests {
         let socket = folder.path().join("memif.sock");
         prepare_socket(&socket).expect("a missing socket is ignored");
         prepare_socket(&folder.path().join("missing/memif.sock")).expect("a missing folder is ignored");
-        assert!(!folder.path().join("missing").exists(), "no folder must be created");
+        assert!(!folder.path().join("missing").exists(), "no folder may be created");
         let listener = UnixListener::bind(&socket).expect("the folder exists");
         prepare_socket(&socket).expect("a socket in use is ignored");
         assert!(socket.exists());

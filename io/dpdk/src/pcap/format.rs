@@ -152,7 +152,7 @@ mod tests {
                     bytes.extend([7, 8, there, length].into_iter().flat_map(order));
                     bytes.extend(vec![5; there as usize]);
                 }
-                assert_eq!(read_all(&bytes).expect("whole"), (vec![vec![5; 3], vec![]], 2));
+                assert_eq!(read_all(&bytes).expect("a complete capture"), (vec![vec![5; 3], vec![]], 2));
                 bytes.pop();
                 assert!(read_all(&bytes[..bytes.len() - 1]).is_err(), "a truncated record");
             }
@@ -184,7 +184,7 @@ mod tests {
             for frame in &frames {
                 write_record(&mut bytes, UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_000_123), frame).expect("memory");
             }
-            prop_assert_eq!(read_all(&bytes).expect("whole"), (frames, 0));
+            prop_assert_eq!(read_all(&bytes).expect("a complete capture"), (frames, 0));
         }
 
         #[test]

@@ -316,7 +316,7 @@ mod tests {
         let own = untagged.into_iter().chain(tagged).chain(elsewhere);
         let own: Vec<_> = own.map(|(vlan, text)| (vlan, text.parse().expect("an address"))).collect();
         let wanted = Wanted::new(&[7, 4094], &own);
-        let wanted = program(&wanted.expect("few"), 99);
+        let wanted = program(&wanted.expect("few enough VLANs and addresses"), 99);
         let nothing = program(&Wanted::default(), 99);
         let everything = program(&Wanted::everything(), 99);
         assert!([&frame(&[8, 0])[..], &frame(&[0x81, 0, 1])].into_iter().all(|frame| takes(&everything, frame)));

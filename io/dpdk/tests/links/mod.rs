@@ -40,7 +40,7 @@ pub fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
 /// Wants NDN frames of these VLANs, and untagged packets to these addresses.
 pub fn wanted(vlans: &[u16], addresses: &[IpAddr]) -> Wanted {
     let addresses: Vec<_> = addresses.iter().map(|address| (None, *address)).collect();
-    Wanted::new(vlans, &addresses).expect("few")
+    Wanted::new(vlans, &addresses).expect("few enough VLANs and addresses")
 }
 
 /// Sends frames; returns the frames that did not fit.

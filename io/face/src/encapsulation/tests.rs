@@ -115,7 +115,7 @@ fn what_goes_out_comes_in_and_damage_is_found() {
             Ok::<_, LinkDrop>((packet.source, packet.destination, udp::read(bytes, &packet)?))
         };
         let frame = with_header(&ends, None, &INTEREST).bytes().to_vec();
-        let (source, destination, datagram) = read(&frame).expect("whole");
+        let (source, destination, datagram) = read(&frame).expect("a complete packet");
         assert_eq!((source, destination), (ends.source, ends.destination));
         assert_eq!((datagram.source_port, datagram.destination_port), (6363, 6364));
         assert_eq!(frame[datagram.payload.clone()], INTEREST);
@@ -271,8 +271,8 @@ fn an_echo_request_becomes_its_answer() {
         let read = |bytes: &[u8]| {
             let packet =
                 if is_v4 { Datagram::read_v4(bytes, ETHERNET_BYTES) } else { Datagram::read_v6(bytes, ETHERNET_BYTES) }
-                    .expect("whole");
-            let kind = icmp::read_type(bytes, &packet).expect("whole");
+                    .expect("a complete packet");
+            let kind = icmp::read_type(bytes, &packet).expect("a complete packet");
             (packet, kind)
         };
         let mut buffer = BufferPool::new(1, 1).copy_of(&frame).expect("buffer");
@@ -298,8 +298,8 @@ fn a_frame_without_headroom_gets_its_header_in_another_buffer() {
     frame.bytes_mut().fill(7);
     let header = Header::new(&ends("192.0.2.1", "192.0.2.2"), &HERE, None, None);
     assert!(header.put_on(None, &mut frame, &pool));
-    let packet = Datagram::read_v4(frame.bytes(), ETHERNET_BYTES).expect("whole");
-    assert_eq!(udp::read(frame.bytes(), &packet).expect("whole").payload.len(), length);
+    let packet = Datagram::read_v4(frame.bytes(), ETHERNET_BYTES).expect("a complete packet");
+    assert_eq!(udp::read(frame.bytes(), &packet).expect("a complete packet").payload.len(), length);
 }
 
 proptest! {
@@ -314,9 +314,9 @@ proptest! {
         let ends = if is_v4 { ends("192.0.2.1", "198.51.100.2") } else { ends("2001:db8::1", "2001:db8::2") };
         let frame = with_header(&ends, source_port, &packet);
         let read = if is_v4 { Datagram::read_v4(frame.bytes(), ETHERNET_BYTES) } else { Datagram::read_v6(frame.bytes(), ETHERNET_BYTES) };
-        let read = read.expect("whole");
+        let read = read.expect("a complete packet");
         prop_assert_eq!(read.protocol, PROTOCOL_UDP);
-        let datagram = udp::read(frame.bytes(), &read).expect("whole");
+        let datagram = udp::read(frame.bytes(), &read).expect("a complete packet");
         prop_assert_eq!(datagram.source_port, source_port.unwrap_or(6363));
         prop_assert_eq!(&frame.bytes()[datagram.payload], &packet[..]);
     }

@@ -230,7 +230,7 @@ mod tests {
             datagram_path::request_destinations(&socket, address).expect("destinations");
         }
         socket.bind(&address.into()).expect("bind");
-        let local = socket.local_addr().expect("local").as_socket().expect("internet");
+        let local = socket.local_addr().expect("the local address").as_socket().expect("an Internet address");
         (socket, local)
     }
 

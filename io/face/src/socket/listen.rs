@@ -300,7 +300,7 @@ mod tests {
             let first = listening(missing);
             assert_eq!((first.local.ip(), is_own_address(first.local)), (missing.ip(), false));
             assert!(matches!(tcp("TCP", first.local), Err(ListenError::PortInUse { .. })));
-            let first = udp(missing, &config).expect("waits").expect("family");
+            let first = udp(missing, &config).expect("the listener waits").expect("the address family is available");
             assert_eq!(first.local.ip(), missing.ip());
             assert!(matches!(udp(first.local, &config), Err(ListenError::PortInUse { .. })));
         }

@@ -81,7 +81,11 @@ pub fn with_service<F: Future<Output = ()>>(
         opened.await.expect("an answer").expect("listeners");
         test(harness).await;
         shutdown.send(SocketCommand::Shutdown).await.expect("service runs");
-        tokio::time::timeout(PATIENCE, service).await.expect("shuts down").expect("no panic").expect("no error");
+        tokio::time::timeout(PATIENCE, service)
+            .await
+            .expect("the service ends in time")
+            .expect("the service does not panic")
+            .expect("the service reports no error");
     }));
     drop(local);
     assert!(faces.is_empty(), "shutdown must close every face");

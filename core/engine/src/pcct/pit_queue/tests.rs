@@ -39,7 +39,7 @@ impl Fixture {
 
     /// Removes the next victim, and returns its entry and its holder.
     fn give_up(&mut self) -> (u32, u32) {
-        self.give_up_for(400).expect("somebody's")
+        self.give_up_for(400).expect("a victim")
     }
 
     /// Removes the next victim for a new slot of `newcomer`.

@@ -82,7 +82,7 @@ fn stories_that_cannot_be_are_not_believed() {
     refused("not a memory file", &|story| story.file = Some(File::open("/dev/zero").expect("device").into()));
     let file_of = |bytes: i64, seal: bool| {
         let file = memfd_create(c"test", MFdFlags::MFD_ALLOW_SEALING).expect("memory");
-        ftruncate(&file, bytes).expect("sparse");
+        ftruncate(&file, bytes).expect("a sparse file");
         if seal {
             let seals = nix::fcntl::FcntlArg::F_ADD_SEALS(nix::fcntl::SealFlag::F_SEAL_SHRINK);
             nix::fcntl::fcntl(&file, seals).expect("sealed");
@@ -271,16 +271,16 @@ fn bells_are_rung_for_those_who_want_it_and_a_full_one_keeps_nobody_waiting() {
     let story = Story::new();
     let channel = Channel::connect(&bench.socket()).expect("listening");
     hear(&channel);
-    say(&channel, &Message::Init { version: VERSION, id: 9, is_ethernet: true }, None).expect("told");
+    say(&channel, &Message::Init { version: VERSION, id: 9, is_ethernet: true }, None).expect("the message is sent");
     let region = Message::AddRegion { index: 0, bytes: story.region_bytes };
-    say(&channel, &region, story.file.as_ref()).expect("told");
+    say(&channel, &region, story.file.as_ref()).expect("the message is sent");
     // A blocking eventfd that the peer has filled.
     let bell = EventFd::from_flags(EfdFlags::empty()).expect("event");
     let other = bell.as_fd().try_clone_to_owned().expect("descriptor");
     for (is_to_server, place) in [(true, story.to_server), (false, story.to_client)] {
-        say(&channel, &Message::AddRing { is_to_server, index: 0, place }, Some(&other)).expect("told");
+        say(&channel, &Message::AddRing { is_to_server, index: 0, place }, Some(&other)).expect("the message is sent");
     }
-    say(&channel, &Message::Connect, None).expect("told");
+    say(&channel, &Message::Connect, None).expect("the message is sent");
     let (memory, ring) = (Shared(&story.offer.mapping), story.to_client);
     (0..SLOTS).for_each(|slot| memory.descriptor(ring, slot, 0, 0, 512, 4096));
     memory.write(ring.offset as usize + HEAD, SLOTS);

@@ -175,10 +175,10 @@ fn rules_hold_for_the_whole_packet_after_reassembly() {
 fn a_partial_packet_lives_500_ms_after_its_newest_fragment() {
     let mut bench = Bench::new(DATAGRAM);
     let packet = data_with(30, 0);
-    bench.receive(&fragment(1, 0, 3, &packet[..10])).expect("0");
+    bench.receive(&fragment(1, 0, 3, &packet[..10])).expect("fragment 0");
     assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(500));
     bench.tick_at_ms(499);
-    bench.receive(&fragment(2, 1, 3, &packet[10..20])).expect("1");
+    bench.receive(&fragment(2, 1, 3, &packet[10..20])).expect("fragment 1");
     bench.tick_at_ms(998);
     assert_eq!(bench.partial_packets(), 1);
     assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(999));
@@ -199,14 +199,17 @@ fn the_partial_packet_that_waited_longest_makes_room() {
     }
     // Message 0 is refreshed, so message 1 is now the oldest.
     bench.now = Timestamp(5000);
-    bench.receive(&fragment(1, 1, 3, &packet[10..20])).expect("refresh");
+    bench.receive(&fragment(1, 1, 3, &packet[10..20])).expect("another fragment of message 0");
     bench.receive(&fragment(10_000, 0, 2, &packet[..10])).expect("a fragment above the limit evicts a partial packet");
     assert_eq!(bench.partial_packets(), MAX_PARTIAL_PACKETS);
     assert_eq!(bench.drops(LinkDrop::ReassemblyEvicted), 1);
     assert_eq!(bench.receive(&fragment(2, 2, 3, &packet[20..])).expect("message 0").len(), 1);
     bench.receive(&fragment(11, 1, 3, &packet[10..20])).expect("the reassembly starts again");
     assert!(bench.receive(&fragment(12, 2, 3, &packet[20..])).expect("lacks 0").is_empty());
-    assert_eq!(bench.receive(&fragment(10_001, 1, 2, &packet[10..])).expect("newest").len(), 1);
+    assert_eq!(
+        bench.receive(&fragment(10_001, 1, 2, &packet[10..])).expect("the last fragment of the newest message").len(),
+        1
+    );
     assert_eq!(bench.pool.in_use(), bench.partial_packets());
 }
 
@@ -214,8 +217,8 @@ fn the_partial_packet_that_waited_longest_makes_room() {
 fn more_than_the_largest_packet_is_not_gathered() {
     let mut bench = Bench::new(DATAGRAM);
     let payload = [0; 4000];
-    bench.receive(&fragment(1, 0, 3, &payload)).expect("0");
-    bench.receive(&fragment(2, 1, 3, &payload)).expect("1");
+    bench.receive(&fragment(1, 0, 3, &payload)).expect("fragment 0");
+    bench.receive(&fragment(2, 1, 3, &payload)).expect("fragment 1");
     let result = bench.receive(&fragment(3, 2, 3, &payload));
     assert_eq!(result.err(), Some(LinkDrop::ReassembledTooLong));
     assert_eq!((bench.partial_packets(), bench.pool.in_use()), (0, 0));
@@ -230,10 +233,10 @@ fn without_buffers_fragments_are_dropped() {
     let result = bench.receive(&fragment(30, 0, 3, &large));
     assert_eq!(result.err(), Some(LinkDrop::NoBuffer));
     // A small packet takes a small buffer, and a second one to reorder its fragments.
-    bench.receive(&fragment(1, 1, 2, &packet[10..])).expect("small");
+    bench.receive(&fragment(1, 1, 2, &packet[10..])).expect("a small fragment");
     assert_eq!(bench.receive(&fragment(0, 0, 2, &packet[..10])).expect("complete").len(), 1);
     // A packet that becomes larger than estimated from its first received fragment needs a larger buffer.
-    bench.receive(&fragment(41, 1, 2, &large[..100])).expect("small");
+    bench.receive(&fragment(41, 1, 2, &large[..100])).expect("a small fragment");
     assert_eq!(bench.receive(&fragment(40, 0, 2, &[0; 2000])).err(), Some(LinkDrop::NoBuffer));
     assert_eq!(bench.partial_packets(), 1);
 }
@@ -243,7 +246,7 @@ fn a_partial_packet_grows_when_its_shortest_fragment_comes_first() {
     let packet = data_with(8000, 7);
     let mut bench = Bench::new(DATAGRAM);
     bench.receive(&fragment(2, 2, 3, &packet[8000..])).expect("last");
-    bench.receive(&fragment(1, 1, 3, &packet[4000..8000])).expect("middle");
+    bench.receive(&fragment(1, 1, 3, &packet[4000..8000])).expect("the middle fragment");
     let out = bench.receive(&fragment(0, 0, 3, &packet[..4000])).expect("first");
     assert_eq!(out[0].buffer.bytes(), packet);
     drop(out);

@@ -158,6 +158,6 @@ fn idle_packets_deliver_nothing() {
             assert!(bench.receive(&hex(idle)).expect("accepted").is_empty());
         }
         assert_eq!(bench.counters().received.frames.get(), 3);
-        assert_eq!(bench.next_deadline(), Timestamp::NEVER, "nothing must be acknowledged");
+        assert_eq!(bench.next_deadline(), Timestamp::NEVER, "nothing may be acknowledged");
     }
 }

@@ -201,7 +201,7 @@ fn one_lost_fragment_takes_the_others_of_its_packet_along() {
         bench.now = bench.next_deadline();
         let resent = bench.tick();
         assert_eq!(resent.len(), frames.len() + 1);
-        last = decode(resent.last().expect("resent")).tx_sequence.expect("TxSequence");
+        last = decode(resent.last().expect("a retransmitted frame")).tx_sequence.expect("TxSequence");
         tries += 1;
     }
     bench.acknowledge(&[last]);

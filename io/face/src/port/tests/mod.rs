@@ -133,7 +133,7 @@ impl Bench {
             self.set.apply_changes(&mut self.records);
             thread::yield_now();
         }
-        asking.join().expect("asked")
+        asking.join().expect("the command ends without a panic")
     }
 
     fn face(&mut self, remote: MacAddress) -> Arc<Face> {

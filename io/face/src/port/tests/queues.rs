@@ -73,7 +73,7 @@ impl Pair {
             self.apply_changes();
             thread::yield_now();
         }
-        asking.join().expect("asked")
+        asking.join().expect("the command ends without a panic")
     }
 
     fn apply_changes(&mut self) {
@@ -278,7 +278,7 @@ fn frames_leave_by_the_queue_of_whoever_has_them() {
     let only: PortQueues = vec![Box::new(TestPort(Arc::clone(&pair.wires[0]), pair.pool.clone()))];
     pair.ask(move |controls| {
         controls.take_queues(PortId(0), 2).expect("taken");
-        controls.give_queues(PortId(0), 2, only, HERE, 1500).expect("given");
+        controls.give_queues(PortId(0), 2, only, HERE, 1500).expect("the worker takes the queues");
     });
     assert!(pair.sends_for(0, &open) && !pair.sends_for(1, &open));
     assert!(pair.sets[1].flush(&mut pair.records[1]).is_none(), "no frame may be waiting");

@@ -129,7 +129,7 @@ fn a_link_that_carries_other_frames_than_before_carries_them_for_strangers_too()
     };
     assert_eq!(mtu_of_sender(&mut bench, STRANGER), 1500);
     let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered");
-    bench.ask(move |control| control.give_queue(PortId(0), queue, HERE, 1300)).expect("given");
+    bench.ask(move |control| control.give_queue(PortId(0), queue, HERE, 1300)).expect("the worker takes the queue");
     assert_eq!(mtu_of_sender(&mut bench, PEER), 1300);
 }
 

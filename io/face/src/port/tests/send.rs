@@ -27,9 +27,12 @@ fn what_is_sent_into_a_vlan_has_its_tag() {
     assert_eq!(bench.wire().sent, expected);
     assert_eq!((expected[0].len(), expected[1].len()), (MIN_FRAME_BYTES + 4, 118));
 
-    let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
+    let queue =
+        bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("the worker has the queue");
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere, 1500)).expect("given");
+    bench
+        .ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere, 1500))
+        .expect("the worker takes the queue");
     bench.send(&face, &[6; 100]);
     bench.flush();
     assert_eq!(bench.wire().sent[2], tagged(PEER, elsewhere, 4094, &[6; 100]), "the VLAN must not change");
@@ -127,12 +130,15 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
 
     bench.control.set_state(PortId(0), true);
-    let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
+    let queue =
+        bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("the worker has the queue");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 2);
     bench.wire().room = 1;
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere, 1500)).expect("given");
+    bench
+        .ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere, 1500))
+        .expect("the worker takes the queue");
     bench.send(&face, &INTEREST);
     assert_eq!(bench.flush(), None);
     assert_eq!(bench.wire().sent, [frame(PEER, elsewhere, ETHERTYPE_NDN, &INTEREST)]);

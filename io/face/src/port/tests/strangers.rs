@@ -21,7 +21,7 @@ impl Bench {
 
     fn packet_in(&mut self, frame: Vec<u8>) -> Option<Arc<Face>> {
         let id = self.receive(frame).first()?.face;
-        let face = self.table.get(id).expect("there");
+        let face = self.table.get(id).expect("the face exists");
         face.counters.worker(0).received.frames.add(1);
         Some(face)
     }
@@ -112,7 +112,7 @@ fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out()
     // After the flood, the next part of a second has free evictions again, and a new peer keeps its slot by continuing
     // to send.
     bench.now = Timestamp(began + 10 * SECOND_NS);
-    let newcomer = bench.packet_from(STRANGER).expect("a place");
+    let newcomer = bench.packet_from(STRANGER).expect("a free or evicted slot");
     for number in 0..1000 {
         bench.now = Timestamp(began + 10 * SECOND_NS + number * SECOND_NS / 1000);
         bench.packet_from(sender(2_000_000 + number as u32));
@@ -127,7 +127,7 @@ fn a_flood_of_new_addresses_pushes_out_nobody_who_goes_on_and_locks_nobody_out()
 fn faces_that_are_made_persistent_leave_their_places_to_others() {
     let mut bench = Bench::new(Framing::Ethernet, 1);
     for number in 0..3 {
-        let face = bench.packet_from(sender(number)).expect("a place");
+        let face = bench.packet_from(sender(number)).expect("a free or evicted slot");
         set_persistency(&face, FacePersistency::Persistent);
         assert_eq!(face.expiration_period_ms(), None, "a persistent face must not expire");
         if number == 1 {
@@ -141,7 +141,7 @@ fn faces_that_are_made_persistent_leave_their_places_to_others() {
     // A face created by command never counts as one of an unknown sender, even when it becomes on-demand.
     let made = bench.face(PEER);
     set_persistency(&made, FacePersistency::OnDemand);
-    bench.packet_from(STRANGER).expect("a place");
+    bench.packet_from(STRANGER).expect("a free or evicted slot");
     bench.packet_from(sender(9)).expect("the slot of the other face");
     assert!(bench.is_there(&made));
 }

@@ -132,7 +132,7 @@ fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
     assert_eq!(left, 24 - quarter, "new peers must get a quarter");
     assert_eq!(newcomers.iter().filter(|permit| is_there(permit)).count(), quarter);
     // A new stranger that continues to send is safe from later ones.
-    let steady = newcomers.pop().expect("one");
+    let steady = newcomers.pop().expect("a permit");
     steady.activity.note_received();
     for number in 200..300 {
         newcomers.push(take(&datagram(number)).expect("a new peer must get a permit"));
@@ -213,7 +213,7 @@ fn places_come_back_whoever_gave_them_up() {
         drop(held);
         let state = permits.0.borrow();
         assert_eq!((state.taken, state.connections), (0, 0));
-        assert!(state.strangers.is_empty(), "no entry must be left");
+        assert!(state.strangers.is_empty(), "no entry may be left");
     }
 }
 

@@ -27,9 +27,9 @@ fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
         assert_eq!((&sent[0][..6], &sent[0][6..12]), (&PEER[..], &HERE[..]));
         assert_eq!(bench.send_one(&face), sent, "the next frame must be sent at once");
         let read = if remote.is_ipv4() { Datagram::read_v4 } else { Datagram::read_v6 }(&sent[0], HEADER_BYTES);
-        let read = read.expect("whole");
+        let read = read.expect("a complete datagram");
         assert_eq!(read.destination, remote);
-        assert_eq!(sent[0][udp::read(&sent[0], &read).expect("whole").payload], INTEREST);
+        assert_eq!(sent[0][udp::read(&sent[0], &read).expect("a complete datagram").payload], INTEREST);
         assert_eq!(bench.total_drops(), 0);
     }
 }
@@ -133,10 +133,13 @@ fn an_interrupted_link_and_another_hardware_address_are_resolved_anew() {
     assert_eq!(bench.send_one(&face)[0][..6], STRANGER);
     let queue = || Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()));
     let (same, queue) = (queue(), queue());
-    bench.ask(move |control| control.give_queue(PortId(0), Some(same), HERE, 1400).expect("given"));
+    bench
+        .ask(move |control| control.give_queue(PortId(0), Some(same), HERE, 1400).expect("the worker takes the queue"));
     assert_eq!(bench.send_one(&face)[0][..6], STRANGER, "a link with other frames must count as the same link");
     let here = [2, 0, 0, 0, 0, 0x55];
-    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), here, 1500).expect("given"));
+    bench.ask(move |control| {
+        control.give_queue(PortId(0), Some(queue), here, 1500).expect("the worker takes the queue")
+    });
     assert!(bench.send_one(&face).is_empty());
     let question = bench.turn_after(1_000).remove(0);
     assert_eq!(question[6..12], here);
