@@ -85,7 +85,7 @@ fn a_packet_takes_little_besides_its_own_bytes() {
     let resident = resident_bytes();
     (before..CAPACITY).step_by(BURST).for_each(|first| exchange(&mut engine, first));
     assert_eq!(engine.cs_info().entries, CAPACITY);
-    assert_eq!(pool.in_use(), 0, "cached Data may hold no packet buffer");
+    assert_eq!(pool.in_use(), 0, "cached Data must not hold packet buffers");
     let bytes = (resident_bytes() - resident) / (CAPACITY - before);
     println!("{bytes} bytes for a packet of {DATA_BYTES}");
     assert!(bytes <= MOST_BYTES, "{bytes} bytes for a packet of {DATA_BYTES}");
