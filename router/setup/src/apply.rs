@@ -67,7 +67,7 @@ pub fn undo(system: &System, state: &mut StateFile, mut report: impl FnMut(&Outc
     for Record { change, before, made } in state.records().to_vec().into_iter().rev() {
         if a_card_stays && matches!(change, Change::LoadModule { .. }) {
             // Unloading the module would take the card from the program that uses it.
-            report(&Outcome { change, remark: None, error: Some("a network card is still with it".to_owned()) });
+            report(&Outcome { change, remark: None, error: Some("a network card still uses it".to_owned()) });
             continue;
         }
         let outcome = match change.take_back(system, &before, made.as_ref()) {

@@ -26,7 +26,7 @@ fn huge_pages(machine: &Machine) -> Finding {
     let pages = &machine.huge_pages;
     let mut found = Vec::new();
     for pool in &pages.pools {
-        let mut line = format!("{}: {} set aside, {} free", show_size(pool.page_bytes), pool.pages, pool.free);
+        let mut line = format!("{}: {} reserved, {} free", show_size(pool.page_bytes), pool.pages, pool.free);
         if pool.nodes.len() > 1 {
             let nodes: Vec<String> = pool
                 .nodes
@@ -39,13 +39,13 @@ fn huge_pages(machine: &Machine) -> Finding {
     }
     found.push(format!("transparent: {}", pages.transparent.as_deref().unwrap_or("none")));
     let meaning = if pages.pools.iter().any(|pool| pool.pages > 0) {
-        "Tables and packets on huge pages cost less time per packet. The router takes those that are free when it starts."
+        "Tables and packets on huge pages cost less time per packet. The router takes free huge pages when it starts."
     } else if pages.transparent.as_deref().is_some_and(|mode| mode != "never") {
-        "None are set aside. The router then asks for transparent huge pages, which the kernel gives as it can, and packets of \
-         ports lie on ordinary pages: slower with large tables."
+        "None are reserved. The router then requests transparent huge pages, which the kernel may not be able to \
+         provide, and keeps the packets of ports on 4 KiB pages. This is slower with large tables."
     } else {
-        "None are set aside and transparent ones are off: each packet then costs several address translations more. \
-         Everything works, slower."
+        "None are reserved and transparent huge pages are off. Everything works, but slower: each packet costs several \
+         more address translations."
     };
     Finding { subject: "Huge pages", found, meaning: meaning.to_owned() }
 }
@@ -63,25 +63,25 @@ fn processors(machine: &Machine) -> Finding {
     if !slowed.is_empty() {
         found.push(format!("saving power: {}", show_list(&slowed)));
     }
-    let mut meaning = "The worker has a processor of its own once there is a port".to_owned();
+    let mut meaning = "With a port, the worker busy-polls on its own CPU".to_owned();
     meaning.push_str(match (cores, processors.isolated.is_empty()) {
-        (0 | 1, _) => "; with one core it shares that with everything else.",
+        (0 | 1, _) => ". This host has one core, so all other programs share it.",
         (_, true) => {
-            "; other programs still run there now and then. The kernel parameter isolcpus=N keeps them off processor N, and \
-             worker_processor = N in section [ports] names it."
+            ". The kernel still schedules other programs there. To prevent this, isolate CPU N with the kernel \
+             parameter isolcpus=N and set worker_processor = N in section [ports]."
         }
-        (_, false) => "; name an isolated one with worker_processor in section [ports].",
+        (_, false) => ". Select an isolated CPU with worker_processor in section [ports].",
     });
     if count > cores {
-        meaning.push_str(" Processors that share a core share its speed: leave the other one idle.");
+        meaning.push_str(" CPUs of the same core share its speed: leave the worker's sibling idle.");
     }
     if !slowed.is_empty() {
         meaning.push_str(
-            " Processors that save power take some microseconds to speed up; 'cpupower frequency-set -g performance' keeps \
-             them fast.",
+            " CPUs that save power take some microseconds to reach full speed; 'cpupower frequency-set -g performance' \
+             prevents this.",
         );
     }
-    Finding { subject: "Processors", found, meaning }
+    Finding { subject: "CPUs", found, meaning }
 }
 
 fn iommu(machine: &Machine) -> Finding {
@@ -91,17 +91,18 @@ fn iommu(machine: &Machine) -> Finding {
         ModuleState::Available => "can be loaded",
         ModuleState::Missing => "not in this kernel",
     };
-    let found = vec![format!("groups of devices: {}", vfio.iommu_groups), format!("module vfio-pci: {module}")];
+    let found = vec![format!("device groups: {}", vfio.iommu_groups), format!("module vfio-pci: {module}")];
     let meaning = match (vfio.iommu_groups, vfio.module) {
         (0, _) => {
-            "No IOMMU keeps devices within the memory that they were given, so no card can be driven without the kernel. \
-             Cards work through the kernel (dev://)."
+            "Without an IOMMU, which confines a device to the memory assigned to it, no program can drive a card \
+             directly. Use cards through the kernel (dev://)."
         }
         (_, ModuleState::Missing) => {
-            "Without the module no card can be driven without the kernel. Cards work through the kernel (dev://)."
+            "Without this module, no program can drive a card directly. Use cards through the kernel (dev://)."
         }
         _ => {
-            "Cards can be given to programs that drive them without the kernel: the IOMMU keeps them within the program's memory."
+            "Programs can drive cards directly, without the kernel: the IOMMU confines each card to the memory of its \
+             program."
         }
     };
     Finding { subject: "IOMMU", found, meaning: meaning.to_owned() }
@@ -114,13 +115,15 @@ fn cards(machine: &Machine) -> Finding {
         is_driven && nic.uses.is_empty() && nic.iommu_group.is_some() && !nic.is_taken()
     };
     let meaning = match (machine.nics.is_empty(), machine.nics.iter().find(could_go)) {
-        (true, _) => "There is no network card on PCI.".to_owned(),
+        (true, _) => "This host has no PCI network card.".to_owned(),
         (false, Some(nic)) => format!(
-            "Each works through the kernel, as dev://INTERFACE. To give one to a program that drives it without the kernel: namehop setup --nic {}",
+            "Each card works through the kernel, as dev://INTERFACE. To let a program drive a card directly: namehop \
+             setup --nic {}",
             nic.address
         ),
         (false, None) => {
-            "Each works through the kernel, as dev://INTERFACE. None can be taken from it as things are.".to_owned()
+            "Each card works through the kernel, as dev://INTERFACE. At present no program can drive one directly."
+                .to_owned()
         }
     };
     Finding { subject: "Network cards", found, meaning }
@@ -131,7 +134,7 @@ fn card(nic: &Nic) -> String {
     match (nic.has_link, nic.speed_mbps) {
         (Some(true), Some(speed)) => text.push_str(&format!(", link {speed} Mbit/s")),
         (Some(true), None) => text.push_str(", link up"),
-        (Some(false), _) => text.push_str(", no link"),
+        (Some(false), _) => text.push_str(", link down"),
         (None, _) => {}
     }
     if let Some(node) = nic.node {
@@ -153,11 +156,11 @@ fn card(nic: &Nic) -> String {
 
 fn limits(machine: &Machine) -> Finding {
     let show = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), show_size);
-    let mut found = vec![format!("memory that programs started here may lock: {}", show(machine.memory_lock_bytes))];
+    let mut found = vec![format!("lockable memory of programs started here: {}", show(machine.memory_lock_bytes))];
     let meaning = match &machine.service {
         None => {
             found.push("service: not installed".to_owned());
-            "A router that is started by hand may do what its user may."
+            "A router started by hand has the permissions of its user."
         }
         Some(service) => {
             let process =
@@ -165,14 +168,14 @@ fn limits(machine: &Machine) -> Finding {
             let interfaces = if service.may_use_interfaces { "may" } else { "may not" };
             found.push(format!("service {}: {process}", service.unit));
             found.push(format!(
-                "it may lock {}, and {interfaces} use network interfaces",
+                "it may lock {} of memory and {interfaces} use network interfaces",
                 show(service.memory_lock_bytes)
             ));
             if service.may_use_interfaces && service.memory_lock_bytes.is_none() {
-                "The service has what ports need."
+                "The service has the permissions that ports need."
             } else {
-                "The service has next to no privileges, which is enough for sockets. For ports, copy namehop-ports.conf from \
-                 /usr/share/doc/namehop (package) or /usr/local/share/doc/namehop (make install) to \
+                "The service has few privileges, which is enough for sockets. To use ports, copy namehop-ports.conf \
+                 from /usr/share/doc/namehop (package) or /usr/local/share/doc/namehop (make install) to \
                  /etc/systemd/system/namehop.service.d/."
             }
         }

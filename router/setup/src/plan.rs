@@ -109,7 +109,7 @@ impl Plan {
         match system.contents(&path) {
             Ok(there) if there.as_ref() == Some(&text) => {}
             Ok(_) => self.step(Change::WriteFile { path, text }, why),
-            Err(error) => self.obstacles.push(format!("{path} cannot be read: {error}")),
+            Err(error) => self.obstacles.push(format!("cannot read {path}: {error}")),
         }
     }
 
@@ -122,9 +122,8 @@ impl Plan {
         let Some(pool) = choose_pool(machine, asked, wishes.page_bytes) else {
             let sizes: Vec<String> = machine.huge_pages.pools.iter().map(|pool| show_size(pool.page_bytes)).collect();
             self.obstacles.push(match (wishes.page_bytes, sizes.as_slice()) {
-                (_, []) => {
-                    "the kernel has no huge pages; a container or virtual machine gets them from its host".to_owned()
-                }
+                (_, []) => "the kernel has no huge pages; in a container or virtual machine, reserve them on its host"
+                    .to_owned(),
                 (_, sizes) => format!("the kernel has no huge pages of this size; it has {}", sizes.join(" and ")),
             });
             return;
@@ -138,8 +137,8 @@ impl Plan {
             let most = machine.available_bytes / 4 * 3;
             if more > most {
                 self.obstacles.push(format!(
-                    "{} more in huge pages would leave too little for everything else: {} are available, of which three \
-                     quarters may go; choose a smaller --huge-pages",
+                    "{} more in huge pages would leave too little memory for other programs: at most three quarters of \
+                     the available {} may be reserved; choose a smaller --huge-pages",
                     show_size(more),
                     show_size(machine.available_bytes)
                 ));
@@ -148,7 +147,8 @@ impl Plan {
             self.step(
                 Change::HugePages { page_bytes, pages },
                 format!(
-                    "sets {} aside in pages of {} (now {}), so that tables and packets need fewer address translations",
+                    "reserves {} in pages of {} (now {} pages), so that tables and packets need fewer address \
+                     translations",
                     show_size(pages * page_bytes),
                     show_size(page_bytes),
                     pool.pages
@@ -161,11 +161,11 @@ impl Plan {
         }
         if !others.is_empty() {
             self.notes.push(format!(
-                "{} sets the number of huge pages, too: at boot whoever comes last wins, so take it out there",
+                "{} also sets the number of huge pages, and at boot the last setting wins: remove it there",
                 others.join(", ")
             ));
         }
-        let why = "does the same whenever the computer starts, when memory is still in one piece";
+        let why = "does the same at each boot, before memory is fragmented";
         if page_bytes == machine.huge_pages.default_page_bytes {
             let text = format!("# Huge pages for Namehop; written by 'namehop setup'.\nvm.nr_hugepages = {pages}\n");
             self.file(system, SYSCTL_FILE.to_owned(), text, why);
@@ -182,11 +182,14 @@ impl Plan {
         let Some(nic) = machine.nic(name) else {
             let known: Vec<&str> = machine.nics.iter().map(|nic| nic.address.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            self.obstacles.push(format!("there is no network card {name} on PCI; there are: {known}"));
+            self.obstacles.push(format!("there is no network card {name}; the PCI network cards are: {known}"));
             return;
         };
         if nic.dpdk_driver.as_ref().is_some_and(|driver| driver.shares_card) {
-            self.notes.push(format!("{} stays with its kernel driver: DPDK shares such cards", show_nic(nic)));
+            self.notes.push(format!(
+                "{} stays bound to its kernel driver: DPDK shares such cards with the kernel",
+                show_nic(nic)
+            ));
             return;
         }
         let is_forced = |nic: &Nic| wishes.forced_nics.iter().any(|name| machine.nic(name) == Some(nic));
@@ -200,23 +203,24 @@ impl Plan {
         }
         if nic.dpdk_driver.is_none() {
             self.notes
-                .push(format!("whether DPDK has a driver for {} is not known: no DPDK was found here", show_nic(nic)));
+                .push(format!("cannot tell whether DPDK has a driver for {}: DPDK is not installed", show_nic(nic)));
         }
         let load = Change::LoadModule { module: VFIO_MODULE.to_owned() };
         if machine.vfio.module == ModuleState::Available && !self.steps.iter().any(|step| step.change == load) {
-            self.step(load, "loads the kernel module that gives network cards to programs, behind the IOMMU");
+            self.step(load, "loads the kernel module that lets programs drive network cards, confined by the IOMMU");
         }
         if !nic.is_taken() {
             let from = nic.driver.as_deref().unwrap_or("no driver");
             let gone = match nic.interfaces.as_slice() {
                 [] => String::new(),
-                names => format!("; the kernel's interface {} goes away", names.join(", ")),
+                names => format!("; the kernel's interface {} disappears", names.join(", ")),
             };
-            let why = format!("takes {} from {from} and gives it to programs{gone}", show_nic(nic));
+            let why =
+                format!("moves {} from {from} to {VFIO_MODULE}, so that a program can drive it{gone}", show_nic(nic));
             self.step(Change::BindNic { address: nic.address.clone() }, why);
         }
         if wishes.is_permanent {
-            let why = "does the same whenever the computer starts, before the kernel's driver takes the card";
+            let why = "does the same at each boot, before the kernel's driver binds the card";
             self.file(system, format!("{UDEV_FILE}{}.rules", nic.address), udev_rule(&nic.address), why);
         }
     }
@@ -241,8 +245,7 @@ fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&s
             Use::SshSession => "carries an SSH session",
         };
         return Some(format!(
-            "{card} {reason}: this computer could not be reached any more; to take it all the same, name it with \
-             --force-nic {}",
+            "{card} {reason}: this host would become unreachable; to use the card anyway, give --force-nic {}",
             nic.address
         ));
     }
@@ -254,8 +257,8 @@ fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&s
     }
     if nic.iommu_group.is_none() {
         return Some(format!(
-            "{card} is behind no IOMMU, which would keep it from writing anywhere in memory: switch on VT-d or AMD-Vi in the \
-             firmware, add intel_iommu=on to the kernel's command line on Intel, and restart; in a virtual machine, ask for a \
+            "{card} has no IOMMU, so it could write anywhere in memory: enable VT-d or AMD-Vi in the firmware, on \
+             Intel add intel_iommu=on to the kernel's command line, and reboot; in a virtual machine, configure a \
              virtual IOMMU, or use the card through the kernel, as dev://INTERFACE"
         ));
     }
@@ -267,8 +270,8 @@ fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&s
         .collect();
     if !in_the_way.is_empty() {
         return Some(format!(
-            "{card} shares its IOMMU group with {}, which would have to be taken as well: name them, too, or put the card into \
-             another slot",
+            "{card} shares its IOMMU group with {}, which must be unbound from the kernel as well: name these devices \
+             too, or move the card to another slot",
             in_the_way.join(", ")
         ));
     }

@@ -48,7 +48,9 @@ impl StateFile {
         let lock = File::open(&folder)?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another 'namehop setup' is at work")),
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::other("another 'namehop setup' is running; wait until it ends"));
+            }
             Err(TryLockError::Error(error)) => return Err(error),
         }
         let records = Self::read(system)?;

@@ -86,7 +86,7 @@ impl fmt::Display for Change {
             }
             Change::LoadModule { module } => write!(f, "modprobe {module}"),
             Change::BindNic { address } => {
-                write!(f, "write {VFIO_MODULE} to {PCI_DEVICES}/{address}/driver_override, and bind the device anew")
+                write!(f, "write {VFIO_MODULE} to {PCI_DEVICES}/{address}/driver_override, and rebind the device")
             }
             Change::WriteFile { path, .. } => write!(f, "write the file {path}"),
         }
@@ -137,12 +137,12 @@ impl Change {
                 set_pages(system, *page_bytes, *wanted).map_err(|error| self.error(error))?;
                 let got = pages(system, *page_bytes).unwrap_or(0);
                 if got <= had && got < *wanted {
-                    let reason = "the kernel found no memory for further pages: what is free lies scattered. A restart of \
-                                  the computer with the file that sets them at boot helps";
+                    let reason = "the kernel found no memory for more pages: free memory is fragmented; write the file \
+                                  that sets them at boot, and reboot";
                     return Err(self.error(reason));
                 }
                 let remark = (got < *wanted).then(|| {
-                    format!("{got} of {wanted} pages: what else is free lies scattered; all are there after a restart of the computer")
+                    format!("{got} of {wanted} pages: free memory is fragmented; a reboot reserves all of them")
                 });
                 return Ok((Change::HugePages { page_bytes: *page_bytes, pages: got }, remark));
             }
@@ -179,7 +179,7 @@ impl Change {
         }
         let now = self.before(system)?;
         if now == *before {
-            return Ok(Some("was as before already".to_owned()));
+            return Ok(Some("already in its original state".to_owned()));
         }
         match (self, before, now) {
             (
@@ -194,11 +194,13 @@ impl Change {
                     None => (*had.min(wanted)..=*had.max(wanted)).contains(&now),
                 };
                 if !is_own {
-                    return Ok(Some(format!("somebody has set {now} pages since; left so")));
+                    return Ok(Some(format!("the number was since set to {now} pages; left unchanged")));
                 }
                 set_pages(system, *page_bytes, *had).map_err(|error| self.error(error))?;
                 let left = pages(system, *page_bytes).unwrap_or(0).saturating_sub(*had);
-                return Ok((left > 0).then(|| format!("{left} pages are in use, and go when their user ends")));
+                return Ok((left > 0).then(|| {
+                    format!("{left} pages are in use; the kernel frees them when the program that uses them ends")
+                }));
             }
             (Change::LoadModule { module }, ..) => {
                 // May fail for a module that this one depends on and that others use: that one stays loaded.
@@ -209,14 +211,14 @@ impl Change {
             }
             (Change::BindNic { address }, Before::Nic { driver, driver_override }, Before::Nic { driver: now, .. }) => {
                 if now.as_deref() != Some(VFIO_MODULE) && now.is_some() && now != *driver {
-                    return Ok(Some(format!("driver {} has it since; left so", now.unwrap_or_default())));
+                    return Ok(Some(format!("driver {} has since bound it; left unchanged", now.unwrap_or_default())));
                 }
                 release(system, address, driver.as_deref(), driver_override.as_deref())
-                    .map_err(|reason| self.error(format!("taking that back: {reason}")))?;
+                    .map_err(|reason| self.error(format!("cannot undo it: {reason}")))?;
             }
             (Change::WriteFile { path, text }, Before::File { text: old }, Before::File { text: now }) => {
                 if now.as_ref() != Some(text) {
-                    return Ok(Some("somebody has changed or removed it since; left so".to_owned()));
+                    return Ok(Some("the file was since changed or removed; left unchanged".to_owned()));
                 }
                 let result = match old {
                     Some(old) => system.replace_file(path, old),
@@ -224,7 +226,7 @@ impl Change {
                 };
                 result.map_err(|error| self.error(error))?;
             }
-            _ => return Err(self.error("what is recorded of before does not fit")),
+            _ => return Err(self.error("the recorded original state is of another kind")),
         }
         Ok(None)
     }
@@ -253,8 +255,8 @@ fn bind(system: &System, address: &str) -> Result<(), String> {
     probe(system, address);
     match driver_of(system, address) {
         Some(driver) if driver == VFIO_MODULE => Ok(()),
-        Some(driver) => Err(format!("driver {driver} has the device all the same")),
-        None => Err("vfio-pci did not take the device; the kernel's log (dmesg) says why".to_owned()),
+        Some(driver) => Err(format!("driver {driver} bound the device instead of vfio-pci")),
+        None => Err("vfio-pci did not bind the device; see the kernel's log (dmesg)".to_owned()),
     }
 }
 
@@ -266,7 +268,7 @@ fn release(system: &System, address: &str, driver: Option<&str>, driver_override
             system.link_name(&format!("{PCI_DEVICES}/{address}/iommu_group")).and_then(|group| group.parse().ok());
         let users = group.map(|group| users_of_group(system, group)).unwrap_or_default();
         if !users.is_empty() {
-            return Err(format!("{} uses the device; stop that first", users.join(", ")));
+            return Err(format!("{} uses the device; stop it first", users.join(", ")));
         }
     }
     // An empty line means no reservation.
@@ -287,7 +289,7 @@ fn release(system: &System, address: &str, driver: Option<&str>, driver_override
     if driver_of(system, address).as_deref() == Some(driver) {
         return Ok(());
     }
-    Err(format!("driver {driver} did not take the device back; the kernel's log (dmesg) says why"))
+    Err(format!("driver {driver} did not bind the device again; see the kernel's log (dmesg)"))
 }
 
 fn unbind(system: &System, address: &str) -> Result<(), String> {

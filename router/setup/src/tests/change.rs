@@ -48,7 +48,7 @@ fn what_was_done_is_not_planned_again_and_is_undone_exactly() {
     assert_eq!(StateFile::read(&tree.system()).expect("read").len(), 2);
     let outcomes = take_back(&tree);
     assert!(outcomes.iter().all(|outcome| outcome.error.is_none() && outcome.remark.is_none()), "{outcomes:?}");
-    assert!(matches!(outcomes[0].change, Change::WriteFile { .. }), "the last first");
+    assert!(matches!(outcomes[0].change, Change::WriteFile { .. }), "changes are undone last first");
     assert_eq!(contents(&tree), before);
     assert!(!tree.path(StateFile::PATH).exists());
     assert!(take_back(&tree).is_empty());
@@ -70,7 +70,9 @@ fn what_others_have_changed_since_is_theirs() {
     do_it(&tree, &wishes(64));
     tree.file(PAGES, "77").file(SYSCTL, "vm.nr_hugepages = 77\n");
     let outcomes = take_back(&tree);
-    assert!(outcomes.iter().all(|outcome| outcome.remark.as_ref().is_some_and(|remark| remark.contains("left so"))));
+    assert!(
+        outcomes.iter().all(|outcome| outcome.remark.as_ref().is_some_and(|remark| remark.contains("left unchanged")))
+    );
     assert_eq!(
         (tree.text(PAGES).as_deref(), tree.text(SYSCTL).as_deref()),
         (Some("77"), Some("vm.nr_hugepages = 77\n"))
@@ -82,7 +84,7 @@ fn a_program_that_is_killed_halfway_leaves_a_record() {
     let tree = Tree::new(16);
     let change = Change::HugePages { page_bytes: 2 << 20, pages: 9 };
     let mut state = StateFile::open(&tree.system()).expect("opened");
-    assert!(StateFile::open(&tree.system()).is_err(), "one at a time");
+    assert!(StateFile::open(&tree.system()).is_err(), "a second setup is refused while one runs");
     state.note(change, Before::HugePages { pages: 0 }).expect("saved");
     drop(state);
     // The program was killed before the step, during it, or after it.
@@ -135,11 +137,11 @@ fn fewer_pages_than_asked_for_are_own_and_so_are_all_after_a_restart() {
 fn a_step_that_fails_stops_the_others_and_is_not_recorded() {
     let tree = Tree::new(16);
     let plan = tree.plan(&wishes(64));
-    std::fs::write(tree.path("/etc"), "no folder").expect("written");
+    std::fs::write(tree.path("/etc"), "not a folder").expect("written");
     let mut state = StateFile::open(&tree.system()).expect("opened");
-    let error = apply(&tree.system(), &plan, &mut state, |_| {}).expect_err("no folder for the file");
+    let error = apply(&tree.system(), &plan, &mut state, |_| {}).expect_err("the file's folder does not exist");
     assert!(error.to_string().contains(SYSCTL), "{error}");
-    assert_eq!(state.records().len(), 1, "the first step was done");
+    assert_eq!(state.records().len(), 1, "the first step was applied");
     drop(state);
     take_back(&tree);
     assert_eq!(tree.text(PAGES).as_deref(), Some("0"));
@@ -168,9 +170,9 @@ fn a_card_in_use_stays_and_so_does_the_module() {
     drop(state);
     let errors: Vec<String> = take_back(&tree).into_iter().filter_map(|outcome| outcome.error).collect();
     assert!(
-        errors[0].contains("forwarder (process 77) uses the device") && errors[1].contains("still with it"),
+        errors[0].contains("forwarder (process 77) uses the device") && errors[1].contains("still uses it"),
         "{errors:?}"
     );
-    assert_eq!(StateFile::read(&tree.system()).expect("read").len(), 2, "both can be taken back later");
+    assert_eq!(StateFile::read(&tree.system()).expect("read").len(), 2, "both can be undone later");
     assert_eq!(tree.text(&format!("/sys/bus/pci/devices/{address}/driver_override")).as_deref(), Some("vfio-pci\n"));
 }

@@ -61,7 +61,7 @@ fn a_computer_is_described() {
     assert_eq!(
         second.dpdk_driver.as_ref().map(|driver| driver.name.as_str()),
         Some("net_e1000_em"),
-        "of the newest DPDK"
+        "the driver of the newest DPDK"
     );
     let text = format!("{:?}", findings(&machine));
     for part in
@@ -112,7 +112,11 @@ fn huge_pages_are_planned_with_their_file() {
         [format!("write 256 to {pool}"), sysctl.clone()],
         "a quarter"
     );
-    assert_eq!(changes(&tree, &memory((3 << 20) + 1)), [format!("write 2 to {pool}"), sysctl.clone()], "rounded up");
+    assert_eq!(
+        changes(&tree, &memory((3 << 20) + 1)),
+        [format!("write 2 to {pool}"), sysctl.clone()],
+        "requested sizes are rounded up"
+    );
     let until_restart = Wishes { is_permanent: false, ..memory(1 << 30) };
     assert_eq!(changes(&tree, &until_restart), [format!("write 512 to {pool}")]);
     let large = [
@@ -123,12 +127,16 @@ fn huge_pages_are_planned_with_their_file() {
     let chosen = Wishes { page_bytes: Some(1 << 30), ..memory(1) };
     assert!(changes(&tree, &chosen)[0].starts_with("write 1 to "));
     tree.pool(2048, 600, 0);
-    assert_eq!(changes(&tree, &Wishes::default()), [sysctl], "there are more now, but nobody says for how long");
+    assert_eq!(
+        changes(&tree, &Wishes::default()),
+        [sysctl],
+        "enough pages are reserved, but no file reserves them at boot"
+    );
     let plan = tree.plan(&Wishes::default());
     let Change::WriteFile { text, .. } = &plan.steps[0].change else { panic!("{plan:?}") };
     assert!(text.ends_with("vm.nr_hugepages = 512\n"), "{text}");
     tree.file("/etc/sysctl.conf", "# vm.nr_hugepages = 1\nvm.nr_hugepages=600\n");
-    assert_eq!(changes(&tree, &Wishes::default()), [""; 0], "somebody sees to it");
+    assert_eq!(changes(&tree, &Wishes::default()), [""; 0], "/etc/sysctl.conf reserves them at boot");
     let plan = tree.plan(&memory(2 << 30));
     assert!(plan.steps.len() == 2 && plan.notes[0].contains("/etc/sysctl.conf"), "{plan:?}");
     assert_eq!(changes(&tree, &Wishes { memory: MemoryWish::Unchanged, ..Wishes::default() }), [""; 0]);
@@ -150,15 +158,15 @@ fn a_card_is_taken_with_module_and_rule() {
     let tree = server();
     let steps = [
         "modprobe vfio-pci",
-        "write vfio-pci to /sys/bus/pci/devices/0000:04:00.0/driver_override, and bind the device anew",
+        "write vfio-pci to /sys/bus/pci/devices/0000:04:00.0/driver_override, and rebind the device",
         "write the file /etc/udev/rules.d/60-namehop-0000:04:00.0.rules",
     ];
     assert_eq!(changes(&tree, &nics(&[SECOND])), steps);
-    assert_eq!(changes(&tree, &nics(&["eth1"])), steps, "by its interface");
+    assert_eq!(changes(&tree, &nics(&["eth1"])), steps, "a card can be named by its interface");
     tree.file("/sys/bus/pci/drivers/vfio-pci/bind", "");
-    assert_eq!(changes(&tree, &nics(&["eth1"])), steps[1..], "the module is there");
+    assert_eq!(changes(&tree, &nics(&["eth1"])), steps[1..], "the module is loaded already");
     let plan = tree.plan(&nics(&[SECOND]));
-    assert!(plan.steps[0].why.contains("eth1 goes away"), "{plan:?}");
+    assert!(plan.steps[0].why.contains("eth1 disappears"), "{plan:?}");
 }
 
 #[test]
