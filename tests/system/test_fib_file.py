@@ -54,7 +54,7 @@ def test_text_snapshot_and_faults(make_router, tmp_path):
     content = snapshot.read_bytes()
     snapshot.write_bytes(content[: len(content) // 2])
     router.start()
-    wait_for(router, "only a part of the FIB entries is loaded")
+    wait_for(router, "only part of the FIB entries was loaded")
     assert "cut off" in router.log.read_text() and "fib save" in router.log.read_text()
     assert 0 < len(entries(router)) < PREFIXES
     router.stop()

@@ -187,7 +187,7 @@ def test_the_api_can_be_turned_off_or_have_a_token_of_its_own(make_router, tmp_p
     assert ask_status(off, "/api/v1/status") == 404 and ask_status(off, "/metrics") == 200
     token = tmp_path / "token"
     wrong = make_router(f'[api]\ntoken_file = "{token}"\n', start=False)
-    with pytest.raises(AssertionError, match="cannot use the token of the API"):
+    with pytest.raises(AssertionError, match="cannot use the API token"):
         wrong.start()
     wrong.process = None
     token.write_text("a-token-of-my-own\n")

@@ -40,7 +40,7 @@ pub struct TokenFile {
 
 /// The reason why a token cannot be used.
 #[derive(Debug, Error)]
-#[error("cannot use the token of the API in {}: {reason}", path.display())]
+#[error("cannot use the API token in {}: {reason}", path.display())]
 pub struct TokenError {
     path: PathBuf,
     reason: String,
@@ -54,14 +54,14 @@ pub fn of(config: &Config) -> Result<Option<TokenFile>, TokenError> {
     if let AutoPath::Path(path) = &config.api.token_file {
         let token = ApiToken::new(&read(path)?);
         if fs::metadata(path).is_ok_and(|found| found.mode() & 0o007 != 0) {
-            warn!(file = %path.display(), "every user of this computer can use the token of the API");
+            warn!(file = %path.display(), "every user of this host can access the API token; restrict its permissions");
         }
         return Ok(Some(TokenFile { token, path: path.clone() }));
     }
     let state = match paths::state_file(&config.state.file) {
         Ok(state) => state,
         Err(error) => {
-            warn!(%error, "there is no place for a token, so that nobody can change this router over HTTP");
+            warn!(%error, "no folder for an API token: changes over HTTP are refused");
             return Ok(None);
         }
     };
@@ -69,7 +69,7 @@ pub fn of(config: &Config) -> Result<Option<TokenFile>, TokenError> {
     match kept_or_made(&path) {
         Ok(secret) => Ok(Some(TokenFile { token: ApiToken::new(&secret), path })),
         Err(error) => {
-            warn!(file = %path.display(), %error, "no token could be made, so that nobody can change this router over HTTP");
+            warn!(file = %path.display(), %error, "cannot create the API token: changes over HTTP are refused");
             Ok(None)
         }
     }
@@ -85,8 +85,8 @@ pub fn read(path: &Path) -> Result<String, TokenError> {
     let text = read_text(file).map_err(|error| fault(format!("{error}; it must be a file with one line of text")))?;
     checked(&text).ok_or_else(|| {
         fault(format!(
-            "it must hold one line of {MIN_CHARACTERS} to {MAX_CHARACTERS} letters, digits and signs, without spaces; \
-             `openssl rand -hex 32` makes a good one"
+            "it must hold one line of {MIN_CHARACTERS} to {MAX_CHARACTERS} letters, digits and punctuation characters, \
+             without spaces; `openssl rand -hex 32` creates a suitable token"
         ))
     })
 }
@@ -109,13 +109,15 @@ fn checked(text: &str) -> Option<String> {
 fn kept_or_made(path: &Path) -> io::Result<String> {
     match kept(path) {
         Ok(Some(token)) => return Ok(token),
-        Ok(None) => info!(file = %path.display(), "the token of the API is made anew"),
+        Ok(None) => info!(file = %path.display(), "creating a new API token"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         // Replaces any file at the path, even a symbolic link.
-        Err(error) => info!(file = %path.display(), %error, "the token of the API is made anew"),
+        Err(error) => info!(file = %path.display(), %error, "creating a new API token"),
     }
     let mut random = [0; RANDOM_BYTES];
-    SystemRandom::new().fill(&mut random).map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    SystemRandom::new()
+        .fill(&mut random)
+        .map_err(|_| io::Error::other("the system's random number generator failed"))?;
     let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     // Written to a temporary file first, so that a full disk leaves no partial token.
     let unfinished = sibling(path, "new");
@@ -162,8 +164,8 @@ mod tests {
         assert_eq!((first.len(), first.ends_with('\n')), (2 * RANDOM_BYTES + 1, true));
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, MODE);
         of(&config).expect("kept").expect("kept");
-        assert_eq!(fs::read_to_string(&path).expect("readable"), first, "it outlives a restart");
-        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
+        assert_eq!(fs::read_to_string(&path).expect("readable"), first, "a restart keeps the token");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file remains");
     }
 
     #[test]
@@ -194,12 +196,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("token");
         let config = config(&format!("[api]\ntoken_file = \"{}\"\n", path.display()));
-        let error = of(&config).expect_err("there is none").to_string();
+        let error = of(&config).expect_err("a missing token file is an error").to_string();
         assert!(error.contains("No such file") && error.contains("token"), "{error}");
         for broken in ["", "too-short", "two words of some length", &"x".repeat(2000), "line of length\nline of length"]
         {
             fs::write(&path, broken).expect("written");
-            assert!(of(&config).expect_err("no token").to_string().contains("openssl rand"), "{broken:?}");
+            assert!(
+                of(&config).expect_err("an invalid token is an error").to_string().contains("openssl rand"),
+                "{broken:?}"
+            );
         }
         fs::write(&path, "0123456789abcdef\n").expect("written");
         assert_eq!(of(&config).expect("a token").expect("a token").path, path);
@@ -208,6 +213,6 @@ mod tests {
     #[test]
     fn without_a_place_there_is_no_token() {
         let config = config("[state]\nfile = \"/proc/nowhere/state.json\"\n");
-        assert!(of(&config).expect("no reason not to start").is_none());
+        assert!(of(&config).expect("the router starts without a token").is_none());
     }
 }

@@ -72,15 +72,15 @@ impl Balancing {
             if self.moves_by_itself {
                 warn!(
                     percent,
-                    "most packets have the same name, or names that begin with the same {MAX_COMPONENTS} components: one worker \
-                     has them all and uses its share of Content Store and PIT only"
+                    "most packets have the same name, or names with the same first {MAX_COMPONENTS} components: one \
+                     worker handles all of them and uses only its share of the Content Store and PIT"
                 );
             } else {
                 warn!(
                     percent,
-                    "most packets have names that begin with the same components, so one worker has them all and uses its share \
-                     of Content Store and PIT only; set rebalance = true in [forwarding], or raise dispatch_components there above \
-                     the number of these components, and restart"
+                    "most packets have names with the same first components, so one worker handles all of them and \
+                     uses only its share of the Content Store and PIT; set rebalance = true in [forwarding], or \
+                     raise dispatch_components there above the number of these components, and restart"
                 );
             }
         }
@@ -101,7 +101,7 @@ impl Balancing {
             }
             match self.even_out(workers).await {
                 Ok(0) => {}
-                Ok(changed) => debug!(changed, "names were divided anew among workers"),
+                Ok(changed) => debug!(changed, "moved dispatch entries between workers"),
                 Err(WorkerGone) => return,
             }
         }
@@ -202,8 +202,8 @@ mod tests {
         let many = LEAST_PACKETS_PER_S * INTERVAL.as_secs() / u64::from(SAMPLED.get()) + 1;
         assert!(is_lopsided(many, many));
         assert!(is_lopsided(many / 2 + 2, many));
-        assert!(!is_lopsided(many / 2, many), "half of them is no more than one of two workers should have");
-        assert!(!is_lopsided(many - 10, many - 10), "one worker has time enough");
+        assert!(!is_lopsided(many / 2, many), "half of the packets is the fair share of one of two workers");
+        assert!(!is_lopsided(many - 10, many - 10), "a small load does not overload one worker");
         assert!(!is_lopsided(0, 0));
     }
 }

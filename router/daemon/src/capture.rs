@@ -13,7 +13,7 @@ pub struct Capture {
     workers: WorkerHandles,
     /// While frames are captured: spare recorders, one for each worker. Locked while recorders are swapped, so that
     /// workers never have recorders of two captures.
-    #[expect(clippy::vec_box, reason = "workers get and give boxes, so that a command is small")]
+    #[expect(clippy::vec_box, reason = "workers exchange boxes, so that a command is small")]
     spare: Mutex<Vec<Box<CaptureRecorder>>>,
 }
 

@@ -20,7 +20,7 @@ pub fn record(config: &Config) -> Option<TimeRecord> {
     let path = sibling(&state, ENDING);
     let opened = open_own(&path, false).and_then(TimeRecord::read);
     let report = |error: &io::Error| {
-        warn!(file = %path.display(), %error, "the time of the newest signed command cannot be kept");
+        warn!(file = %path.display(), %error, "cannot save the time of the newest signed command");
     };
     opened.inspect_err(report).ok()
 }

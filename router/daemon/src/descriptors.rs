@@ -14,14 +14,14 @@ pub fn raise_limit() -> usize {
     let (soft, hard) = match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok(limits) => limits,
         Err(error) => {
-            warn!(%error, "the limit of file descriptors is not known; assuming 1024");
+            warn!(%error, "cannot read the limit of file descriptors; assuming 1024");
             return 1024;
         }
     };
     let limit = match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
         Ok(()) => hard,
         Err(error) => {
-            warn!(%error, soft, hard, "the limit of file descriptors stays as it is");
+            warn!(%error, soft, hard, "cannot raise the limit of file descriptors; it stays unchanged");
             soft
         }
     };

@@ -40,7 +40,7 @@ impl FaultyStrategies {
             Ok(FaultyStrategies { file: Some(file), labels })
         });
         opened.unwrap_or_else(|error| {
-            warn!(file = %path.display(), %error, "a loaded strategy that ends the router will be loaded again by the next start");
+            warn!(file = %path.display(), %error, "cannot record faults: a strategy that crashes the router will be loaded again");
             FaultyStrategies::default()
         })
     }
@@ -61,7 +61,7 @@ impl FaultyStrategies {
         let Some(mut file) = self.file.as_ref() else { return };
         let text: String = labels.iter().flat_map(|label| [label.as_str(), "\n"]).collect();
         if let Err(error) = file.set_len(0).and_then(|()| file.write_all(text.as_bytes())) {
-            warn!(name, %error, "the next start will not load this strategy: the record of its fault cannot be changed");
+            warn!(name, %error, "the next start will not load this strategy: cannot remove the record of its fault");
         }
     }
 }
@@ -79,10 +79,10 @@ mod tests {
         let file = folder.path().join("state.json.faulty-strategies");
         std::fs::write(&file, format!("{}\n{}\n", label("mine", b"program"), label("other", b"program")))
             .expect("written");
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("the owner's alone");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("file mode set");
         let faulty = FaultyStrategies::beside(&state);
         assert!(faulty.contains("mine", b"program") && faulty.contains("other", b"program"));
-        assert!(!faulty.contains("mine", b"another program"), "a corrected program is another one");
+        assert!(!faulty.contains("mine", b"another program"), "a corrected program is not blamed");
         faulty.forget("mine");
         faulty.forget("never loaded");
         assert!(!faulty.contains("mine", b"program") && faulty.contains("other", b"program"));

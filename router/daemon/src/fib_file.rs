@@ -101,7 +101,7 @@ async fn load_once(management: &Rc<Management<Control>>, file: &Path, is_first: 
     match result {
         Ok(()) => info!(file = %shown, prefixes, left_out, faults, refused, seconds, "FIB entries loaded"),
         Err(error) => {
-            error!(file = %shown, %error, prefixes, "only a part of the FIB entries is loaded; correct the file and restart");
+            error!(file = %shown, %error, prefixes, "only part of the FIB entries was loaded; correct the file and restart");
         }
     }
     unreachable
@@ -132,7 +132,8 @@ impl Loading<'_> {
                     for refused in added.refused {
                         self.refused += 1;
                         if self.refused <= MAX_LOGGED_FAULTS && self.is_first {
-                            warn!(file = %self.file.display(), prefix = %refused.prefix, error = %refused.error, "not loaded");
+                            let (prefix, error) = (&refused.prefix, &refused.error);
+                            warn!(file = %self.file.display(), %prefix, %error, "FIB entry not loaded");
                         }
                     }
                     // Commands and packets for this thread are handled between two blocks.
@@ -149,7 +150,9 @@ impl Loading<'_> {
                 info!(file = %self.file.display(), prefixes = self.prefixes, "loading FIB entries");
             }
         }
-        reading.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread ended unexpectedly").into()))
+        reading
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that reads the file ended unexpectedly").into()))
     }
 
     /// Counts a fault, and logs it up to a limit.
@@ -173,7 +176,9 @@ impl Loading<'_> {
         if let Ok(number) = word.parse() {
             let face = control.faces().get(FaceId(number));
             return face.map(|face| Some(face.id())).ok_or_else(|| {
-                format!("there is no face {number}; write the URI of a peer, from which the face can be made")
+                format!(
+                    "there is no face {number}; write the URI of a peer instead, for which the router creates a face"
+                )
             });
         }
         let (remote, local) = word.split_once(' ').unzip();
@@ -187,7 +192,7 @@ impl Loading<'_> {
             return match (fitting.next(), fitting.next()) {
                 (Some(face), None) => Ok(Some(face.id())),
                 (None, _) => Err(format!("there is no multicast face {word}; see [faces.multicast]")),
-                _ => Err(format!("there are several multicast faces {word}; write the number of one")),
+                _ => Err(format!("there are several multicast faces {word}; write a face number instead")),
             };
         }
         let uri = remote.parse::<UriText>()?.0;
@@ -195,12 +200,12 @@ impl Loading<'_> {
             Ok(face) => Ok(Some(face)),
             Err(error @ CreateError::Unreachable(_)) => {
                 if self.is_first {
-                    warn!(%uri, %error, "no face could be made for FIB entries yet; trying again");
+                    warn!(%uri, %error, "cannot create a face for FIB entries; retrying");
                 }
                 self.unreachable.push(uri);
                 Ok(None)
             }
-            Err(error) => Err(format!("no face to {uri}: {error}")),
+            Err(error) => Err(format!("cannot create a face to {uri}: {error}")),
         }
     }
 }

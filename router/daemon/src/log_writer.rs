@@ -123,7 +123,7 @@ fn write_lines(shared: &Shared, mut output: impl Write) {
             shared.queue().bytes -= line.len();
         }
         if left_out > 0 {
-            let _ = writeln!(output, "{left_out} log lines were left out here: nobody read them in time");
+            let _ = writeln!(output, "{left_out} log lines dropped: standard error was not read in time");
         }
         queue = shared.queue();
     }
@@ -161,9 +161,9 @@ mod tests {
         let line = [b'x'; 1024];
         let sent = 3 * QUEUE_BYTES / line.len();
         for _ in 0..sent {
-            (&log).write_all(&line).expect("never fails");
+            (&log).write_all(&line).expect("writing never fails");
         }
-        assert!(!log.flush(Duration::from_millis(10)), "nothing was read yet");
+        assert!(!log.flush(Duration::from_millis(10)), "no line has been written yet");
         // From here on all lines are written.
         drop(allow);
         assert!(log.flush(Duration::from_secs(60)));
@@ -171,11 +171,8 @@ mod tests {
         let text = String::from_utf8(whole).expect("text");
         let kept = text.matches('x').count() / line.len();
         // There are two counts if the thread dequeued its first lines after some had been dropped.
-        let counts: Vec<&str> = text
-            .lines()
-            .filter_map(|line| line.split_once(" log lines were left out"))
-            .map(|(count, _)| count)
-            .collect();
+        let counts: Vec<&str> =
+            text.lines().filter_map(|line| line.split_once(" log lines dropped")).map(|(count, _)| count).collect();
         assert!(matches!(counts.len(), 1 | 2), "{counts:?}");
         let left_out: usize =
             counts.iter().map(|count| count.trim_matches('x').parse::<usize>().expect("number")).sum();
@@ -190,7 +187,7 @@ mod tests {
         drop(allow);
         let log = LogWriter::start(Slow { allowed, written }).expect("thread");
         for number in 0..1000 {
-            (&log).write_all(format!("{number}\n").as_bytes()).expect("never fails");
+            (&log).write_all(format!("{number}\n").as_bytes()).expect("writing never fails");
         }
         assert!(log.flush(Duration::from_secs(60)));
         let text: Vec<u8> = lines.try_iter().flatten().collect();

@@ -46,7 +46,7 @@ pub fn start(config: &Log) -> Result<(), String> {
         _ => ("log.level", config.level.clone()),
     };
     let filter = parse_filter(&directives).map_err(|error| format!("{source}: {error}"))?;
-    let writer = LogWriter::start(io::stderr()).map_err(|error| format!("no thread for the log: {error}"))?;
+    let writer = LogWriter::start(io::stderr()).map_err(|error| format!("cannot start the log thread: {error}"))?;
     let lines = fmt::layer().with_writer(writer.clone()).with_ansi(io::stderr().is_terminal());
     let lines = match config.format {
         LogFormat::Text => lines.boxed(),
@@ -83,7 +83,7 @@ pub fn parse_filter(directives: &str) -> Result<Targets, String> {
                 let library = module.split("::").next().unwrap_or_default();
                 if !module.starts_with("namehop") && !LIBRARIES.contains(&library) {
                     return Err(format!(
-                        "`{module}` is not a module that logs; write one of Namehop, for example namehop_face or \
+                        "`{module}` is not a module that logs; write a module of Namehop, for example namehop_face or \
                          namehop_manage, or one of the libraries {}",
                         LIBRARIES.join(", ")
                     ));

@@ -152,7 +152,7 @@ mod tests {
         let expected = (MAX_SAVED_TURNS + TURNS_PER_S) as usize;
         assert!((expected - 2..=expected).contains(&handled), "{handled}");
         let end = start + Duration::from_millis(999);
-        let next = queue.next_turn(end).expect("something waits");
+        let next = queue.next_turn(end).expect("a command waits");
         assert!(next > end && next <= end + Duration::from_millis(1));
         assert!(queue.pop(end).is_none() && queue.pop(next).is_some());
     }
@@ -172,11 +172,11 @@ mod tests {
             }
         }
         assert_eq!(queue.count, MAX_WAITING);
-        let (other, _) = queue.push(QUIET, 7).expect("it is full");
-        assert_ne!(other, QUIET, "one of those who send most gives way");
+        let (other, _) = queue.push(QUIET, 7).expect("the full queue drops a command");
+        assert_ne!(other, QUIET, "the dropped command is of the face with the most queued ones");
         assert_eq!(queue.count, MAX_WAITING);
         assert!(queue.waiting[&QUIET].contains(&7));
-        assert!(drain(&mut queue, now).contains(&7), "its turn comes in the first round");
+        assert!(drain(&mut queue, now).contains(&7), "every face is served in the first round");
         let waiting: usize = queue.waiting.values().map(VecDeque::len).sum();
         assert_eq!(waiting, queue.count);
     }

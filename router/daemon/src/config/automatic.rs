@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for AutoNumber {
             }
             fn visit_i64<E: de::Error>(self, value: i64) -> Result<AutoNumber, E> {
                 let number = usize::try_from(value);
-                number.map(AutoNumber::Number).map_err(|_| E::custom("write a number from 0 on, or \"auto\""))
+                number.map(AutoNumber::Number).map_err(|_| E::custom("write a number, 0 or more, or \"auto\""))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<AutoNumber, E> {
                 match text {

@@ -27,7 +27,9 @@ impl Config {
             .or_else(|| {
                 let metrics = &self.metrics;
                 let anywhere = metrics.enabled && !metrics.listen.ip().is_loopback() && metrics.listen.port() == 0;
-                anywhere.then(|| Fault::new("metrics.listen", "port 0 is for loopback addresses only; choose a port"))
+                anywhere.then(|| {
+                    Fault::new("metrics.listen", "port 0 is allowed only with a loopback address; choose another port")
+                })
             })
             .or_else(|| self.authorization_fault())
             .or_else(|| self.route_fault())
@@ -102,8 +104,8 @@ impl Config {
         let length_bytes = path.as_os_str().len();
         (length_bytes > MAX_SOCKET_PATH_BYTES).then(|| {
             let message = format!(
-                "`path` is {length_bytes} bytes long; the path of a Unix socket has at most {MAX_SOCKET_PATH_BYTES}, so \
-                 choose a shorter one"
+                "`path` is {length_bytes} bytes long; the path of a Unix socket has at most {MAX_SOCKET_PATH_BYTES} \
+                 bytes; choose a shorter one"
             );
             Fault::new("faces.unix.path", message)
         })
@@ -122,7 +124,7 @@ impl Config {
         let is_served = |prefix: &Name| served.iter().any(|served| served.is_prefix_of(prefix.as_ref()));
         let index = self.route.iter().position(|route| is_served(&route.prefix.0))?;
         let message = format!(
-            "`prefix` {} is one of the names that the router itself answers; remove the route",
+            "`prefix` {} is a name that the router itself answers; remove the route",
             self.route[index].prefix.0
         );
         Some(Fault::new(format!("route[{index}].prefix"), message))
@@ -131,7 +133,7 @@ impl Config {
     fn routing_fault(&self) -> Option<Fault> {
         let (daemon, gateway) = (&self.routing.daemon, &self.routing.gateway);
         if let Some(position) = daemon.origins.iter().position(|origin| origin.0 == origin::NLSR) {
-            let message = "routes of origin `nlsr` come from the routing daemon; it must not be told its own";
+            let message = "routes of origin `nlsr` come from the routing daemon itself; remove this origin";
             return Some(Fault::new(format!("routing.daemon.origins[{position}]"), message));
         }
         let alone = match (&gateway.key, &gateway.certificate) {
@@ -145,8 +147,8 @@ impl Config {
         }
         (!self.management.localhop.anchors.is_empty()).then(|| {
             // Two such routers would keep each other's routes alive for ever.
-            let message = "`key` makes this router the client of a gateway, and `anchors` in section [management.localhop] \
-                           make it a gateway; it cannot be both";
+            let message = "`key` makes this router the client of a gateway, and `anchors` in section \
+                           [management.localhop] make it a gateway; it cannot be both: remove one of them";
             Fault::new("routing.gateway.key", message)
         })
     }

@@ -59,7 +59,7 @@ impl Config {
                 ("key", format!("cannot read the key {}: {}", key.display(), unreadable(key, &error)))
             }
             error @ IdentityError::Key { .. } => {
-                ("key", format!("{error}; it must hold a private key in PKCS#8, as `namehop key generate` writes it"))
+                ("key", format!("{error}; it must hold a private key in PKCS#8, as written by `namehop key generate`"))
             }
             error @ IdentityError::OtherKey { .. } => ("certificate", error.to_string()),
             error @ IdentityError::Certificate { .. } => {
@@ -78,11 +78,11 @@ impl Config {
         }
         names.iter().enumerate().find_map(|(index, name)| {
             let message = match name.as_str() {
-                "all" => "\"all\" stands alone, without other interfaces".to_owned(),
+                "all" => "\"all\" stands alone; remove the other interfaces".to_owned(),
                 // The router waits for an interface that does not exist yet.
                 name if !is_interface_name(name) => format!(
-                    "`{name}` cannot be the name of a network interface; this host has {}. Write one of these, [\"all\"], \
-                     or [] for no multicast",
+                    "`{name}` cannot be the name of a network interface; this host has {}. Write one of these, \
+                     [\"all\"], or [] for no multicast",
                     interfaces()
                 ),
                 _ => return None,
@@ -100,7 +100,8 @@ impl Config {
         addresses.into_iter().find_map(|(port, index, address)| {
             let interface = interface_with(address)?;
             let message = format!(
-                "{address} is an address of this computer itself, on interface {interface}; choose one for the router alone"
+                "{address} is an address of this host itself, on interface {interface}; choose an address for the \
+                 router alone"
             );
             Some(Fault::with_key(format!("port[{port}].addresses[{index}]"), &message))
         })
@@ -176,8 +177,8 @@ fn unusable_certificate(path: &Path) -> Option<String> {
         // A binary file fails as text with `InvalidData`.
         SecurityError::Io(error) if error.kind() != io::ErrorKind::InvalidData => unreadable(path, &error),
         error => format!(
-            "{error}; it must hold an NDN certificate in base64, as `namehop key generate` and `ndnsec cert-dump` write \
-             it"
+            "{error}; it must hold an NDN certificate in base64, as written by `namehop key generate` or `ndnsec \
+             cert-dump`"
         ),
     };
     Some(format!("cannot use the certificate {}: {reason}", path.display()))
@@ -193,7 +194,7 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
         ),
         io::ErrorKind::NotFound if path.is_relative() => {
             let folder = env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-            format!("correct the path, which starts at the working folder {}", folder.display())
+            format!("correct the path, which is relative to the working folder {}", folder.display())
         }
         io::ErrorKind::IsADirectory => "name a file, not a folder".to_owned(),
         io::ErrorKind::NotADirectory => "name a folder, not a file".to_owned(),

@@ -157,7 +157,7 @@ impl Unix {
 fn read_text(file: &Path) -> Result<String, ConfigError> {
     let bytes = std::fs::read(file).map_err(|error| {
         let remedy = match error.kind() {
-            io::ErrorKind::NotFound => ", or write one, starting from what `namehop config show` prints",
+            io::ErrorKind::NotFound => ", or write one, starting from the output of `namehop config show`",
             _ => "",
         };
         let message = format!("cannot read the configuration: {}{remedy}", environment::unreadable(file, &error));
@@ -197,7 +197,7 @@ fn with_remedy(message: &str) -> String {
     if message.starts_with("unknown field") {
         format!("{message}; `namehop config show` prints every key")
     } else if message.starts_with("missing field") {
-        format!("{message}; `namehop config show` prints what belongs here")
+        format!("{message}; `namehop config show` prints every key")
     } else {
         message.to_owned()
     }

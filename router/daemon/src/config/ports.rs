@@ -132,7 +132,7 @@ impl StaticPort {
             FaceUri::Device { driver: PortDriver::Pci | PortDriver::Tap, .. } => {
                 Some(format!("`mtu` is {mtu_bytes}; it must be from {} to {}", MTU_BYTES.start(), MTU_BYTES.end()))
             }
-            _ => Some(format!("{} has the MTU that the system gives it; remove `mtu`", self.uri.0)),
+            _ => Some(format!("the system sets the MTU of {}; remove `mtu`", self.uri.0)),
         }
     }
 
@@ -155,7 +155,7 @@ impl StaticPort {
     fn kernel_interface_fault(&self) -> Option<String> {
         let is_card = matches!(self.uri.0, FaceUri::Device { driver: PortDriver::Pci, .. });
         (self.kernel_interface.is_some() && !is_card)
-            .then(|| format!("{} leaves the kernel its traffic by itself; remove `kernel_interface`", self.uri.0))
+            .then(|| format!("{} leaves the kernel's traffic to the kernel; remove `kernel_interface`", self.uri.0))
     }
 
     /// Returns the first error in the addresses and gateways: key, index and message.
@@ -165,7 +165,7 @@ impl StaticPort {
             return Some((
                 "addresses",
                 0,
-                format!("{} can have no addresses; only network interfaces, cards and memif can", self.uri.0),
+                format!("{} cannot have addresses; only network interfaces, network cards and memif can", self.uri.0),
             ));
         }
         if network.addresses.len() > MAX_ADDRESSES {
@@ -173,18 +173,23 @@ impl StaticPort {
         }
         for (index, own) in network.addresses.iter().enumerate() {
             if network.addresses[..index].iter().any(|other| other.address == own.address) {
-                return Some(("addresses", index, format!("{} is there twice; remove one", own.address)));
+                return Some(("addresses", index, format!("{} is listed twice; remove one", own.address)));
             }
         }
         for (index, &gateway) in network.gateways.iter().enumerate() {
             let is_neighbour = network.addresses.iter().any(|own| own.contains(gateway)) && !network.has(gateway);
             if !is_neighbour {
-                let message =
-                    format!("{gateway} is not on the link of the port; name a neighbour of one of its `addresses`");
+                let message = format!(
+                    "{gateway} is not on the port's link; write a neighbour in the subnet of one of its `addresses`"
+                );
                 return Some(("gateways", index, message));
             }
             if network.gateways[..index].iter().any(|other| other.is_ipv4() == gateway.is_ipv4()) {
-                return Some(("gateways", index, "there is one gateway for each family; remove the others".to_owned()));
+                return Some((
+                    "gateways",
+                    index,
+                    "a port has at most one gateway for each address family; remove the others".to_owned(),
+                ));
             }
         }
         None
@@ -236,17 +241,18 @@ impl Config {
         let is_wrong = |folder: &String| folder != "auto" && !folder.starts_with('/');
         if let Some(index) = self.ports.memif_folders.iter().position(is_wrong) {
             let folder = &self.ports.memif_folders[index];
-            let message = format!("`{folder}` is no folder; write a path that begins with /, or \"auto\"");
+            let message = format!("`{folder}` is not an absolute path; write a path that begins with /, or \"auto\"");
             return Some(Fault::new(format!("ports.memif_folders[{index}]"), message));
         }
         for (index, port) in self.port.iter().enumerate() {
             let uri = &port.uri.0;
             let message = if uri.network() != *uri {
                 format!(
-                    "{uri} is more than a port; name the interface here, or a VLAN on it, and the rest in `local` of a [[face]]"
+                    "{uri} is more than a port; write only the interface, or a VLAN on it, and the other options in \
+                     `local` of a [[face]]"
                 )
             } else if self.port[..index].iter().any(|other| other.uri.0 == *uri) {
-                format!("{uri} is there twice; write all that belongs to it into one [[port]]")
+                format!("{uri} is configured twice; merge these sections into one [[port]]")
             } else {
                 continue;
             };
@@ -254,8 +260,10 @@ impl Config {
         }
         let vlan_fault = self.port.iter().enumerate().find_map(|(index, port)| {
             let (key, uri) = (port.key_of_port()?, &port.uri.0);
-            let message =
-                format!("`{key}` is not of a VLAN, but of its port; write it into the [[port]] {}", uri.port());
+            let message = format!(
+                "`{key}` is not a setting of a VLAN, but of its port; write it into the [[port]] {}",
+                uri.port()
+            );
             Some(Fault::new(format!("port[{index}].{key}"), message))
         });
         let mtu_fault = self
@@ -293,7 +301,9 @@ impl Config {
             let on_port = self.port[..=index].iter().filter(|other| other.uri.0.is_on(&uri));
             let count: usize = on_port.map(|other| other.addresses.len()).sum();
             (count > MAX_ADDRESSES_IN_ALL).then(|| {
-                let message = format!("{uri} has at most {MAX_ADDRESSES_IN_ALL} addresses in all its VLANs together");
+                let message = format!(
+                    "{uri} has at most {MAX_ADDRESSES_IN_ALL} addresses in all its VLANs together; remove some"
+                );
                 Fault::new(format!("port[{index}].addresses"), message)
             })
         })
@@ -351,7 +361,7 @@ impl Config {
             }
             (FaceUri::Ethernet(_), Some(_)) | (_, None) => None,
             (_, Some(_)) => {
-                let message = format!("{} faces take no `local`; remove it", uri.scheme());
+                let message = format!("{} faces have no `local`; remove it", uri.scheme());
                 Some(Fault::new(format!("face[{index}].local"), message))
             }
         }

@@ -45,8 +45,8 @@ impl LoadedStrategy {
         let object = object.map_err(|error| format!("cannot read {shown}: {}", unreadable(&self.file, &error)))?;
         if object.len() > MAX_OBJECT_FILE_BYTES {
             return Err(format!(
-                "{shown} has more than the {MAX_OBJECT_FILE_BYTES} bytes that are allowed; compile it without -g, or run \
-                 llvm-strip -g on it"
+                "{shown} is longer than {MAX_OBJECT_FILE_BYTES} bytes; compile it without -g, or run llvm-strip -g on \
+                 it"
             ));
         }
         Ok(object)
@@ -68,7 +68,7 @@ impl Config {
                 || STRATEGIES.iter().any(|info| info.name == strategy.name)
         });
         if let Some((index, LoadedStrategy { name, .. })) = twice {
-            let message = format!("another strategy has the name `{name}`; choose one that no other has");
+            let message = format!("another strategy has the name `{name}`; choose an unused name");
             return Some(Fault::new(format!("loaded_strategy[{index}].name"), message));
         }
         let is_known = |name: &Name| {
@@ -77,8 +77,8 @@ impl Config {
         };
         let index = self.strategy.iter().position(|choice| !is_known(&choice.strategy.0))?;
         let message = format!(
-            "strategy `{}`: no such strategy; `namehop strategy set --help` lists those of the router, and [[loaded_strategy]] \
-             loads others",
+            "strategy `{}`: no such strategy; `namehop strategy set --help` lists the built-in strategies, and \
+             [[loaded_strategy]] loads others",
             self.strategy[index].strategy.0
         );
         Some(Fault::new(format!("strategy[{index}].strategy"), message))

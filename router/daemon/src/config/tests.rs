@@ -16,7 +16,7 @@ fn the_documented_defaults_are_the_defaults() {
 
 #[test]
 fn every_key_is_documented() {
-    let written: toml::Table = Config::default().to_toml().parse().expect("own output is TOML");
+    let written: toml::Table = Config::default().to_toml().parse().expect("printed configuration is TOML");
     let documented: toml::Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
     for (section, keys) in &written {
         let Some(keys) = keys.as_table() else { continue };
@@ -54,7 +54,7 @@ fn what_is_shown_reads_back() {
     "#;
     let config = parse(text).expect("valid");
     assert_eq!(config.forwarding.lookahead, AutoNumber::Number(12));
-    assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+    assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
 }
 
 #[test]
@@ -113,7 +113,8 @@ fn strangers_on_ports_take_nobody_elses_places() {
 
 #[test]
 fn a_missing_file_is_named() {
-    let error = Config::load(Path::new("/nonexistent/namehop.toml")).expect_err("no such file").to_string();
+    let error =
+        Config::load(Path::new("/nonexistent/namehop.toml")).expect_err("a missing file is an error").to_string();
     assert!(error.starts_with("/nonexistent/namehop.toml: cannot read"), "{error}");
 }
 
@@ -141,7 +142,7 @@ fn peers_that_no_face_can_be_made_to_are_refused() {
         ("wss://example.net:443", "use ws"),
         ("udp4://224.0.23.170:56363", "[faces.multicast]"),
         ("udp6://[ff02::1234]:56363", "[faces.multicast]"),
-        ("tcp4://224.0.23.170:6363", "which only UDP has"),
+        ("tcp4://224.0.23.170:6363", "which only UDP supports"),
     ] {
         for (table, place) in [
             (format!("\n[[face]]\nuri = \"{uri}\"\n"), "test.toml:3:7: "),
@@ -245,7 +246,7 @@ fn settings_of_routing_must_fit_each_other() {
     let pair = "[routing.gateway]\nkey = \"k\"\ncertificate = \"c\"\n";
     for (text, place, reason) in [
         ("[routing.daemon]\norigins = [\"client\", \"clients\"]\n".to_owned(), "test.toml:2:22: ", "autoreg, client"),
-        ("[routing.daemon]\norigins = [\"65\", \"nlsr\"]\n".to_owned(), "test.toml:2:18: ", "its own"),
+        ("[routing.daemon]\norigins = [\"65\", \"nlsr\"]\n".to_owned(), "test.toml:2:18: ", "daemon itself"),
         ("[routing.gateway]\nkey = \"k\"\n".to_owned(), "test.toml:2:1: ", "needs `certificate`"),
         ("[routing.gateway]\ncertificate = \"c\"\n".to_owned(), "test.toml:2:1: ", "needs `key`"),
         (format!("{pair}refresh_s = 0\n"), "test.toml:4:1: ", "from 1 to 86400"),
@@ -268,7 +269,7 @@ fn key_and_certificate_for_a_gateway_must_be_there_and_belong_together() {
     let text = |key: &str, certificate: &str| {
         format!("[routing.gateway]\nkey = \"{}\"\ncertificate = \"{}\"\n", path(key), path(certificate))
     };
-    load(folder.path(), &text("a.key", "a.ndncert")).expect("all there");
+    load(folder.path(), &text("a.key", "a.ndncert")).expect("all files are usable");
     for (key, certificate, place, reason) in [
         ("absent", "a.ndncert", "test.toml:2:1: `key` in section [routing.gateway]: ", "correct the path"),
         ("a.ndncert", "a.ndncert", "test.toml:2:1: `key` in section [routing.gateway]: ", "namehop key generate"),
@@ -312,7 +313,7 @@ fn certificates_must_be_there() {
         rule(&good),
         folder.path().display()
     );
-    load(folder.path(), &everything).expect("all there");
+    load(folder.path(), &everything).expect("all files are usable");
     for (text, place, reason) in [
         (
             rule("any") + &rule(&absent),
@@ -328,7 +329,7 @@ fn certificates_must_be_there() {
         (
             "[management.localhop]\nanchors = [\"absent\"]\n".to_owned(),
             "test.toml:2:12: `anchors` in section [management.localhop]: ",
-            "starts at the working folder",
+            "relative to the working folder",
         ),
         (
             format!("[management.prefix_announcements]\ncertificates = \"{good}\"\n"),
@@ -336,7 +337,7 @@ fn certificates_must_be_there() {
             "name a folder, not a file",
         ),
     ] {
-        parse(&text).expect("right by itself");
+        parse(&text).expect("valid without its files");
         let error = load(folder.path(), &text).expect_err(&text);
         assert!(error.starts_with(place) && error.contains(reason), "{error}");
     }
@@ -347,7 +348,7 @@ fn the_server_that_power_is_estimated_with_must_be_there() {
     let folder = tempfile::tempdir().expect("folder");
     load(folder.path(), "[power]\nserver = \"e3-1220\"\n").expect("published");
     let text = "[power]\nserver = \"e3-1221\"\n";
-    assert_eq!(parse(text).expect("right by itself").power.server.as_deref(), Some("e3-1221"));
+    assert_eq!(parse(text).expect("valid without its files").power.server.as_deref(), Some("e3-1221"));
     let error = load(folder.path(), text).expect_err("neither published nor a file");
     assert!(error.starts_with("test.toml:2:1: ") && error.contains("`server` in section [power]: "), "{error}");
     assert!(error.contains("namehop power server"), "{error}");

@@ -134,7 +134,9 @@ pub(super) mod persistency {
         deserialize_text(deserializer, |text| match text {
             "persistent" => Ok(FacePersistency::Persistent),
             "permanent" => Ok(FacePersistency::Permanent),
-            _ => Err(format!("`{text}` is no persistency of a configured face; write \"permanent\" or \"persistent\"")),
+            _ => Err(format!(
+                "`{text}` is not a persistency of a configured face; write \"permanent\" or \"persistent\""
+            )),
         })
     }
 }
@@ -218,8 +220,8 @@ text_value!(
     OriginText(u64),
     |text| origin::from_name(text).ok_or_else(|| {
         format!(
-            "`{text}` is not an origin of routes; write app, autoreg, client, autoconf, nlsr, prefixann, static, or a number \
-             in quotes"
+            "`{text}` is not a route origin; write app, autoreg, client, autoconf, nlsr, prefixann, static, or a \
+             number in quotes"
         )
     })
 );
@@ -250,15 +252,18 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
     match &uri {
         FaceUri::Udp { .. } if uri.is_multicast() => {
             return Err(format!(
-                "`{text}` is a multicast group; multicast faces are made by `interfaces` in section [faces.multicast]"
+                "`{text}` is a multicast group; to create multicast faces, set `interfaces` in section \
+                 [faces.multicast]"
             ));
         }
-        FaceUri::WebSocket { secure: true, .. } => return refuse("needs TLS, which faces do not have; use ws"),
+        FaceUri::WebSocket { secure: true, .. } => {
+            return refuse("needs TLS, which faces to peers do not support; use ws");
+        }
         FaceUri::Udp { .. } | FaceUri::Tcp { .. } | FaceUri::WebSocket { .. } => {}
         FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. } => return Ok(uri),
         _ => {
             return refuse(
-                "is no peer: faces can be made for udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4 and vxlan6",
+                "is not a peer: the schemes of peers are udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4 and vxlan6",
             );
         }
     }
@@ -275,7 +280,7 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
         Host::V6 { address, .. } => address.is_multicast(),
         Host::Name(_) => false,
     });
-    if is_multicast { refuse("is a multicast group, which only UDP has") } else { Ok(uri) }
+    if is_multicast { refuse("is a multicast group, which only UDP supports") } else { Ok(uri) }
 }
 
 /// Returns the full name of a strategy. Accepts short names, such as `asf` for `/localhost/nfd/strategy/asf`, and full

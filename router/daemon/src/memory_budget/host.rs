@@ -36,9 +36,9 @@ impl fmt::Display for HostMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mebibytes = self.available_bytes >> 20;
         match &self.source {
-            Source::Host => write!(f, "three quarters of the {mebibytes} MiB that this host has available"),
+            Source::Host => write!(f, "three quarters of the {mebibytes} MiB available on this host"),
             Source::ControlGroup(folder) => {
-                write!(f, "three quarters of the {mebibytes} MiB that the control group {} has left", folder.display())
+                write!(f, "three quarters of the {mebibytes} MiB left in the control group {}", folder.display())
             }
         }
     }

@@ -169,7 +169,7 @@ impl Budget {
         let (limit_bytes, source) = match (config.memory.limit.bytes(), host) {
             (Some(limit), _) => (Some(limit), "`limit` in section [memory]".to_owned()),
             (None, Some(host)) => (Some(host.available_bytes / PART.1 * PART.0), host.to_string()),
-            (None, None) => (None, "nobody can tell how much memory there is".to_owned()),
+            (None, None) => (None, "the amount of available memory is unknown".to_owned()),
         };
         let pool_bytes = host.map_or(0, |host| host.pool_bytes_for(config.memory.huge_pages));
         let needed = |step| need::total(config, &bounds_at(config, step), workers, pool_bytes);

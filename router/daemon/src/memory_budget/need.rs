@@ -57,9 +57,9 @@ pub fn needs(config: &Config, bounds: &Bounds, workers: usize) -> Vec<Need> {
         need("incomplete packets", "[forwarding] large_buffers", (large_buffers / 4) * INCOMPLETE_PACKET_BYTES),
         need("pending Interests", "[forwarding] pit_capacity", of_all(of_engine.pit)),
         need("dead nonce list", "[forwarding] pit_capacity", of_all(of_engine.dead_nonces)),
-        need("measurements of strategies", "[forwarding] measurement_capacity", of_all(of_engine.measurements)),
+        need("strategy measurements", "[forwarding] measurement_capacity", of_all(of_engine.measurements)),
         need("cached Data", "[content_store] capacity_bytes, capacity_packets", of_all(of_engine.content_store)),
-        need("second tier of the cache", "[content_store.disk] capacity_bytes", disk),
+        need("disk cache", "[content_store.disk] capacity_bytes", disk),
         need("send queues", "[faces] all_send_queues_bytes", bounds.all_send_queues_bytes),
         need("faces", "[faces] max_faces", max_faces.saturating_mul(FACE_BYTES)),
         need(

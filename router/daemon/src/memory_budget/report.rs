@@ -66,8 +66,8 @@ impl Budget {
 
     fn heading(&self) -> String {
         format!(
-            "the router makes do with {} MiB of memory ({}); settings that are \"auto\" are smaller than usual, and those that are \
-             written in the configuration, or `limit` in section [memory], are taken as they are",
+            "the router may use {} MiB of memory ({}), so settings that are \"auto\" get smaller values than usual; to \
+             override, write values for them, or for `limit` in section [memory]",
             self.limit_bytes.unwrap_or_default() >> 20,
             self.source,
         )
@@ -82,7 +82,8 @@ impl Budget {
             .map(|need| format!("{} MiB for {} ({})", need.bytes.div_ceil(1 << 20), need.purpose, need.settings))
             .collect();
         Some(format!(
-            "the settings may take {} MiB, and there are {} MiB for them ({}): under load the system may end the router; most may take {}",
+            "the settings allow the router {} MiB of memory, but only {} MiB are available ({}): under load the system \
+             may kill the router; the largest parts are {}",
             self.needed_bytes.div_ceil(1 << 20),
             limit >> 20,
             self.source,

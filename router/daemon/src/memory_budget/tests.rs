@@ -85,7 +85,7 @@ fn a_warning_names_what_takes_most_where_the_configuration_asks_for_too_much() {
     let budget = fit("[content_store]\ncapacity_bytes = \"4 GiB\"\n", 1_024);
     assert_eq!(budget.bounds.capacity_bytes, 4 << 30);
     let text = budget.describe();
-    assert!(text.contains("warning: the settings may take 4"), "{text}");
+    assert!(text.contains("warning: the settings allow the router 4"), "{text}");
     assert!(text.contains("cached Data ([content_store] capacity_bytes"), "{text}");
     // Settings do not go below their least values.
     assert!(fit("", 16).describe().contains("warning: "));

@@ -28,11 +28,11 @@ fn ports_and_their_faces_must_fit_together() {
     "#;
     let config = parse(text).expect("valid");
     assert_eq!(config.ports.worker_processor, Processor::Number(1));
-    assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+    assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
     let ether = "ether://[02:00:00:00:00:01]";
     for (text, place, remedy) in [
         ("[ports]\nworker_processor = \"last\"\n".to_owned(), "test.toml:2:20: ", "\"auto\""),
-        ("[ports]\nworker_processor = -1\n".to_owned(), "test.toml:2:20: ", "from 0"),
+        ("[ports]\nworker_processor = -1\n".to_owned(), "test.toml:2:20: ", "0 or more"),
         ("[ports]\nmemif_ring_frames = 1000\n".to_owned(), "test.toml:2:1: ", "power of two"),
         ("[ports]\nmemif_buffer_bytes = 100\n".to_owned(), "test.toml:2:1: ", "512"),
         ("[[port]]\nuri = \"udp4://192.0.2.1:6363\"\n".to_owned(), "test.toml:2:7: ", "dev://eth1"),
@@ -61,7 +61,7 @@ fn the_addresses_of_a_port_must_make_sense() {
          [[face]]\nuri = \"vxlan6://[2001:db8::7]?vni=42\"\nlocal = \"dev://eth1\"\nmtu = 1400\n"
     );
     let config = parse(&text).expect("valid");
-    assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+    assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
     let completed: Vec<_> =
         config.face.iter().filter_map(|face| config.complete_local_uri(face)).map(|uri| uri.to_string()).collect();
     assert_eq!(completed, ["dev://eth1?ip=192.0.2.1&port=6363&source_port=name", "dev://eth1?ip=2001:db8::1"]);
@@ -96,7 +96,7 @@ fn vlans_on_a_port_have_addresses_of_their_own() {
              [[face]]\nuri = \"udp4://192.0.2.7:6363\"\nlocal = \"{port}\"\n"
         );
         let config = parse(&text).expect("valid");
-        assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+        assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
         let completed: Vec<_> = config.face.iter().filter_map(|face| config.complete_local_uri(face)).collect();
         assert_eq!(completed[0].to_string(), format!("{vlan}&ip=198.51.100.1&port=6363"));
         assert_eq!(completed[1].network().to_string(), port);
@@ -111,8 +111,8 @@ fn vlans_on_a_port_have_addresses_of_their_own() {
         .collect();
     for (text, problem) in [
         (port("dev://eth1?vlan=7", "queues = 2"), "into the [[port]] dev://eth1"),
-        (port("pci://0000:03:00.0?vlan=7", "mtu = 9000"), "not of a VLAN"),
-        (port("pci://0000:03:00.0?vlan=7", "kernel_interface = \"eth1n\""), "not of a VLAN"),
+        (port("pci://0000:03:00.0?vlan=7", "mtu = 9000"), "not a setting of a VLAN"),
+        (port("pci://0000:03:00.0?vlan=7", "kernel_interface = \"eth1n\""), "not a setting of a VLAN"),
         (port("dev://eth1?vlan=7&ip=192.0.2.1", ""), "more than a port"),
         (port("dev://eth1?vlan=7", "").repeat(2), "twice"),
         (many, "at most 64"),
@@ -131,7 +131,7 @@ fn vlans_on_a_port_have_addresses_of_their_own() {
 fn ports_have_an_mtu_and_a_share_for_the_kernel_where_those_are_theirs_to_choose() {
     let card = "[[port]]\nuri = \"pci://0000:03:00.0\"\n";
     let config = parse(&format!("{card}mtu = 9000\nkernel_interface = \"eth1n\"\n")).expect("valid");
-    assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+    assert_eq!(parse(&config.to_toml()).expect("printed configuration is valid").to_toml(), config.to_toml());
     assert!(config.may_use_pci() && !parse("").expect("valid").may_use_pci());
     assert!(parse("[ports]\ninterfaces = [\"0000:03:00.0\"]\n").expect("valid").may_use_pci());
     parse("[[port]]\nuri = \"tap://ndn0\"\nmtu = 1280\n").expect("valid");
