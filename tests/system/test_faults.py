@@ -75,7 +75,7 @@ def test_a_part_that_fails_ends_the_router(make_router, tmp_path, part):
     process = start(router, NAMEHOP_FAULT=part)
     assert process.wait(PATIENCE) == FAULT, router.log.read_text()
     log = router.log.read_text()
-    assert f"a fault was asked for in {part}" in log and "the router has ended because of a fault" in log
+    assert f"a fault was requested in {part}" in log and "the router ended because of a fault" in log
     assert not router.socket.exists()
     # Started again, it works.
     router.log.write_text("")

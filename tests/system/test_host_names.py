@@ -57,7 +57,7 @@ def test_a_face_follows_the_addresses_of_its_host(make_router, link, content, sc
         hosts.set("127.0.0.1 localhost")
         near.start()
         assert peers(near) == []
-        wait_until(lambda: "no face to this host yet" in near.log.read_text(), what="the log says so")
+        wait_until(lambda: "cannot create a face to this host yet" in near.log.read_text(), what="the log says so")
         for lines, address in (
             (["192.0.2.1 far.example"], "192.0.2.1"),
             # The address of the face is still one of the host's.

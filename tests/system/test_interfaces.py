@@ -264,7 +264,7 @@ def test_an_interface_that_is_made_again_between_two_looks_is_another_one(make_r
     for router in (near, far):
         router.process.send_signal(signal.SIGCONT)
     for router in (near, far):
-        wait_until(lambda: "port opened again" in router.log.read_text(), what="the other interface is noticed")
+        wait_until(lambda: "port reopened" in router.log.read_text(), what="the other interface is noticed")
     with published(far, "/object", content):
         assert same(fetch(near, "/object"), content)
 
@@ -273,7 +273,7 @@ def test_frames_for_strangers_have_the_size_that_the_link_has_now(make_router, l
     near = start(make_router, link, 0)
     far = start(make_router, link, 1, f'[[port]]\nuri = "{link.local(1)}"\non_demand = true\n')
     link.set("mtu", "1300")
-    wait_until(lambda: "port opened again" in far.log.read_text(), what="the new MTU is noticed")
+    wait_until(lambda: "port reopened" in far.log.read_text(), what="the new MTU is noticed")
     there = near.json("face", "create", link.uri(1), "--local", link.local(0))["face_id"]
     route(near, "/object", there)
     with published(far, "/object", content):
@@ -298,7 +298,7 @@ def test_the_router_sleeps_when_nothing_happens(make_router, link):
 
 def test_addresses_of_the_port_itself_are_refused(make_router, link):
     near = start(make_router, link, 0)
-    for address, reason in [(link.uri(0), "of dev://veth0 itself"), ("ether://[00:00:00:00:00:00]", "of nobody")]:
+    for address, reason in [(link.uri(0), "of dev://veth0 itself"), ("ether://[00:00:00:00:00:00]", "address of a peer")]:
         refused = near.namehop("face", "create", address, "--local", link.local(0), check=False)
         assert refused.returncode != 0 and reason in refused.stderr, refused.stderr
     assert "port closed" in near.log.read_text(), "nothing is left behind"

@@ -87,7 +87,7 @@ def test_ethernet_faces_through_memif(make_router, tmp_path, content):
     with published(server, "/object", content):
         assert same(fetch(client, "/object"), content)
     refused = server.namehop("face", "create", memif(tmp_path), check=False)
-    assert refused.returncode != 0 and "in use the other way" in refused.stderr, refused.stderr
+    assert refused.returncode != 0 and "in use for the other kind" in refused.stderr, refused.stderr
 
 
 def test_a_router_for_sockets_only_starts_no_dpdk(router):

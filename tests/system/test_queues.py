@@ -73,12 +73,12 @@ def test_datagrams_are_spread_over_the_queues(make_router, link, objects):  # no
     assert "QUEUE" in text and text.count(link.local(0)) == 3, text
     face = next(face for face in near.json("face", "list") if face["face_id"] == faces[0])
     assert face["in_data"] > OBJECTS * OBJECT_BYTES / 8000, "of all workers together"
-    assert "packets of UDP by addresses and ports" in near.log.read_text()
+    assert "UDP packets by addresses and ports" in near.log.read_text()
     check_nothing_lost(near, far)
     # The port goes and comes back, and so do its queues.
     link.set("mtu", "1400")
     for router in (near, far):
-        wait_until(lambda: "port opened again" in router.log.read_text(), what="a port for the new MTU")
+        wait_until(lambda: "port reopened" in router.log.read_text(), what="a port for the new MTU")
     prefix, file = next(iter(objects.items()))
     near.namehop("cs", "erase", "/")
     with published(far, prefix, file):

@@ -133,7 +133,7 @@ def test_a_full_disk_refuses_what_it_cannot_keep(make_router, disk):
     router.start()
     assert static_routes(router) == kept
     assert sorted(file.name for file in disk.folder.iterdir()) == ["filler", "state.json", "state.json.api-token", "state.json.faulty-strategies", "state.json.lock"]
-    assert "as long as their changes cannot be saved" in router.log.read_text()
+    assert "until their changes can be saved" in router.log.read_text()
     face = next(f["face_id"] for f in router.json("face", "list") if f["remote_uri"] == PEER)
     refused = send_commands(router, [command("rib", "register", register(long_prefix(1000), face))])
     assert refused[-1][0] == 500
@@ -215,7 +215,7 @@ def test_a_state_that_appears_later_is_not_overwritten(make_router, disk):
     disk.empty()
     (disk.folder / "state.json").write_bytes(good)
     refused = router.namehop("route", "add", "/new", PEER, check=False)
-    assert refused.returncode != 0 and "start the router again" in refused.stderr
+    assert refused.returncode != 0 and "restart the router" in refused.stderr
     router.stop()
     router.start()
     assert static_routes(router) == {"/kept": 0}

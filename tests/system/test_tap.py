@@ -89,7 +89,7 @@ def test_the_interface_goes_down_and_away_and_comes_back(make_router, namespace)
     wait_until(lambda: link_state(router) == "up", what="the port is up")
     address = next(face["local_uri"] for face in router.json("face", "list") if GROUP in face["remote_uri"])
     inside(namespace, "ip", "link", "delete", "ndn0")
-    wait_until(lambda: "opened again" in router.log.read_text() and is_connected(router), what="it is made again")
+    wait_until(lambda: "port reopened" in router.log.read_text() and is_connected(router), what="it is made again")
     assert inside(namespace, "ip", "link", "show", "ndn0").returncode == 0
     inside(namespace, "ip", "address", "add", "192.0.2.2/24", "dev", "ndn0")
     # IPv6 of the kernel says something by itself, which is no NDN: it is counted.

@@ -72,7 +72,7 @@ def test_packets_go_both_ways_and_the_link_is_followed(make_router, link, conten
     link.remove()
     wait_until(lambda: link_state(near) == "down", what="the interface is gone")
     link.make()
-    wait_until(lambda: "opened again" in near.log.read_text() and is_connected(near), what="the port is open again")
+    wait_until(lambda: "port reopened" in near.log.read_text() and is_connected(near), what="the port is open again")
     route(near, "/group", next(face["face_id"] for face in near.json("face", "list") if "01:00:5e" in face["remote_uri"]))
     with published(far, "/group", content):
         assert same(fetch(near, "/group"), content)

@@ -39,12 +39,13 @@ pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
     match user.map(|folder| folder.join("nfd/nfd.sock")) {
         Some(path) if folder_is_usable(&path) => Ok(path),
         Some(path) => Err(NoUsablePath(format!(
-            "cannot make {SYSTEM_SOCKET} nor {}: no write permission on their folders; set `path` in section [faces.unix]",
+            "cannot create {SYSTEM_SOCKET} or {}: no write permission on their folders; set `path` in section \
+             [faces.unix]",
             path.display()
         ))),
         None => Err(NoUsablePath(format!(
-            "cannot make {SYSTEM_SOCKET} (no write permission) and XDG_RUNTIME_DIR is not set; run as root once with \
-             `mkdir /run/nfd; chown $USER /run/nfd`, set XDG_RUNTIME_DIR, or set `path` in section [faces.unix]"
+            "cannot create {SYSTEM_SOCKET} (no write permission) and XDG_RUNTIME_DIR is not set; run `mkdir /run/nfd; \
+             chown $USER /run/nfd` once as root, set XDG_RUNTIME_DIR, or set `path` in section [faces.unix]"
         ))),
     }
 }
@@ -86,8 +87,8 @@ fn automatic_state_file() -> Result<PathBuf, NoUsablePath> {
     match env::var_os("HOME").filter(|folder| !folder.is_empty()) {
         Some(home) => Ok(PathBuf::from(home).join(".local/state/namehop/state.json")),
         None => Err(NoUsablePath(format!(
-            "no place for the state file: {SYSTEM_STATE} cannot be written, and neither XDG_STATE_HOME nor HOME is set; set \
-             `file` in section [state], or `enabled = false` there"
+            "no path for the state file: {SYSTEM_STATE} cannot be written, and neither XDG_STATE_HOME nor HOME is set; \
+             set `file` in section [state], or `enabled = false` there"
         ))),
     }
 }
@@ -99,8 +100,8 @@ fn make_folder(file: &Path, role: &str, key: &str) -> Result<(), NoUsablePath> {
 
 fn no_folder(file: &Path, role: &str, key: &str, error: &io::Error) -> NoUsablePath {
     NoUsablePath(format!(
-        "cannot make the folder {} for the {role} {}: {error}; choose with {key} a place where user {} may write, or make the \
-         folder and give it to this user",
+        "cannot create the folder {} for the {role} {}: {error}; set {key} to a path where user {} may write, or \
+         create the folder and make this user its owner",
         folder_of(file).display(),
         file.display(),
         geteuid()
@@ -211,9 +212,10 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, "").expect("written");
         let below = file.join("a/b.sock");
-        let error = unix_socket(&AutoPath::Path(below.clone())).expect_err("below a file").to_string();
+        let error =
+            unix_socket(&AutoPath::Path(below.clone())).expect_err("a path below a file is refused").to_string();
         assert!(error.contains("`path` in section [faces.unix]"), "{error}");
-        assert!(obstacle(&below).expect("below a file").contains("not a folder"));
+        assert!(obstacle(&below).expect("a path below a file is refused").contains("not a folder"));
         let error = state_file(&AutoPath::Path(folder.path().to_owned())).expect_err("a folder").to_string();
         assert!(error.contains("is a folder; name a file") && error.contains("[state]"), "{error}");
     }

@@ -55,14 +55,14 @@ impl PortPolicy {
         match port {
             FaceUri::Memif { socket, .. } => self.check_socket(Path::new(socket)),
             FaceUri::Pcap { .. } => Err(format!(
-                "commands may not read and write files: give {port} a [[port]] in the router's configuration"
+                "commands may not read or write files: add a [[port]] for {port} to the router's configuration"
             )),
             FaceUri::Device { interface, .. }
                 if !self.interfaces.iter().any(|name| name == interface || name == "all") =>
             {
                 Err(format!(
-                    "commands may not use network interface {interface}: list it in `interfaces` in section [ports] of the \
-                     router's configuration"
+                    "commands may not use network interface {interface}: list it in `interfaces` in section [ports] of \
+                     the router's configuration"
                 ))
             }
             _ => Ok(()),
@@ -77,7 +77,7 @@ impl PortPolicy {
         }
         let allowed: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
         Err(format!(
-            "commands may not open memif sockets in {}, only in folders that are there in or below {}: choose such a one, \
+            "commands may not open memif sockets in {}, only in existing folders in or below {}: choose one of these, \
              or list the folder in `memif_folders` in section [ports] of the router's configuration",
             folder.display(),
             if allowed.is_empty() { "(none)".to_owned() } else { allowed.join(", ") }
@@ -91,7 +91,7 @@ impl PortPolicy {
         if let Some(folder) = folder.filter(|&folder| self.folders.iter().any(|allowed| allowed == folder))
             && let Err(error) = fs::create_dir_all(folder)
         {
-            warn!(folder = %folder.display(), %error, "the folder for memif sockets cannot be made");
+            warn!(folder = %folder.display(), %error, "cannot create the folder for memif sockets");
         }
     }
 
@@ -141,8 +141,8 @@ mod tests {
         let (allowed, other) = (place.path().join("allowed"), place.path().join("other"));
         let policy = policy(&format!("[ports]\nmemif_folders = [\"{}\"]", allowed.display()));
         let socket = allowed.join("x.sock");
-        assert_eq!(policy.check(&memif(&socket)), Ok(()), "the folder may still have to be made");
-        assert!(!allowed.exists(), "a question makes nothing");
+        assert_eq!(policy.check(&memif(&socket)), Ok(()), "a listed folder may not exist yet");
+        assert!(!allowed.exists(), "a check creates no folder");
         policy.make_folder_for(&memif(&socket));
         assert!(allowed.is_dir());
         assert_eq!(policy.check(&memif(&socket)), Ok(()));
@@ -161,7 +161,7 @@ mod tests {
         }
         let missing = allowed.join("missing/x.sock");
         policy.make_folder_for(&memif(&missing));
-        assert!(!allowed.join("missing").exists(), "no other folder is made");
+        assert!(!allowed.join("missing").exists(), "only the listed folder is created");
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl PortService {
         if let State::Running(_, thread) = self.state.replace(State::Ended)
             && thread.join().is_err()
         {
-            tracing::error!("the ports' thread ended by itself");
+            tracing::error!("the ports thread ended unexpectedly");
         }
     }
 
@@ -126,7 +126,8 @@ impl PortService {
         };
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new().name("ports".to_owned()).spawn(move || ports.run(&receiver));
-        let thread = thread.map_err(|error| CreateError::Unreachable(format!("no thread for ports: {error}")))?;
+        let thread =
+            thread.map_err(|error| CreateError::Unreachable(format!("cannot start the ports thread: {error}")))?;
         *state = State::Running(sender.clone(), thread);
         Ok(sender)
     }

@@ -15,7 +15,7 @@ use crate::memory_budget::Bounds;
 use crate::worker::WorkerHandles;
 
 /// The parts of the router that ports would use.
-#[expect(dead_code, reason = "nothing is done with it")]
+#[expect(dead_code, reason = "unused without ports")]
 pub struct PortContext {
     pub faces: Arc<FaceTable>,
     pub events: UnboundedSender<FaceEvent>,
@@ -52,7 +52,7 @@ impl PortService {
     /// Logs that the configured ports are not opened.
     pub async fn open_configured(&self) {
         for port in &self.configured {
-            tracing::warn!(port = %port.uri.0, "not opened: this router was built without DPDK");
+            tracing::warn!(port = %port.uri.0, "port not opened: this router was built without DPDK");
         }
     }
 

@@ -104,7 +104,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
                 drop(faces.spawn_local(make_face(Rc::clone(management), uri, local, Rc::clone(face))));
             }
             Err(error) => {
-                warn!(%uri, %error, "a face was not restored");
+                warn!(%uri, %error, "cannot restore a face");
                 face.borrow_mut().outcome = Outcome::Failed;
             }
         }
@@ -120,19 +120,21 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
 fn load_strategies(management: &Management<Control>, config: &Config, saved: &SavedState) {
     let restore = |name: &str, object: Vec<u8>| {
         if management.control().saving().faulty_strategies().contains(name, &object) {
-            return Err("it ended the router by a fault; load a corrected one, with `namehop strategy load`".to_owned());
+            return Err(
+                "it crashed the router earlier; load a corrected version with `namehop strategy load`".to_owned()
+            );
         }
         management.restore_strategy(name, &object)
     };
     for loaded in &config.loaded_strategy {
         if let Err(error) = loaded.read().and_then(|object| restore(&loaded.name, object)) {
-            error!(name = loaded.name, error, "a configured strategy was not loaded");
+            error!(name = loaded.name, error, "cannot load a configured strategy");
         }
     }
     for (name, loaded) in &saved.loaded_strategies {
         let object = loaded.object().ok_or_else(|| "the state file is damaged".to_owned());
         if let Err(error) = object.and_then(|object| restore(name, object)) {
-            error!(name, error, "a loaded strategy was not restored");
+            error!(name, error, "cannot restore a loaded strategy");
         }
     }
 }
@@ -147,12 +149,12 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
     let configured = config.strategy.iter().filter_map(|choice| {
         let (prefix, name) = (&choice.prefix.0, &choice.strategy.0);
         let strategy = control.with_strategies(|all| all.parse(name.as_ref()));
-        let strategy = strategy.inspect_err(|error| warn!(%prefix, %name, %error, "a strategy was not set"));
+        let strategy = strategy.inspect_err(|error| warn!(%prefix, %name, %error, "cannot set a strategy"));
         Some((prefix.clone(), strategy.ok()?))
     });
     for (prefix, strategy) in initial.chain(configured) {
         if let Err(error) = control.with_fib(|fib| fib.set_strategy(prefix.as_ref(), strategy)) {
-            warn!(%prefix, %error, "a strategy was not set");
+            warn!(%prefix, %error, "cannot set a strategy");
         }
     }
     for (prefix, strategy) in &saved.strategies {
@@ -172,7 +174,7 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
             Some(Err(error)) => Err(error.to_string()),
         };
         if let Err(error) = result {
-            warn!(%prefix, error, "a saved strategy choice was not restored");
+            warn!(%prefix, error, "cannot restore a saved strategy choice");
         }
     }
 }
@@ -260,7 +262,7 @@ async fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes:
         }
     }
     for (uri, routes) in lost {
-        warn!(%uri, routes, "saved routes were not restored: their face is not there");
+        warn!(%uri, routes, "cannot restore saved routes: their face does not exist");
     }
 }
 
@@ -290,7 +292,7 @@ async fn use_multicast_faces(
     let mut faces = management.control().faces().find_by_remote(uri);
     faces.retain(|face| local.is_none_or(|local| face.local_uri().to_string() == local));
     if faces.is_empty() {
-        warn!(%uri, local, "there is no such multicast face for routes to lead to; see [faces.multicast]");
+        warn!(%uri, local, "cannot add routes to a multicast face that does not exist; see [faces.multicast]");
         planned.borrow_mut().outcome = Outcome::Failed;
     } else {
         settle(management, planned, faces).await;
@@ -309,16 +311,16 @@ async fn make_face(
     loop {
         match attempt(&management, &uri, local.as_ref(), update).await {
             Ok(face) => {
-                debug!(%uri, "a face is in place");
+                debug!(%uri, "face restored");
                 return settle(&management, &planned, vec![face]).await;
             }
             Err(error @ CreateError::Unreachable(_)) => {
                 let routes = planned.borrow().routes.len();
-                warn!(%uri, %error, routes, "a face could not be restored yet; trying again");
+                warn!(%uri, %error, routes, "cannot restore a face yet; retrying");
             }
             Err(error) => {
                 let planned = &mut *planned.borrow_mut();
-                warn!(%uri, %error, routes = planned.routes.len(), "a face was not restored");
+                warn!(%uri, %error, routes = planned.routes.len(), "cannot restore a face");
                 planned.routes.clear();
                 planned.outcome = Outcome::Failed;
                 return;
@@ -339,7 +341,7 @@ async fn attempt(
     match management.control().create_face(uri.clone(), local.cloned(), update).await {
         Err(CreateError::Exists(face)) => {
             if management.control().update_face(&face, update).await.is_err() {
-                warn!(%uri, "the face exists and does not allow its saved properties");
+                warn!(%uri, "the face exists and does not accept its saved properties");
             }
             Ok(face)
         }
@@ -365,7 +367,7 @@ fn add_route(management: &Management<Control>, face: &Face, prefix: &Name, route
     let route = Route { face: face.id(), ..route.clone() };
     let origin = route.origin;
     if let Err(error) = management.add_route(prefix.as_ref(), route) {
-        warn!(%prefix, face = %face.id(), %error, "a route was not restored");
+        warn!(%prefix, face = %face.id(), %error, "cannot restore a route");
         if error == RouteError::Dedicated {
             // The route can never take effect, so remove it from the state file, which an older version may have
             // written.

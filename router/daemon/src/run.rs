@@ -71,7 +71,7 @@ pub enum RunError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// A part of the router failed, so the router ended.
-    #[error("the router has ended because of a fault: {0}")]
+    #[error("the router ended because of a fault: {0}")]
     Fault(String),
 }
 
@@ -350,14 +350,14 @@ fn engine_event(management: &Rc<Management<Control>>, worker: usize, event: Engi
     match event {
         EngineEvent::RouteLearned { face, announcement } => match management.learn_route(&announcement, face) {
             Ok(prefix) => info!(%prefix, %face, "route learned from a prefix announcement"),
-            Err(error) => debug!(%face, %error, "a prefix announcement was not taken"),
+            Err(error) => debug!(%face, %error, "prefix announcement rejected"),
         },
         EngineEvent::RouteForgotten { prefix, face } => {
             management.forget_learned_route(prefix.as_ref(), face);
         }
         EngineEvent::LimitReached { reason, face } => {
             let setting = reason.setting().unwrap_or_default();
-            warn!(%face, %reason, "packets are dropped at a limit: raise {setting} in section [forwarding] if they are wanted");
+            warn!(%face, %reason, "packets are dropped at a limit; to avoid this, raise {setting} in [forwarding]");
         }
         EngineEvent::Traced(trace) => management.traced(worker, &trace),
         EngineEvent::AnnouncementWanted { request, name } => {
@@ -370,7 +370,7 @@ fn engine_event(management: &Rc<Management<Control>>, worker: usize, event: Engi
 /// Reports the progress to systemd, if a unit of `Type=notify` started the router.
 fn tell_service_manager(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        warn!(%error, "the service manager could not be told how far the router is");
+        warn!(%error, "cannot notify the service manager");
     }
 }
 
@@ -398,7 +398,7 @@ fn announce(
     }
     match channels.iter().find(|channel| matches!(channel, FaceUri::Unix(_))) {
         Some(unix) => text.push_str(&format!("Applications find it with\n  export NDN_CLIENT_TRANSPORT={unix}\n")),
-        None => text.push_str("There is no Unix socket: applications need a transport line of their own.\n"),
+        None => text.push_str("There is no Unix socket: set `transport` in each application's client.conf.\n"),
     }
     // On a separate thread: neither a closed standard output nor one without a reader may stop the router.
     let _ = thread::Builder::new().name("announcement".to_owned()).spawn(move || {

@@ -159,7 +159,7 @@ impl Saving {
         match journal.append(&record) {
             Ok(()) => {
                 if self.is_failing.replace(false) {
-                    info!(file = %journal.path().display(), "changes can be saved again");
+                    info!(file = %journal.path().display(), "the state file is writable again");
                 }
                 match record {
                     Record::ContentStore(settings) => {
@@ -180,8 +180,8 @@ impl Saving {
             Err(error) => {
                 let reason = self.report(&error);
                 Err(NotSaved(format!(
-                    "nothing was changed, because it could not be saved ({reason}); make room for the state file or make \
-                     it writable, then send the command again"
+                    "nothing was changed, because the change could not be saved ({reason}); free disk space or make \
+                     the state file writable, then send the command again"
                 )))
             }
         }
@@ -196,8 +196,8 @@ impl Saving {
         if !self.is_failing.replace(true) {
             error!(
                 reason,
-                "commands are refused whose changes cannot be saved; make room or make the file writable, or set \
-                 `enabled = false` in section [state]; the router tries again with each command"
+                "cannot save changes, so commands that make any are refused; free disk space, make the file writable, \
+                 or set `enabled = false` in section [state]; the router retries with each command"
             );
         }
         reason
@@ -216,12 +216,12 @@ impl Saving {
     /// Adjusts the saved expiry times if the time of day was set. To be called at intervals.
     pub fn follow_clock(&self) {
         let Some(by_ms) = self.clock.look(unix_time_ms()) else { return };
-        info!(by_ms, "the time of day was set");
+        info!(by_ms, "the system clock was set");
         if self.has_expiries.get()
             && let Some(journal) = &mut *self.journal.borrow_mut()
             && let Err(error) = journal.append(&Record::ClockSet(by_ms))
         {
-            warn!(%error, "the saved expiries of routes do not follow the clock");
+            warn!(%error, "cannot adjust the saved expiry times of routes to the clock");
         }
     }
 
@@ -258,7 +258,7 @@ impl Saving {
         if let Some(journal) = &mut *self.journal.borrow_mut()
             && let Err(error) = journal.withdraw()
         {
-            warn!(%error, "a refused change stays in the state file: the next start will try it again");
+            warn!(%error, "a refused change stays in the state file: the next start will apply it again");
         }
     }
 
@@ -267,7 +267,7 @@ impl Saving {
         if let Some(journal) = &*self.journal.borrow()
             && let Err(error) = journal.sync()
         {
-            warn!(%error, "saved state may be lost when the computer fails");
+            warn!(%error, "cannot sync the state file: a crash of the host may lose saved state");
         }
     }
 

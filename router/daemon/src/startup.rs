@@ -70,16 +70,16 @@ pub enum StartError {
     #[error("{0}; choose smaller capacities in sections [forwarding] and [content_store]")]
     Engine(#[from] EngineError),
     /// The second tier of the Content Store cannot be used.
-    #[error("the second tier of the Content Store ([content_store.disk]): {0}")]
+    #[error("cannot open the disk cache ([content_store.disk]): {0}")]
     Disk(#[from] namehop_disk::OpenError),
     /// The FIB does not fit into memory.
-    #[error("memory for the FIB: {0}")]
+    #[error("cannot allocate the FIB: {0}")]
     Fib(#[from] FibError),
     /// The HTTP server cannot listen.
     #[error(transparent)]
     Http(#[from] HttpError),
     /// The router was told to end before it had started.
-    #[error("told to end while starting")]
+    #[error("stopped while starting")]
     Stopped,
     /// Another error of the operating system.
     #[error("{what}: {source}")]
@@ -144,7 +144,7 @@ pub fn build(config: &Config, bounds: &Bounds, supervisor: &Supervisor) -> Resul
 
     let count = faces.workers();
     if count > 1 {
-        info!("{count} workers forward");
+        info!("forwarding with {count} workers");
     }
     let rings = rings(count);
     let dispatch = Arc::new(NameDispatch::new(count, config.forwarding.dispatch_components, DispatchKey::random()));
@@ -239,7 +239,7 @@ fn report_memory(wanted: HugePages) {
     }
     let takes_reserved = !matches!(wanted, HugePages::Transparent | HugePages::Off);
     if takes_reserved && !by_pages.iter().any(|(pages, ..)| matches!(pages, PageKind::Huge1G | PageKind::Huge2M)) {
-        info!("no table is on huge pages that were set aside; 'namehop setup' says how forwarding gets faster here");
+        info!("no table uses reserved huge pages; 'namehop setup' shows how to make forwarding faster on this host");
     }
     for memory in table_memory() {
         debug!("table of {memory}");
@@ -267,7 +267,7 @@ fn socket_config(config: &Config, bounds: &Bounds) -> Result<SocketConfig, Start
     }
     let max_connections = connections_for(raise_limit());
     if max_connections < bounds.max_faces {
-        info!("file descriptors suffice for {max_connections} connections; more need a higher hard limit (ulimit -Hn)");
+        info!("file descriptors allow {max_connections} connections; for more, raise the hard limit (ulimit -Hn)");
     }
     let interfaces = match faces.multicast.interfaces.as_slice() {
         [] => MulticastInterfaces::Off,

@@ -90,7 +90,7 @@ impl Supervisor {
             match (is_first, signal) {
                 (true, _) => {
                     is_first = false;
-                    info!(%signal, "told to end");
+                    info!(%signal, "received a signal to stop");
                     self.end(End::Asked);
                     self.end_process_after(ENDING_PATIENCE);
                 }
@@ -105,9 +105,9 @@ impl Supervisor {
     /// The panic hook. It must not wait for anything, because the panicking thread may hold any lock.
     fn panicked(&self, panic: &PanicHookInfo<'_>) {
         let thread = thread::current();
-        let text = panic.payload_as_str().unwrap_or("no reason was given");
+        let text = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
-        let reason = format!("thread `{}` panicked{place}: {text}", thread.name().unwrap_or("without name"));
+        let reason = format!("thread `{}` panicked{place}: {text}", thread.name().unwrap_or("unnamed"));
         let backtrace = std::backtrace::Backtrace::capture();
         match backtrace.status() {
             std::backtrace::BacktraceStatus::Captured => error!("{reason}\n{backtrace}"),
@@ -144,7 +144,7 @@ impl Supervisor {
         // Without this thread, ending may take longer; nothing else changes.
         let _ = thread::Builder::new().name("end".to_owned()).spawn(move || {
             thread::sleep(timeout);
-            error!("the router could not end in time; the process is ended as it is");
+            error!("the router did not end in time; aborting the process");
             logging::flush();
             // Not `exit`, which may wait for the stuck thread.
             process::abort();
@@ -186,7 +186,7 @@ impl Supervisor {
             return;
         }
         let reason = match result {
-            Ok(()) => format!("the {name} ended by itself"),
+            Ok(()) => format!("the {name} ended unexpectedly"),
             Err(error) => format!("the {name} ended: {error}"),
         };
         error!("{reason}");
@@ -217,7 +217,7 @@ fn is_ignored(signal: Signal) -> bool {
 pub fn fault_point(name: &str) {
     #[cfg(debug_assertions)]
     if std::env::var_os("NAMEHOP_FAULT").is_some_and(|wanted| wanted == name) {
-        panic!("a fault was asked for in {name}");
+        panic!("a fault was requested in {name}");
     }
     #[cfg(not(debug_assertions))]
     let _ = name;

@@ -15,12 +15,12 @@ const MAX_BYTES: u64 = 1 << 20;
 pub enum DescriptionError {
     /// There is neither a published server nor a file of this name.
     #[error(
-        "'{0}' is neither a published server ('namehop power server' lists them) nor a file; 'namehop power server NAME' prints a \
-         description to start from"
+        "'{0}' is neither a published server ('namehop power server' lists them) nor a file; 'namehop power server \
+         NAME' prints a description to start from"
     )]
     Unknown(String),
     /// The file cannot be read.
-    #[error("cannot read the description of a server in {}: {source}", path.display())]
+    #[error("cannot read the server description {}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -54,7 +54,7 @@ fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let length = File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if length as u64 > MAX_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 1 MiB"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 1 MiB"));
     }
     Ok(text)
 }
@@ -79,14 +79,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let message = |name: &str| read_server(name).expect_err(name).to_string();
         assert!(message("e4").starts_with("'e4' is neither a published server"));
-        assert!(message(folder.path().to_str().expect("UTF-8")).starts_with("cannot read the description"));
+        assert!(message(folder.path().to_str().expect("UTF-8")).starts_with("cannot read the server description"));
         let path = folder.path().join("large.toml");
         let name = path.to_str().expect("UTF-8");
         fs::write(&path, vec![b'#'; MAX_BYTES as usize + 1]).expect("written");
-        assert!(message(name).ends_with("more than 1 MiB"));
+        assert!(message(name).ends_with("longer than 1 MiB"));
         fs::write(&path, "name = 5").expect("written");
         assert!(message(name).contains("large.toml: "), "{}", message(name));
         fs::write(&path, b"\xff").expect("written");
-        assert!(message(name).starts_with("cannot read the description"));
+        assert!(message(name).starts_with("cannot read the server description"));
     }
 }

@@ -60,17 +60,17 @@ impl KernelShare {
         match TapPort::open(interface, mtu_bytes, Some(address), &context.pool) {
             Ok((tap, queue)) => {
                 if let Err(error) = device.join_all() {
-                    warn!(interface, %error, "the kernel receives no multicast");
+                    warn!(interface, %error, "the kernel's interface of a network card receives no multicast");
                 }
                 match context.control.of(id).share(id, Box::new(queue)) {
-                    Ok(()) => info!(interface, "the kernel has a share of a network card"),
-                    Err(error) => warn!(interface, %error, "the kernel has no share of a network card"),
+                    Ok(()) => info!(interface, "created the kernel's interface of a network card"),
+                    Err(error) => warn!(interface, %error, "cannot create the kernel's interface of a network card"),
                 }
                 self.tap = Some(tap);
                 self.was_refused = false;
             }
             Err(error) if !self.was_refused => {
-                warn!(interface, %error, "the kernel has no share of a network card; trying again");
+                warn!(interface, %error, "cannot create the kernel's interface of a network card; retrying");
                 self.was_refused = true;
             }
             Err(_) => {}

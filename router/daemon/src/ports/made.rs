@@ -56,12 +56,12 @@ mod tests {
     #[test]
     fn the_first_and_the_last_face_of_a_vlan_are_told() {
         let mut made = FacesMade::default();
-        assert!(!made.add(FaceId(1), None), "without a tag");
+        assert!(!made.add(FaceId(1), None), "an untagged face changes no VLAN");
         assert!(made.add(FaceId(2), Some(7)));
         assert!(!made.add(FaceId(3), Some(7)));
         assert!(made.add(FaceId(4), Some(4)));
         assert_eq!(made.vlans().collect::<Vec<_>>(), [4, 7]);
-        assert!(!made.remove(FaceId(9)), "one that a sender has made");
+        assert!(!made.remove(FaceId(9)), "an on-demand face is not counted");
         assert!(!made.remove(FaceId(2)) && !made.remove(FaceId(2)));
         assert!(made.remove(FaceId(3)));
         assert_eq!(made.vlans().collect::<Vec<_>>(), [4]);

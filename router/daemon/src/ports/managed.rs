@@ -149,7 +149,7 @@ impl ManagedPort {
 
     fn give_queues(&self, context: &PortContext, queues: PortQueues) {
         if let Err(error) = context.control.give_queues(self.id, self.queues, queues, self.address, self.mtu_bytes) {
-            warn!(%error, "a port cannot be used");
+            warn!(%error, "cannot use a port");
         }
     }
 
@@ -170,7 +170,7 @@ impl ManagedPort {
         let place = Place { environment: self.environment, pool: &context.pool, memifs };
         match open::open(place, &self.uri, self.framing, self.wishes) {
             Ok(Opened { device, queues, address, mtu_bytes, .. }) => {
-                info!(port = %self.uri, "port opened again");
+                info!(port = %self.uri, "port reopened");
                 self.was_refused = false;
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
                 self.wanted = Wanted::default();
@@ -187,10 +187,10 @@ impl ManagedPort {
                 }
             }
             Err(CreateError::NotAcceptable(error)) if !self.was_refused => {
-                warn!(port = %self.uri, error, "a port cannot be opened again; it is tried every second");
+                warn!(port = %self.uri, error, "cannot reopen a port; retrying every second");
                 self.was_refused = true;
             }
-            Err(error) => debug!(port = %self.uri, %error, "a port cannot be opened again yet"),
+            Err(error) => debug!(port = %self.uri, %error, "cannot reopen a port yet"),
         }
     }
 
@@ -205,9 +205,9 @@ impl ManagedPort {
     pub(super) fn refuses(&self, peer: &FacePeer) -> Option<String> {
         let FacePeer::Link(Peer::Ethernet(address) | Peer::Vlan(address, _)) = peer else { return None };
         if *address == self.address {
-            return Some(format!("this is the hardware address of {} itself: name the other end", self.uri));
+            return Some(format!("this is the hardware address of {} itself: write the address of the peer", self.uri));
         }
-        (*address == [0; 6]).then(|| "this is the hardware address of nobody".to_owned())
+        (*address == [0; 6]).then(|| "00:00:00:00:00:00 is not the hardware address of a peer".to_owned())
     }
 
     /// Creates a face and announces it.
@@ -272,7 +272,7 @@ impl ManagedPort {
             && let Err(error) = self.receive_wanted()
         {
             // Excess frames arrive and are dropped.
-            debug!(port = %self.uri, %error, "the filter of frames stays as it was");
+            debug!(port = %self.uri, %error, "the frame filter stays unchanged");
         }
     }
 
@@ -300,7 +300,7 @@ impl ManagedPort {
         let join = |group| self.device.as_ref().map_or(Ok(()), |device| device.join(group, true));
         let joined = groups.map(join).find(Result::is_err).unwrap_or(Ok(()));
         if let Err(error) = self.receive_wanted().and(joined) {
-            warn!(port = %self.uri, %error, "packets for its addresses, or in its VLANs, cannot be received");
+            warn!(port = %self.uri, %error, "the port cannot receive packets to its addresses or in its VLANs");
         }
     }
 
@@ -336,7 +336,7 @@ impl ManagedPort {
             && let Err(error) = device.join(*group, join)
         {
             // An interface that was removed has left all groups.
-            debug!(face = %face.id(), %error, join, "the membership in a group was not changed");
+            debug!(face = %face.id(), %error, join, "cannot join or leave a multicast group");
         }
     }
 
@@ -361,7 +361,7 @@ impl ManagedPort {
             }
             _ => {
                 if self.device.as_ref().is_some_and(Device::is_removed) {
-                    info!(port = %self.uri, "the network card or interface is taken away");
+                    info!(port = %self.uri, "network card or interface removed");
                     // The kernel does not release a card before it is closed.
                     self.stop(context);
                     self.next_attempt = now + RETRY_PAUSE;

@@ -180,8 +180,8 @@ pub(super) struct DeviceWishes {
 }
 
 /// Descriptions of how frames are spread over the queues of a port.
-const BY_PORTS: &str = "packets of UDP by addresses and ports, all others to the first queue";
-const BY_DEVICE: &str = "as the device does by itself";
+const BY_PORTS: &str = "UDP packets by addresses and ports, all others to the first queue";
+const BY_DEVICE: &str = "by the device's own rules";
 const NOT_AT_ALL: &str = "not at all";
 
 /// Opens the device of the port with this URI: `dev://` over a packet socket, `xdp://` over an AF_XDP socket, `pci://`
@@ -227,14 +227,14 @@ pub(super) fn open(
         FaceUri::Device { driver: PortDriver::Kernel, interface, .. } => {
             let found = query(interface)?;
             let frame_bytes = found.mtu_bytes + framing.header_bytes();
-            let (port, queues) =
-                PacketPort::open(interface, frame_bytes, queues, pool).map_err(|error| match error.is_permission() {
-                    true => CreateError::NotAcceptable(format!(
-                        "no permission for network interface {interface}: the router needs the capability CAP_NET_RAW; run it \
-                     as root, or grant that"
-                    )),
-                    false => refused(&error),
-                })?;
+            let opened = PacketPort::open(interface, frame_bytes, queues, pool);
+            let (port, queues) = opened.map_err(|error| match error.is_permission() {
+                true => CreateError::NotAcceptable(format!(
+                    "no permission for network interface {interface}: the router needs the capability CAP_NET_RAW; \
+                     grant it, or run the router as root"
+                )),
+                false => refused(&error),
+            })?;
             Ok(Opened {
                 device: Device::Interface(interface.clone(), port),
                 queues: boxed(queues),
@@ -251,15 +251,16 @@ pub(super) fn open(
             let socket = PathBuf::from(socket);
             if role == MemifRole::Server {
                 prepare_socket(&socket).map_err(|error| {
-                    CreateError::NotAcceptable(format!("cannot make the memif socket {}: {error}", socket.display()))
+                    CreateError::NotAcceptable(format!("cannot create the memif socket {}: {error}", socket.display()))
                 })?;
             }
-            let service = match &mut memifs.service {
-                Some(service) => service,
-                none => none.insert(MemifService::start().map_err(|error| {
-                    CreateError::NotAcceptable(format!("cannot start the thread for memif: {error}"))
-                })?),
-            };
+            let service =
+                match &mut memifs.service {
+                    Some(service) => service,
+                    none => none.insert(MemifService::start().map_err(|error| {
+                        CreateError::NotAcceptable(format!("cannot start the memif thread: {error}"))
+                    })?),
+                };
             let Memifs { ring_frames, buffer_bytes, .. } = *memifs;
             let memif = Memif { role, socket, id: *id, ring_slots: ring_frames, buffer_bytes };
             let (port, queue) = service.open(&memif, pool).map_err(|error| refused(&error))?;
@@ -272,8 +273,9 @@ pub(super) fn open(
             })
         }
         other => Err(CreateError::NotAcceptable(format!(
-            "{other} is not a port: write dev://INTERFACE for a network interface, pci://ADDRESS for a network card without \
-             the kernel, tap://INTERFACE for one to the kernel, memif:///SOCKET?id=NUMBER, or pcap:///FILE"
+            "{other} is not a port: write dev://INTERFACE for a network interface, pci://ADDRESS for a network card \
+             without the kernel, tap://INTERFACE for a new interface to the kernel, memif:///SOCKET?id=NUMBER, or \
+             pcap:///FILE"
         ))),
     }
 }

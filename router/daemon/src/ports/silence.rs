@@ -119,7 +119,7 @@ fn ask(context: &PortContext, face: &Face) {
 
 fn set_up(context: &PortContext, face: &Arc<Face>, is_up: bool) {
     if face.set_up(is_up) != is_up {
-        info!(face = %face.id(), remote = %face.remote_uri(), is_up, "peer is silent, or heard again");
+        info!(face = %face.id(), remote = %face.remote_uri(), is_up, "peer went silent or answers again");
         let event = if is_up { FaceEvent::Up } else { FaceEvent::Down };
         context.announce(event(Arc::clone(face)));
     }

@@ -44,10 +44,10 @@ impl Steering {
                 info!(face = %face.id(), remote = %face.remote_uri(), queue, "the network card steers a face to a queue")
             }
             Ok(None) => {}
-            Err(error) if self.was_refused => debug!(face = %face.id(), %error, "a face is not steered"),
+            Err(error) if self.was_refused => debug!(face = %face.id(), %error, "the frames of a face are not steered"),
             Err(error) => {
                 self.was_refused = true;
-                info!(face = %face.id(), %error, "the network card does not steer a face: workers hand its packets over");
+                info!(face = %face.id(), %error, "the card does not steer a face: workers dispatch its packets");
             }
         }
     }
@@ -55,7 +55,7 @@ impl Steering {
     /// Stops steering the frames of a face.
     pub(super) fn remove(&self, device: &Device, face: &Face) {
         if let Some(Err(error)) = flow_of_face(face).map(|flow| device.release(&flow)) {
-            debug!(face = %face.id(), %error, "a face goes on being steered");
+            debug!(face = %face.id(), %error, "cannot stop steering the frames of a face");
         }
     }
 }

@@ -31,7 +31,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
 /// A command from the control thread.
-#[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
+#[expect(clippy::large_enum_variant, reason = "commands are few and short-lived")]
 pub(super) enum PortCommand {
     /// Open the configured ports.
     OpenConfigured(oneshot::Sender<()>),
@@ -163,11 +163,11 @@ impl Ports {
                 Ok(()) => {}
                 Err(CreateError::Unreachable(error)) => {
                     if is_first {
-                        warn!(port = %port.uri.0, error, "a configured port is opened when it is there");
+                        warn!(port = %port.uri.0, error, "waiting for a configured port to appear");
                     }
                     self.missing.push(place);
                 }
-                Err(error) => warn!(port = %port.uri.0, %error, "a configured port was not opened"),
+                Err(error) => warn!(port = %port.uri.0, %error, "cannot open a configured port"),
             }
         }
     }
@@ -191,14 +191,15 @@ impl Ports {
             return match self.open[index].framing == framing {
                 true => Ok(index),
                 false => Err(CreateError::NotAcceptable(format!(
-                    "{uri} carries either bare NDN packets, for one memif face, or Ethernet faces; it is in use the \
-                     other way"
+                    "{uri} carries either bare NDN packets of one memif face, or Ethernet faces; it is in use for the \
+                     other kind"
                 ))),
             };
         }
         if let Some(other) = self.open.iter().find(|port| is_same_interface(&port.uri, uri)) {
             return Err(CreateError::NotAcceptable(format!(
-                "{} is open on this interface, and one of the two would take the other's frames: use that, or give up its faces",
+                "{} is open on this interface, and the two ports would take frames from each other: use that port, or \
+                 destroy its faces",
                 other.uri
             )));
         }
@@ -240,15 +241,15 @@ impl Ports {
                      memif:///SOCKET?id=NUMBER or pcap:///FILE"
                 }
                 FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
-                    "the addresses of this face are not of one family, its remote address is not of one computer, or its \
-                     local address has an option that is not for such faces (port 4789 is that of VXLAN)"
+                    "the addresses of this face are of different families, its remote address is not unicast, or its \
+                     local URI has an option that these faces do not have (port 4789 is reserved for VXLAN)"
                 }
-                _ => "a memif face has no other local URI than its own",
+                _ => "the local URI of a memif face must equal its remote URI",
             };
             return Err(CreateError::NotAcceptable(text.to_owned()));
         };
         if update.persistency == Some(FacePersistency::OnDemand) {
-            let text = "a face made on command cannot be on-demand: choose persistent or permanent".to_owned();
+            let text = "a command cannot create an on-demand face: choose persistent or permanent".to_owned();
             return Err(CreateError::NotAcceptable(text));
         }
         if let Some(face) = self.context.face_at(uri, &local) {
@@ -256,7 +257,7 @@ impl Ports {
         }
         if let Some(face) = self.rival_of(&peer, &local) {
             return Err(CreateError::NotAcceptable(format!(
-                "face {} ({}) already takes what comes from there, from whatever port",
+                "face {} ({}) already receives all packets from this address, from any port",
                 face.id(),
                 face.remote_uri()
             )));

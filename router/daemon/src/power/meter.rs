@@ -40,8 +40,8 @@ impl Meter {
     pub fn new(root: &Path, server: Option<Server>) -> Option<Self> {
         let counters = find(root);
         match (&counters, &server) {
-            (Some(_), _) => info!("the power of this computer is measured"),
-            (None, Some(server)) => info!(server = server.name, "the power of this computer is estimated"),
+            (Some(_), _) => info!("measuring the power of this host"),
+            (None, Some(server)) => info!(server = server.name, "estimating the power of this host"),
             (None, None) => return None,
         }
         let root = root.to_owned();
@@ -74,7 +74,7 @@ impl Meter {
         match self.counters.as_mut()?.read() {
             Ok(used) => Some(used.into_iter().map(|zone| (zone.name, zone.microjoules)).collect()),
             Err(error) => {
-                warn!("the power of this computer is not measured any more: {error}{}", remedy(&error));
+                warn!("stopped measuring the power of this host: {error}{}", remedy(&error));
                 self.counters = None;
                 None
             }
@@ -129,7 +129,7 @@ fn find(root: &Path) -> Option<Powercap> {
     match Powercap::find(root) {
         Ok(found) => found,
         Err(error) => {
-            info!("the power of this computer is not measured: {error}{}", remedy(&error));
+            info!("cannot measure the power of this host: {error}{}", remedy(&error));
             None
         }
     }
@@ -138,7 +138,7 @@ fn find(root: &Path) -> Option<Powercap> {
 /// Returns the remedy for an error, as the end of a message.
 fn remedy(error: &PowercapError) -> &'static str {
     match error.source.kind() {
-        io::ErrorKind::PermissionDenied => "; docs/power.md says how the router's user may read it",
+        io::ErrorKind::PermissionDenied => "; docs/power.md describes how to let the router's user read it",
         _ => "",
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn meter(config: &config::Power) -> Option<Meter> {
         Ok(server) => Some(server),
         // The file was readable when the configuration was checked.
         Err(error) => {
-            warn!("the power of this computer is not estimated: {error}");
+            warn!("cannot estimate the power of this host: {error}");
             None
         }
     });

@@ -210,7 +210,7 @@ pub(super) mod tests {
     fn what_cannot_be_read_is_said() {
         let fake = FakePowercap::new();
         fake.zone("intel-rapl:0", "package-0", "1000", "many");
-        let error = Powercap::find(fake.root()).expect_err("no number").to_string();
+        let error = Powercap::find(fake.root()).expect_err("a counter that is not a number is an error").to_string();
         assert!(error.ends_with("intel-rapl:0/energy_uj: 'many' is not a number"), "{error}");
         fake.zone("intel-rapl:0", "package-0", "1000", &"9".repeat(100));
         assert!(Powercap::find(fake.root()).is_err());

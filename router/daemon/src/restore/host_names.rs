@@ -89,7 +89,7 @@ impl NamedFace {
 
     /// Adds the routes to a new face, and destroys the previous face.
     async fn take_over(&mut self, address: FaceUri, face: Arc<Face>) {
-        info!(uri = %self.uri, %address, face = %face.id(), "host name resolved: a face is in place");
+        info!(uri = %self.uri, %address, face = %face.id(), "host name resolved; face created");
         self.problem.clear();
         for (prefix, route) in &self.routes {
             add_route(&self.management, &face, prefix, route);
@@ -101,7 +101,7 @@ impl NamedFace {
 
     fn note_problem(&mut self, problem: String) {
         if problem != self.problem {
-            warn!(uri = %self.uri, error = problem, "no face to this host yet; trying again");
+            warn!(uri = %self.uri, error = problem, "cannot create a face to this host yet; retrying");
             self.problem = problem;
         }
     }
@@ -114,6 +114,6 @@ async fn resolve(uri: FaceUri) -> Result<Vec<FaceUri>, String> {
         // Fails if the router has ended.
         let _ = reply.send(uri.canonize_all().map_err(|error| error.to_string()));
     });
-    resolving.map_err(|error| format!("no thread for the resolver: {error}"))?;
-    answer.await.unwrap_or_else(|_| Err("the resolver ended by itself".to_owned()))
+    resolving.map_err(|error| format!("cannot start the resolver thread: {error}"))?;
+    answer.await.unwrap_or_else(|_| Err("the resolver thread ended unexpectedly".to_owned()))
 }

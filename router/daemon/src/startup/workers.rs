@@ -167,17 +167,17 @@ pub(super) fn start_disk(
 /// Returns the number of packets to prefetch together: the configured number, or one that suits the host's memory.
 pub(super) fn lookahead(configured: AutoNumber) -> usize {
     if let AutoNumber::Number(packets) = configured {
-        info!("memory is fetched for {packets} packets together, as configured");
+        info!("prefetching memory for {packets} packets at a time, as configured");
         return packets;
     }
     let Some(memory) = MemorySpeed::measure() else {
         let packets = EngineConfig::default().lookahead;
-        info!("memory is fetched for {packets} packets together; its speed could not be measured");
+        info!("prefetching memory for {packets} packets at a time; the memory's speed could not be measured");
         return packets;
     };
     let packets = lookahead_for(&memory);
     info!(
-        "memory is fetched for {packets} packets together: it takes {:.0} ns for a line and has {:.0} lines under way",
+        "prefetching memory for {packets} packets at a time: a cache line takes {:.0} ns, with {:.0} lines in flight",
         memory.latency_ns,
         memory.lines_in_flight()
     );

@@ -125,7 +125,7 @@ pub(super) fn lock(path: &Path) -> Result<Option<File>, LockFault> {
     if found.mode() & 0o077 != 0
         && let Err(error) = file.set_permissions(fs::Permissions::from_mode(MODE))
     {
-        warn!(file = %lock_path.display(), %error, "other users can open this file, and so keep the router from starting");
+        warn!(file = %lock_path.display(), %error, "other users can lock this file and prevent the router from starting");
     }
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
@@ -165,7 +165,7 @@ impl Temporary {
     /// Creates the empty file; removes one that an earlier process left.
     pub(super) fn create(journal: &Path) -> io::Result<Self> {
         let path = sibling(journal, TEMPORARY);
-        let mut result = Err(io::Error::other("no attempt was made"));
+        let mut result = Err(io::Error::other("no attempt to create the temporary file"));
         for _ in 0..ATTEMPTS {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -183,7 +183,7 @@ impl Temporary {
 
     /// Returns the file for writing.
     pub(super) fn file(&self) -> io::Result<&File> {
-        self.file.as_ref().ok_or_else(|| io::Error::other("the file was installed already"))
+        self.file.as_ref().ok_or_else(|| io::Error::other("the temporary file is already installed"))
     }
 
     /// Writes the file to the disk and renames it over the journal. Returns the file, open for reading and appending.
@@ -193,7 +193,7 @@ impl Temporary {
         // The new journal is in place whether or not this succeeds. Until the folder is on the disk, a power failure
         // may bring back the old journal, which is complete too; some file systems offer no better guarantee.
         let _ = File::open(folder(journal).unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
-        self.file.take().ok_or_else(|| io::Error::other("the file was installed already"))
+        self.file.take().ok_or_else(|| io::Error::other("the temporary file is already installed"))
     }
 }
 
@@ -226,7 +226,7 @@ pub(super) fn set_aside(path: &Path, damaged: &File, line: usize, fault: &str, c
     }
     warn!(
         file = %path.display(), copy = %aside.display(), first_line = line, lines = count, fault,
-        "the state file is damaged: a copy was set aside, the lines that can be read are used"
+        "the state file is damaged: kept a copy of it; using the readable lines"
     );
     Ok(())
 }

@@ -23,7 +23,7 @@ pub enum StateError {
         source: io::Error,
     },
     /// A newer Namehop wrote it.
-    #[error("state file {path} has version {version}, this Namehop knows {VERSION}; use a newer Namehop or move the file away", path = path.display())]
+    #[error("state file {path} has version {version}, but this Namehop reads version {VERSION}; use a newer Namehop or move the file away", path = path.display())]
     Newer {
         /// The state file.
         path: PathBuf,

@@ -92,8 +92,8 @@ impl Journal {
         };
         warn!(
             file = %path.display(), %error, damaged_lines = faults.len(),
-            "the state file could be read and not be written anew: what it holds is in effect, and commands are refused \
-             as long as their changes cannot be saved"
+            "cannot rewrite the state file: its contents are in effect, but commands are refused until their changes \
+             can be saved"
         );
         let length = existing.metadata().map_err(io_error)?.len();
         let mut journal = Journal::new(path, existing, length, false, lock, &state).map_err(io_error)?;
@@ -111,7 +111,7 @@ impl Journal {
         let io_error = |source| StateError::Io { path: path.to_owned(), source };
         warn!(
             file = %path.display(), error = %obstacle,
-            "there is no state file and none can be made: commands are refused as long as their changes cannot be saved"
+            "cannot create the state file: commands are refused until their changes can be saved"
         );
         let file = files::in_memory().map_err(io_error)?;
         let header = header_line().map_err(io_error)?;
@@ -238,7 +238,7 @@ impl Journal {
             Err(error) => return Err(io_error(error)),
         };
         if self.is_in_memory && found.is_some() {
-            let appeared = "a state file appeared that was not there at the start; start the router again to use it";
+            let appeared = "a state file appeared after the router started; restart the router to use it";
             return Err(io_error(io::Error::other(appeared)));
         }
         let in_place = found.filter(|found| files::identity(found) == self.identity);
@@ -251,7 +251,7 @@ impl Journal {
         if let Some(rewriting) = self.rewriting.take_if(|rewriting| rewriting.thread.is_finished())
             && let Err(error) = self.finish_rewrite(rewriting)
         {
-            warn!(file = %self.path.display(), %error, "the state file could not be shortened");
+            warn!(file = %self.path.display(), %error, "cannot shorten the state file");
             // The next attempt follows when the file has grown by the same factor again.
             self.length_after_rewrite = self.length;
         }
@@ -284,10 +284,10 @@ impl Journal {
         let was_in_memory = self.is_in_memory;
         self.adopt(temporary, self.length)?;
         match was_in_memory {
-            true => info!(file = %self.path.display(), "the state file could be made"),
+            true => info!(file = %self.path.display(), "state file created"),
             false => warn!(
                 file = %self.path.display(),
-                "somebody deleted or replaced the state file: it was written again as it was"
+                "the state file was deleted or replaced: restored its contents"
             ),
         }
         Ok(())
@@ -298,7 +298,7 @@ impl Journal {
         if !self.is_writable {
             let file = files::open(&self.path, true)?;
             if files::identity(&file.metadata()?) != self.identity {
-                return Err(io::Error::other("another file was put there at this moment"));
+                return Err(io::Error::other("the file was replaced during the check"));
             }
             self.file = file;
             self.is_writable = true;
@@ -306,7 +306,7 @@ impl Journal {
         if length != self.length {
             warn!(
                 file = %self.path.display(), was_bytes = self.length, is_bytes = length,
-                "another program has changed the state file; what is missing there will not survive a restart"
+                "another program changed the state file; state missing from it will not survive a restart"
             );
             self.length = length;
             self.lead = self.missing_lead()?;

@@ -250,7 +250,7 @@ impl SavedState {
             (self.faces.len(), "face", "faces"),
             (self.strategies.len(), "strategy choice", "strategy choices"),
             (self.loaded_strategies.len(), "loaded strategy", "loaded strategies"),
-            (usize::from(self.content_store.is_some()), "change of the Content Store", ""),
+            (usize::from(self.content_store.is_some()), "Content Store change", ""),
         ];
         let parts: Vec<String> = counts
             .into_iter()

@@ -45,14 +45,15 @@ impl Journal {
         match thread {
             Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
             // No record is lost; the file only stays long.
-            Err(error) => warn!(file = %self.path.display(), %error, "the state file could not be shortened"),
+            Err(error) => warn!(file = %self.path.display(), %error, "cannot shorten the state file"),
         }
     }
 
     /// Appends the records written since the start of the rewrite, and replaces the journal by the rewritten file.
     pub(super) fn finish_rewrite(&mut self, rewriting: Rewriting) -> io::Result<()> {
         let joined = rewriting.thread.join();
-        let (temporary, length) = joined.map_err(|_| io::Error::other("the rewriting thread failed"))??;
+        let (temporary, length) =
+            joined.map_err(|_| io::Error::other("the thread that rewrites the state file failed"))??;
         let mut rest = Span::new(&self.file, rewriting.covers, self.length);
         let added = io::copy(&mut rest, &mut temporary.file()?)?;
         let before = self.length;

@@ -105,7 +105,7 @@ fn damaged_lines_are_set_aside_and_the_rest_is_used() {
         journal.append(&route("/a", "f", 1)).expect("append");
         drop(journal);
         fs::OpenOptions::new().append(true).open(&path).expect("open").write_all(damage).expect("damage");
-        let (mut journal, state) = Journal::open(&path).expect("opens all the same");
+        let (mut journal, state) = Journal::open(&path).expect("a damaged journal opens");
         assert_eq!(state.routes.len(), 1);
         let copies = fs::read_dir(folder.path())
             .expect("list")
@@ -113,7 +113,7 @@ fn damaged_lines_are_set_aside_and_the_rest_is_used() {
         assert_eq!(copies.count(), 1);
         journal.append(&route("/b", "f", 1)).expect("append");
         drop(journal);
-        assert_eq!(Journal::open(&path).expect("clean now").1.routes.len(), 2);
+        assert_eq!(Journal::open(&path).expect("the rewritten journal opens").1.routes.len(), 2);
     }
 }
 
@@ -148,7 +148,7 @@ fn a_long_journal_is_rewritten_while_it_grows() {
     let mut peak = 0;
     // Until the background thread has shortened it.
     while fs::metadata(&path).expect("file").len() >= peak {
-        assert!(Instant::now() < deadline, "never shortened");
+        assert!(Instant::now() < deadline, "the file must be shortened in time");
         peak = fs::metadata(&path).expect("file").len();
         cost += 1;
         journal.append(&route(&format!("/{long}"), "f", cost)).expect("append");
@@ -186,17 +186,17 @@ fn a_deleted_or_replaced_file_comes_back_with_the_next_change() {
     let (mut journal, _) = Journal::open(&path).expect("new");
     journal.append(&route("/a", "f", 1)).expect("append");
     fs::remove_file(&path).expect("deleted");
-    journal.append(&route("/b", "f", 1)).expect("put back");
+    journal.append(&route("/b", "f", 1)).expect("the file is restored");
     assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
 
     let other = folder.path().join("other");
     fs::write(&other, b"something else").expect("written");
     fs::rename(&other, &path).expect("replaced");
-    journal.append(&route("/c", "f", 1)).expect("put back");
+    journal.append(&route("/c", "f", 1)).expect("the file is restored");
 
     // All files are deleted, including the lock file: no second router may start in between.
     fs::remove_dir_all(folder.path()).expect("deleted");
-    journal.append(&route("/d", "f", 1)).expect("put back");
+    journal.append(&route("/d", "f", 1)).expect("the file is restored");
     assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
     assert!(matches!(Journal::open(&path), Err(StateError::InUse { .. })));
     drop(journal);
@@ -209,9 +209,9 @@ fn a_deleted_file_comes_back_without_a_change() {
     let (folder, path) = place();
     let (mut journal, _) = Journal::open(&path).expect("new");
     journal.append(&route("/a", "f", 1)).expect("append");
-    journal.restore_if_missing().expect("nothing to do");
+    journal.restore_if_missing().expect("the file is in place");
     fs::remove_dir_all(folder.path()).expect("deleted");
-    journal.restore_if_missing().expect("put back");
+    journal.restore_if_missing().expect("the file is restored");
     assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
     assert!(matches!(Journal::open(&path), Err(StateError::InUse { .. })));
     drop(journal);
@@ -224,7 +224,7 @@ fn a_lock_that_another_router_took_meanwhile_is_respected() {
     let (mut first, _) = Journal::open(&path).expect("new");
     first.append(&route("/a", "f", 1)).expect("append");
     fs::remove_file(path.with_extension("json.lock")).expect("deleted");
-    let (mut second, _) = Journal::open(&path).expect("nothing tells it of the first");
+    let (mut second, _) = Journal::open(&path).expect("the deleted lock does not show the first journal");
     assert!(matches!(first.append(&route("/b", "f", 1)), Err(StateError::InUse { .. })));
     second.append(&route("/c", "f", 1)).expect("append");
     drop((first, second));
@@ -256,8 +256,8 @@ fn a_change_that_does_not_come_about_is_taken_back() {
     let (mut journal, _) = Journal::open(&path).expect("new");
     journal.append(&route("/a", "f", 1)).expect("append");
     journal.append(&route("/b", "f", 1)).expect("append");
-    journal.withdraw().expect("taken back");
-    journal.withdraw().expect("nothing more");
+    journal.withdraw().expect("last record withdrawn");
+    journal.withdraw().expect("no record left to withdraw");
     journal.append(&route("/c", "f", 1)).expect("append");
     journal.append(&route("/d", "f", 1)).expect("append");
     journal.keep();

@@ -88,7 +88,7 @@ impl<S: Schedule> Worker<S> {
             }
             WorkerCommand::CsConfigure(change, reply) => {
                 if let Err(error) = self.engine.cs_configure(change) {
-                    warn!(%error, "the Content Store keeps its capacity and its policy");
+                    warn!(%error, "cannot change the Content Store; it keeps its capacity and policy");
                 }
                 self.settling.push(reply);
             }

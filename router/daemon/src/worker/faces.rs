@@ -245,7 +245,7 @@ mod tests {
             WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler, worker: 0 };
         let agree = |faces: &mut WorkerFaces<'_, Burst>, id: FaceId, is_there: bool| {
             assert_eq!(faces.records.get(id).is_some(), is_there, "record of {id}");
-            assert_eq!(faces.engine.face_drops(id).is_some(), is_there, "face {id} of the engine");
+            assert_eq!(faces.engine.face_drops(id).is_some(), is_there, "face {id} in the engine");
         };
         // The faces come from two tables, so that both have the same slot; their ids differ in the slot's use count.
         let (first_table, second_table) = (FaceTable::new(), FaceTable::new());
@@ -258,17 +258,20 @@ mod tests {
                 face
             })
             .find(|face| face.id() != first.id() && face.id().slot() == first.id().slot())
-            .expect("slots are used again");
+            .expect("slots are reused");
 
         assert!(faces.remove(first.id()).is_none());
         faces.add(&first, Output::Sockets);
         faces.add(&first, Output::Control);
         agree(&mut faces, first.id(), true);
-        assert!(matches!(faces.records.get(first.id()).expect("there").output, Output::Sockets), "added once");
+        assert!(
+            matches!(faces.records.get(first.id()).expect("there").output, Output::Sockets),
+            "a face is added once"
+        );
         faces.add(&second, Output::Sockets);
         agree(&mut faces, first.id(), false);
         agree(&mut faces, second.id(), true);
-        assert!(faces.remove(first.id()).is_none(), "its slot has another face");
+        assert!(faces.remove(first.id()).is_none(), "another face uses its slot");
         agree(&mut faces, second.id(), true);
         assert!(faces.remove(second.id()).is_some());
         agree(&mut faces, second.id(), false);
@@ -292,7 +295,7 @@ mod tests {
         }
         faces.remove(face.id());
         faces.note_link(face.id());
-        assert_eq!(faces.engine.is_face_up(face.id()), None, "a face that is gone stays gone");
+        assert_eq!(faces.engine.is_face_up(face.id()), None, "a removed face stays removed");
     }
 
     #[test]

@@ -86,7 +86,7 @@ mod tests {
             .collect();
         assert_eq!(windows, [20, 40, 80, 120, 120, 120]);
         busy_poll.ended(Duration::from_micros(1));
-        assert_eq!(busy_poll.window(now), LONGEST, "long enough stays as it is");
+        assert_eq!(busy_poll.window(now), LONGEST, "the longest window stays unchanged");
         busy_poll.ended(LONGEST + Duration::from_nanos(1));
         assert_eq!(busy_poll.window(now), Duration::ZERO);
     }

@@ -46,26 +46,31 @@ fn an_interests_way_is_as_documented() {
     }
     let mut passed: BTreeSet<PathBuf> = BTreeSet::new();
     let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-    assert!(rows.len() > 5, "the table of functions and files");
+    assert!(rows.len() > 5, "docs/architecture.md has a table of functions and files");
     for row in rows {
-        let [_, _, functions, files, _] = row.split('|').collect::<Vec<_>>()[..] else { panic!("columns of {row}") };
+        let [_, _, functions, files, _] = row.split('|').collect::<Vec<_>>()[..] else {
+            panic!("a row must have three columns: {row}")
+        };
         let mut here = Vec::new();
         for file in quoted(files) {
             let matching: Vec<_> = sources.iter().filter(|source| source.ends_with(file)).collect();
-            let [source] = matching[..] else { panic!("{file} is {} files", matching.len()) };
+            let [source] = matching[..] else { panic!("{file} must match one file, not {}", matching.len()) };
             here.push(source.clone());
         }
         passed.extend(here.iter().cloned());
         for function in quoted(functions) {
             let name = function.rsplit("::").next().unwrap_or(function);
-            assert!(passed.iter().any(|file| defines(file, name)), "{function} is in no file up to here");
+            assert!(
+                passed.iter().any(|file| defines(file, name)),
+                "{function} must be in a file of this row or of an earlier one"
+            );
         }
         for file in here {
             let is_used = quoted(functions).any(|function| {
                 let name = function.rsplit("::").next().unwrap_or(function);
                 defines(&file, name)
             });
-            assert!(is_used, "{} has none of the functions beside it", file.display());
+            assert!(is_used, "{} must define a function of its row", file.display());
         }
     }
     assert!(passed.len() <= MOST_FILES, "{} files", passed.len());

@@ -55,7 +55,7 @@ pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>, idling: Idl
         }
     };
     for ended in threads {
-        ended.await.map_err(|_| io::Error::other("the thread of a worker ended by itself"))?;
+        ended.await.map_err(|_| io::Error::other("the thread of a worker ended unexpectedly"))?;
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ impl Worker {
         self.processor = pin(self.number, processor);
         fault_point("worker thread");
         if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
-            warn!(%error, "the worker's sleeps will be longer than they should");
+            warn!(%error, "cannot set the timer slack: the worker may sleep longer than intended");
         }
         let poll_ns = u64::try_from(idling.poll_for.as_nanos()).unwrap_or(u64::MAX);
         let mut idle_since = None;
@@ -124,7 +124,7 @@ impl Worker {
         }
         let bells = self.ports.bells();
         if let Err(error) = self.waker.poll(&bells, limit, || self.has_work()) {
-            warn!(%error, "the worker cannot sleep as it should");
+            warn!(%error, "the worker cannot wait for events");
             thread::sleep(FAULT_PAUSE);
         }
     }
@@ -140,11 +140,11 @@ fn pin(worker: usize, processor: Processor) -> Option<usize> {
     };
     match number.and_then(|number| pin_to_processor(number).map(|()| number)) {
         Ok(processor) => {
-            info!(worker, processor, "the worker has a thread of its own");
+            info!(worker, processor, "the worker runs on its own thread");
             Some(processor)
         }
         Err(error) => {
-            warn!(worker, %error, ?processor, "the worker is not pinned to a processor");
+            warn!(worker, %error, ?processor, "cannot pin the worker to a CPU");
             None
         }
     }

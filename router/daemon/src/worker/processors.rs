@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn a_thread_stays_where_it_is_put() {
         let stays = std::thread::spawn(|| {
-            let last = usable_processors().expect("known").pop().expect("at least one");
+            let last = usable_processors().expect("known").pop().expect("at least one CPU");
             pin_to_processor(last).expect("allowed");
             (last, usable_processors().expect("known"))
         });

@@ -133,7 +133,7 @@ fn marks_of(turns: u64, turn_ns: u64) -> u64 {
 fn packets_are_marked_when_frames_wait_for_too_long_in_a_receive_queue() {
     // Each frame waits for two poll iterations.
     assert_eq!(marks_of(100, 2_000_000), 0);
-    assert_eq!(marks_of(30, 3_000_000), 0, "for less than 100 ms");
+    assert_eq!(marks_of(30, 3_000_000), 0, "queueing for less than 100 ms is not marked");
     assert!((2..=6).contains(&marks_of(100, 3_000_000)));
 }
 

@@ -22,7 +22,7 @@ fn power_and_energy_follow_from_the_counters() {
     fake.zone("intel-rapl:0:1", "dram", "100000000", "5");
     let start = Instant::now();
     let mut meter = Meter::new(fake.root(), None).expect("counters");
-    assert_eq!(meter.look(start, work(0.0, 100)), None, "there is nothing to compare with");
+    assert_eq!(meter.look(start, work(0.0, 100)), None, "the first reading has no predecessor");
     // 12 J with a wrap in between, and 3 J, in 2 s with 100,000 packets.
     fake.zone("intel-rapl:0", "package-0", "100000000", "11000000");
     fake.zone("intel-rapl:0:1", "dram", "100000000", "3000005");
@@ -96,7 +96,7 @@ fn counters_that_cannot_be_read_are_as_none() {
 fn a_missing_permission_has_a_remedy() {
     let fake = FakePowercap::new();
     fake.zone("intel-rapl:0", "package-0", "1000", "x");
-    let mut error = Powercap::find(fake.root()).expect_err("no number");
+    let mut error = Powercap::find(fake.root()).expect_err("a counter that is not a number is an error");
     assert_eq!(remedy(&error), "");
     error.source = io::Error::from(io::ErrorKind::PermissionDenied);
     assert!(remedy(&error).contains("docs/power.md"));
@@ -111,7 +111,7 @@ fn times_that_say_nothing_are_passed_over() {
     assert_eq!(meter.look(start, work(0.0, 0)), None);
     assert_eq!(meter.look(start, work(0.0, 0)), None, "no time has passed");
     fake.zone("intel-rapl:0", "package-0", "1000000000", "500");
-    assert_eq!(meter.look(seconds(start, 31), work(0.0, 0)), None, "the counter may have gone round");
+    assert_eq!(meter.look(seconds(start, 31), work(0.0, 0)), None, "the counter may have wrapped around");
     fake.zone("intel-rapl:0", "package-0", "1000000000", "1000500");
     let status = meter.look(seconds(start, 32), work(0.0, 0)).expect("measured");
     assert_eq!(status.parts[0].millijoules, 1000);

@@ -155,7 +155,9 @@ mod tests {
         let text = format!("{packet:?}");
         let parcel = Parcel::of_incoming(packet, Timestamp(5), PacketKind::Data);
         assert_eq!((parcel.since, parcel.kind), (Timestamp(5), PacketKind::Data));
-        let Unpacked::Incoming(packet) = parcel.unpack(false) else { panic!("it came in") };
+        let Unpacked::Incoming(packet) = parcel.unpack(false) else {
+            panic!("an incoming packet must unpack as incoming")
+        };
         assert_eq!(format!("{packet:?}"), text);
         drop(packet);
         for incoming_face_id in [None, Some(FaceId(9))] {
@@ -164,7 +166,7 @@ mod tests {
             assert!(Parcel::takes_outgoing(&packet));
             let text = format!("{packet:?}");
             let Unpacked::Outgoing(mut packet) = Parcel::of_outgoing(packet, Timestamp(5)).unpack(true) else {
-                panic!("it is to be sent")
+                panic!("an outgoing packet must unpack as outgoing")
             };
             assert_eq!(std::mem::take(&mut packet.fields.congestion_mark), 1);
             assert_eq!(format!("{packet:?}"), text);

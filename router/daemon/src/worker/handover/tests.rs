@@ -199,7 +199,7 @@ fn all_workers_know_a_face_whose_first_frame_has_come_to_one() {
         assert!(matches!(bench.sent()[..], [(face, ..)] if face == producer.id()), "worker {owner}");
     }
     let handed = bench.sum(|counters| counters.handed_in);
-    assert_eq!(handed, bench.sum(|counters| counters.handed_out), "packets alone count");
+    assert_eq!(handed, bench.sum(|counters| counters.handed_out), "only packets are counted");
 }
 
 fn name_of_packet(packet: &[u8]) -> &[u8] {
@@ -294,7 +294,7 @@ fn frames_of_further_queues_leave_room_for_packets() {
     assert_eq!(bench.table.link_drops().get(LinkDrop::HandoverFull), lost);
     bench.give(0, &consumer, &interest(&name, 1));
     bench.workers[0].turn(bench.now);
-    assert_eq!(bench.table.link_drops().get(LinkDrop::HandoverFull), lost, "there is room for the Interest");
+    assert_eq!(bench.table.link_drops().get(LinkDrop::HandoverFull), lost, "the ring has room for the Interest");
     bench.run();
     assert_eq!(bench.sent().len(), 1);
     // The port of the frames was removed meanwhile.
@@ -319,7 +319,7 @@ fn packets_that_wait_for_too_long_are_marked() {
         marks.push(bench.sum(|counters| counters.congestion_marks));
     }
     let first = marks.iter().position(|&count| count > 0).expect("marked");
-    assert!((16..=18).contains(&first), "after 100 ms: {marks:?}");
+    assert!((16..=18).contains(&first), "marking starts after 100 ms: {marks:?}");
     assert!(marks[39] >= 2, "{marks:?}");
     // A queue that drains in time is not marked.
     let before = bench.sum(|counters| counters.congestion_marks);
@@ -350,7 +350,10 @@ fn a_face_with_reliability_is_served_by_its_home_worker() {
     let sequences = frames.iter().map(|frame| LpPacket::decode(frame.buffer.bytes()).expect("a frame").tx_sequence);
     let mut sequences: Vec<u64> = sequences.map(|sequence| sequence.expect("protected")).collect();
     sequences.sort_unstable();
-    assert!(sequences.windows(2).all(|pair| pair[1] == pair[0] + 1), "of one window: {sequences:?}");
+    assert!(
+        sequences.windows(2).all(|pair| pair[1] == pair[0] + 1),
+        "all sequence numbers must be of one window: {sequences:?}"
+    );
     assert_eq!(sequences.len(), WORKERS);
     let sent = |worker| producer.counters.worker(worker).sent.interests.packets.get();
     assert_eq!((0..WORKERS).map(sent).collect::<Vec<_>>(), [0, 0, WORKERS as u64, 0]);

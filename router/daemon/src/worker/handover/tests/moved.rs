@@ -52,7 +52,10 @@ fn nobody_gets_what_was_cached_before_names_were_elsewhere() {
     assert_eq!(erased.try_recv(), Ok(2));
     assert!(bench.dispatch.move_entry(entry, 1));
     let asked = ask(&mut bench, &consumer, &name, 11);
-    assert!(matches!(&asked[..], [(face, _, _)] if *face == producer.id()), "not from the cache: {asked:?}");
+    assert!(
+        matches!(&asked[..], [(face, _, _)] if *face == producer.id()),
+        "the producer must receive the Interest: {asked:?}"
+    );
     let answered = ask(&mut bench, &consumer, &other, 12);
     assert_eq!(answered, [(consumer.id(), PitToken::empty(), version(&other, b"old"))]);
 }

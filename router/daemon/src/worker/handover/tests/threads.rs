@@ -41,7 +41,7 @@ fn commands_reach_all_workers_and_packets_their_owners_while_workers_fall_asleep
             }
         };
         let statuses = timeout(LIMIT, all_have_arrived).await.expect("no packet is lost");
-        assert!(statuses.iter().all(|status| status.packets > 0), "names are divided: {statuses:?}");
+        assert!(statuses.iter().all(|status| status.packets > 0), "every worker must receive packets: {statuses:?}");
         let handed = |count: fn(&HandoverCounters) -> u64| -> u64 {
             statuses.iter().map(|status| count(&status.handover)).sum()
         };
